@@ -61,6 +61,12 @@ test-slurm: env ## run the tests against a real Slurm on loopback (installs it a
 		--require-hashes -r requirements-extras.lock
 	@EUNOMIA_TEST_SLURM=1 $(INSIDE) $(RUN) pytest -n 3 --dist load -rs $(PYTEST_FLAGS) tests/slurm
 
+.PHONY: test-learning
+test-learning: env ## run the tests of learning (installs PyTorch and Gymnasium into .venv; without them most are skipped)
+	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
+		--require-hashes -r requirements-learning.lock
+	@$(INSIDE) $(RUN) pytest $(PYTEST_FLAGS) tests/learning
+
 .PHONY: serve-demo
 serve-demo: env ## start the service with sample jobs, and say where it is (installs the extra into .venv)
 	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \

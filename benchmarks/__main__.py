@@ -9,7 +9,18 @@ from pathlib import Path
 
 from benchmarks.side_by_side import Comparison, on_one_thread
 
-CASES = ("start_up", "placing", "level", "rounds", "simulator", "lengths", "gavel_policies", "auction", "first_call")
+CASES = (
+    "start_up",
+    "placing",
+    "level",
+    "rounds",
+    "simulator",
+    "lengths",
+    "gavel_policies",
+    "auction",
+    "first_call",
+    "environment",
+)
 HEAD = f"{'case':<52} {'n':>9} {'ours':>11} {'other':>11} {'ratio':>8}  other"
 
 

@@ -42,7 +42,8 @@ ALLOWED = {  # (file, what): why its last digit cannot matter
 
 def offences(source: str) -> Iterator[tuple[int, str]]:
     """The lines of a module that leave digits to the machine, and what does."""
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
         if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.MatMult):
             yield node.lineno, "@"
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and not is_exact(node):
@@ -58,9 +59,9 @@ def offences(source: str) -> Iterator[tuple[int, str]]:
             and any(MATH.fullmatch(each.name) for each in node.names)
         ):
             yield node.lineno, "from math"
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".argsort"):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "argsort":
             yield from [] if any(each.arg == "kind" for each in node.keywords) else [(node.lineno, "argsort")]
-    yield from draws(ast.parse(source))
+    yield from draws(tree)
 
 
 def is_exact(power: ast.BinOp) -> bool:
@@ -79,7 +80,7 @@ def draws(tree: ast.AST) -> Iterator[tuple[int, str]]:
     rounded_ones = {
         id(inner)
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "drawn"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "drawn"
         for inner in ast.walk(node)
     }
     for node in ast.walk(tree):

@@ -18,6 +18,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from eunomia_reproduction import EXPERIMENTS
+
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "out" / "figures"
 
@@ -30,42 +32,38 @@ class Table(NamedTuple):
     minutes: float
 
 
-def _gavel(name: str, minutes: float) -> Table:
-    return Table(name, f"eunomia reproduce {name} --reference DATA/gavel --out OUT/gavel --force", minutes)
+def _reproduced(name: str, words: str) -> Table:
+    return Table(name, f"eunomia reproduce {name} {words} --force", EXPERIMENTS[name].minutes)
+
+
+def _gavel(name: str) -> Table:
+    return _reproduced(name, "--reference DATA/gavel --out OUT/gavel")
 
 
 TABLES = (
-    _gavel("gavel-cost", 0.5),
-    _gavel("gavel-makespan", 3),
-    Table("peers", "eunomia reproduce peers --reference DATA/peers --out OUT/peers --force", 2),
-    _gavel("gavel-parity", 3),
-    Table("themis-w2", "eunomia reproduce themis-w2 --seeds 10 --out OUT/themis --force", 3),
-    Table(
-        "tiresias",
-        "eunomia reproduce tiresias --seeds 10 --reference DATA/peers/tiresias --out OUT/tiresias --force",
-        5,
-    ),
-    Table("themis-w1", "eunomia reproduce themis-w1 --seeds 10 --out OUT/themis --force", 6),
-    Table(
-        "philly-tables", "eunomia reproduce philly-tables --reference DATA/traces/philly --out OUT/philly --force", 7
-    ),
+    _gavel("gavel-cost"),
+    _gavel("gavel-makespan"),
+    _reproduced("peers", "--reference DATA/peers --out OUT/peers"),
+    _gavel("gavel-parity"),
+    _reproduced("themis-w2", "--seeds 10 --out OUT/themis"),
+    _reproduced("tiresias", "--seeds 10 --reference DATA/peers/tiresias --out OUT/tiresias"),
+    _reproduced("themis-w1", "--seeds 10 --out OUT/themis"),
+    _reproduced("philly-tables", "--reference DATA/traces/philly --out OUT/philly"),
     Table(
         "philly-fair",
         "eunomia compare examples/philly-fair.toml --set workload.trace=DATA/traces/philly/philly_jobs.csv.gz "
         "--out OUT/philly-fair --force --policy themis --policy astraea --policy philly --policy tiresias",
         8,
     ),
-    Table("themis-sweep", "eunomia reproduce themis-sweep --seeds 10 --out OUT/themis --force", 16),
-    _gavel("gavel-fig8", 25),
-    _gavel("gavel-ftf", 5),
-    _gavel("gavel-fig10", 25),
-    _gavel("gavel-fig9", 30),
-    _gavel("gavel-cdf", 1),
-    _gavel("gavel-ideal", 4),
-    _gavel("gavel-priorities", 20),
-    Table(
-        "astraea", "eunomia reproduce astraea --seeds 10 --reference DATA/traces/philly --out OUT/astraea --force", 60
-    ),
+    _reproduced("themis-sweep", "--seeds 10 --out OUT/themis"),
+    _gavel("gavel-fig8"),
+    _gavel("gavel-ftf"),
+    _gavel("gavel-fig10"),
+    _gavel("gavel-fig9"),
+    _gavel("gavel-cdf"),
+    _gavel("gavel-ideal"),
+    _gavel("gavel-priorities"),
+    _reproduced("astraea", "--seeds 10 --reference DATA/traces/philly --out OUT/astraea"),
     Table("performance", "benchmarks", 14),
     Table("lengths", "benchmarks.lengths --all", 4),
     Table("philly", "benchmarks.philly", 6),

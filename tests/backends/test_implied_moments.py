@@ -27,7 +27,7 @@ from eunomia.records.run import InlinePolicyRunner, Observer, run
 from eunomia.throughputs import load
 
 POLICIES = (Fifo(), Fifo(backfill="skip"), Las(), Srtf())
-JOBS = 400
+JOBS = 200
 
 
 class Lines:

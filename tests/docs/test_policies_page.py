@@ -57,6 +57,7 @@ BY_HAND: Mapping[str, tuple[float, ...]] = {
     "carbyne": (4 / 3, 2),
     "by_weight": (2, 1),
     "locality": (2, 1),
+    "harmony": (2, 1),
     "gandiva_original": (1, 4),
     "quincy": (2, 0),
     "consolidated": (2, 1),

@@ -83,6 +83,39 @@ def test_a_job_takes_as_long_in_the_simulation_as_it_took(imported: Callable[...
     assert alone["2"] == pytest.approx(1800 * x["v100", "any"] / x["a100-40gb", "any"], rel=1e-5)
 
 
+def test_the_schedule_as_it_was_stands_beside_policies(imported: Callable[..., Any]) -> None:
+    """Job 2 ran on the slower type; job 3 was requeued: 600 s of its two runs end at 8:40."""
+    lines = (
+        row("1", 0),
+        row("2", 5, "v100", node="g2"),
+        "3|lab|REQUEUED|2024-01-01T08:00:00|2024-01-01T08:10:00|2024-01-01T08:15:00|300|g1|gres/gpu:a100=2|gres/gpu=2",
+        "3|lab|COMPLETED|2024-01-01T08:16:00|2024-01-01T08:35:00|2024-01-01T08:40:00|300|g1|gres/gpu:a100=2|gres/gpu=2",
+    )
+    _, out = imported(*lines)
+    past = simulate(load_scenario(out / "scenario.toml"), policy="as_it_was").jobs
+    assert past["first_started_s"].tolist() == [0, 5 * 3600, 8.5 * 3600]
+    assert past["jct_s"].tolist() == pytest.approx([3600, 3600, 2400], abs=0.01)
+    assert past["received_v100_s"].tolist() == pytest.approx([0, 3600, 0], abs=0.01)
+
+
+def test_a_table_of_an_operator_stands_beside_three_policies_after_two_commands(tmp_path: Path) -> None:
+    table = "id,submit_time,start_time,end_time,num_gpus,gpu_type,user\n"
+    table += "".join(f"{k},{60 * k},{3600 * k},{3600 * (k + 1)},4,t4,u{k % 2}\n" for k in range(6))
+    (tmp_path / "jobs.csv").write_text(table)
+    out = tmp_path / "ours"
+    done = RUN.invoke(app, ["import", "csv", str(tmp_path / "jobs.csv"), "--out", str(out), "--accelerators", "t4=8"])
+    assert done.exit_code == 0, done.output
+    words = done.stdout.splitlines()[-1].removeprefix("next: eunomia ").split()
+    assert words.count("--policy") == 4
+    done = RUN.invoke(app, [*words, "--out", str(tmp_path / "compared")])
+    assert done.exit_code == 0, done.output
+    written = (tmp_path / "compared" / "compare.csv").read_text()
+    rows = {each["policy"]: each for each in csv.DictReader(written.splitlines())}
+    assert next(iter(rows)) == "as_it_was"
+    assert float(rows["as_it_was"]["queueing_mean_s"]) == pytest.approx(2.5 * 3540)
+    assert float(rows["fifo"]["queueing_mean_s"]) < 2.5 * 3540  # two jobs at a time
+
+
 def test_the_reference_type_is_the_one_that_jobs_held_longest(imported: Callable[..., Any]) -> None:
     _, out = imported(row("1", 0), row("2", 5, "v100", width=8, node="g2"))
     assert load_scenario(out / "scenario.toml").throughputs.reference_type == "v100"

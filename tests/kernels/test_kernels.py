@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from eunomia import kernels
-from eunomia.kernels import KERNELS, PROCESS, Kernel
+from eunomia.kernels import KERNELS, PROCESS, Kernel, WorkLeft
 from eunomia.kernels.cache import KEPT_VERSIONS, compile_lock, file_name, folder, is_cached, is_compiling, prune_cache
 from eunomia.kernels.reach import reached_kernels, source_hash
 
@@ -73,6 +73,21 @@ def test_a_kernel_is_compiled_when_it_has_taken_as_long_as_compiling_takes(
     assert outer(np.ones(3), 2.0) == before
     assert is_compiled(outer)
     assert PROCESS.compiling_s > 0
+
+
+def test_a_kernel_is_compiled_as_soon_as_its_loop_still_has_more_to_do_than_compiling_takes(
+    made: Callable[..., dict[str, Kernel]],
+) -> None:
+    outer = made()["outer"]
+    left = WorkLeft(outer)
+    outer.spent_s = outer.cost_s / 10
+    left.update(0.5)
+    assert outer(np.ones(3), 2.0) == 8.0
+    assert not is_compiled(outer)
+    outer.spent_s = outer.cost_s / 10
+    left.update(0.01)
+    assert outer(np.ones(3), 2.0) == 8.0
+    assert is_compiled(outer)
 
 
 @pytest.mark.parametrize("mode", ["compiled", "interpreted"])

@@ -9,14 +9,21 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import eunomia
 from eunomia.report import TenantFigures
 from eunomia.report.page import page
+from eunomia.report.sweep.content import BaselineDifference, Group, Interval, SweepContent, SweepSetting, Verdict
+from eunomia.report.sweep.page import page as sweep_page
+from eunomia.report.trace_charts import trace_charts
+from eunomia.report.trace_page import trace_page
+from eunomia.traces.statistics import describe
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
@@ -55,6 +62,9 @@ const found = { errors: [] };
   }
   found.width = innerWidth; found.page = document.documentElement.scrollWidth;
   found.paper = ground(document.body);
+  const tables = [...document.querySelectorAll(".wide")].filter((one) => !one.closest("details:not([open])"));
+  found.unreachable = tables.filter((one) => one.scrollWidth > one.clientWidth + 1 && one.tabIndex !== 0).length;
+  if (!document.getElementById("runs")) return;
   const labels = () => [...document.querySelectorAll("#runs tbody th")].map((head) => head.textContent);
   const heads = [...document.querySelectorAll("#runs thead button")];
   const sort = heads.find((one) => one.textContent.startsWith("JCT average"));
@@ -149,14 +159,49 @@ def test_it_sorts_hides_a_run_and_saves_charts_and_numbers(text, tmp_path: Path)
     assert len(saved["runs.csv"].splitlines()) == 7
 
 
+def a_sweep() -> str:
+    """Return the page of a sweep of two policies at two loads, with an interval and a verdict of each kind."""
+    settings = []
+    for place in (0.8, 1.2):
+        mean = Interval(mean=7200 * place, low=7000.0, high=9000.0, seeds=3)
+        settings.append(SweepSetting(name="fifo", place=place, averages={"jct_mean_s": mean}, versus={}))
+        kinds: tuple[Verdict, ...] = ("better", "worse", "noise", "alike")
+        names = ("jct_mean_s", "jct_p99_s", "makespan_s", "utilization")
+        change = Interval(mean=-900.0, low=-1000.0, high=-800.0, seeds=3)
+        part = Interval(mean=-0.2, low=-0.25, high=-0.15, seeds=3)
+        versus = {
+            n: BaselineDifference(change=change, relative=part, verdict=v) for n, v in zip(names, kinds, strict=True)
+        }
+        averages = dict.fromkeys(names, mean)
+        settings.append(SweepSetting(name="max_min_fairness_agnostic", place=place, averages=averages, versus=versus))
+    content = SweepContent(
+        title="Tiny", subtitle="six runs", compared=("fifo", "max_min_fairness_agnostic"), baseline="fifo",
+        along="load", places=(0.8, 1.2), groups=(Group(name="", settings=tuple(settings)),), confidence=0.95,
+        failures=(), notes=("A note.",), sweep_toml="seed = 0",
+    )  # fmt: skip
+    return sweep_page(content)
+
+
+def a_trace() -> str:
+    """Return the page of a trace with tenants and outcomes."""
+    trace = eunomia.generate_trace("philly-like", seed=0, jobs=200)
+    status, tenant = ("finished", "failed") * 100, ("a-tenant-with-a-long-name", "b") * 100
+    trace = replace(trace, status=status, tenant=tenant)
+    found = describe(trace)
+    return trace_page("jobs.csv", found, trace_charts(trace, found))
+
+
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_it_fits_the_screen_and_is_readable(text, tmp_path: Path, width, dark):
-    found = look(text, tmp_path, width, dark=dark)
+@pytest.mark.parametrize("width", [390, 1280, 1600])
+@pytest.mark.parametrize("made", ["report", "sweep", "trace"])
+def test_it_fits_the_screen_and_is_readable(text, tmp_path: Path, made, width, dark):
+    page_text = {"report": lambda: text, "sweep": a_sweep, "trace": a_trace}[made]()
+    found = look(page_text, tmp_path, width, dark=dark)
     assert found["errors"] == []
     assert (sum(found["paper"]) < 200) == dark
     assert found["width"] == width
     assert found["page"] <= width
+    assert found["unreachable"] == 0
     assert found["small"] == []
     assert found["faint"] == []
 

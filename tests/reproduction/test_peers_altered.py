@@ -114,7 +114,7 @@ def test_a_job_that_ended_here_and_has_no_result_there_is_reported_and_fails_the
     [
         (lambda text: text + "77,2,10,100,150,140,50,90,0\n", "results of 1 jobs that were not run, such as '77'"),
         (lambda text: text + text.splitlines()[-1] + "\n", ":4: job_id is '1': a job has one result"),
-        (lambda text: text.replace("end_time", "ended"), "end_time this column is missing"),
+        (lambda text: text.replace("end_time", "ended"), "end_time: this column is missing"),
         (lambda text: text.replace("150", "soon"), "end_time is 'soon'"),
     ],
 )

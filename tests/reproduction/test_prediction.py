@@ -35,15 +35,15 @@ def test_the_model_of_a_case_is_left_out_but_for_its_source(data: Path) -> None:
 def test_one_measurement_on_another_type_beats_the_median_ratio_and_intervals_hold(data: Path) -> None:
     table = read_neusight(data / "prediction" / "neusight-latency")
     ours, naive = judge_transfer(table), judge_ratios(table)
-    assert ours.mean < 0.103 < naive.mean
-    assert ours.median < 0.07 < naive.median
-    assert ours.coverage80 is not None and 0.77 <= ours.coverage80 <= 0.82
+    assert ours.mean <= 0.085 < naive.mean
+    assert ours.median < 0.065 < naive.median
+    assert ours.coverage80 is not None and 0.78 <= ours.coverage80 <= 0.82
 
 
-def test_another_type_of_mlperf_is_within_its_goal_by_two_decimals(data: Path) -> None:
+def test_another_type_of_mlperf_is_within_its_goal(data: Path) -> None:
     found = judge_transfer(read_mlperf(data / "prediction" / "mlperf-training"))
-    assert found.median_case < 0.125  # goal: 0.12
-    assert found.coverage80 is not None and 0.76 <= found.coverage80 <= 0.82
+    assert found.median_case <= 0.12
+    assert found.coverage80 is not None and 0.78 <= found.coverage80 <= 0.82
 
 
 def test_with_rates_dealt_anew_among_jobs_and_types_the_skill_is_gone(data: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,20 @@ def test_a_check_of_which_no_row_is_checked_fails_with_what_to_do(
     assert "nothing was checked" in checked.stderr
     assert "leave --check out" in checked.stderr
     assert (tmp_path / "out" / "some.csv").is_file()
+
+
+def test_a_check_with_too_few_seeds_is_refused(tmp_path: Path) -> None:
+    code, said = typed("themis-w2", "--seeds", "3", "--check", "--out", tmp_path / "out", "--json")
+    (problem,) = json.loads(said)["error"]["problems"]
+    assert (code, problem["column"], problem["fix"]) == (2, "--seeds", "add --seeds 10, or leave --check out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_help_lists_what_can_be_measured_and_its_minutes() -> None:
+    said = typed("--help")[1]
+    for name, entry in EXPERIMENTS.items():
+        assert re.search(rf"^ *{name} +{entry.minutes:g} ", said, re.MULTILINE), name
+    assert max(map(len, said.splitlines())) <= 80
 
 
 def test_a_check_passes_with_the_expected_misses_and_fails_when_any_row_changes(

@@ -196,7 +196,7 @@ class Simulation:
         self.tried: set[str] = set()  # jobs that a client asked to cancel, answered or not
         self.cancelled: dict[str, int] = {}  # epoch when it was acknowledged
         self.reports: list[tuple[float, int, Any]] = []
-        self.taken: set[int] = set()  # seats that others use, as the service was told
+        self.taken: set[int] = set()  # seats that others use, as the service knows
         self._number = 0
         self._deliver(self.bench.orders)
 
@@ -390,7 +390,7 @@ class Simulation:
         self.crashes += 1
         self._crash_at = 0 if self._crash_at and self.commits + 1 >= self._crash_at else self._crash_at
         self.reports.clear()
-        self.taken = {-1}  # the next service is told anew
+        self.taken = {-1}  # the next service learns it anew
         self.bench.clock.at += away_s
         self.world.advance(self.bench.clock.at, is_up=False)
         self.bench.restart()

@@ -304,7 +304,7 @@ def test_a_changed_site_keeps_the_jobs_their_epochs_and_their_progress(bench: Be
     bench.controller.check()
 
 
-def test_a_seat_that_others_use_is_given_to_nobody_until_they_have_left(bench: Bench) -> None:
+def test_a_seat_that_others_use_is_given_to_no_job_until_they_have_left(bench: Bench) -> None:
     bench.do(SeatsTaken(((0, "python (process 7) of user eve"),)))
     first, second = (bench.submit(name=f"job-{n}").body["id"] for n in range(2))
     assert bench.controller.rows[first].seats == (1,)

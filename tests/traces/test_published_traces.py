@@ -227,7 +227,7 @@ def test_the_real_pods_are_classified_as_published(real: Real) -> None:
     assert left_out[0] == 1_088
     assert len(trace) + sum(left_out) == 8_152
     assert Counter(trace.status)["failed"] <= 1_870
-    with pytest.raises(InvalidInput, match="creation_time this column is missing"):
+    with pytest.raises(InvalidInput, match="creation_time: this column is missing"):
         read(folder / "openb_pod_list_multigpu20.csv.gz", "openb")
     spec = read(folder / "openb_pod_list_gpuspec33.csv.gz", "openb")
     assert any("gpu_spec" in note for note in spec.notes)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from eunomia.inputs.problems import InvalidInput
 from eunomia.report.trace_charts import trace_charts
 from eunomia.report.trace_page import trace_page
-from eunomia.report.trace_tables import trace_rows
+from eunomia.report.trace_tables import facts, trace_tables
 from eunomia.traces import Trace, read
 from eunomia.traces.cluster_state import read_cluster_history
 from eunomia.traces.statistics import describe
@@ -65,7 +65,8 @@ def test_what_a_trace_does_not_know_is_none_and_not_a_number() -> None:
     assert (found.accelerator_hours, found.mean_demand, found.duration_s, found.gap_s) == (None, None, None, None)
     assert found.total_steps is not None
     json.dumps(found.as_dict(), allow_nan=False)
-    assert trace_rows(found)
+    assert facts(found)
+    assert [table.heads[0] for table in trace_tables(found)] == ["", "accelerators"]
     assert {chart.name for chart in trace_charts(one, found)} == {"steps", "sizes", "days", "hours"}
 
 
@@ -84,15 +85,15 @@ def test_whatever_numbers_a_trace_holds_its_description_is_json_and_words(jobs: 
     )
     found = describe(trace)
     json.dumps(found.as_dict(), allow_nan=False)
-    assert trace_rows(found)
-    assert trace_page("any", found.as_dict(), trace_rows(found), trace_charts(trace, found))
+    assert facts(found)
+    assert trace_page("any", found, trace_charts(trace, found))
     assert sum(found.by_hour) == len(jobs)
 
 
 def test_the_page_of_a_trace_holds_its_numbers_and_no_address() -> None:
     trace = small()
     found = describe(trace)
-    page = trace_page("<b>", found.as_dict(), trace_rows(found), trace_charts(trace, found))
+    page = trace_page("<b>", found, trace_charts(trace, found))
     block = page.split('id="eunomia-data">')[1].split("</script>")[0]
     assert json.loads(block)["jobs"] == 3
     assert [chart["name"] for chart in json.loads(block)["charts"]] == [

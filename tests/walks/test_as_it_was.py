@@ -62,6 +62,18 @@ def test_an_unknown_word_is_asked_about_once_with_its_count(desk: Desk) -> None:
     assert problem["rule"].startswith("must be one of finished, failed, cancelled")
 
 
+def test_a_little_more_than_the_cluster_has_is_counted_as_it_was(desk: Desk) -> None:
+    """Of 40 jobs that follow one another on both accelerators, the last starts 5 s before another ends."""
+    rows = [f"j{k},{100 * k},2,LM,100,{100 * k},v100,\n" for k in range(39)]
+    desk.write("jobs.csv", HEADER + "".join(rows) + "early,3890,2,LM,100,3895,v100,\n")
+    result = eunomia.simulate(desk.folder / "tiny.toml", policy="as_it_was")
+    assert result.jobs["jct_s"].tolist()[-2:] == [100, 105]
+    note = (
+        "jobs held up to 4 v100 at a time, and the cluster has 2; 0.12 % of their time there is beyond it, and counts."
+    )
+    assert f"as_it_was: {note}" in result.notes
+
+
 @pytest.mark.parametrize(
     ("rows", "column"),
     [("a,0,2,LM,100,0,v100,\nb,0,1,LM,50,10,v100,\n", "started_s"), ("a,0,2,LM,100,,v100,\n", "started_s"),
@@ -72,6 +84,13 @@ def test_a_past_that_cannot_have_been_is_refused(desk: Desk, rows: str, column: 
     desk.write("jobs.csv", HEADER + rows)
     refused = desk.refused("compare", "tiny.toml", "--out", "x", "--policy", "as_it_was")
     assert {problem["column"] for problem in refused["problems"]} == {column}
+
+
+def test_a_gang_wider_than_its_type_is_refused(desk: Desk) -> None:
+    desk.write("jobs.csv", HEADER + "a,0,2,LM,100,0,k80,\n")
+    cluster = "cluster.accelerators={v100=2, k80=1}"
+    refused = desk.refused("compare", "tiny.toml", "--out", "x", "--policy", "as_it_was", "--set", cluster)
+    assert [problem["column"] for problem in refused["problems"]] == ["scale_factor"]
 
 
 def test_a_changed_load_has_no_past(desk: Desk) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -149,6 +150,14 @@ def starts_by_epoch(log: Path) -> list[int]:
 
 def command(*words: object) -> list[str]:
     return [sys.executable, "-m", "eunomia", "run", *map(str, words)]
+
+
+def is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def eventually(holds: Callable[[], object]) -> None:
@@ -461,6 +470,51 @@ def test_a_signal_ends_a_run_with_everything_saved_though_ctrl_c_was_ignored_at_
         saved = json.loads(checkpoint.read_text().splitlines()[1])["step"]
         assert steps_done(tmp_path, n) == list(range(saved))
     assert Record(out).header["seed"] == 0
+
+
+# Answers SIGTERM by writing that down, and works on: only SIGKILL ends it.
+STUBBORN = """\
+import os, pathlib, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: pathlib.Path(sys.argv[1] + ".asked").touch())
+pathlib.Path(sys.argv[1] + ".began").write_text(str(os.getpid()) + "\\n")
+while not pathlib.Path(sys.argv[1] + ".may-end").exists():
+    time.sleep(0.02)
+"""
+
+
+@pytest.mark.parametrize("interrupts", [2, pytest.param(1000, marks=pytest.mark.slow)], ids=["second", "ever more"])
+def test_further_interrupts_end_a_run_whose_jobs_do_not_stop_and_it_can_be_resumed(
+    tmp_path: Path, interrupts: int
+) -> None:
+    """At the second Ctrl-C jobs are killed; at the third the command does not wait for that. The record is whole."""
+    (tmp_path / "stubborn.py").write_text(STUBBORN)
+    mark = tmp_path / "job"
+    scenario = written(tmp_path, ("one", 1, ["python", str(tmp_path / "stubborn.py"), str(mark)]), seats=1)
+    out = tmp_path / "out"
+    run = subprocess.Popen(command(scenario, "--out", out), stderr=subprocess.PIPE, text=True)
+    with run:
+        try:
+            eventually(lambda: mark.with_suffix(".began").exists() and mark.with_suffix(".began").read_text()[-1:])
+            job = int(mark.with_suffix(".began").read_text())
+            run.send_signal(signal.SIGINT)
+            eventually(mark.with_suffix(".asked").exists)
+            for _ in range(1, interrupts):
+                run.send_signal(signal.SIGINT)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    run.wait(0.1 if interrupts > 2 else LONGEST_S)
+                    break
+            _, stderr = run.communicate(timeout=LONGEST_S)
+        finally:
+            run.kill()
+    assert interrupts > 2 or not is_alive(job)
+    eventually(lambda: not is_alive(job))
+    assert run.returncode == 130, stderr
+    assert stderr.splitlines()[-1] == f"  eunomia run {scenario} --out {out} --resume"
+    mark.with_suffix(".may-end").touch()
+    done = subprocess.run(command(scenario, "--out", out, "--resume"), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert starts_by_epoch(out / "work/one/log") == [1, 2]
+    assert first_difference(Record(out)) is None
 
 
 @pytest.mark.slow

@@ -14,95 +14,144 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """One experiment: where its function is, one line that says what it measures, and how its folder is laid out."""
+    """One experiment: where its function is, one line that says what it measures, and what it takes."""
 
     place: str  # module:function
     about: str
+    minutes: float  # of CPU time, about, with the seeds of docs/reproduce.md
     reference: str = ""  # what the folder given as --reference looks like; empty = none is needed
+    least_seeds: int = 1  # for --check: with fewer the rows are chance
 
 
 EXPERIMENTS: dict[str, Entry] = {
     "peers": Entry(
         "eunomia_reproduction.peers:reproduce",
         "job by job beside the simulators of Tiresias, Blox, Helios, Pollux, Shockwave and ASTRAEA",
+        2,
         "data/peers",
     ),
     "astraea": Entry(
         "eunomia_reproduction.astraea:reproduce",
         "ASTRAEA against FIFO, static quotas, Tiresias and Themis on how fairly Philly's tenants are served",
+        60,
         "data/traces/philly",
+        least_seeds=10,
     ),
     "astraea-parity": Entry(
         "eunomia_reproduction.peers.astraea.comparison:parity",
         "run by run and job by job beside ASTRAEA's artifact",
+        1,
         "data/peers/astraea",
     ),
     "estimator": Entry(
         "eunomia_reproduction.estimator:reproduce",
         "LAS with space sharing on true and on estimated throughputs of pairs",
+        8,
         "data/gavel",
     ),
     "prediction": Entry(
         "eunomia_reproduction.prediction:reproduce",
         "errors and intervals of estimated throughputs and run times, beside baselines",
+        1,
         "data",
     ),
-    "tiresias": Entry("eunomia_reproduction.tiresias:reproduce", "Tiresias against FIFO and SRTF on mean JCT"),
+    "tiresias": Entry(
+        "eunomia_reproduction.tiresias:reproduce",
+        "Tiresias against FIFO and SRTF on mean JCT",
+        5,
+        least_seeds=10,
+    ),
+    "harmony": Entry(
+        "eunomia_reproduction.harmony:reproduce",
+        "trained placement of parameter-server jobs against its baselines and the best of all placements",
+        5,
+    ),
+    "bo": Entry(
+        "eunomia_reproduction.bayesian:reproduce",
+        "configurations found by Bayesian optimisation, random and grid search in 12 measurements",
+        8,
+    ),
     "philly-tables": Entry(
         "eunomia_reproduction.philly:reproduce",
         "why Philly's jobs wait, how they end and why they fail, from a synthetic workload",
+        7,
     ),
-    "themis-w1": Entry("eunomia_reproduction.themis:w1", "Themis' worst ρ against its rivals', searches by HyperDrive"),
-    "themis-w2": Entry("eunomia_reproduction.themis:w2", "the same with wide gangs and successive halving"),
-    "themis-sweep": Entry("eunomia_reproduction.themis:sweep", "Themis' worst ρ by f and length of leases"),
+    "themis-w1": Entry(
+        "eunomia_reproduction.themis:w1",
+        "Themis' worst ρ against its rivals', searches by HyperDrive",
+        6,
+        least_seeds=10,
+    ),
+    "themis-w2": Entry(
+        "eunomia_reproduction.themis:w2",
+        "the same with wide gangs and successive halving",
+        3,
+        least_seeds=10,
+    ),
+    "themis-sweep": Entry(
+        "eunomia_reproduction.themis:sweep",
+        "Themis' worst ρ by f and length of leases",
+        16,
+        least_seeds=10,
+    ),
     "gavel-parity": Entry(
         "eunomia_reproduction.gavel.parity:reproduce",
         "run by run and round by round beside Gavel's own simulator",
+        3,
         "data/gavel",
     ),
     "gavel-fig8": Entry(
         "eunomia_reproduction.gavel.curves:fig8",
         "average JCT against load, one accelerator a job, LAS and its rivals",
+        25,
         "data/gavel",
     ),
     "gavel-fig9": Entry(
         "eunomia_reproduction.gavel.curves:fig9",
         "the same with gangs",
+        30,
         "data/gavel",
     ),
     "gavel-fig10": Entry(
         "eunomia_reproduction.gavel.curves:fig10",
         "the same under finish-time fairness, gangs and one accelerator a job",
+        25,
         "data/gavel",
     ),
     "gavel-cdf": Entry(
         "eunomia_reproduction.gavel.curves:cdf",
         "the distribution of JCTs at 5.6 jobs per hour",
+        1,
         "data/gavel",
     ),
     "gavel-ftf": Entry(
         "eunomia_reproduction.gavel.sharing:ftf",
         "mean JCT relative to an even split of the cluster",
+        5,
         "data/gavel",
     ),
     "gavel-cost": Entry(
         "eunomia_reproduction.gavel.cost_figures:cost",
         "cost and late jobs, with and without deadlines",
+        0.5,
         "data/gavel",
     ),
     "gavel-ideal": Entry(
         "eunomia_reproduction.gavel.ideal:ideal",
         "what rounds cost against shares as a fluid",
+        4,
         "data/gavel",
     ),
     "gavel-makespan": Entry(
         "eunomia_reproduction.gavel.batch:makespan",
         "makespan against the number of jobs",
+        3,
         "data/gavel",
     ),
     "gavel-priorities": Entry(
         "eunomia_reproduction.gavel.batch:priorities",
         "average JCT against load of jobs of weights 5 and 1",
+        20,
         "data/gavel",
     ),
 }

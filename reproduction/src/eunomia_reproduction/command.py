@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from inspect import cleandoc
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +15,7 @@ import typer
 from eunomia.cli.errors import FAILED, handle_errors
 from eunomia.cli.options import JsonOption
 from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia_reproduction import EXPERIMENTS
 
 if TYPE_CHECKING:
     from eunomia_reproduction.table import FigureRow, FigureTable
@@ -58,6 +62,10 @@ def reproduce(
         experiment = load(name)
         if out is None:
             raise _misuse("--out", "there is no folder for the results", f"add --out {name}-out")
+        least = EXPERIMENTS[name].least_seeds if name in EXPERIMENTS else 1
+        if check and seeds < least:
+            rule = f"{name} draws at random, and with fewer than {least} seeds its rows are chance"
+            raise _misuse("--seeds", rule, f"add --seeds {least}, or leave --check out")
         check_free(out, name, force=force)
         table = experiment(Request(reference=reference, keep=out / "runs", seeds=seeds, processes=processes, tell=_log))
         files = table.write(out, name)
@@ -103,16 +111,33 @@ def _log(line: str) -> None:
 
 
 def _show_list(as_json: bool) -> None:
-    from eunomia_reproduction import EXPERIMENTS
-
     if as_json:
-        listed = [{"name": name, "about": e.about, "reference": e.reference} for name, e in EXPERIMENTS.items()]
+        listed = [
+            {
+                "name": name,
+                "about": e.about,
+                "reference": e.reference,
+                "minutes": e.minutes,
+                "least_seeds": e.least_seeds,
+            }
+            for name, e in EXPERIMENTS.items()
+        ]
         print(json.dumps(listed))
         return
+    for line in list_experiments(get_terminal_size().columns):
+        print(line)
+
+
+def list_experiments(width: int) -> list[str]:
+    """Return the names, their minutes and what they show, in lines of at most this width."""
     wide = max(map(len, EXPERIMENTS))
+    lines = [f"{'NAME':{wide}}  min of CPU, about"]
     for name, entry in EXPERIMENTS.items():
         needs = f"; needs --reference DIR, laid out like {entry.reference}" if entry.reference else ""
-        print(f"{name:{wide}}  {entry.about}{needs}")
+        seeds = f"; --check needs --seeds {entry.least_seeds}" if entry.least_seeds > 1 else ""
+        head = f"{name:{wide}}  {entry.minutes:>4g}  "
+        lines += wrap(entry.about + needs + seeds, width, initial_indent=head, subsequent_indent=" " * len(head))
+    return lines
 
 
 def _show(table: FigureTable, files: list[Path]) -> None:
@@ -167,3 +192,8 @@ def _number(value: float | int | None) -> str:
     if value is None:
         return "–"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
+# What can be measured is in the help, as paragraphs that are not wrapped again.
+_EXAMPLE = "Example:  eunomia reproduce themis-w2 --seeds 10 --check --out themis-out"
+reproduce.__doc__ = "\n\n\b\n".join([cleandoc(reproduce.__doc__ or ""), "\n".join(list_experiments(78)), _EXAMPLE])

@@ -16,6 +16,7 @@ from eunomia_reproduction.table import FigureRow, FigureTable, Request
 from eunomia_reproduction.type_transfer_data import judge_ratios, judge_transfer, read_mlperf, read_neusight
 
 PAIRS = ((16, 0.05, 0.07), (16, 0.2, 0.055), (25, 0.2, 0.055))  # references, profiled share, goal of the mean error
+OUTCOMES = {"Pass": "completed", "Failed": "failed", "Killed": "killed"}
 TRACES = {
     "Venus": "traces/helios-venus/venus_status_15k.csv.gz",
     "Philly": "traces/philly/philly_status_first15k.csv.gz",
@@ -90,6 +91,7 @@ def _run_times(data: Path) -> list[FigureRow]:
         found, series = judge_run_times(data / path), f"run times, {name}: ours"
         rows += [
             _row(series, "concordance", found.concordance, "goal: at least 0.72"),
+            _row(series, "concordance, killed and failed jobs censored", found.censored_concordance),
             _row(series, "coverage of the 80 % interval", found.coverage80, "goal: 0.78 to 0.82"),
             _row(series, "median factor", found.median_factor),
             _row(series, "width of the interval", found.median_decades, unit="decades"),
@@ -100,10 +102,11 @@ def _run_times(data: Path) -> list[FigureRow]:
 def judge_run_times(path: Path) -> RunTimeScores:
     """Replay the jobs of a status file that use accelerators, by user and size."""
     table = read_rows(path, path.name).stripped()
-    columns = [table.text(name) for name in ("submit_time", "user", "gpus", "run_time_s")]
+    columns = [table.text(name) for name in ("submit_time", "user", "gpus", "run_time_s", "status")]
     rows = [row for row in zip(*columns, strict=True) if int(row[2]) > 0]
     times = [datetime.fromisoformat(row[0]) for row in rows]
     submitted = np.array([(each - times[0]).total_seconds() for each in times])
     run_s = np.maximum([float(row[3]) for row in rows], 1.0)
     users, sizes = [row[1] for row in rows], [int(row[2]) for row in rows]
-    return score(replay(submitted, run_s, users, sizes, [""] * len(rows)), run_s)
+    outcomes = [OUTCOMES[row[4]] for row in rows]
+    return score(replay(submitted, run_s, users, sizes, [""] * len(rows), outcomes), run_s, outcomes)

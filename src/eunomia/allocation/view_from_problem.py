@@ -77,6 +77,7 @@ SOURCES: Mapping[str, _Source] = {
     "service": _of("attained_service"),
     "price": _of("price"),
     "spread_throughput": _of("throughput_apart"),
+    "job_type": _Source((), lambda p: np.full(p.jobs, "", dtype=object)),  # a problem numbers its kinds of jobs
     "job_class": _of("kind"),
     "packed_throughput": _of("pairs"),
     "equal_share_throughput": _Source((), _isolated),

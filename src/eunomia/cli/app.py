@@ -39,8 +39,9 @@ from eunomia.cli.run import run
 from eunomia.cli.service import add_service_commands
 from eunomia.cli.sweep import sweep
 from eunomia.cli.trace import app as trace
+from eunomia.cli.train import train
+from eunomia.cli.tune import tune
 from eunomia.cli.whatif import whatif
-from eunomia.cli.when import when
 from eunomia.cli.world import app as world
 from eunomia.inputs.problems import InvalidInput, Problem
 
@@ -337,11 +338,12 @@ app.add_typer(history, name="import")
 app.add_typer(world, name="world")
 app.command(epilog="Example:  eunomia sweep examples/sweep.toml --dry-run")(sweep)
 app.command(epilog="Example:  eunomia figure out/sweep --y jct_p99_s --x load --out fig.pdf")(figure)
-app.command()(whatif)
-app.command()(plan)
-app.command(epilog="Example:  eunomia when --slurm 1234, or eunomia when --kueue queue.json")(when)
+app.command(epilog='Example:  eunomia whatif ours/scenario.toml --add "h100=16"')(whatif)
+app.command(epilog="Example:  eunomia plan ours/scenario.toml --budget-usd 500000 --out bought")(plan)
+app.command(epilog="Example:  eunomia tune scenario.toml --space space.toml --budget 15 --out tune-out")(tune)
 app.command()(estimate)
 app.command()(calibrate)
+app.command(epilog="Example:  eunomia train harmony examples/harmony.toml --out harmony.safetensors")(train)
 add_service_commands(app)
 add_commands(app)
 
@@ -362,13 +364,16 @@ def _repeat_options(words: list[str]) -> list[str]:
     return repeated
 
 
+_ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 def main() -> NoReturn:
     """Run the command line and exit with its code.
 
     SIGTERM is handled like Ctrl-C (`serve` has its own way); so is SIGINT even if it was ignored, as in a script's
     background jobs, and SIGHUP unless it was ignored, as by `nohup`.
     """
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in _ENDING_SIGNALS:
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -382,3 +387,6 @@ def main() -> NoReturn:
         refusal = InvalidInput([Problem(file="command line", rule=rule, fix="see eunomia COMMAND --help")])
         print(json.dumps(refusal.as_dict()))
         sys.exit(MISUSED)
+    finally:  # the code and what was printed are final; another Ctrl-C must not replace them by a traceback
+        for number in _ENDING_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)

@@ -46,7 +46,7 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Replace an earlier i
 ORDER = ("left out", "missing", "assumed", "repaired")
 
 
-@app.command()
+@app.command(epilog="Example:  eunomia import slurm sacct.txt --out ours")
 def slurm(
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Output of sacct --parsable2.")],
     out: OutOption,
@@ -91,7 +91,7 @@ def slurm(
         )
 
 
-@app.command()
+@app.command(epilog="Example:  eunomia import kubernetes kubernetes.json --out ours")
 def kubernetes(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE…", help="Output of kubectl get jobs,pods,nodes -o json.")
@@ -132,7 +132,7 @@ def kubernetes(
         )
 
 
-@app.command()
+@app.command(epilog="Example:  eunomia import ray jobs.json groups.json --out ours")
 def ray(
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Lists of jobs and of placement groups, JSON.")],
     out: OutOption,
@@ -171,6 +171,56 @@ def ray(
         )
 
 
+@app.command("csv", epilog="Example:  eunomia import csv jobs.csv --accelerators a100=64 --out ours")
+def import_csv(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A table of past jobs, .csv or .parquet, one job a row.")
+    ],
+    out: OutOption,
+    column: Annotated[
+        list[str] | None,
+        typer.Option("--column", metavar="FIELD=NAME", help="The column that holds a field. May be repeated."),
+    ] = None,
+    accelerators: Annotated[
+        list[str] | None,
+        typer.Option("--accelerators", metavar="TYPE=N", help="The cluster; without it what jobs held at most."),
+    ] = None,
+    type_: TypeOption = "",
+    mix: MixOption = "mix:default",
+    speed: SpeedOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Read any table of past jobs.
+
+    A row has the submission, start, end (or duration) and accelerators of a job, and if known its type, tenant and
+    status. Columns are found by their usual names, such as submit_time or num_gpus; --column submitted_s=NAME names
+    another.
+    """
+    with handle_errors(as_json):
+        from eunomia.history.importing import whole_machines
+        from eunomia.scenario.reader_options import parse_options
+        from eunomia.traces.accounting_csv import read_history
+
+        example = "a100=64"
+        sizes = numbers_by_type("--accelerators", accelerators, most=1e6, example=example)
+        columns = {name: str(value) for name, value in parse_options(column or [], "--column").items()}
+        _import(
+            "csv",
+            [file],
+            lambda: read_history(file, columns),
+            whole_machines(sizes),
+            out,
+            {
+                "unnamed": type_,
+                "mix": mix,
+                "speeds": numbers_by_type("--speed", speed, most=1e6, example="h100=3"),
+            },
+            force=force,
+            as_json=as_json,
+        )
+
+
 def _import(
     engine: str,
     files: Sequence[Path],
@@ -199,7 +249,8 @@ def _import(
     _show(imported)
     print(f"quality report: {out / QUALITY}")
     print(f"scenario: {out / SCENARIO}")
-    print(f"next: eunomia compare {out / SCENARIO} --out compared")
+    policies = " ".join(f"--policy {name}" for name in ("as_it_was", "fifo", "las", "max_min_fairness"))
+    print(f"next: eunomia compare {out / SCENARIO} {policies}")
 
 
 def _show(imported: Imported) -> None:

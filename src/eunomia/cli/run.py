@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -100,9 +101,10 @@ def _resumable(out: Path, command: str) -> Iterator[None]:
     except (KeyboardInterrupt, SystemError) as error:
         if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__cause__, KeyboardInterrupt):
             raise
-        say("interrupted")
-        if not show_command():
-            say("nothing was written")
+        with _uninterrupted():
+            say("interrupted")
+            if not show_command():
+                say("nothing was written")
         raise typer.Exit(INTERRUPTED) from None
     except plugin_errors() as error:
         say(f"error: the policy or the search failed: {error}")
@@ -111,6 +113,16 @@ def _resumable(out: Path, command: str) -> Iterator[None]:
     except BaseException:
         show_command()
         raise
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ignore a further Ctrl-C while the command to resume is printed."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _resume_command(scenario: Path, out: Path, overrides: list[str]) -> str:

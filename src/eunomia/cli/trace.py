@@ -188,7 +188,7 @@ def _machines(file: Path, format: str, option: list[str] | None) -> MachineList:
 
 def _describe(trace: Trace, out: Path | None, force: bool, as_json: bool) -> None:
     """Print a description of the trace; with `out` write trace.html and trace.json."""
-    from eunomia.report.trace_tables import trace_rows
+    from eunomia.report.trace_tables import facts, trace_tables
     from eunomia.traces.statistics import describe as description
 
     found = description(trace)
@@ -197,10 +197,12 @@ def _describe(trace: Trace, out: Path | None, force: bool, as_json: bool) -> Non
     if as_json:
         print(json.dumps(found.as_dict(), allow_nan=False))
         return
-    rows = trace_rows(found)
+    rows = facts(found)
     width = max(len(name) for name, _ in rows)
     print(f"{found.source}\n")
     print("\n".join(f"{name:<{width}}  {value}" for name, value in rows))
+    for table in trace_tables(found):
+        print("\n".join(["", *table.lines()]))
     _print_notes("note", found.notes)
     if out is not None:
         print(f"page: {out / 'trace.html'}")
@@ -209,10 +211,9 @@ def _describe(trace: Trace, out: Path | None, force: bool, as_json: bool) -> Non
 def _write_page(trace: Trace, found: Description, out: Path, force: bool) -> None:
     from eunomia.report.trace_charts import trace_charts
     from eunomia.report.trace_page import trace_page
-    from eunomia.report.trace_tables import trace_rows
     from eunomia.runs.results_dir import whole_folder
 
-    page = trace_page(Path(found.source).name, found.as_dict(), trace_rows(found), trace_charts(trace, found))
+    page = trace_page(Path(found.source).name, found, trace_charts(trace, found))
     with whole_folder(out, force=force) as folder:
         (folder / "trace.html").write_text(page, encoding="utf-8")
         (folder / "trace.json").write_text(json.dumps(found.as_dict(), indent=1, allow_nan=False) + "\n")

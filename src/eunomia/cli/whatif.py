@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from eunomia.cli.errors import FAILED, handle_errors
-from eunomia.cli.options import JsonOption, ScenarioArgument
+from eunomia.cli.options import JsonOption
+from eunomia.cli.service_forecasts import ask_service
+from eunomia.cli.service_session import TokenFileOption, UrlOption
 
 if TYPE_CHECKING:
     from eunomia.history.whatif import WhatIf
@@ -26,7 +29,10 @@ JobsOption = Annotated[
 
 
 def whatif(
-    scenario: ScenarioArgument,
+    scenario: Annotated[
+        Path | None,
+        typer.Argument(metavar="SCENARIO.toml", help="A history (docs/scenario.md); left out: the service that runs."),
+    ] = None,
     add: Annotated[
         list[str] | None, typer.Option(metavar="TYPE=N", help='Accelerators more, such as "h100=16". May be repeated.')
     ] = None,
@@ -38,13 +44,29 @@ def whatif(
     ] = None,
     weeks: Annotated[int, typer.Option(metavar="N", min=1, help="Weeks of the history that are compared.")] = 4,
     jobs: JobsOption = None,
+    nodes: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TYPE=±N", help="Of the service: nodes more or fewer, as in v100=-1. May be repeated."),
+    ] = None,
+    job: Annotated[
+        str | None, typer.Option(metavar="JSON", help="Of the service: a further job, as in '{\"accelerators\": 4}'.")
+    ] = None,
+    url: UrlOption = None,
+    token_file: TokenFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say what a change of the cluster would do.
 
     Plays weeks of the scenario's history on today's cluster and on the changed one, and says what changes for which
-    tenants, with an interval over the weeks.
+    tenants, with an interval over the weeks. Without a scenario, plays the present state of the service forward with
+    and without one change (--job, --policy or --nodes), which has no effect on it. For example:
+    eunomia whatif --nodes v100=-1
     """
+    if scenario is None or nodes or job or url:
+        with handle_errors(as_json):
+            body = _service_change(scenario, policy, nodes or [], job, bool(add or remove))
+        ask_service(url, token_file, as_json, body)
+        return
     with handle_errors(as_json):
         from eunomia.history.cluster_change import ClusterChange, parse_counts
         from eunomia.history.paired_runs import opened
@@ -72,6 +94,33 @@ def whatif(
             print(json.dumps(found.as_dict(), allow_nan=False))
         else:
             _show(found)
+
+
+def _service_change(
+    scenario: Path | None, policy: str | None, nodes: list[str], job: str | None, has_counts: bool
+) -> dict[str, Any]:
+    """Return the body of a question to the service. Raises InvalidInput unless it is one change."""
+    from eunomia.inputs.problems import refused
+
+    given = [name for name, value in (("--job", job), ("--policy", policy), ("--nodes", nodes)) if value]
+    if scenario is not None or has_counts or len(given) != 1:
+        rule = "a question to the service is one of --job, --policy and --nodes, without a scenario, --add or --remove"
+        raise refused("command line", None, None, rule, "type for example: eunomia whatif --nodes v100=-1")
+    if policy:
+        return {"policy": policy}
+    if job:
+        try:
+            return {"job": json.loads(job)}
+        except ValueError as error:
+            fix = 'write for example \'{"accelerators": 4, "duration_s": 600}\''
+            raise refused("command line", "--job", job, f"this is not JSON ({error})", fix) from None
+    counts: dict[str, int] = {}
+    for word in nodes:
+        kind, _, number = word.rpartition("=")
+        if not kind or not re.fullmatch(r"[+-]?[0-9]{1,6}", number) or int(number) == 0:
+            raise refused("command line", "--nodes", word, "must be TYPE=±N, with N nodes", "write for example v100=-1")
+        counts[kind] = counts.get(kind, 0) + int(number)
+    return {"nodes": counts}
 
 
 def cores() -> int:

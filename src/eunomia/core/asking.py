@@ -15,7 +15,7 @@ from eunomia.model.answers import Answer, InvalidAnswer
 from eunomia.model.arrays import NO_INTS, Ints
 from eunomia.model.certificate import Certificate
 from eunomia.model.decisions import Ask, Decision, Refuse
-from eunomia.model.events import Answered, Moment
+from eunomia.model.events import Answered, AskAbandoned, Moment
 from eunomia.model.job_lifecycle import Cause, Stage
 from eunomia.model.policy import PolicyInfo
 from eunomia.model.view import View
@@ -72,6 +72,14 @@ class Asks:
             if isinstance(event, Answered):
                 answer = event.answer if event.asked == self.pending.asked else None
         return answer
+
+    def note_abandoned(self, moment: Moment) -> None:
+        """Withdraw the pending ask if the moment says that it was abandoned."""
+        for event in moment.events:
+            if isinstance(event, AskAbandoned) and self.pending is not None and self.pending.asked == event.asked:
+                self.pending = None
+                self.note_changes()
+                self.again_at = event.next_at
 
     def accept(self, answer: Answer, at: float, decisions: list[Decision]) -> PendingAsk:
         """Store the rest of an answer besides its candidates, refuse jobs it refuses, and return the ask.

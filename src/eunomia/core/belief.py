@@ -14,7 +14,7 @@ from eunomia.core.columns import GrowingColumns
 from eunomia.core.kernel_arrays import DONE, RATE_SINCE
 from eunomia.kernels import kernel
 from eunomia.model import elementary
-from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.curves import Curve
 from eunomia.model.events import Estimated
 from eunomia.model.job import Job
@@ -182,6 +182,10 @@ class Belief(GrowingColumns):
     def kinds(self, rows: Ints) -> Ints:
         """Return the row of each job in the table of kinds, (row,)."""
         return np.asarray(self.kind[rows])
+
+    def job_types(self, rows: Ints) -> Array:
+        """Return the name of what each job trains, (row,)."""
+        return np.array([self._jobs[row].job_type for row in rows.tolist()], dtype=object)
 
     def paired(self) -> Floats:
         """Return steps/s of each kind beside each, (kind, kind, type); 0 where gangs differ in size."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from copy import deepcopy
+from typing import Any, Self
 
 import numpy as np
 
@@ -55,6 +56,16 @@ class GrowingColumns:
         for table, names in self._tables.items():
             for column, name in zip(getattr(self, table), names, strict=True):
                 setattr(self, name, column)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Copy tables and name the columns anew: each is a part of its table, which a plain copy would separate."""
+        made = object.__new__(type(self))
+        memo[id(self)] = made
+        parts = {name for names in self._tables.values() for name in names} | {"_spec"}
+        for name, value in vars(self).items():
+            setattr(made, name, value if name in parts else deepcopy(value, memo))
+        made._name_columns()
+        return made
 
     def __len__(self) -> int:
         return self._length

@@ -13,6 +13,7 @@ from eunomia.model.events import (
     AcceleratorsTaken,
     Answered,
     AppFinished,
+    AskAbandoned,
     Estimated,
     Event,
     JobCancelled,
@@ -26,6 +27,7 @@ from eunomia.model.events import (
     NodeJoined,
     NodeLost,
     Progressed,
+    TenantChanged,
     TimerFired,
 )
 from eunomia.model.job_lifecycle import Cause, Stage
@@ -92,6 +94,10 @@ def _progress(event: Progressed, at: float, sched: SchedulerState) -> None:
 def _join(event: NodeJoined, at: float, sched: SchedulerState) -> None:
     if not sched.state.floor.up[event.node]:
         sched.restore(event.node)
+
+
+def _change_tenant(event: TenantChanged, at: float, sched: SchedulerState) -> None:
+    sched.change_tenant(event.name, event.tenant)
 
 
 def _take_accelerators(event: AcceleratorsTaken, at: float, sched: SchedulerState) -> None:
@@ -166,8 +172,10 @@ HANDLERS: dict[type[Event], Callable[[Any, float, SchedulerState], list[Decision
     Progressed: _progress,
     NodeLost: _lose,
     NodeJoined: _join,
+    TenantChanged: _change_tenant,
     AcceleratorsTaken: _take_accelerators,
     Answered: _change_nothing,
+    AskAbandoned: _change_nothing,
     AppFinished: _change_nothing,
     TimerFired: _change_nothing,
 }

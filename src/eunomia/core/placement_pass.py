@@ -27,11 +27,11 @@ from eunomia.core.kernel_arrays import (
     KernelArrays,
     kernel_arrays,
 )
-from eunomia.core.transitions import allocate, release
+from eunomia.core.transitions import allocate, allocate_alone, release
 from eunomia.kernels import kernel
 from eunomia.model.answers import ONE_MACHINE
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.placement.free_index import count_begun, seat_alike, seat_gang
+from eunomia.placement.free_index import count_begun, seat_alike, seat_anywhere
 from eunomia.placement.selection import RESERVE, Candidates, PlacementResult, choose_into, choose_spare_into
 
 NO_SEATS, ENDED, EXTENDED, ALL_SEATS = range(4)  # reassignable seats: none; of ended leases; extended ones too; all
@@ -314,8 +314,8 @@ def implied_start(t: KernelArrays, alone: bool, recall: bool, freed: Ints) -> tu
 @kernel(allocates=False, forceinline=True)
 def start_implied(t: KernelArrays, row: int, type: int, at: float, until: float, seats: Ints) -> None:
     """Start a waiting job on free accelerators of a type, and write them to `seats`."""
-    seat_gang(t.floor, type, len(seats), False, seats)
-    allocate(t, row, -1, type, 0, seats, at, until)
+    seat_anywhere(t.floor, type, len(seats), seats)
+    allocate_alone(t, row, type, 0, seats, at, until)
 
 
 @kernel(allocates=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any
 
 from eunomia.core.asking import Asks
 from eunomia.core.belief import Belief
@@ -60,6 +62,7 @@ class Scheduler:
         try:
             self._sched.advance_to(at)
             mechanism.receive(moment, decisions)
+            asks.note_abandoned(moment)
             answer, more = None if asks.pending is None else asks.answer_in(moment), True
             if answer is not None:
                 mechanism.order(answer, asks.accept(answer, at, decisions), at)
@@ -77,6 +80,19 @@ class Scheduler:
         if self._checked:
             mechanism.check()
         return decisions
+
+    def copy(self) -> Scheduler:
+        """Return a scheduler with the same state that knows nothing of what happens to this one from now on.
+
+        Jobs, topology, speeds and what else never changes are shared. The last events, which only messages name, are
+        not copied.
+        """
+        belief = self.belief
+        shared: list[Any] = [*self.state.submitted, *belief.estimates.values(), self.state.topology, belief.speeds]
+        shared += [self.info, self._sched.comes_again]
+        memo: dict[int, Any] = {id(one): one for one in shared}
+        memo[id(self._history)] = deque[Happened](maxlen=MOMENTS)
+        return deepcopy(self, memo)
 
     # ---- many moments at once ----------------------------------------------------------------------------------
 

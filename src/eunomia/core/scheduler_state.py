@@ -193,6 +193,11 @@ class SchedulerState:
         self.state.lose(node)
         self.changes += 1
 
+    def change_tenant(self, name: str, tenant: Tenant) -> None:
+        """An operator gave a tenant other options."""
+        self.state.owners.change(name, tenant)
+        self.changes += 1
+
     def set_taken(self, devices: Sequence[int]) -> None:
         """These accelerators, and no others, are used by others."""
         self.state.set_taken(devices)

@@ -74,7 +74,7 @@ class State:
         self.holder = np.full(topology.devices, -1, dtype=np.int64)  # first job of the lease, -1 = free
         self.next_device = np.full(topology.devices, -1, dtype=np.int64)  # next seat of the same gang, -1 = none
         self.floor = FreeCapacity(topology, np.ones(topology.devices, dtype=bool))
-        self.taken = np.zeros(topology.devices, dtype=bool)  # used by others: not free, though nobody holds them
+        self.taken = np.zeros(topology.devices, dtype=bool)  # used by others: not free, though no job holds them
         self.capacity = topology.capacity()  # (type,) in service
         self.rows = np.empty(self.jobs.room, dtype=np.int64)  # the active ones, ascending; see `active`
         self.counts = np.zeros(4, dtype=np.int64)  # see `core.kernel_arrays`: active jobs, those of them that wait, …

@@ -22,6 +22,12 @@ class TenantIndex:
             self._row[owner] = self.tree.row_of(owner)
         return self._row[owner]
 
+    def change(self, name: str, tenant: Tenant) -> None:
+        """Give a tenant other options; all rows stay as they are."""
+        declared = {other: self._declared.get(other, Tenant()) for other in self.tree.names}
+        self._declared = {**declared, name: tenant}
+        self.tree = Tenants.of(self._row, self._declared)
+
     @property
     def known(self) -> Mapping[str, int]:
         """Return the row of each owner so far."""

@@ -73,7 +73,7 @@ def _add_service(ints: Ints, floats: Floats, received: Floats, row: int, at: flo
 
 
 @kernel(allocates=False, forceinline=True)
-def _keep_lease(t: KernelArrays, row: int, mate: int, at: float) -> None:
+def _keep_lease(t: KernelArrays, mate: int, at: float) -> None:
     """Give a pair's lease to the job that keeps it."""
     kind = t.ints[ON_TYPE, mate]
     _add_believed_steps(t.belief_floats, mate, at)
@@ -87,19 +87,26 @@ def _keep_lease(t: KernelArrays, row: int, mate: int, at: float) -> None:
 
 
 @kernel(allocates=False, forceinline=True)
-def _release(t: KernelArrays, row: int, at: float) -> None:
-    """Release the seats of a job. A partner keeps them."""
-    ints, mate, seat = t.ints, t.ints[PARTNER, row], t.ints[FIRST_DEVICE, row]
+def _end_service(t: KernelArrays, row: int, at: float) -> None:
+    """Take a job off its seats in ledger, belief and state; the seats are still to free, or to leave to its partner."""
+    ints = t.ints
     _add_service(t.ledger_ints, t.ledger_floats, t.received, row, at)
     _add_believed_steps(t.belief_floats, row, at)
     t.belief_floats[RATE, row] = 0.0
-    if mate >= 0:
-        _keep_lease(t, row, mate, at)
-    else:
-        free_chain(t.floor, seat, t.next_device, t.holder, t.up)
     ints[ON_TYPE, row] = ints[PARTNER, row] = ints[FIRST_DEVICE, row] = -1
     ints[SHAPE, row] = ints[LEASE_SIZE, row] = 0
     t.floats[UNTIL, row], t.flags[LEASE_EXTENDED, row] = np.inf, False
+
+
+@kernel(allocates=False, forceinline=True)
+def _release(t: KernelArrays, row: int, at: float) -> None:
+    """Release the seats of a job. A partner keeps them."""
+    mate, seat = t.ints[PARTNER, row], t.ints[FIRST_DEVICE, row]
+    _end_service(t, row, at)
+    if mate >= 0:
+        _keep_lease(t, mate, at)
+    else:
+        free_chain(t.floor, seat, t.next_device, t.holder, t.up)
 
 
 @kernel(allocates=False, forceinline=True)
@@ -127,24 +134,51 @@ def _start_one(t: KernelArrays, row: int, mate: int, kind: int, shape: int, firs
 
 
 @kernel(allocates=False, forceinline=True)
+def _hold(t: KernelArrays, row: int, seats: Ints) -> None:
+    """Link the seats of a gang and note their holder."""
+    after = -1
+    for place in range(len(seats) - 1, -1, -1):
+        seat = seats[place]
+        t.holder[seat], t.next_device[seat] = row, after
+        after = seat
+
+
+@kernel(allocates=False, forceinline=True)
+def allocate_alone(t: KernelArrays, row: int, kind: int, shape: int, seats: Ints, at: float, until: float) -> None:
+    """Allocate seats taken in the free index to a pending job without a partner."""
+    _hold(t, row, seats)
+    _start_one(t, row, -1, kind, shape, seats[0], len(seats), at)
+    t.ints[LEASE_SIZE, row], t.floats[UNTIL, row] = len(seats), until
+
+
+@kernel(allocates=False, forceinline=True)
 def allocate(t: KernelArrays, row: int, mate: int, kind: int, shape: int, seats: Ints, at: float, until: float) -> None:
     """Allocate seats taken in the free index to a pending job or a pair."""
-    size = len(seats)
-    for place in range(size):
-        t.holder[seats[place]] = row
-        t.next_device[seats[place]] = seats[place + 1] if place + 1 < size else -1
-    _start_one(t, row, mate, kind, shape, seats[0], size, at)
-    t.ints[LEASE_SIZE, row], t.floats[UNTIL, row] = size, until
-    if mate >= 0:
-        _start_one(t, mate, row, kind, shape, seats[0], size, at)
-        t.ints[LEASE_SIZE, mate], t.floats[UNTIL, mate] = 0, until
+    _hold(t, row, seats)
+    for job, other in ((row, mate), (mate, row)):
+        if job >= 0:
+            _start_one(t, job, other, kind, shape, seats[0], len(seats), at)
+            t.ints[LEASE_SIZE, job], t.floats[UNTIL, job] = len(seats) if job == row else 0, until
+
+
+@kernel(allocates=False, forceinline=True)
+def _place_of(active: Ints, alive: int, row: int) -> int:
+    """Return the place of a job among the active rows, which ascend."""
+    low, high = 0, alive
+    while low < high:
+        middle = (low + high) >> 1
+        if active[middle] < row:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @kernel(allocates=False, forceinline=True)
 def _deactivate(t: KernelArrays, row: int) -> None:
     """Take a job that ended out of the active rows."""
     alive = t.counts[ALIVE]
-    place = np.searchsorted(t.active[:alive], row)
+    place = _place_of(t.active, alive, row)
     for i in range(place, alive - 1):
         t.active[i] = t.active[i + 1]
     t.counts[ALIVE] = alive - 1
@@ -166,9 +200,11 @@ def withdraw_last(t: KernelArrays) -> None:
 
 
 @kernel(allocates=False, forceinline=True)
-def finish(t: KernelArrays, row: int, at: float) -> None:
-    """Complete a running job."""
-    _release(t, row, at)
+def finish_alone(t: KernelArrays, row: int, at: float) -> None:
+    """Complete a running job without a partner."""
+    seat = t.ints[FIRST_DEVICE, row]
+    _end_service(t, row, at)
+    free_chain(t.floor, seat, t.next_device, t.holder, t.up)
     _step(t.ints, t.counts, row, _FINISHED)
     _deactivate(t, row)
 
@@ -192,7 +228,7 @@ def requeue(row: int, at: float, *arrays: Any) -> None:
     """Put a job that is not among the active rows back into its place there: it waits from now on."""
     t = kernel_arrays(*arrays)
     alive = t.counts[ALIVE]
-    place = np.searchsorted(t.active[:alive], row)
+    place = _place_of(t.active, alive, row)
     for i in range(alive, place, -1):
         t.active[i] = t.active[i - 1]
     t.active[place] = row

@@ -62,6 +62,7 @@ READERS: Mapping[str, Reader] = {
     "running": lambda at, rows, state, ledger, belief: state.jobs.on_type[rows] >= 0,
     "on_type": lambda at, rows, state, ledger, belief: state.jobs.on_type[rows],
     "capacity": lambda at, rows, state, ledger, belief: state.capacity.copy(),
+    "job_type": lambda at, rows, state, ledger, belief: belief.job_types(rows),
     "job_class": lambda at, rows, state, ledger, belief: belief.kinds(rows),
     "packed_throughput": lambda at, rows, state, ledger, belief: belief.paired(),
     "spread_throughput": lambda at, rows, state, ledger, belief: belief.spread_throughput(rows),

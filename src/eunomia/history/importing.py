@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from eunomia.history.cluster_guess import guess_nodes
+from eunomia.history.cluster_guess import PER_NODE, guess_nodes
 from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.topology import Node
-from eunomia.throughputs.catalogue import accelerators
+from eunomia.scenario.schema_models import whole_nodes
+from eunomia.throughputs.catalogue import accelerators as catalogue_types
 from eunomia.throughputs.relative_speeds import REFERENCE, relative_speeds
 from eunomia.traces.import_findings import History, ImportFinding
 from eunomia.traces.machine_lists.named_nodes import UNNAMED, NamedNode, as_nodes, type_name
@@ -23,13 +24,15 @@ from eunomia.traces.table import Trace
 from eunomia.traces.writing import quote_cell, write_native
 
 TRACE, SPEEDS, SCENARIO, QUALITY = "jobs.parquet", "throughputs.csv", "scenario.toml", "quality.json"
+CLOCK_S = 2.0  # by which two roundings to seconds may differ
 ANY = "any"  # job type of jobs that run on every type
 POLICY_BY_ENGINE = {
     "slurm": "order of submission with EASY backfilling; Slurm's priorities and limits are not in the history",
     "kubernetes": "order of submission; a gang that does not fit is passed over, as by a scheduler of single pods",
     "ray": "order of submission; a gang that does not fit is passed over",
+    "csv": "order of submission; a gang that does not fit is passed over",
 }
-BACKFILL_BY_ENGINE = {"slurm": "easy", "kubernetes": "skip", "ray": "skip"}
+BACKFILL_BY_ENGINE = {"slurm": "easy", "kubernetes": "skip", "ray": "skip", "csv": "skip"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +128,14 @@ def build_import(
     return Imported(
         engine=engine,
         files=tuple(files),
-        trace=replace(trace, job_type=job_type, duration_s=duration_s, submitted_s=submitted_s),
+        trace=replace(
+            trace,
+            job_type=job_type,
+            duration_s=duration_s,
+            submitted_s=submitted_s,
+            ran_on=types,
+            started_s=_starts(history) - trace.submitted_s[0],
+        ),
         nodes=cluster,
         speeds=speed,
         reference_type=reference,
@@ -134,6 +144,28 @@ def build_import(
         assumed=tuple(assumed),
         unread=trace.unread,
     )
+
+
+def whole_machines(accelerators: Mapping[str, float]) -> tuple[NamedNode, ...]:
+    """Return machines of `PER_NODE` accelerators with these numbers of each type; the last one may be smaller."""
+    return tuple(
+        NamedNode(name=f"{kind}-{size}-{k}", type=kind, accelerators=size)
+        for kind, total in accelerators.items()
+        for count, size in whole_nodes(int(total), PER_NODE)
+        for k in range(count)
+    )
+
+
+def _starts(history: History) -> Floats:
+    """Return (job,) the start of one uninterrupted run that ends when the job ended; nan = not known.
+
+    For most jobs it is the logged start; what was suspended or run several times starts later.
+    """
+    submitted_s, lasted_s = history.trace.submitted_s, history.trace.duration_s
+    by_end = history.ended_s - lasted_s
+    broken = history.ended_s - history.started_s > lasted_s + CLOCK_S
+    start_s = np.where(broken | np.isnan(history.started_s), by_end, history.started_s)
+    return np.maximum(start_s, submitted_s)
 
 
 def _types_of_jobs(
@@ -182,7 +214,7 @@ def _cluster(
 
 def _speeds(types: set[str], mix: str, given: Mapping[str, float]) -> tuple[dict[str, float], list[str]]:
     """Return the speed of every type of the cluster and of the catalogue relative to a v100, and notes."""
-    speeds = relative_speeds(accelerators(), mix)
+    speeds = relative_speeds(catalogue_types(), mix)
     unknown = sorted(types - speeds.keys() - given.keys())
     speeds |= dict.fromkeys(sorted(types - speeds.keys()), 1.0) | {type_name(name): x for name, x in given.items()}
     here = ", ".join(f"{name} {speeds[name]:g}" for name in sorted(types))

@@ -24,7 +24,7 @@ class Problem:
     def __str__(self) -> str:
         place = self.file if self.row is None else f"{self.file}:{self.row}"
         column = "" if self.column is None else f" {self.column}"
-        value = "" if self.value is None else f" is {self.value!r}:"
+        value = ":" * bool(column) if self.value is None else f" is {self.value!r}:"
         return f"{place}:{column}{value} {self.rule}; {self.fix}"
 
 

@@ -26,13 +26,20 @@ LONGEST = 80  # characters of a wrong value that a message repeats
 
 USUAL_NAMES = {  # columns of other systems, in lower case → ours
     **dict.fromkeys(("jobid", "job", "id", "job_name", "jobname"), "job_id"),
-    **dict.fromkeys(("num_gpus", "gpus", "gpu_num", "num_gpu", "n_gpus", "ngpus", "gpu", "gpu_count"), "scale_factor"),
-    **dict.fromkeys(("submit_time", "submitted", "submission_time", "arrival_time", "arrival"), "submitted_s"),
+    **dict.fromkeys(
+        ("num_gpus", "gpus", "gpu_num", "num_gpu", "n_gpus", "ngpus", "gpu", "gpu_count", "accelerators"),
+        "scale_factor",
+    ),
+    **dict.fromkeys(
+        ("submit_time", "submitted", "submission_time", "arrival_time", "arrival", "submit", "submitted_at"),
+        "submitted_s",
+    ),
     **dict.fromkeys(("runtime", "run_time", "duration", "elapsed", "duration_seconds"), "duration_s"),
     **dict.fromkeys(("user", "group", "account", "vc", "project", "team", "queue", "partition"), "tenant"),
     **dict.fromkeys(("model", "workload", "model_name"), "job_type"),
-    **dict.fromkeys(("start_time", "started", "start"), "started_s"),
-    **dict.fromkeys(("gpu_type", "gpu_model", "device_type"), "ran_on"),
+    **dict.fromkeys(("start_time", "started", "start", "started_at"), "started_s"),
+    **dict.fromkeys(("end_time", "ended", "end", "finished", "finish_time", "finished_at", "ended_at"), "ended_s"),
+    **dict.fromkeys(("gpu_type", "gpu_model", "device_type", "accelerator"), "ran_on"),
     **dict.fromkeys(("state", "exit_status"), "status"),
     **dict.fromkeys(("deadline",), "deadline_s"),
     **dict.fromkeys(("priority",), "weight"),

@@ -11,11 +11,11 @@ used, so that both give the same bits (decision note 0034).
 from __future__ import annotations
 
 import functools
+import gc
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from inspect import signature
 from time import perf_counter
 from typing import Any, TypeVar, cast
@@ -23,12 +23,13 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from eunomia.kernels.cache import compile_lock, file_name, folder, is_cached, is_compiling, numba_cache
+from eunomia.kernels.inner_code import kept_as_ir, set_environments
 from eunomia.kernels.reach import reached_kernels, source_hash
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Estimates of what a kernel costs; `python -m benchmarks.first_call --costs` measures them.
-COMPILING_S_PER_BYTE = 8e-4  # of the bytecode of all kernels that it reaches
+COMPILING_S_PER_BYTE = 5e-4  # of the bytecode of all kernels that it reaches
 LOADING_S = 0.005  # from the cache
 IMPORTING_S = 0.3  # numba
 INTERPRETING_S_PER_ELEMENT = 1e-6  # lower bound for an interpreted call, per element of its arrays
@@ -64,6 +65,7 @@ class Kernel:
         self.py_func = function
         self.targetoptions = options
         self.spent_s = 0.0  # on interpreted calls, without compiling during them
+        self.expected_s = 0.0  # of interpreted calls that will follow, see `WorkLeft`
         self.compiling_s = 0.0  # including the first call
         self.mode = ""  # "compiled" or "interpreted" overrides the environment
         self._compiled: Any = None
@@ -77,7 +79,8 @@ class Kernel:
             return self._compiled(*args)
         if PROCESS.is_interpreting:
             return self._call_from_kernel(args)
-        if self._pays(self.spent_s + INTERPRETING_S_PER_ELEMENT * _elements(args)) and self._may_compile():
+        due = max(self.spent_s + INTERPRETING_S_PER_ELEMENT * _elements(args), self.expected_s)
+        if self._pays(due) and self._may_compile():
             return self._compile_and_call(args)
         PROCESS.is_interpreting = True
         try:
@@ -107,6 +110,14 @@ class Kernel:
         """The numba function for calls from Python, with the cache; imports numba."""
         function = self._jit(no_cfunc_wrapper=True)
         function._cache = numba_cache(folder(), self)
+        compile_alone = function.compile
+
+        def compile_with_callees(arguments: Any) -> Any:
+            result = compile_alone(arguments)
+            set_environments(function)
+            return result
+
+        function.compile = compile_with_callees
         return function
 
     @functools.cached_property
@@ -124,7 +135,7 @@ class Kernel:
         compile_alone = function.compile
 
         def compile_for_caller(arguments: Any) -> Any:
-            with _optimised_by_caller():
+            with kept_as_ir():
                 return compile_alone(arguments)
 
         function.compile = compile_for_caller
@@ -188,12 +199,31 @@ class Kernel:
         started = perf_counter()
         if PROCESS.compiling_s + self.cost_s > ANNOUNCE_S:
             announce_compiling()
-        with compile_lock():
-            result = self.dispatcher(*args)
+        collects = gc.isenabled()
+        gc.disable()  # numba makes many objects and little garbage: looking for it takes a tenth of the time
+        try:
+            with compile_lock():
+                result = self.dispatcher(*args)
+        finally:
+            if collects:
+                gc.enable()
         self._compiled = self.dispatcher
         self.compiling_s = perf_counter() - started
         PROCESS.compiling_s += self.compiling_s
         return result
+
+
+class WorkLeft:
+    """What a loop still has to do that calls a kernel again and again; a kernel with much left is compiled at once."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._kernel = cast(Kernel, function)
+        self._before_s = self._kernel.spent_s
+        self._kernel.expected_s = 0.0
+
+    def update(self, done: float) -> None:
+        """Say what part of the work is done, above 0 and at most 1."""
+        self._kernel.expected_s = (self._kernel.spent_s - self._before_s) * (1 / done - 1)
 
 
 def kernel(*, allocates: bool | None = None, **options: Any) -> Callable[[Function], Function]:
@@ -218,23 +248,6 @@ def kernel(*, allocates: bool | None = None, **options: Any) -> Callable[[Functi
         return cast(Function, KERNELS[-1])
 
     return decorate
-
-
-@contextmanager
-def _optimised_by_caller() -> Iterator[None]:
-    """Leave what is compiled meanwhile as it is: the kernel that calls it takes it in and is optimised as a whole.
-
-    Else each step would be optimised once more for each caller between it and Python. Numba's lock is held.
-    """
-    from numba.core.codegen import CPUCodeLibrary
-
-    library: Any = CPUCodeLibrary
-    optimise = library._optimize_final_module
-    library._optimize_final_module = lambda one: None
-    try:
-        yield
-    finally:
-        library._optimize_final_module = optimise
 
 
 def _fastmath_flags(fastmath: Any) -> frozenset[str]:

@@ -30,6 +30,7 @@ from eunomia.model.decisions import Decision, Refuse, SetShares, Start, Starts, 
 from eunomia.model.events import (
     Answered,
     AppFinished,
+    AskAbandoned,
     JobCancelled,
     JobFailed,
     JobFinished,
@@ -87,7 +88,7 @@ class MetricsCollector:
         self._reserve_points()
         for event in moment.events:
             match event:
-                case Answered() | TimerFired() | Progressed():
+                case Answered() | AskAbandoned() | TimerFired() | Progressed():
                     continue
                 case JobSubmitted(job):
                     self._submit(job, at)

@@ -77,3 +77,27 @@ def _rotate(columns: Floats, rotation: Floats, p: int, q: int) -> bool:
 def least_squares(matrix: Floats, right: Floats, *, rcond: float = 1e-13) -> Floats:
     """Return the shortest x with the least |matrix · x − right|."""
     return np.asarray(dot(pseudo_inverse(matrix, rcond=rcond), right))
+
+
+def cholesky(matrix: Floats) -> Floats:
+    """Return the lower factor L with L Lᵀ = matrix, of one matrix or a stack of them (…, n, n).
+
+    Raises ValueError where one is not positive definite.
+    """
+    n = matrix.shape[-1]
+    lower = np.zeros_like(matrix, dtype=float)
+    for k in range(n):
+        rest = matrix[..., k:, k] - row_dots(lower[..., k:, :k], lower[..., k, None, :k])
+        if not (rest[..., 0] > 0).all():
+            raise ValueError("the matrix is not positive definite")
+        lower[..., k:, k] = rest / np.sqrt(rest[..., :1])
+    return lower
+
+
+def solve_lower(lower: Floats, right: Floats) -> Floats:
+    """Return x of lower · x = right, (…, n, side), for a lower triangle (…, n, n)."""
+    x = np.zeros(right.shape)
+    for k in range(lower.shape[-1]):
+        known = np.add.reduce(lower[..., k, :k, None] * x[..., :k, :], axis=-2)
+        x[..., k, :] = (right[..., k, :] - known) / lower[..., k, k, None]
+    return x

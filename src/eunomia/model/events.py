@@ -10,6 +10,7 @@ from typing import TypeAlias, get_args
 from eunomia.model.answers import Answer
 from eunomia.model.arrays import Floats
 from eunomia.model.job import Job
+from eunomia.model.tenants import Tenant
 from eunomia.model.value_equality import ValueEqual
 
 
@@ -123,6 +124,14 @@ class NodeJoined:
 
 
 @dataclass(frozen=True, slots=True)
+class TenantChanged:
+    """An operator gave a tenant other options; a tenant without jobs so far may be named."""
+
+    name: str
+    tenant: Tenant
+
+
+@dataclass(frozen=True, slots=True)
 class AcceleratorsTaken:
     """These accelerators, and no others, are used by processes that the scheduler did not start.
 
@@ -130,6 +139,14 @@ class AcceleratorsTaken:
     """
 
     devices: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AskAbandoned:
+    """The ask of that number will not be answered; the last answer goes on, and no further ask is due before then."""
+
+    asked: int
+    next_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +164,8 @@ class Answered:
 
 Event: TypeAlias = (
     Progressed | JobSubmitted | JobUpdated | Estimated | JobFinished | JobFailed | JobCancelled | JobPaused | JobResumed
-    | Measured | AppFinished | NodeLost | NodeJoined | AcceleratorsTaken | Answered | TimerFired
+    | Measured | AppFinished | TenantChanged | NodeLost | NodeJoined | AcceleratorsTaken | Answered | TimerFired
+    | AskAbandoned
 )  # fmt: skip
 
 # The order in which events of one instant are handled.
@@ -163,11 +181,11 @@ def _key(event: Event) -> tuple[int, float, int, str]:
             return rank, job.submitted, job.sequence, job.job_id
         case JobUpdated(name) | JobFinished(name) | JobFailed(name) | JobCancelled(name) | Measured(name):
             return rank, 0.0, 0, name
-        case JobPaused(name) | JobResumed(name) | AppFinished(name) | Estimated(name):
+        case JobPaused(name) | JobResumed(name) | AppFinished(name) | Estimated(name) | TenantChanged(name):
             return rank, 0.0, 0, name
         case Progressed(names):
             return rank, 0.0, 0, "\0".join(names)
-        case NodeLost(number) | NodeJoined(number) | Answered(number):
+        case NodeLost(number) | NodeJoined(number) | Answered(number) | AskAbandoned(number):
             return rank, 0.0, number, ""
     return rank, 0.0, 0, ""
 

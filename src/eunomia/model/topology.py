@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.value_equality import ValueEqual
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +26,8 @@ class Node:
             raise ValueError(f"a node of type {self.type!r} has {self.accelerators} accelerators; it needs at least 1")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Topology:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Topology(ValueEqual):
     """All accelerators, up or down, with their machines; the core's state records which are down.
 
     The accelerators of one node are adjacent: node n has rows first[n] … first[n] + size[n] - 1.

@@ -8,7 +8,10 @@ import numpy as np
 
 
 class ValueEqual:
-    """Compares dataclasses field by field, arrays by value. A base for frozen dataclasses with `eq=False`."""
+    """Compares dataclasses field by field, and arrays by value, those of dicts too.
+
+    A base for frozen dataclasses with `eq=False`.
+    """
 
     __slots__ = ()
 
@@ -26,4 +29,6 @@ class ValueEqual:
 def _equal(a: object, b: object) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return bool(np.array_equal(np.asarray(a), np.asarray(b)))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_equal(value, b[key]) for key, value in a.items())
     return bool(a == b)

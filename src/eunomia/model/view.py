@@ -14,6 +14,7 @@ from eunomia.model.former_names import accepts_former_names, present_name
 from eunomia.model.rounding import SEEN_BITS, rounded
 from eunomia.model.tenants import Tenants
 from eunomia.model.topology import Topology
+from eunomia.model.value_equality import ValueEqual
 
 T = TypeVar("T")
 
@@ -56,8 +57,8 @@ class _Column(Generic[T]):
 
 
 @accepts_former_names(FORMER_COLUMNS)
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class View(ValueEqual):
     """What is believed at one instant. Axes: job m in order of (submission, row), type j in `types` order.
 
     Only the columns that the policy `needs` are filled. Columns of sums are rounded to 40 bits (twelve digits), so that
@@ -90,6 +91,7 @@ class View:
     on_type = _Column[Ints]()  # (job,) type whose seats it holds, -1 = waiting
     capacity = _Column[Floats]()  # (type,) accelerators this policy may allocate
     price = _Column[Floats]()  # (type,) US$ per accelerator-hour
+    job_type = _Column[Array]()  # (job,) names of what the jobs train; "" = not named
     job_class = _Column[Ints]()  # (job,) rows of `packed_throughput`: jobs believed to behave alike
     packed_throughput = _Column[
         Floats

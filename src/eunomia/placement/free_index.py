@@ -140,10 +140,8 @@ def _fits(ix: Index, k: int, z: int, one_machine: bool) -> bool:
 
 
 @kernel(allocates=False, forceinline=True)
-def seat_gang(ix: Index, k: int, z: int, one_machine: bool, seats: Ints) -> bool:
-    """Take seats for a gang of z on type k: best fit on one node, else the fullest nodes; all of it or nothing."""
-    if not _fits(ix, k, z, one_machine):
-        return False
+def seat_anywhere(ix: Index, k: int, z: int, seats: Ints) -> None:
+    """Take seats for a gang of z on type k, which has so many free: best fit on one node, else the fullest nodes."""
     filled = 0
     while filled < z:
         left = z - filled
@@ -156,6 +154,14 @@ def seat_gang(ix: Index, k: int, z: int, one_machine: bool, seats: Ints) -> bool
         node, here = _lowest(ix, k, found), min(left, found)
         filled = _pick(ix, node, here, seats, filled)
         _recount(ix, node, -here)
+
+
+@kernel(allocates=False, forceinline=True)
+def seat_gang(ix: Index, k: int, z: int, one_machine: bool, seats: Ints) -> bool:
+    """Take seats for a gang of z on type k as `seat_anywhere` does: all of it or nothing."""
+    if not _fits(ix, k, z, one_machine):
+        return False
+    seat_anywhere(ix, k, z, seats)
     return True
 
 

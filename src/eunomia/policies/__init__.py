@@ -51,6 +51,7 @@ POLICIES: dict[str, str] = {
     "gandiva_original": "eunomia.policies.grants.gandiva.gandiva:GandivaOriginal",
     "themis": "eunomia.policies.grants.themis.themis:Themis",
     "astraea": "eunomia.policies.grants.astraea.astraea:Astraea",
+    "harmony": "eunomia.learning.harmony.policy:Harmony",
 }
 
 

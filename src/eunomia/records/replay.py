@@ -77,13 +77,16 @@ def header(
     }
 
 
-def new_scheduler(record: Record) -> Scheduler:
-    """Build the scheduler of a record from its header. Raises InvalidInput for an incomplete header."""
+def new_scheduler(record: Record, info: PolicyInfo | None = None) -> Scheduler:
+    """Build the scheduler of a record from its header. Raises InvalidInput for an incomplete header.
+
+    With the card of the record's policy, `info`, the scheduler can also be asked what the policy has to see.
+    """
     try:
         head: Mapping[str, Any] = record.header
         topology = Topology.of([Node(type=kind, accelerators=size, rack=rack) for kind, size, rack in head["nodes"]])
         policy = head["policy"]
-        info = PolicyInfo(
+        info = info or PolicyInfo(
             name=policy["name"],
             answer_type=policy["door"],
             objective="",

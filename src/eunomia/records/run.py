@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Protocol
 
 from eunomia.backends.protocol import Backend
@@ -91,6 +91,20 @@ class StalledClock:
 def run(scheduler: Scheduler, backend: Backend, runner: PolicyRunner, observers: Iterable[Observer] = ()) -> str:
     """Run `backend` to its end. An ask is answered before the next moment.
 
+    Returns why the run was ended early, if time stopped advancing; else "".
+    """
+    asks, answer = asks_of(scheduler, backend, observers), None
+    while True:
+        try:
+            ask = next(asks) if answer is None else asks.send(answer)
+        except StopIteration as end:
+            return str(end.value)
+        answer = runner.answer(ask)
+
+
+def asks_of(scheduler: Scheduler, backend: Backend, observers: Iterable[Observer] = ()) -> Generator[Ask, Answer, str]:
+    """Yield the asks of a run of `backend` to its end, each of which is sent its answer.
+
     Moments that the backend can play by itself, as their decisions need no ask, come in batches (`implied`).
     Returns why the run was ended early, if time stopped advancing; else "".
     """
@@ -100,8 +114,17 @@ def run(scheduler: Scheduler, backend: Backend, runner: PolicyRunner, observers:
     for moment in backend.moments():
         following: Moment | None = moment
         while following is not None:
-            at, following = following.at, _handle(scheduler, backend, runner, observers, following)
-            if why := clock.check(at, following is not None, scheduler):
+            now, following = following, None
+            decisions = scheduler.handle(now)
+            for observer in observers:
+                observer.observe(now, decisions)
+            for decision in decisions:
+                if isinstance(decision, Ask):
+                    answer = yield decision
+                    following = Moment(now.at, (Answered(decision.asked, answer),))
+                else:
+                    backend.carry_out(decision)
+            if why := clock.check(now.at, following is not None, scheduler):
                 return why
         for batch in implied(scheduler):
             for observe in observe_batch:
@@ -118,19 +141,3 @@ def _batch_hearer(observer: Observer) -> Callable[[MomentBatch], None]:
 
     observe: Callable[[MomentBatch], None] = getattr(observer, "observe_batch", observe_each)
     return observe
-
-
-def _handle(
-    scheduler: Scheduler, backend: Backend, runner: PolicyRunner, observers: Sequence[Observer], moment: Moment
-) -> Moment | None:
-    """Handle one moment; return the moment with the answer, if the policy was asked."""
-    decisions = scheduler.handle(moment)
-    for observer in observers:
-        observer.observe(moment, decisions)
-    following = None
-    for decision in decisions:
-        if isinstance(decision, Ask):
-            following = Moment(moment.at, (Answered(decision.asked, runner.answer(decision)),))
-        else:
-            backend.carry_out(decision)
-    return following

@@ -55,18 +55,31 @@ def digest(scheduler: Scheduler) -> str:
 
 def capture(scheduler: Scheduler) -> bytes:
     """Return the state. Raises CannotSnapshot for a mechanism or policy whose state it cannot write."""
-    writer = _Writer()
-    root = writer.value(scheduler)
-    text = json.dumps({"root": root, "objects": writer.objects, "arrays": writer.arrays}, separators=(",", ":"))
-    head = text.encode()
-    return zlib.compress(len(head).to_bytes(8, "big") + head + b"".join(writer.blobs), 1)
+    return zlib.compress(pack(scheduler), 1)
 
 
 def restore(fresh: Scheduler, content: bytes) -> None:
     """Give a fresh scheduler, built from the same inputs, the captured state. Raises ValueError for anything else."""
-    body = zlib.decompress(content)
-    size = int.from_bytes(body[:8], "big")
-    _Reader(json.loads(body[8 : 8 + size]), body[8 + size :]).fill(fresh)
+    _reader(zlib.decompress(content)).fill(fresh)
+
+
+def pack(value: Any) -> bytes:
+    """Return a value as bytes: a scheduler, a view, an answer. Raises CannotSnapshot for what it cannot write."""
+    writer = _Writer()
+    root = writer.value(value)
+    text = json.dumps({"root": root, "objects": writer.objects, "arrays": writer.arrays}, separators=(",", ":"))
+    head = text.encode()
+    return len(head).to_bytes(8, "big") + head + b"".join(writer.blobs)
+
+
+def unpack(content: bytes) -> Any:
+    """Invert `pack`; functions become None. Raises ValueError for anything that it does not write."""
+    return _reader(content).value()
+
+
+def _reader(content: bytes) -> _Reader:
+    size = int.from_bytes(content[:8], "big")
+    return _Reader(json.loads(content[8 : 8 + size]), content[8 + size :])
 
 
 class _Writer:
@@ -166,6 +179,9 @@ class _Reader:
     def fill(self, fresh: Scheduler) -> None:
         if self._value(self._root, fresh) is not fresh:
             raise ValueError("the snapshot is of something else than a scheduler")
+
+    def value(self) -> Any:
+        return self._value(self._root, None)
 
     def _value(self, written: Any, fresh: Any) -> Any:
         if not isinstance(written, dict):

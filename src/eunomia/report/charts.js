@@ -35,8 +35,8 @@
   const short = (value) => grouped(value, 0) === "0" && value !== 0 ? String(Number(value.toPrecision(2))) :
     value.toLocaleString("en-US", { maximumFractionDigits: Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0 });
 
-  function tickLabel(value, unit) {
-    if (unit === "s") return value === 0 ? "0" : timeTick(value);
+  function tickLabel(value, unit, time) {
+    if (unit === "s") return value === 0 ? "0" : time ? short(value / time[0]) + " " + time[1] : timeTick(value);
     if (unit === "share") return short(100 * value) + " %";
     return (unit === "usd" ? "$" : "") + (value >= 1e6 ? short(value / 1e6) + " M" : value >= 1e5 ? short(value / 1e3) + " k" : short(value));
   }
@@ -46,6 +46,12 @@
       if (seconds >= size && Math.abs(seconds / size - Math.round(2 * seconds / size) / 2) < 1e-9)
         return short(seconds / size) + " " + name;
     return seconds < MINUTE ? short(seconds) + " s" : duration(seconds, short);
+  }
+
+  function timeUnit(ticks) { // the largest unit of which the last tick has one, and every tick whole quarters
+    const last = ticks[ticks.length - 1];
+    return [[DAY, "d"], [HOUR, "h"], [MINUTE, "min"]].find(([size]) =>
+      last >= size && ticks.every((tick) => Math.abs(4 * tick / size - Math.round(4 * tick / size)) < 1e-9));
   }
 
   /* ---- scales and ticks ---- */
@@ -88,7 +94,8 @@
     const across = (turn(high) - turn(low)) || 1;
     const place = (value) => from + (to - from) * (turn(value) - turn(low)) / across;
     const back = (pixel) => { const t = turn(low) + across * (pixel - from) / (to - from); return log ? Math.exp(t) : t; };
-    return { low, high, place, back, ticks: (log ? logTicks : linearTicks)(low, high, axis.unit, most) };
+    const ticks = (log ? logTicks : linearTicks)(low, high, axis.unit, most), time = log ? null : timeUnit(ticks);
+    return { low, high, place, back, ticks, name: (tick) => tickLabel(tick, axis.unit, time) };
   }
 
   /* ---- elements ---- */
@@ -183,12 +190,12 @@
     label(root, chart.y.label, 2, 12, "start", plot.right);
     for (const tick of y.ticks) {
       line(root, "grid", plot.left, y.place(tick), plot.right, y.place(tick));
-      label(root, tickLabel(tick, chart.y.unit), plot.left - 6, y.place(tick) + 4, "end", 60);
+      label(root, y.name(tick), plot.left - 6, y.place(tick) + 4, "end", 60);
     }
     for (const tick of x.ticks) {
       line(root, "grid", x.place(tick), plot.top, x.place(tick), plot.bottom);
       const anchor = x.place(tick) > plot.right - 12 ? "end" : "middle";
-      label(root, tickLabel(tick, chart.x.unit), x.place(tick) + (anchor === "end" ? 10 : 0), plot.bottom + 16, anchor, 70);
+      label(root, x.name(tick), x.place(tick) + (anchor === "end" ? 10 : 0), plot.bottom + 16, anchor, 70);
     }
     line(root, "axis", plot.left, plot.bottom, plot.right, plot.bottom);
     label(root, chart.x.label, (plot.left + plot.right) / 2, plot.bottom + 35, "middle", plot.right);
@@ -259,7 +266,7 @@
   function barScale(chart, rows, plot) {
     const most = Math.max(0, ...rows.map((row) => Math.max(row.one.y[row.k], row.one.high ? row.one.high[row.k] ?? 0 : 0)));
     const scale = scaleOf({ ...chart.y, low: 0, high: chart.y.high ?? (most || 1) }, [0, most], plot.left, plot.right, Math.max(2, Math.floor((plot.right - plot.left) / 90)));
-    return { place: scale.place, zero: plot.left, ticks: scale.ticks.map((tick) => [scale.place(tick), tickLabel(tick, chart.y.unit)]) };
+    return { place: scale.place, zero: plot.left, ticks: scale.ticks.map((tick) => [scale.place(tick), scale.name(tick)]) };
   }
 
   function changeScale(rows, plot) {

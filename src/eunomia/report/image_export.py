@@ -208,13 +208,16 @@ def scale_axis(pane: Axes, side: str, axis: Axis) -> None:
     limit = pane.set_xlim if side == "x" else pane.set_ylim
     limit(axis.low, None if axis.high is None else axis.high * 1.02)
     low, high = pane.get_xlim() if side == "x" else pane.get_ylim()
+    last = math.inf
     if axis.unit == "s":
-        ruler.set_major_locator(FixedLocator(time_ticks(low, high, axis.scale == "log")))
+        ticks = time_ticks(low, high, axis.scale == "log")
+        ruler.set_major_locator(FixedLocator(ticks))
+        last = ticks[-1] if ticks and axis.scale == "linear" else math.inf
     elif axis.scale == "linear":
         ruler.set_major_locator(MaxNLocator(6, integer=axis.unit == "count"))
     ruler.set_minor_locator(NullLocator())
     ruler.set_minor_formatter(NullFormatter())
-    ruler.set_major_formatter(FuncFormatter(lambda value, _: tick(value, axis.unit)))
+    ruler.set_major_formatter(FuncFormatter(lambda value, _: tick(value, axis.unit, last)))
 
 
 def time_ticks(low: float, high: float, log: bool) -> list[float]:
@@ -225,11 +228,18 @@ def time_ticks(low: float, high: float, log: bool) -> list[float]:
     return [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
-def tick(value: float, unit: Unit) -> str:
-    """Return the label of a tick: no more digits than a round number has."""
+def tick(value: float, unit: Unit, last: float = math.inf) -> str:
+    """Return the label of a tick, no more digits than a round number has; times in the unit of the `last` tick."""
     if unit == "share":
         return f"{100 * value:.0f} %"
     if unit == "s":
-        size, name = next(((s, n) for s, n in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min")) if value >= s), (1.0, "s"))
+        size, name = next(
+            (
+                (s, n)
+                for s, n in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"))
+                if (value if last == math.inf else last) >= s
+            ),
+            (1.0, "s"),
+        )
         return f"{value / size:g} {name}" if value else "0"
     return f"{value:,.10g}" if unit in ("count", "usd", "ratio") else shown(value, unit)

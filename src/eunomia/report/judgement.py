@@ -93,14 +93,28 @@ def _resampled(this: RunFigures, other: RunFigures, name: str) -> tuple[float, f
         return None
     first = split[0]
     assert first is not None
-    one, two = (_statistic(run, name) for run in (this, other))
+    found = interval_of_ratio(_statistic(this, name), _statistic(other, name))
+    return None if found is None else (*found, first.basis)
+
+
+def interval_of_ratio(this: Floats, other: Floats, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
+    """Return the interval of this ÷ other − 1 over the same resamples, (resample,) each; None where it has none."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = one / two - 1
+        ratio = this / other - 1
     if not np.isfinite(ratio).all():
         return None
-    tail = (1 - CONFIDENCE) / 2
+    tail = (1 - confidence) / 2
     low, high = np.quantile(ratio, [tail, 1 - tail]).tolist()
-    return low, high, f"{first.count} resampled {first.unit}s"
+    return low, high
+
+
+def resamples(run: RunFigures) -> tuple[str, dict[str, Floats]]:
+    """Return what was resampled, "" for a short trace, and each measure in each resample, (resample,)."""
+    split = blocks(run.submitted_s)
+    if split is None:
+        return "", {}
+    found = {name: _statistic(run, name) for name in COLUMN_BY_MEASURE}
+    return split.basis, {name: values for name, values in found.items() if np.isfinite(values).all()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -110,6 +124,11 @@ class TimeBlocks:
     of: Ints  # (job,) block of each job
     count: int
     unit: str  # week or day
+
+    @property
+    def basis(self) -> str:
+        """What is resampled: `12 resampled weeks`."""
+        return f"{self.count} resampled {self.unit}s"
 
 
 def blocks(submitted_s: Floats | None) -> TimeBlocks | None:

@@ -10,13 +10,13 @@ from eunomia.model.arrays import Floats
 from eunomia.report.chart import Axis, Chart, Panel, Series
 from eunomia.report.curves import cdf
 from eunomia.report.number_format import DAY
+from eunomia.report.trace_tables import largest
 from eunomia.traces.statistics import ClassStatistics, Description, classes
 from eunomia.traces.table import Trace
 
 SHARE_OF_JOBS = Axis(label="share of jobs", unit="share", low=0.0, high=1.0)
 SHARE = Axis(label="share", unit="share", low=0.0)
 SUBMISSIONS = Axis(label="jobs submitted", unit="count", low=0.0)
-MOST_BARS = 24  # of sizes: the most frequent
 DURATION = Axis(label="duration", unit="s", scale="log")
 STEPS = Axis(label="steps", unit="count", scale="log")
 
@@ -54,12 +54,11 @@ def _distribution(name: str, title: str, values: Floats, trace: Trace, x: Axis) 
 
 
 def _sizes(description: Description) -> Chart:
-    commonest = sorted(description.sizes, key=lambda part: -part.jobs)[:MOST_BARS]
     return _shares(
         "sizes",
         "How wide jobs are",
         "Few wide jobs may hold most of the time: the second bar weighs each job by accelerators × duration.",
-        sorted(commonest, key=lambda part: int(part.name)),
+        largest(description.sizes),
         "accelerators",
     )
 
@@ -92,7 +91,7 @@ def _shares(name: str, title: str, how_to_read: str, parts: Sequence[ClassStatis
 
 def _hours(description: Description) -> Chart:
     known = description.began is not None
-    counts = np.array(description.by_hour, dtype=np.float64)
+    counts = np.array([*description.by_hour, description.by_hour[-1]], dtype=np.float64)
     series = Series(name="jobs", style=0, x=np.arange(len(counts), dtype=np.float64), y=counts)
     return Chart(
         name="hours",
@@ -100,11 +99,10 @@ def _hours(description: Description) -> Chart:
         how_to_read="Jobs submitted in each hour of the day, in the trace's own time."
         if known
         else "The trace has no date: hours are counted from its time 0, modulo 24.",
-        kind="bars",
-        x=Axis(label="hour", unit="plain"),
+        kind="steps",
+        x=Axis(label="hour", unit="plain", low=0.0, high=24.0),
         y=SUBMISSIONS,
         panels=(Panel(series=(series,)),),
-        categories=tuple(str(hour) for hour in range(24)),
     )
 
 

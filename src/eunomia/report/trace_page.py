@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 from eunomia.report.chart import Chart
 from eunomia.report.escape import escaped
 from eunomia.report.numbers import chart_numbers
-from eunomia.report.page import charts_section, document, section
+from eunomia.report.page import charts_section, document, section, sentences, wide
+from eunomia.report.trace_tables import TextTable, facts, trace_tables
+from eunomia.traces.statistics import Description
 
 
-def trace_page(title: str, numbers: dict[str, Any], rows: Iterable[tuple[str, str]], charts: tuple[Chart, ...]) -> str:
-    """Return the HTML: a table of `rows`, the notes in `numbers`, and a frame for each chart.
+def trace_page(title: str, description: Description, charts: tuple[Chart, ...]) -> str:
+    """Return the HTML: facts and tables, notes, and a frame for each chart.
 
-    `numbers` is JSON that the page holds unchanged beside the points of the charts.
+    The statistics are in the page as JSON beside the points of the charts.
     """
-    cells = "".join(f"<tr><th scope=row>{escaped(name)}</th><td>{escaped(value)}</td></tr>" for name, value in rows)
-    table = f'<table class="words"><tbody>{cells}</tbody></table>'
-    items = "".join(f"<li>{escaped(note)}</li>" for note in numbers.get("notes", ()))
-    notes = section("Notes", f"<ul>{items}</ul>", css="notes") if items else ""
-    main = f"{section('Numbers', table, title='In numbers')}\n{notes}\n{charts_section(charts)}"
-    return document(title, None, main, {"version": 1, **numbers, "charts": [chart_numbers(c) for c in charts]})
+    cells = "".join(
+        f"<tr><th scope=row>{escaped(name)}</th><td>{escaped(value)}</td></tr>" for name, value in facts(description)
+    )
+    tables = f'<table class="words"><tbody>{cells}</tbody></table>'
+    tables += "".join(wide(table.heads[0] or "distributions", _html(table)) for table in trace_tables(description))
+    notes = sentences("Notes", description.notes)
+    main = f"{section('Numbers', tables, css='numbers', title='In numbers')}\n{notes}\n{charts_section(charts)}"
+    block = {"version": 1, **description.as_dict(), "charts": [chart_numbers(chart) for chart in charts]}
+    return document(title, None, main, block)
+
+
+def _html(table: TextTable) -> str:
+    heads = "".join(f"<th scope=col>{escaped(head)}</th>" for head in table.heads)
+    rows = "".join(
+        f"<tr><th scope=row>{escaped(row[0])}</th>{''.join(f'<td>{escaped(cell)}</td>' for cell in row[1:])}</tr>"
+        for row in table.rows
+    )
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"

@@ -2,34 +2,120 @@
 
 from __future__ import annotations
 
-from eunomia.report.number_format import ABSENT, Unit, shown
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eunomia.report.number_format import ABSENT, Unit, common_scale, shown, three_digits
 from eunomia.traces.cluster_state import ClusterHistory, ClusterSnapshot
 from eunomia.traces.machine_lists import MachineList
 from eunomia.traces.statistics import NOT_SAID, ClassStatistics, Description, Quantiles
 
-SIZES_SHOWN = 8
+SIZES_SHOWN, TENANTS_SHOWN = 8, 5
+SPREAD = ("mean", "p50", "p90", "p99", "least", "most")
 
 
-def trace_rows(description: Description) -> list[tuple[str, str]]:
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """A table of texts; the first column names the rows, the others are numbers."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def lines(self) -> list[str]:
+        """Return the table for a terminal."""
+        widths = [max(map(len, column)) for column in zip(self.heads, *self.rows, strict=True)]
+        return [
+            "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
+            for row in (self.heads, *self.rows)
+        ]
+
+
+def facts(description: Description) -> list[tuple[str, str]]:
     """Return (quantity, value), most important first; unknown quantities are left out."""
     rows = [
         ("jobs", f"{description.jobs:,}"),
         ("submitted", _submissions(description)),
         ("accelerator-hours", "" if description.accelerator_hours is None else f"{description.accelerator_hours:,.0f}"),
         ("mean demand", "" if description.mean_demand is None else f"{description.mean_demand:,.1f} accelerators"),
-        ("accelerators per job", _spread(description.size, "count")),
-        ("duration", _spread(description.duration_s, "s")),
-        *((f"… of jobs {name} wide", _spread(each, "s")) for name, each in description.duration_s_by_class.items()),
-        ("steps", _spread(description.total_steps, "count")),
-        ("between submissions", _gaps(description)),
-        ("sizes", _parts(description.sizes)),
-        ("outcomes", "unknown" if _has_no_outcomes(description.statuses) else _parts(description.statuses)),
-        ("tenants", _tenants(description)),
+        ("variation of gaps", _gaps(description)),
+        ("outcomes", "unknown" if _has_no_outcomes(description.statuses) else ""),
+        ("tenants", f"{description.tenants:,}" if description.tenants else "none named"),
         ("job types", "none named" if description.job_types is None else f"{description.job_types:,}"),
         ("with a deadline", f"{description.with_deadline:,}" if description.with_deadline else ""),
         ("busiest hour", _busiest(description)),
     ]
     return [(name, value) for name, value in rows if value]
+
+
+def trace_tables(description: Description) -> list[TextTable]:
+    """Return the tables of a trace: distributions, durations, sizes, outcomes and tenants, as far as they are known."""
+    plain: list[tuple[str, Quantiles | None, Unit]] = [
+        ("accelerators per job", description.size, "count"),
+        ("steps", description.total_steps, "count"),
+        ("between submissions", description.gap_s, "s"),
+    ]
+    rows = [(name, *(shown(x, unit) for x in _numbers(found))) for name, found, unit in plain if found is not None]
+    tables = [TextTable(("", *SPREAD), tuple(rows)), *_durations(description)]
+    parts: list[tuple[str, Sequence[ClassStatistics]]] = [("accelerators", _with_others(description.sizes))]
+    if not _has_no_outcomes(description.statuses):
+        parts.append(("outcome", description.statuses))
+    if description.tenants:
+        parts.append(("tenant", description.busiest_tenants[:TENANTS_SHOWN]))
+    return tables + [_classes(head, classes) for head, classes in parts]
+
+
+def _numbers(quantiles: Quantiles) -> tuple[float, ...]:
+    """Return the numbers that `SPREAD` names."""
+    middle = (quantiles.quantile[name] for name in SPREAD[1:4])
+    return (quantiles.mean, *middle, quantiles.least, quantiles.most)
+
+
+def _durations(description: Description) -> list[TextTable]:
+    """Return the durations of all jobs and by size, each column in one unit; nothing where none is known."""
+    if description.duration_s is None:
+        return []
+    rows = {"all": description.duration_s, **{f"{n} wide": q for n, q in description.duration_s_by_class.items()}}
+    columns = list(zip(*map(_numbers, rows.values()), strict=True))
+    scales = [common_scale(column) for column in columns]
+    heads = [f"{name}, {unit}" for name, (_, unit) in zip(SPREAD, scales, strict=True)]
+    cells = [[three_digits(x / size) for x in column] for column, (size, _) in zip(columns, scales, strict=True)]
+    by_row = zip(rows, *cells, strict=True)
+    return [TextTable(("duration of jobs", *heads), tuple(by_row))]
+
+
+def largest(sizes: Sequence[ClassStatistics]) -> list[ClassStatistics]:
+    """Return the sizes with most jobs or time, ascending."""
+    first = sorted(sizes, key=lambda part: -(part.job_share + (part.time_share or 0.0)))[:SIZES_SHOWN]
+    return sorted(first, key=lambda part: int(part.name))
+
+
+def _with_others(sizes: Sequence[ClassStatistics]) -> list[ClassStatistics]:
+    """Return the largest sizes, and the others as one."""
+    first = largest(sizes)
+    rest = [part for part in sizes if part not in first]
+    if not rest:
+        return first
+    times = [part.time_share for part in rest if part.time_share is not None]
+    others = ClassStatistics(
+        name=f"{len(rest)} others",
+        jobs=sum(part.jobs for part in rest),
+        job_share=sum(part.job_share for part in rest),
+        time_share=sum(times) if len(times) == len(rest) else None,
+    )
+    return [*first, others]
+
+
+def _classes(head: str, parts: Sequence[ClassStatistics]) -> TextTable:
+    """Return the number of jobs of each class, its share of jobs and of accelerator-time."""
+    known = all(part.time_share is not None for part in parts)
+    heads = (head, "jobs", "of jobs", *["of accelerator-time"] * known)
+    return TextTable(
+        heads,
+        tuple(
+            (part.name, f"{part.jobs:,}", shown(part.job_share, "share"), *[shown(part.time_share, "share")] * known)
+            for part in parts
+        ),
+    )
 
 
 def _submissions(description: Description) -> str:
@@ -38,44 +124,14 @@ def _submissions(description: Description) -> str:
     return text if description.began is None else f"{text}; 0 s is {description.began}"
 
 
-def _spread(quantiles: Quantiles | None, unit: Unit) -> str:
-    if quantiles is None:
-        return ""
-    middle = " · ".join(f"{name} {shown(quantiles.quantile[name], unit)}" for name in ("p50", "p90", "p99"))
-    ends = f"{shown(quantiles.least, unit)} to {shown(quantiles.most, unit)}"
-    return f"mean {shown(quantiles.mean, unit)} · {middle} · {ends}"
-
-
 def _gaps(description: Description) -> str:
-    if description.gap_s is None:
+    if description.gap_s is None or description.gap_variation is None:
         return ""
-    variation = (
-        "" if description.gap_variation is None else f" · variation {description.gap_variation:.2f} (1 = Poisson)"
-    )
-    return _spread(description.gap_s, "s") + variation
-
-
-def _parts(parts: tuple[ClassStatistics, ...]) -> str:
-    """Return the largest parts with their shares of jobs and of accelerator-time."""
-    first = sorted(parts, key=lambda part: -part.jobs)[:SIZES_SHOWN]
-    more = f" · {len(parts) - len(first)} more" if len(parts) > len(first) else ""
-    return " · ".join(f"{part.name}: {_share(part)}" for part in first) + more
+    return f"{description.gap_variation:.2f} between submissions (1 = Poisson)"
 
 
 def _has_no_outcomes(statuses: tuple[ClassStatistics, ...]) -> bool:
     return [part.name for part in statuses] == [NOT_SAID]
-
-
-def _share(part: ClassStatistics) -> str:
-    time = "" if part.time_share is None else f", {100 * part.time_share:.1f} % of the time"
-    return f"{part.jobs:,} ({100 * part.job_share:.1f} %{time})"
-
-
-def _tenants(description: Description) -> str:
-    if not description.tenants:
-        return "none named"
-    names = ", ".join(f"{part.name} {100 * part.job_share:.1f} %" for part in description.busiest_tenants[:5])
-    return f"{description.tenants:,}; most jobs: {names}"
 
 
 def _busiest(description: Description) -> str:

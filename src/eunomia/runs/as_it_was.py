@@ -6,80 +6,128 @@ beside those of policies.
 
 from __future__ import annotations
 
-import heapq
 import math
+from itertools import groupby
 
 import numpy as np
 
 from eunomia.inputs.problems import Problems
 from eunomia.metrics import Metrics
+from eunomia.model.arrays import Floats, Ints
 from eunomia.model.decisions import Start
 from eunomia.model.events import Event, JobFinished, JobSubmitted, Moment
+from eunomia.model.job import Job
 from eunomia.model.spelling_suggestions import nearest
+from eunomia.scenario import Scenario
 from eunomia.setup.run_config import RunConfig
 
 AS_IT_WAS = "as_it_was"  # its name among policies
 END, SUBMISSION, START = 0, 1, 2  # at one instant in this order: what ends makes room for what starts
+MOST_BEYOND = 0.05  # fraction of the accelerator-time that may be beyond the cluster: lists of machines are not exact
 
 
-def past_metrics(setup: RunConfig) -> Metrics:
-    """Return the metrics of the schedule as it was.
+def past_metrics(setup: RunConfig) -> tuple[Metrics, tuple[str, ...]]:
+    """Return the metrics of the schedule as it was, and notes.
 
-    Raises InvalidInput where the trace has no starts or types, or holds more accelerators than the cluster has.
+    Raises InvalidInput where the trace has no starts or types, or where more than `MOST_BEYOND` of what jobs held of a
+    type is beyond what the cluster has; less is noted.
     """
-    types, ends = _checked(setup)
-    metrics = setup.metrics()
-    started_s = setup.past.started_s if setup.past is not None else np.empty(0)
-    queue = [(job.submitted, SUBMISSION, m) for m, job in enumerate(setup.jobs)]
-    queue += [(start, START, m) for m, start in enumerate(started_s.tolist())]
-    queue += [(end, END, m) for m, end in enumerate(ends)]
-    queue.sort()
-    free = [np.flatnonzero(setup.topology.type == j).tolist() for j in range(len(setup.topology.types))]
-    held: dict[int, list[int]] = {}
-    problems = Problems(setup.scenario.workload.trace or setup.scenario.name)
-    at = 0
-    while at < len(queue):
-        now = queue[at][0]
-        events: list[Event] = []
-        starts: list[Start] = []
-        while at < len(queue) and queue[at][0] == now:
-            _, what, m = queue[at]
-            job, seats = setup.jobs[m], free[types[m]]
-            at += 1
-            if what == END:
-                for device in held.pop(m, []):
-                    heapq.heappush(seats, device)
-                events.append(JobFinished(job.job_id, 1))
-            elif what == SUBMISSION:
-                events.append(JobSubmitted(job))
-            elif len(seats) < job.scale_factor:
-                name, total = setup.topology.types[types[m]], int((setup.topology.type == types[m]).sum())
-                rule = f"starts at {now:.15g} s, when only {len(seats)} of the {total} {name} of the cluster are free"
-                fix = "enlarge the cluster to what there was, or correct ran_on, started_s or the duration"
-                problems.add(rule, fix, column="started_s", value=job.job_id)
-            else:
-                held[m] = [heapq.heappop(seats) for _ in range(job.scale_factor)]
-                starts.append(Start(job.job_id, 1, tuple(held[m]), math.inf))
-        metrics.observe(Moment(now, tuple(events)), starts)
+    past = _PastRun(setup)
+    past.play()
+    return past.metrics, past.notes()
+
+
+class _PastRun:
+    """Plays the past: submissions, starts and ends, and the devices that jobs hold."""
+
+    def __init__(self, setup: RunConfig):
+        self._setup = setup
+        self._type, lasts_s = _checked(setup)
+        start_s = setup.past.started_s.tolist() if setup.past is not None else []
+        types = len(setup.topology.types)
+        self._devices = [np.flatnonzero(setup.topology.type == j) for j in range(types)]
+        self._holders = np.zeros(len(setup.topology.type), dtype=np.int64)  # (device,) jobs that hold it
+        self._seats: dict[int, Ints] = {}
+        self._level, self._peak = np.zeros(types, dtype=np.int64), np.zeros(types, dtype=np.int64)  # accelerators held
+        self._held_s, self._beyond_s = np.zeros(types), np.zeros(types)  # accelerator-seconds
+        self._queue = [(job.submitted, SUBMISSION, m) for m, job in enumerate(setup.jobs)]
+        self._queue += [(at, START, m) for m, at in enumerate(start_s)]
+        self._queue += [(at + lasts, END, m) for m, (at, lasts) in enumerate(zip(start_s, lasts_s, strict=True))]
+        self._queue.sort()
+        self.metrics = setup.metrics()
+
+    def play(self) -> None:
+        """Play all instants. Raises InvalidInput where the cluster is too small."""
+        capacity, before = np.array([devices.size for devices in self._devices]), 0.0
+        for now, changes in groupby(self._queue, key=lambda change: change[0]):
+            self._held_s += self._level * (now - before)
+            self._beyond_s += np.maximum(self._level - capacity, 0) * (now - before)
+            events: list[Event] = []
+            starts: list[Start] = []
+            for _, what, m in changes:
+                job = self._setup.jobs[m]
+                if what == SUBMISSION:
+                    events.append(JobSubmitted(job))
+                elif what == END:
+                    self._level[self._type[m]] -= job.scale_factor
+                    self._holders[self._seats.pop(m)] -= 1
+                    events.append(JobFinished(job.job_id, 1))
+                else:
+                    starts.append(self._start(m, job))
+            self._peak = np.maximum(self._peak, self._level)
+            self.metrics.observe(Moment(now, tuple(events)), starts)
+            before = now
+        self._check_size()
+
+    def _start(self, m: int, job: Job) -> Start:
+        """Start a job on the devices that the fewest jobs hold."""
+        devices = self._devices[self._type[m]]
+        seats = devices[np.argsort(self._holders[devices], kind="stable")[: job.scale_factor]]
+        self._seats[m] = seats
+        self._holders[seats] += 1
+        self._level[self._type[m]] += job.scale_factor
+        return Start(job.job_id, 1, tuple(seats.tolist()), math.inf)
+
+    def _check_size(self) -> None:
+        problems = Problems(self._setup.scenario.workload.trace or self._setup.scenario.name)
+        for row in np.flatnonzero(self._beyond_s > MOST_BEYOND * self._held_s).tolist():
+            fix = "enlarge the cluster to what there was, or correct ran_on, started_s or the durations"
+            problems.add(self._peak_of(row), fix, column="started_s")
+        problems.raise_if_any()
+
+    def _peak_of(self, row: int) -> str:
+        name, total = self._setup.topology.types[row], self._devices[row].size
+        return f"jobs held up to {self._peak[row]:,} {name} at a time, and the cluster has {total:,}"
+
+    def notes(self) -> tuple[str, ...]:
+        """Return a note on each type of which jobs held more than the cluster has."""
+        rows = np.flatnonzero(self._beyond_s > 0).tolist()
+        parts = (100 * self._beyond_s[row] / self._held_s[row] for row in rows)
+        return tuple(
+            f"{AS_IT_WAS}: {self._peak_of(row)}; {part:.2g} % of their time there is beyond it, and counts."
+            for row, part in zip(rows, parts, strict=True)
+        )
+
+
+def check_past(scenario: Scenario, started_s: Floats) -> None:
+    """Raise InvalidInput where the trace has no starts, (job,), or is played at another load than its own."""
+    problems = Problems(scenario.workload.trace or scenario.name)
+    if np.isnan(started_s).all():
+        fix = "add the column started_s, and ran_on where there are several types, or leave as_it_was out"
+        problems.add("the trace does not say when jobs started", fix, column="started_s", value=None)
+    if scenario.workload.load != 1:
+        fix = "compare as_it_was at load 1"
+        problems.add("the schedule as it was has load 1", fix, column="load", value=scenario.workload.load)
     problems.raise_if_any()
-    return metrics
 
 
 def _checked(setup: RunConfig) -> tuple[list[int], list[float]]:
-    """Return the type and the end of each job."""
+    """Return the type of each job, and how long it ran there, in s."""
     problems, known = Problems(setup.scenario.workload.trace or setup.scenario.name), setup.topology.types
-    types, ends = [], []
-    if setup.past is None or np.isnan(setup.past.started_s).all():
-        fix = "add the column started_s, and ran_on where there are several types, or leave as_it_was out"
-        problems.add("the trace does not say when jobs started", fix, column="started_s", value=None)
-        problems.raise_if_any()
-    if setup.scenario.workload.load != 1:
-        fix = "compare as_it_was at load 1"
-        problems.add("the schedule as it was has load 1", fix, column="load", value=setup.scenario.workload.load)
+    types, lasts = [], []
+    check_past(setup.scenario, np.empty(0) if setup.past is None else setup.past.started_s)
     assert setup.past is not None
-    for job, said, start, lasted in zip(
-        setup.jobs, setup.past.ran_on, setup.past.started_s.tolist(), setup.past.duration_s.tolist(), strict=True
-    ):
+    for job, said, start in zip(setup.jobs, setup.past.ran_on, setup.past.started_s.tolist(), strict=True):
         name = said or (known[0] if len(known) == 1 else "")
         if name not in known:
             rule = "names no type of the cluster" if name else "is empty, and the cluster has several types"
@@ -90,10 +138,17 @@ def _checked(setup: RunConfig) -> tuple[list[int], list[float]]:
             fix = "give its start, or leave the job out"
             problems.add(f"job {job.job_id} has no start", fix, column="started_s", value=None)
         speed = float(setup.truth.solo_throughput(job.job_type, job.scale_factor)[row])
-        if math.isnan(lasted) and speed <= 0:
+        if speed <= 0:
             rule, fix = f"job {job.job_id} has throughput 0 there", "correct ran_on, or the throughputs"
             problems.add(rule, fix, column="ran_on", value=name)
+            continue
+        if job.scale_factor > (total := int((setup.topology.type == row).sum())):
+            rule = f"job {job.job_id} held {job.scale_factor:,} {name}, and the cluster has {total:,}"
+            problems.add(
+                rule, "enlarge the cluster, or leave the job out", column="scale_factor", value=job.scale_factor
+            )
+            continue
         types.append(row)
-        ends.append(start + (job.total_steps / speed if math.isnan(lasted) else lasted))
+        lasts.append(max(round(job.total_steps / speed, 6), 1e-6))  # a duration comes back as it was written
     problems.raise_if_any()
-    return types, ends
+    return types, lasts

@@ -7,13 +7,14 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from eunomia.backends.inputs import VirtualBackend
 from eunomia.backends.protocol import Backend, TunableBackend
 from eunomia.metrics import Figures, Metrics
 from eunomia.model.arrays import Array
@@ -150,15 +151,37 @@ def simulate(
     if scenario.policy.name == AS_IT_WAS and record_to is None:
         return _as_it_was(scenario, wall, cpu)
     setup = set_up(scenario, policy=None if isinstance(policy, str) else policy)
-    measured = measured_jobs(scenario, setup.jobs)
-    policy_runner, metrics, refusals = InlinePolicyRunner(setup.policy), setup.metrics(), Refusals()
-    observers: list[Observer] = [metrics, refusals]
+    policy_runner = InlinePolicyRunner(setup.policy)
     with ExitStack() as stack:
+        opened, observers = OpenRun(setup), list[Observer]()
         if record_to is not None:
             observers.append(stack.enter_context(Recorder(record_to, setup.record_header())))
         if progress is not None:
-            observers.append(ProgressReporter(len(setup.jobs), metrics, progress))
-        world = virtual_backend(setup)
+            observers.append(ProgressReporter(len(setup.jobs), opened.metrics, progress))
+        backend = opened.backend()
+        stalled = run(setup.scheduler(), backend, policy_runner, [*opened.observers, *observers])
+    del backend
+    if progress is not None:
+        progress(opened.metrics.ended, opened.metrics.ended, opened.metrics.end_s)
+    return replace(
+        opened.result(stalled, lambda: timing(wall, cpu, policy_runner, setup)),
+        record=None if record_to is None else Record(record_to),
+    )
+
+
+class OpenRun:
+    """A run of a scenario in virtual time: its backend, its observers, and its result at the end."""
+
+    def __init__(self, setup: RunConfig) -> None:
+        self.setup, self.metrics, self.refusals = setup, setup.metrics(), Refusals()
+        self.measured = measured_jobs(setup.scenario, setup.jobs)
+        self.observers: tuple[Observer, ...] = (self.metrics, self.refusals)
+        self._world: VirtualBackend | None = None
+
+    def backend(self) -> Backend:
+        """Return the backend, with searches, losses and estimates of run times where the scenario has them."""
+        setup, scenario = self.setup, self.setup.scenario
+        self._world = world = virtual_backend(setup)
         backend: Backend = world
         reports = observes_losses(setup.policy)
         if setup.tuners or reports:
@@ -168,35 +191,37 @@ def simulate(
             backend = with_tuners(world, setup.jobs, setup.tuners, drawn_loss(scenario.seed), reports=reports)
         if scenario.belief.duration != "declared":
             backend = RunTimeEstimating(backend, setup.believed, learns=scenario.belief.duration == "history")
-        if measured is not None and scenario.measure.stop:
-            backend = StopWhenMeasured(backend, measured)
-        stalled = run(setup.scheduler(), backend, policy_runner, observers)
-    if progress is not None:
-        progress(metrics.ended, metrics.ended, metrics.end_s)
-    losses, given_up = world.losses(metrics.end_s), stalled or world.given_up
-    del world, backend  # their memory is used again for the figures
-    figures = measured_figures(with_losses(metrics, losses), measured, metrics.metrics)
-    return Result(
-        scenario=scenario,
-        figures=figures,
-        timing=timing(wall, cpu, policy_runner, setup),
-        notes=setup.notes + measured_note(measured, setup.jobs),
-        record=None if record_to is None else Record(record_to),
-        refusals=refusals.why,
-        given_up=given_up,
-        offered_load=setup.offered_load(),
-    )
+        if self.measured is not None and scenario.measure.stop:
+            backend = StopWhenMeasured(backend, self.measured)
+        return backend
+
+    def result(self, stalled: str, timed: Callable[[], Mapping[str, float | int | None]]) -> Result:
+        """Return the results of the run, which has ended; `timed` gives the numbers of timing.json."""
+        setup, metrics, world = self.setup, self.metrics, self._world
+        assert world is not None
+        losses, given_up = world.losses(metrics.end_s), stalled or world.given_up
+        self._world = world = None  # its memory is used again for the figures
+        figures = measured_figures(with_losses(metrics, losses), self.measured, metrics.metrics)
+        return Result(
+            scenario=setup.scenario,
+            figures=figures,
+            timing=timed(),
+            notes=setup.notes + measured_note(self.measured, setup.jobs),
+            refusals=self.refusals.why,
+            given_up=given_up,
+            offered_load=setup.offered_load(),
+        )
 
 
 def _as_it_was(scenario: Scenario, wall: float, cpu: float) -> Result:
     """Return the results of the schedule as it was."""
     setup = set_up(scenario, policy=Fifo())
-    measured, metrics = measured_jobs(scenario, setup.jobs), past_metrics(setup)
+    measured, (metrics, notes) = measured_jobs(scenario, setup.jobs), past_metrics(setup)
     return Result(
         scenario=scenario,
         figures=measured_figures(metrics.figures(), measured, metrics.metrics),
         timing=timing(wall, cpu, InlinePolicyRunner(setup.policy), setup),
-        notes=setup.notes + measured_note(measured, setup.jobs),
+        notes=setup.notes + notes + measured_note(measured, setup.jobs),
         offered_load=setup.offered_load(),
     )
 

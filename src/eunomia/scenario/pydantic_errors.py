@@ -17,7 +17,7 @@ from eunomia.scenario.source_locations import Finding, KeyPath, shown
 
 _RULES = {
     "bool_type": ("must be true or false", "write it without quotes"),
-    "dict_type": ("must be a table", "write it as in {{ v100 = 8 }}"),
+    "dict_type": ("must be a table", "write it as in {{ v100 = 8 }}, after --set in quotes"),
     "finite_number": ("must be finite", "give a finite number"),
     "float_type": ("must be a number", "write a number without quotes"),
     "greater_than": ("must be above {gt:g}", "give a number above {gt:g}"),

@@ -413,7 +413,8 @@ class PhysicsSection(Section):
         default=0, description="accelerators of a machine that share its fastest link; 0 = all of them"
     )
     neighbours: Text = Field(
-        default="off", description="slowdown by gangs on the same machine: off, philly, or a table of stage times"
+        default="off",
+        description="slowdown by gangs on the same machine: off, philly, pairs, synthetic, or a table of stage times",
     )
     pairs: Text = Field(
         default="measured",

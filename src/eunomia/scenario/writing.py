@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from eunomia.scenario.load import scenario_from_dict
 from eunomia.scenario.model import Scenario
 
 
@@ -17,6 +18,21 @@ def as_toml(scenario: Scenario) -> str:
         if isinstance(table, dict):
             lines += ["", f"[{name}]", *(f"{_key(key)} = {_value(value)}" for key, value in table.items())]
     return "\n".join(lines) + "\n"
+
+
+def with_absolute_paths(scenario: Scenario) -> Scenario:
+    """Return the scenario for a file in another folder: the files that it names, such as its trace, by whole paths."""
+    data = {
+        name: {key: _resolved(scenario, value) for key, value in table.items()} if isinstance(table, dict) else table
+        for name, table in scenario.as_dict().items()
+    }
+    return scenario_from_dict(data, scenario.base, scenario.name)
+
+
+def _resolved(scenario: Scenario, value: Any) -> Any:
+    if isinstance(value, str) and "." in value and scenario.resolve(value).is_file():
+        return str(scenario.resolve(value).resolve())
+    return value
 
 
 def _key(key: str) -> str:

@@ -15,7 +15,8 @@ from eunomia.model.events import TimerFired
 from eunomia.service import user_requests, world_reports
 from eunomia.service.job_row import SEATED, WAITING, JobRow
 from eunomia.service.live_jobs import LiveJobs
-from eunomia.service.messages import DrainNode, Halt, Input, Order, Reply, Request
+from eunomia.service.messages import DrainNode, Halt, Input, Order, PolicyAnswered, PolicyOverran, Reply, Request
+from eunomia.service.solver_reports import take_solver_report
 from eunomia.service.turn import Turn
 
 
@@ -34,6 +35,8 @@ class Controller(LiveJobs):
             self.rows[row.id] = row
             self.waiting[row.tenant] += row.state in WAITING
             self.set_timers(row)
+            if row.state == "stopping":
+                self.end_soon(row, row.since)
             if "after" in row.holds:
                 for earlier in row.spec.get("after", ()):
                     self.followers[earlier].append(row.id)
@@ -79,5 +82,8 @@ class Controller(LiveJobs):
     def _take(self, message: Input) -> Reply | None:
         if isinstance(message, Request):
             return user_requests.answer(self, message)
-        world_reports.take_report(self, message)
+        if isinstance(message, PolicyAnswered | PolicyOverran):
+            take_solver_report(self, message)
+        else:
+            world_reports.take_report(self, message)
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,8 @@ from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
 from eunomia.service.job_document import FieldProblem, JobDocument
 from eunomia.service.live_jobs import LiveJobs
 from eunomia.service.messages import Principal
+from eunomia.service.run_time_estimate import estimate_run_time
 from eunomia.service.site import kind_of
-
-HOUR_S = 3600.0  # believed length of a job about which nothing is known
 
 
 def check_job(
@@ -70,7 +68,4 @@ def believed_steps(jobs: LiveJobs, job: JobDocument, tenant: str, speed: Any) ->
     rate = rate if rate > 0 else float(speed.max())
     if job.duration_s is not None:
         return job.duration_s * rate, False
-    known = jobs.run_times.get((tenant, job.job_type)) or [
-        run_s for (_, kind), times in jobs.run_times.items() if kind == job.job_type for run_s in times
-    ]
-    return max((median(known) if known else HOUR_S) * rate, 1e-6), True
+    return max(estimate_run_time(jobs.like_run_times(tenant, job.job_type))[0] * rate, 1e-6), True

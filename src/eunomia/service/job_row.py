@@ -49,6 +49,8 @@ class JobRow:
     used_memory_gib: float = 0.0  # the most that was seen on one
     total_steps: float = 1.0  # declared or estimated
     estimated: bool = False
+    # of an estimated run time in seconds: median, ends of the 80 % interval, number of like jobs
+    estimate: tuple[float, ...] = ()
     other_shapes: tuple[int, ...] = ()  # further gang sizes at which it may run
     steps: float = 0.0  # in a checkpoint
     reason: str = ""
@@ -82,7 +84,7 @@ class JobRow:
     def of(cls, body: str) -> JobRow:
         """Return the row of a body."""
         data = json.loads(body)
-        for name in ("seats", "other_shapes"):
+        for name in ("seats", "other_shapes", "estimate"):
             data[name] = tuple(data.get(name, ()))
         return cls(**data)
 

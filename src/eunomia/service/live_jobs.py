@@ -6,7 +6,7 @@ import heapq
 import json
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eunomia.core.scheduler import Scheduler
@@ -14,6 +14,7 @@ from eunomia.model.decisions import Ask, Decision, GiveUp, Refuse, SetTimer, Sta
 from eunomia.model.events import (
     AcceleratorsTaken,
     Answered,
+    Estimated,
     Event,
     JobCancelled,
     JobFinished,
@@ -27,13 +28,13 @@ from eunomia.model.events import (
 from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import Stage
 from eunomia.records.record import step_lines
-from eunomia.records.run import PolicyRunner
 from eunomia.records.scheduler_snapshot import digest
 from eunomia.service.job_document import JobDocument, declared_end
 from eunomia.service.job_row import SEATED, TERMINAL, WAITING, JobRow
 from eunomia.service.messages import DrainNode, Halt, Launch
+from eunomia.service.run_time_estimate import estimate_run_time
 from eunomia.service.site import Site, kind_of
-from eunomia.service.turn import LoggedMoment, Lookup, Turn
+from eunomia.service.turn import LoggedMoment, Lookup, ServicePolicyRunner, Turn
 
 DIGEST_EVERY = 256  # moments
 MOST_MOMENTS = 1_000  # of one step: beyond, time is taken to have stalled
@@ -47,14 +48,14 @@ class LiveJobs:
         self,
         site: Site,
         scheduler: Scheduler,
-        runner: PolicyRunner,
+        runner: ServicePolicyRunner,
         lookup: Lookup,
         *,
         incarnation: str,
         next_job: int = 1,
         next_order: int = 1,
     ) -> None:
-        self.site, self.scheduler, self.runner, self.lookup = site, scheduler, runner, lookup
+        self.lookup = lookup
         self.incarnation, self.next_job, self.next_order = incarnation, next_job, next_order
         self.rows: dict[str, JobRow] = {}  # live ones
         self.at = 0.0  # time of the last moment
@@ -62,9 +63,7 @@ class LiveJobs:
         self.moments = 0  # handled so far
         self.drained: dict[int, str] = {}  # node → reason
         self.taken_seats: dict[int, str] = {}  # seat → who uses it, that is no gang of ours
-        self.device_types = tuple(site.setup.topology.types[j] for j in site.setup.topology.type.tolist())
         self.stale_reports = 0
-        self.nodes = site.node_names()
         self.waiting: Counter[str] = Counter()  # jobs that wait, by tenant
         self.followers: defaultdict[str, list[str]] = defaultdict(list)
         self.timers: list[tuple[float, str, str, int]] = []  # when, what, job, epoch
@@ -73,6 +72,18 @@ class LiveJobs:
         self._events: list[Event] = []  # of the moment that is being collected
         self._touched: set[str] = set()  # jobs that these events are about
         self.turn = Turn(0.0)
+        self.use_site(site, scheduler, runner)
+
+    def use_site(
+        self, site: Site, scheduler: Scheduler, runner: ServicePolicyRunner, *, forget_seats: bool = False
+    ) -> None:
+        """Go on with another scheduler, which knows no job yet; `forget_seats`: the accelerators are others."""
+        self.site, self.scheduler, self.runner = site, scheduler, runner
+        self.device_types = tuple(site.setup.topology.types[j] for j in site.setup.topology.type.tolist())
+        self.nodes = site.node_names()
+        self.drained = {}
+        if forget_seats:
+            self.taken_seats = {}
 
     def believed_memory(self, spec: Mapping[str, Any]) -> float:
         """Return the memory that a job needs on each accelerator, declared or that of like jobs; nan = not known."""
@@ -105,10 +116,14 @@ class LiveJobs:
             submitted=self.at, since=self.at, memory_gib=self.believed_memory(spec), total_steps=total,
             estimated=estimated, other_shapes=shapes, array_index=index,
         )  # fmt: skip
+        if estimated:
+            row.estimate = self.estimate_of(row)
         self.rows[job_id] = row
         self.waiting[tenant] += 1
         waits_for = [earlier for earlier in job.after if not self.has_succeeded(earlier)]
         events: list[Event] = [JobSubmitted(core_job(row))]
+        if row.estimate:
+            events.append(estimated_event(row))
         if waits_for:
             row.holds.append("after")
             row.reason = f"it follows {', '.join(waits_for[:3])}"
@@ -118,6 +133,21 @@ class LiveJobs:
         self.emit(job_id, *events)
         self.changed(row, "submitted")
         return row
+
+    def like_run_times(self, tenant: str, job_type: str) -> Sequence[float]:
+        """Return the run times of the last jobs of that tenant and type, else of all jobs of the type."""
+        return self.run_times.get((tenant, job_type)) or [
+            run_s for (_, kind), times in self.run_times.items() if kind == job_type for run_s in times
+        ]
+
+    def estimate_of(self, row: JobRow) -> tuple[float, float, float, int]:
+        """Return median, ends of the 80 % interval and number of like jobs: the run time on the job's fastest type."""
+        middle, low, high, count = estimate_run_time(self.like_run_times(row.tenant, row.spec.get("job_type", "")))
+        job = core_job(row)
+        run_s = row.total_steps / float(
+            self.scheduler.belief.speeds.solo_throughput(job.job_type, job.scale_factor).max()
+        )
+        return run_s, low * run_s / middle, high * run_s / middle, count
 
     def unhold(self, row: JobRow, cause: str) -> None:
         """Remove one reason to ask for nothing; without any left the job waits for accelerators."""
@@ -177,7 +207,9 @@ class LiveJobs:
         following = None
         for decision in decisions:
             if isinstance(decision, Ask):
-                following = Moment(moment.at, (Answered(decision.asked, self.runner.answer(decision)),))
+                answer = self.runner.answer(decision)
+                if answer is not None:  # else it is reported later
+                    following = Moment(moment.at, (Answered(decision.asked, answer),))
             else:
                 self._apply(decision)
         return following
@@ -228,12 +260,21 @@ class LiveJobs:
         row.seats = ()
         if row.ended_epoch >= epoch:
             return
-        self.turn.orders.append(Halt(self.next_order, row.id, epoch, save))
-        self.next_order += 1
+        self.halt(row, epoch, save=save)
         if row.state in SEATED:
             self.move(row, "stopping", "")
         else:
             self.turn.rows[row.id] = row
+
+    def halt(self, row: JobRow, epoch: int, *, save: bool) -> None:
+        """Order the end of a gang; without `save` it gets no time for a checkpoint."""
+        self.turn.orders.append(Halt(self.next_order, row.id, epoch, save))
+        self.next_order += 1
+
+    def end_soon(self, row: JobRow, since: float) -> None:
+        """End the gang of a job without a checkpoint if it has not stopped when `drain_timeout_s` is over."""
+        when = since + self.site.service.drain_timeout_s
+        heapq.heappush(self.timers, (when, "drain", row.id, row.epoch))
 
     # ---- nodes -----------------------------------------------------------------------------------------------
 
@@ -247,9 +288,11 @@ class LiveJobs:
         for row in self.rows.values():
             if row.state in SEATED and any(first <= seat < first + size for seat in row.seats):
                 moved.append(row.id)
+                self.end_soon(row, self.at)
                 events += [JobPaused(row.id), JobResumed(row.id)]
         self.flush(self.at)
         self.emit("", *events, NodeLost(node))
+        self._note_node("NodeLost", node, reason)
         self.drained[node] = self.turn.nodes[node] = reason
         return moved
 
@@ -258,8 +301,13 @@ class LiveJobs:
         if node in self.drained:
             self.flush(self.at)
             self.emit("", NodeJoined(node))
+            self._note_node("NodeJoined", node, "")
             del self.drained[node]
             self.turn.nodes[node] = ""
+
+    def _note_node(self, kind: str, node: int, reason: str) -> None:
+        detail = {"reason": reason, "epoch": 0, "node": self.nodes[node]}
+        self.turn.news.append(("", "", kind, json.dumps(detail)))
 
     def order_node(self, node: int) -> None:
         """Tell an engine whether a node is in service; the local world has no need to know."""
@@ -319,6 +367,12 @@ class LiveJobs:
         assert all(count >= 0 for count in self.waiting.values())
         timer = self.scheduler.mechanism._timer
         assert self.wake in (timer, self.at) or timer <= self.at, f"the core waits for {timer:g}, not for {self.wake:g}"
+
+
+def estimated_event(row: JobRow) -> Estimated:
+    """Return what is believed of the run time of a job that declares none."""
+    run_s, low_s, high_s, count = row.estimate
+    return Estimated(row.id, run_s, low_s, high_s, int(count))
 
 
 def core_job(row: JobRow) -> Job:

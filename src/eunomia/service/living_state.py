@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from typing import Any
 
@@ -146,7 +147,7 @@ def tenants(controller: Controller, at: float) -> list[dict[str, Any]]:
             {
                 "tenant": name,
                 "weight": said.weight if said else 1.0,
-                "quota": said.quota if said else None,
+                "quota": said.quota if said and not math.isnan(said.quota) else None,
                 "received_accelerator_s": float(service[mine].sum()),
                 "holds": int(width[mine].sum()),
             }

@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 
 from eunomia.backends.orders import DrainNode, Halt, Launch, Order
 from eunomia.backends.reports import Report
+from eunomia.model.answers import Answer
+from eunomia.model.tenants import Tenant
 from eunomia.service.job_document import FieldProblem, JobDocument
 
 ROLES = ("viewer", "submitter", "tenant-admin", "operator")
@@ -83,7 +85,15 @@ class ChangeNode:
     reason: str = ""
 
 
-Action: TypeAlias = Submit | Cancel | Hold | Release | ChangeJob | ChangeNode
+@dataclass(frozen=True, slots=True)
+class ChangeTenant:
+    """Give a tenant other options."""
+
+    name: str
+    tenant: Tenant
+
+
+Action: TypeAlias = Submit | Cancel | Hold | Release | ChangeJob | ChangeNode | ChangeTenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +114,26 @@ class Reply:
     problems: tuple[FieldProblem, ...] = ()
 
 
-Input: TypeAlias = Request | Report
+@dataclass(frozen=True, slots=True)
+class PolicyAnswered:
+    """The policy has answered the ask of that number."""
 
-__all__ = ["Action", "Cancel", "ChangeJob", "ChangeNode", "DrainNode", "Halt", "Hold", "Input", "Launch", "Order",
-           "Principal", "Release", "Reply", "Report", "Request", "Submit"]  # fmt: skip
+    asked: int
+    answer: Answer
+    runner: object = None  # that gave it; None = the present one
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyOverran:
+    """The ask of that number has no answer: it took too long, too much memory, or the policy failed."""
+
+    asked: int
+    reason: str
+    runner: object = None  # likewise
+
+
+Input: TypeAlias = Request | Report | PolicyAnswered | PolicyOverran
+
+__all__ = ["Action", "Cancel", "ChangeJob", "ChangeNode", "ChangeTenant", "DrainNode", "Halt", "Hold", "Input",
+           "Launch", "Order", "PolicyAnswered", "PolicyOverran", "Principal", "Release", "Reply", "Report", "Request",
+           "Submit"]  # fmt: skip

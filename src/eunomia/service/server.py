@@ -12,7 +12,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,17 +20,18 @@ from typing import Any, Protocol
 from eunomia.backends.local.detached_gangs import DetachedGangs
 from eunomia.backends.local.device_use import DeviceDriver, NvidiaDriver
 from eunomia.backends.local.environment import NO_DEVICE
-from eunomia.backends.orders import Order
 from eunomia.backends.registry import load
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.records.run import InlinePolicyRunner
 from eunomia.service.credentials import TokenRegistry, ensure_operator_token
 from eunomia.service.fault_points import faultpoint
-from eunomia.service.site import Site
+from eunomia.service.messages import PolicyOverran, Principal
+from eunomia.service.site import Site, load_site
+from eunomia.service.site_change import apply_site, effective_site
+from eunomia.service.solver_process import Solver
 from eunomia.service.store import SqliteStore
 from eunomia.service.store.reader import Reader
 from eunomia.service.submissions import intake
-from eunomia.service.writer import MonotonicClock, Writer, recover
+from eunomia.service.writer import MonotonicClock, WorldOrders, Writer, recover
 from eunomia.setup.backend_factory import world_options
 
 PIP = 'pip install "eunomia[service]"'
@@ -55,15 +56,11 @@ class JsonLines(logging.Formatter):
         return json.dumps(line)
 
 
-class ServiceWorld(Protocol):
+class ServiceWorld(WorldOrders, Protocol):
     """A world behind a service."""
 
     def start(self) -> None:
         """Begin to carry out orders."""
-        ...
-
-    def carry_out(self, orders: Iterable[Order]) -> None:
-        """Take orders; taking one twice changes nothing."""
         ...
 
     def close(self, *, stop_jobs: bool = False) -> None:
@@ -79,6 +76,7 @@ class RunningService:
     store: SqliteStore
     writer: Writer
     world: ServiceWorld
+    solver: Solver
     thread: threading.Thread
 
 
@@ -96,9 +94,14 @@ def start(site: Site) -> RunningService:
     """Open the store, recover, and start writer and world. Raises InvalidInput if the store cannot be used."""
     store = SqliteStore.open(site.state)
     try:
+        site = effective_site(store, site)
         clock = MonotonicClock(store.clock())
-        controller, orders = recover(store, site, InlinePolicyRunner(site.setup.policy))
+        solver = Solver()
+        controller, orders = recover(store, site, solver.runner(site))
         writer = Writer(controller, store, clock)
+        solver.begin(writer)
+        if (pending := controller.scheduler.asks.pending) is not None:
+            writer.put(PolicyOverran(pending.asked, "the service was restarted before the policy had answered"))
         world = writer.world = _world(site, writer)
         thread = threading.Thread(target=writer.run, name="writer", daemon=True)
     except BaseException:
@@ -107,7 +110,7 @@ def start(site: Site) -> RunningService:
     world.carry_out(orders)
     world.start()
     thread.start()
-    return RunningService(site, store, writer, world, thread)
+    return RunningService(site, store, writer, world, solver, thread)
 
 
 def _world(site: Site, writer: Writer) -> ServiceWorld:
@@ -151,6 +154,7 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
     try:
         asyncio.run(_listen(running, token_file, is_new, announce))
     finally:
+        running.solver.close()
         running.writer.stop()
         running.thread.join(60.0)
         running.world.close(stop_jobs=stop_jobs)
@@ -164,6 +168,7 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
 async def _listen(running: RunningService, token_file: Path, is_new: bool, announce: Callable[[str], None]) -> None:
     import uvicorn
 
+    from eunomia.service.forecasts import Forecasts
     from eunomia.service.http.api import Service, application, hosts_of
     from eunomia.service.http.connections import DeadlineProtocol
     from eunomia.service.http.dashboard import page_routes
@@ -173,8 +178,10 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
     sockets = open_sockets(site)
     port = 0 if sockets[0].family == socket.AF_UNIX else int(sockets[0].getsockname()[1])
     service = Service(
-        site=site, writer=running.writer, reader=Reader(site.state), tokens=TokenRegistry(running.store.tokens()),
+        writer=running.writer, reader=Reader(site.state), tokens=TokenRegistry(running.store.tokens()),
         jobs=site.state / JOBS, hosts=hosts_of(site, port),
+        forecasts=Forecasts(site.path, running.writer, site.service.forecast_every_s),
+        overruns=lambda: running.solver.overruns,
     )  # fmt: skip
     service.notifier.bind()
     running.writer.on_commit = service.notifier.notify
@@ -197,8 +204,10 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
         server.should_exit = True
 
     serving = asyncio.create_task(_run_server(server, sockets))
+    noting = asyncio.create_task(service.forecasts.note_regularly())
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
+    loop.add_signal_handler(signal.SIGHUP, lambda: running.writer.change(_reread))
     while not server.started and not serving.done():
         await asyncio.sleep(0.01)
     if not serving.done():
@@ -216,6 +225,8 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
             sweep_at = time.monotonic() + SWEEP_S
             running.writer.change(_prune)
     await serving
+    noting.cancel()
+    service.forecasts.close()
     with contextlib.suppress(OSError):
         (site.state / SOCKET).unlink()
 
@@ -223,6 +234,17 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
 def _prune(writer: Writer) -> int:
     """Remove the jobs that ended long ago."""
     return writer.store.prune(writer.clock.now() - writer.controller.site.service.history_days * 86_400)
+
+
+def _reread(writer: Writer) -> None:
+    """Apply the site file as it is now."""
+    try:
+        site = load_site(writer.controller.site.path)
+        change = apply_site(writer, site, Principal("SIGHUP", "-", "operator"), "signal")
+    except ValueError as error:
+        _log.error("the site is not changed: %s", error)
+    else:
+        _log.info("the site is changed: %s", "; ".join(change.lines) or "nothing differs")
 
 
 async def _run_server(server: Any, sockets: list[socket.socket]) -> None:

@@ -50,6 +50,10 @@ class ServiceSection(Section):
     max_pending_per_tenant: Annotated[int, Field(ge=1)] = Field(default=100_000, description="jobs that wait")
     submit_per_second: Positive = Field(default=200.0, description="submissions of a tenant; a list counts as one")
     solver_seconds: Positive = Field(default=10.0, description="longest time for one answer of the policy")
+    solver_memory_gib: Positive = Field(default=4.0, description="most memory of the process that asks the policy")
+    forecast_every_s: Annotated[Finite, Field(ge=0)] = Field(
+        default=30.0, description="how often forecasts of waiting jobs are recorded; 0 = never"
+    )
     drain_timeout_s: Positive = Field(default=600.0, description="longest wait for jobs of a drained node")
     supervisor_lease_s: Annotated[Finite, Field(ge=2)] = Field(
         default=120.0, description="how long jobs run on without the service before they save and stop"
@@ -143,10 +147,15 @@ def kind_of(job_type: str, types: Sequence[str], memory_gib: float = math.nan) -
     return f"{job_type}|{','.join(types)}|{memory}".rstrip("|")
 
 
-def load_site(path: Path | str) -> Site:
-    """Read and check a site file. Raises InvalidInput with the line and key of every problem."""
+def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> Site:
+    """Read and check a site file. Raises InvalidInput with the line and key of every problem.
+
+    `overrides` are tables that take the place of those in the file; of tenants, those that are named.
+    """
     path = Path(path)
     data, places = toml.read_file(path, "site")
+    for name, table in (overrides or {}).items():
+        data[name] = {**data.get(name, {}), **table} if name == "tenants" else dict(table)
     problems: list[Problem] = []
     service = _service(data.pop("service", {}), places, problems)
     if "workload" in data:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from eunomia.model.answers import Answer
+from eunomia.model.decisions import Ask
 from eunomia.service.job_row import JobRow
 from eunomia.service.messages import Order, Reply
 
@@ -18,6 +20,14 @@ class Lookup(Protocol):
 
     def job(self, job_id: str) -> JobRow | None:
         """Return any job; None for an unknown id."""
+        ...
+
+
+class ServicePolicyRunner(Protocol):
+    """Answers the scheduler's asks, at once or later."""
+
+    def answer(self, ask: Ask) -> Answer | None:
+        """Return the answer; None = it is reported later, see `solver_reports`."""
         ...
 
 

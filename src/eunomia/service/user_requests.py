@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 
-from eunomia.model.events import JobCancelled, JobPaused, JobUpdated
+from eunomia.model.events import JobCancelled, JobPaused, JobUpdated, TenantChanged
 from eunomia.service.job_admission import check_job
 from eunomia.service.job_document import FieldProblem, InvalidRequest, parse_job
 from eunomia.service.job_row import JobRow
@@ -14,6 +15,7 @@ from eunomia.service.messages import (
     Cancel,
     ChangeJob,
     ChangeNode,
+    ChangeTenant,
     Hold,
     Principal,
     Release,
@@ -172,6 +174,16 @@ def _change_node(jobs: LiveJobs, action: ChangeNode, who: Principal) -> Reply:
     return Reply(200, {"name": action.node, "drained": jobs.drained.get(node), "moved": moved})
 
 
+def _change_tenant(jobs: LiveJobs, action: ChangeTenant, who: Principal) -> Reply:
+    if not who.is_operator:
+        return Reply(403, {"title": "only an operator may do that"})
+    jobs.flush(jobs.at)
+    jobs.emit("", TenantChanged(action.name, action.tenant))
+    detail = {"reason": f"changed by {who.user}", "epoch": 0, "tenant": action.name}
+    jobs.turn.news.append(("", action.name, "TenantChanged", json.dumps(detail)))
+    return Reply(200, {"id": action.name})
+
+
 def _ids(reply: Reply) -> list[str]:
     return list(reply.body.get("ids") or [reply.body.get("id", "")])
 
@@ -183,4 +195,5 @@ HANDLERS: dict[type, Callable[..., Reply]] = {
     Release: _release,
     ChangeJob: _change,
     ChangeNode: _change_node,
+    ChangeTenant: _change_tenant,
 }

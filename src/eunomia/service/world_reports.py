@@ -131,6 +131,8 @@ def _failed(jobs: LiveJobs, row: JobRow, reason: str) -> None:
 
 def expire(jobs: LiveJobs, what: str, job_id: str, epoch: int) -> None:
     row = jobs.rows.get(job_id)
+    if what == "drain" and row is not None and row.ended_epoch < epoch:
+        jobs.halt(row, epoch, save=False)
     if row is None or row.is_over or row.epoch != epoch:
         return
     longest = row.spec.get("max_run_s")

@@ -11,7 +11,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,18 +20,19 @@ from typing import Any, Protocol
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.decisions import SetTimer
 from eunomia.model.events import JobSubmitted, Moment, TimerFired
+from eunomia.model.topology import Topology
 from eunomia.records.record import from_json, step_lines
-from eunomia.records.run import PolicyRunner
+from eunomia.records.run import InlinePolicyRunner
 from eunomia.records.scheduler_snapshot import CannotSnapshot, capture, digest, restore
 from eunomia.service.controller import Controller
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import SEATED, JobRow
-from eunomia.service.live_jobs import core_job
-from eunomia.service.messages import Input, Order, Reply, Request
+from eunomia.service.live_jobs import core_job, estimated_event
+from eunomia.service.messages import Input, Order, Principal, Reply, Request
 from eunomia.service.site import Site
 from eunomia.service.store import SqliteStore, StoreProblem
 from eunomia.service.store.schema import StoredClock
-from eunomia.service.turn import Turn
+from eunomia.service.turn import ServicePolicyRunner, Turn
 
 BATCH = 500  # inputs of a turn
 SNAPSHOT_EVERY = 4096  # moments
@@ -102,7 +103,7 @@ def setup_text(site: Site) -> str:
 
 
 def recover(
-    store: SqliteStore, site: Site, runner: PolicyRunner, incarnation: str = ""
+    store: SqliteStore, site: Site, runner: ServicePolicyRunner, incarnation: str = ""
 ) -> tuple[Controller, list[Order]]:
     """Rebuild the controller, and return the orders that a world which knows nothing needs.
 
@@ -150,7 +151,7 @@ def _replay(store: SqliteStore, scheduler: Scheduler) -> tuple[int, float]:
         if problems:
             raise _differs(store, "; ".join(problems))
     for seq, lines, stored_digest in store.moments(last):
-        moment = _moment(lines)
+        moment = logged_moment(lines)
         if any(isinstance(event, TimerFired) for event in moment.events):
             wake = float("inf")
         decisions = scheduler.handle(moment)
@@ -165,7 +166,8 @@ def _replay(store: SqliteStore, scheduler: Scheduler) -> tuple[int, float]:
     return last, wake
 
 
-def _moment(lines: str) -> Moment:
+def logged_moment(lines: str) -> Moment:
+    """Return the moment of stored lines."""
     line = json.loads(lines.partition("\n")[0])
     return Moment(float(line["at"]), from_json(line["events"]))
 
@@ -175,7 +177,10 @@ def _differs(store: SqliteStore, rule: str) -> StoreProblem:
     return StoreProblem.of(store.folder, f"the replay differs from the store: {rule}", fix)
 
 
-def _begin_era(store: SqliteStore, controller: Controller, rows: list[JobRow], text: str, *, is_first: bool) -> None:
+def _begin_era(
+    store: SqliteStore, controller: Controller, rows: list[JobRow], text: str, *, is_first: bool,
+    more: Mapping[str, str] | None = None,
+) -> None:  # fmt: skip
     """Begin with a scheduler that has decided nothing yet, for the live jobs; their gangs save and stop.
 
     This is what a changed policy or cluster means at a restart. Jobs keep their place in the queue, their progress,
@@ -190,6 +195,8 @@ def _begin_era(store: SqliteStore, controller: Controller, rows: list[JobRow], t
         number = state.row_of[row.id]
         state.jobs.epoch[number], state.jobs.failures[number] = row.epoch, row.failures
         state.jobs.ran[number] = row.epoch > 0
+        if row.estimate:
+            sched.estimate(number, estimated_event(row))
         if row.steps > 0:
             controller.scheduler.belief.done[number] = row.steps
         if row.holds:
@@ -207,7 +214,12 @@ def _begin_era(store: SqliteStore, controller: Controller, rows: list[JobRow], t
         db.execute("DELETE FROM snapshots")
         values = (seq, digest(controller.scheduler), controller.wake, snapshot)
         db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", values)
-        for key, value in (("setup", text), ("era", str(seq)), ("era_jobs", str(sum(not row.is_over for row in rows)))):
+        for key, value in (
+            ("setup", text),
+            ("era", str(seq)),
+            ("era_jobs", str(sum(not row.is_over for row in rows))),
+            *(more or {}).items(),
+        ):
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
     controller.moments = seq
     if not is_first:
@@ -225,7 +237,7 @@ def record_header(store: SqliteStore, site: Site) -> tuple[dict[str, Any], int]:
         rule = "jobs were live when the site was last changed, so a record could not begin there"
         raise StoreProblem.of(store.folder, rule, "replay the store itself: eunomia serve does at each start")
     first = int(store.meta("era") or 0)
-    events = (event for _, lines, _ in store.moments(first) for event in _moment(lines).events)
+    events = (event for _, lines, _ in store.moments(first) for event in logged_moment(lines).events)
     jobs = [event.job for event in events if isinstance(event, JobSubmitted)]
     setup = replace(site.setup, jobs=tuple(jobs))
     return setup.record_header(), first
@@ -239,6 +251,10 @@ class WorldOrders(Protocol):
 
     def carry_out(self, orders: Sequence[Order]) -> None:
         """Take orders; taking one twice changes nothing."""
+        ...
+
+    def use_topology(self, topology: Topology) -> None:
+        """Go on with other accelerators, for gangs that are launched from now on."""
         ...
 
 
@@ -256,6 +272,7 @@ class Writer:
     def __init__(self, controller: Controller, store: SqliteStore, clock: ServiceClock) -> None:
         self.controller, self.store, self.clock = controller, store, clock
         self.world: WorldOrders | None = None
+        self.make_runner: Callable[[Site], ServicePolicyRunner] = lambda site: InlinePolicyRunner(site.setup.policy)
         self.origin = float(store.meta("origin") or 0.0)  # wall-clock time of second 0
         self.lock = threading.Lock()  # held while the state changes; readers of the state take it
         self.on_commit: Callable[[], None] = lambda: None
@@ -363,6 +380,49 @@ class Writer:
         if not turn.is_empty:
             self.on_commit()
         return turn
+
+    # ---- changes of the site, in the writer's thread -----------------------------------------------------------
+
+    def begin_era(
+        self, site: Site, runner: ServicePolicyRunner, meta: Mapping[str, str], *, cluster_changed: bool = False
+    ) -> None:
+        """Go on with another site: running jobs save and stop, and all live ones are scheduled anew.
+
+        Raises CannotSnapshot, and changes nothing, for a policy whose state cannot be stored.
+        """
+        controller = self.controller
+        capture(new_scheduler(site))  # raises for what a restart could not take up, before anything changes
+        with self.lock:
+            rows = list(controller.rows.values())
+            controller.use_site(site, new_scheduler(site), runner, forget_seats=cluster_changed)
+            _begin_era(self.store, controller, rows, setup_text(site), is_first=False, more=meta)
+            self._snapshot_seq = controller.moments
+            orders = controller.resend(rows)
+        if self.world is not None:
+            if cluster_changed:
+                self.world.use_topology(site.setup.topology)
+            self.world.carry_out(orders)
+
+    def keep_setup(self, site: Site, meta: Mapping[str, str], *, decides: bool) -> None:
+        """Store what the next start compares the site with. `decides`: replay needs a snapshot after the change."""
+        values = dict(meta)
+        if not decides or self.snapshot():
+            values["setup"] = setup_text(site)
+        if decides and "setup" in values:
+            values |= {"era": str(self.store.last_seq()), "era_jobs": str(len(self.controller.rows))}
+        with self.store.transaction() as db:
+            if "era" in values:
+                db.execute("DELETE FROM snapshots WHERE seq < ?", (int(values["era"]),))
+            for key, value in values.items():
+                self.store.set_meta(db, key, value)
+
+    def note(self, who: Principal, source: str, kind: str, lines: Sequence[str]) -> None:
+        """Write a change of the site into the events and the audit log."""
+        turn = Turn(self.controller.at)
+        turn.news.append(("", "", kind, json.dumps({"reason": "; ".join(lines)[:1000], "epoch": 0})))
+        turn.audit.append((who.user, who.role, source, "change site", "; ".join(lines)[:200]))
+        self.store.commit(turn, self.clock.stored(turn.at))
+        self.on_commit()
 
     def snapshot(self) -> bool:
         """Store a snapshot of the state now; False where the mechanism or the policy does not allow one."""

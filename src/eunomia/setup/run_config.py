@@ -198,7 +198,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         ),
         backend=backend,
         metrics_of_users={name: METRICS.find(name, scenario.base, scenario.where) for name in scenario.measure.metrics},
-        neighbours=world_models.neighbours_of(scenario),
+        neighbours=world_models.neighbours_of(scenario, truth),
         began=work.began,
         past=work.past,
     )

@@ -40,7 +40,6 @@ class PastSchedule:
 
     ran_on: tuple[str, ...]  # accelerator type, "" = unknown
     started_s: Floats  # nan = unknown
-    duration_s: Floats  # nan = the trace has steps
 
 
 def read_trace(scenario: Scenario) -> Trace:
@@ -78,7 +77,7 @@ _CACHE: dict[tuple[object, ...], Trace] = {}
 def workload_of(scenario: Scenario, topology: Topology, speeds: Throughputs) -> Workload:
     """Return the jobs. Raises InvalidInput naming every row that can never run."""
     trace, job_type, total_steps, notes = _checked(scenario, topology, speeds)
-    past = PastSchedule(ran_on=trace.ran_on, started_s=trace.started_s, duration_s=trace.duration_s)
+    past = PastSchedule(ran_on=trace.ran_on, started_s=trace.started_s)
     return Workload(jobs=_jobs(scenario, trace, job_type, total_steps), notes=notes, began=trace.began, past=past)
 
 

@@ -16,7 +16,14 @@ from eunomia.model.spelling_suggestions import nearest
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario
 from eunomia.scenario.schema_models import PhysicsSection
-from eunomia.throughputs.interference import Neighbours, Pairs, PhillyNeighbours, StagedNeighbours
+from eunomia.throughputs.interference import (
+    Neighbours,
+    PairNeighbours,
+    Pairs,
+    PhillyNeighbours,
+    StagedNeighbours,
+    SyntheticNeighbours,
+)
 from eunomia.throughputs.placed_throughputs import PlacedThroughputs, TableSpread
 from eunomia.throughputs.placement import PhillySlowdowns, Placement, ThemisSlowdowns
 from eunomia.throughputs.placement_level import ClusterUnits
@@ -25,7 +32,7 @@ from eunomia.throughputs.stage_times import read_stages
 
 Read = TypeVar("Read")
 PLACEMENTS = ("off", "throughputs", "themis", "philly")
-NEIGHBOURS = ("off", "philly")
+NEIGHBOURS = ("off", "philly", "pairs", "synthetic")
 PAIRS = ("measured", "modelled")
 OFF = PhysicsSection()
 
@@ -42,13 +49,17 @@ def placed_throughputs(scenario: Scenario, topology: Topology, speeds: Speeds) -
     return PlacedThroughputs(speeds, units, _placement(scenario, speeds), _pairs(scenario))
 
 
-def neighbours_of(scenario: Scenario) -> Neighbours | None:
+def neighbours_of(scenario: Scenario, speeds: Speeds) -> Neighbours | None:
     """Return the model of interference on one machine. Raises InvalidInput as `placed_throughputs` does."""
     match scenario.physics.neighbours:
         case "off":
             return None
         case "philly":
             return PhillyNeighbours()
+        case "pairs":
+            return PairNeighbours(speeds)
+        case "synthetic":
+            return SyntheticNeighbours()
         case _:
             return StagedNeighbours(_read(scenario, "neighbours", NEIGHBOURS, read_stages))
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from eunomia.metrics.statistics import Estimate, PairedDifference, estimate, one_run, paired
+from eunomia.metrics.statistics import NEGLIGIBLE, Estimate, PairedDifference, estimate, one_run, paired
 from eunomia.model import elementary
+from eunomia.report.judgement import interval_of_ratio
 from eunomia.report.number_format import plural
 from eunomia.report.seed_groups import finished_enough, part_done
 from eunomia.report.sweep.content import BaselineDifference, Group, Interval, SweepContent, SweepSetting, Verdict
@@ -17,6 +19,7 @@ from eunomia.report.table import COLUMNS
 from eunomia.sweeps.axes import AxisRoles
 from eunomia.sweeps.plan import Label
 from eunomia.sweeps.runner import SweepResult
+from eunomia.sweeps.store import Resamples
 from eunomia.sweeps.sweep_file import SweepFile
 
 _MAX_LOG = 700.0  # exp of it is finite
@@ -57,9 +60,12 @@ def _merge_similar(notes: Iterable[str]) -> Iterator[str]:
 def _groups(sweep: SweepFile, frame: AxisRoles, outcome: SweepResult) -> Iterator[Group]:
     """Yield each comparison, in order of the file."""
     cells_by_group: dict[str, dict[tuple[float, Label], dict[str, dict[int, float]]]] = {}
-    loads = outcome.offered_load or (None,) * len(outcome.rows)
-    for row, summary, offered in zip(outcome.rows, outcome.summaries, loads, strict=True):
+    resamples: dict[tuple[str, tuple[float, Label]], Resamples | None] = {}
+    unknown = (None,) * len(outcome.rows)
+    loads, resampled = outcome.offered_load or unknown, outcome.resamples or unknown
+    for row, summary, offered, sample in zip(outcome.rows, outcome.summaries, loads, resampled, strict=True):
         key = (float(row.labels[frame.along] or 0.0), row.labels[frame.compare])
+        resamples.setdefault((frame.group(row), key), sample)
         values = cells_by_group.setdefault(frame.group(row), {}).setdefault(key, defaultdict(dict))
         for name, value in (*summary.items(), ("offered_load", offered)):
             if value is not None:
@@ -67,11 +73,17 @@ def _groups(sweep: SweepFile, frame: AxisRoles, outcome: SweepResult) -> Iterato
     for name, cells in cells_by_group.items():
         places = sorted({place for place, _ in cells})
         keys = [(place, value) for place in places for value in frame.compared if (place, value) in cells]
-        yield Group(name=name, settings=tuple(_setting(sweep, frame, cells, *key) for key in keys))
+        samples = {key: resamples[name, key] for key in keys}
+        yield Group(name=name, settings=tuple(_setting(sweep, frame, cells, samples, *key) for key in keys))
 
 
 def _setting(
-    sweep: SweepFile, frame: AxisRoles, cells: Mapping[tuple[float, Label], Values], place: float, value: Label
+    sweep: SweepFile,
+    frame: AxisRoles,
+    cells: Mapping[tuple[float, Label], Values],
+    samples: Mapping[tuple[float, Label], Resamples | None],
+    place: float,
+    value: Label,
 ) -> SweepSetting:
     own, base = cells[place, value], cells.get((place, frame.baseline), {})
     versus = {}
@@ -81,6 +93,9 @@ def _setting(
             difference = paired(this[name], other.get(name, {}), sweep.confidence)
             if difference is not None:
                 versus[name] = _versus(difference, name, comparable)
+                pair = samples[place, value], samples.get((place, frame.baseline))
+                if difference.change.half is None:
+                    versus[name] = _resampled(versus[name], pair, name, sweep.confidence)
     averages = {
         name: _interval(average)
         for name, by_seed in _select_seeds(own)[0].items()
@@ -119,6 +134,42 @@ def _versus(difference: PairedDifference, name: str, comparable: bool) -> Baseli
     return BaselineDifference(change=_interval(difference.change), relative=relative, verdict=verdict)
 
 
+def _resampled(
+    one: BaselineDifference, pair: tuple[Resamples | None, Resamples | None], name: str, confidence: float
+) -> BaselineDifference:
+    """Return the difference of one run each with the interval of resampled weeks, where there is one."""
+    this, other = pair
+    if one.relative is None or this is None or other is None or this.basis != other.basis:
+        return one
+    if name not in this.values or name not in other.values:
+        return one
+    ends = interval_of_ratio(this.values[name], other.values[name], confidence)
+    if ends is None:
+        return one
+    low, high = np.quantile(this.values[name] - other.values[name], [(1 - confidence) / 2, (1 + confidence) / 2])
+    change = replace(one.change, low=float(low), high=float(high))
+    relative = replace(one.relative, low=ends[0], high=ends[1])
+    verdict = one.verdict
+    if verdict == "unknown":
+        verdict = _verdict_of(relative, name)
+    return replace(one, change=change, relative=relative, verdict=verdict, basis=this.basis)
+
+
+def _verdict_of(relative: Interval, name: str) -> Verdict:
+    """Return the conclusion from a ratio with an interval."""
+    assert relative.low is not None
+    assert relative.high is not None
+    excludes_0 = relative.low > 0 or relative.high < 0
+    within = max(abs(relative.low), abs(relative.high)) <= NEGLIGIBLE
+    if abs(relative.mean) <= NEGLIGIBLE and (excludes_0 or within):
+        return "alike"
+    return _direction(relative.mean, name) if excludes_0 else "noise"
+
+
+def _direction(change: float, name: str) -> Verdict:
+    return "better" if (change < 0) == (BETTER.get(name) != "high") else "worse"
+
+
 def _verdict(difference: PairedDifference, name: str, comparable: bool) -> Verdict:
     """Return the conclusion from a difference."""
     if not comparable:
@@ -129,8 +180,7 @@ def _verdict(difference: PairedDifference, name: str, comparable: bool) -> Verdi
         return "unknown"
     if not difference.real:
         return "noise"
-    lower_is_better = BETTER.get(name) != "high"
-    return "better" if (difference.change.mean < 0) == lower_is_better else "worse"
+    return _direction(difference.change.mean, name)
 
 
 def _relative_change(log_ratio: float) -> float:

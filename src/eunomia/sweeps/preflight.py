@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.arrays import Floats
+from eunomia.policies.order.fifo import Fifo
+from eunomia.runs.as_it_was import AS_IT_WAS, check_past
 from eunomia.runs.measurement_window import measured_rows
 from eunomia.scenario import Scenario
 from eunomia.scenario.source_locations import KeyPath, Place, dotted
@@ -45,6 +47,8 @@ class Checker:
         """Return the number of jobs of the run. Raises InvalidInput with problems at their place in the sweep file."""
         _check_backend(scenario)
         _check_load(scenario)
+        if scenario.policy.name == AS_IT_WAS:
+            check_past(scenario, read_trace(scenario).started_s)
         data = scenario.as_dict()
         setup = self._setup(scenario, data, settings)
         submitted_s = self._submitted(scenario, data, setup, settings) / scenario.workload.load
@@ -53,9 +57,10 @@ class Checker:
 
     def _setup(self, scenario: Scenario, data: dict[str, Any], settings: Settings) -> RunConfig:
         """Return the configuration of the run without jobs."""
+        policy = Fifo() if scenario.policy.name == AS_IT_WAS else None  # which has none
         shared = {key: value for key, value in data.items() if key not in ("seed", "workload", "measure")}
         try:
-            return _once(self._setups, _key(shared), lambda: set_up(scenario, NO_JOBS))
+            return _once(self._setups, _key(shared), lambda: set_up(scenario, NO_JOBS, policy))
         except InvalidInput as error:
             raise _placed(error, scenario, settings, SETUP_KEYS) from error
 

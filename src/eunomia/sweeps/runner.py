@@ -12,7 +12,7 @@ from eunomia.runs.compare import prices_of_fairness
 from eunomia.sweeps.estimate import RunTimeEstimates
 from eunomia.sweeps.plan import PlannedRun
 from eunomia.sweeps.pool import Answer, Pool, Task
-from eunomia.sweeps.store import Store
+from eunomia.sweeps.store import Resamples, Store
 from eunomia.sweeps.sweep_file import SweepFile
 from eunomia.sweeps.table import write_table
 
@@ -67,6 +67,7 @@ class SweepResult:
     found_done: int  # rows done before
     unfinished: tuple[Unfinished, ...] = ()  # done, but with unfinished jobs
     offered_load: tuple[float | None, ...] = ()  # of `rows`
+    resamples: tuple[Resamples | None, ...] = ()  # of `rows`
 
 
 def carry_out(
@@ -101,6 +102,7 @@ def carry_out(
             found_done=tracker.found_done,
             unfinished=tuple(Unfinished(row=row, why=why) for row, why in why_unfinished if why),
             offered_load=tuple(store.offered_load(row.scenario_hash) for row in done),
+            resamples=tuple(store.resamples(row.scenario_hash) for row in done),
         )
 
 

@@ -2,7 +2,8 @@
 
 swept.toml       the sweep file of the last invocation
 runs/HASH/       summary.json, service.json, timing.json, notes.json, scenario.toml, and on request the tables;
-                 unfinished.json with reasons if jobs are unfinished
+                 unfinished.json with reasons if jobs are unfinished; of a trace of eight days or more resamples.json,
+                 its measures in resamples of its weeks
 errors/HASH.json the error of a failed run
 """
 
@@ -14,11 +15,17 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from eunomia.inputs.atomic_write import replacing_folder, write_whole
 from eunomia.inputs.disk_errors import DISK
+from eunomia.model.arrays import Floats
+from eunomia.report.judgement import resamples
+from eunomia.runs.report_input import run_figures
 from eunomia.runs.result_files import write_json
 from eunomia.runs.results_dir import refused_out
 from eunomia.runs.scenario_variants import spelling
@@ -31,6 +38,8 @@ MARKER = "swept.toml"  # in every folder of a sweep
 ANOTHER = "give another folder"
 SERVICE = "service.json"  # for the price of fairness
 UNFINISHED = "unfinished.json"
+RESAMPLES = "resamples.json"
+DIGITS = 7  # of a measure in a resample
 
 
 def check_place(out: Path) -> None:
@@ -47,6 +56,14 @@ def remove_runs(out: Path) -> None:
     if (out / MARKER).is_file():
         for part in ("runs", "errors"):
             shutil.rmtree(out / part, ignore_errors=True)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Resamples:
+    """The measures of a run in resamples of its jobs; runs of equal `basis` have the same resamples."""
+
+    basis: str  # `12 resampled weeks`
+    values: Mapping[str, Floats]  # name of summary.json → (resample,)
 
 
 class Store:
@@ -143,6 +160,13 @@ class Store:
         exists = (self._runs / scenario_hash / UNFINISHED).is_file()
         return list(self._read(scenario_hash, UNFINISHED)) if exists else []
 
+    def resamples(self, scenario_hash: str) -> Resamples | None:
+        """Return the measures of a run in resamples of the weeks of its trace; None where there are none."""
+        if not (self._runs / scenario_hash / RESAMPLES).is_file():
+            return None
+        found = self._read(scenario_hash, RESAMPLES)
+        return Resamples(basis=found["basis"], values={n: np.array(x) for n, x in found["values"].items()})
+
     def _read(self, scenario_hash: str, name: str) -> Any:
         return json.loads((self._runs / scenario_hash / name).read_text(encoding="utf-8"))
 
@@ -164,6 +188,11 @@ def _fill(draft: Path, result: Result, *, jobs: bool) -> None:
             (draft / name).unlink(missing_ok=True)
     service_s = float(result.jobs["attained_service_s"].sum())
     write_json(draft / SERVICE, {"attained_service_s": service_s, "offered_load": result.offered_load})
+    if result.scenario.workload.trace is not None:
+        basis, measures = resamples(run_figures(result, ""))
+        values = {name: [float(f"{x:.{DIGITS}g}") for x in found.tolist()] for name, found in measures.items()}
+        if values:
+            write_json(draft / RESAMPLES, {"basis": basis, "values": values})
     notes = (*result.notes, *(f"{spelling(result.scenario)}: {line}" for line in result.endings))
     texts = {"notes.json": notes} | ({UNFINISHED: result.unfinished} if result.unfinished else {})
     for name, lines in texts.items():

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from eunomia.model.speeds import Speeds
 from eunomia.throughputs.job_type_aliases import Kind
 from eunomia.throughputs.stage_times import NETWORK, Stages, kept
 
@@ -51,6 +52,65 @@ class StagedNeighbours:
             return 1.0
         others_busy = [busy[NETWORK] for busy in (self.stages.busy(*other) for other in others) if busy is not None]
         return max(1.0, float(own[NETWORK] + sum(others_busy)))
+
+
+@dataclass(frozen=True, slots=True)
+class PairNeighbours:
+    """Jobs on one machine slow each other as measured pairs on one accelerator do; slowdowns of several add up."""
+
+    speeds: Speeds
+
+    def extra(self, job_type: str, other: str) -> float:
+        """Return the slowdown of the first beside the second, less 1: the mean over accelerator types.
+
+        A pair without a measurement, or that does not fit on one accelerator, has the median of measured ones.
+        """
+        alone = self.speeds.solo_throughput(job_type, 1)
+        beside = self.speeds.packed_throughput(job_type, other, 1)
+        both = (alone > 0) & (beside > 0)
+        kept = float((beside[both] / alone[both]).mean()) if both.any() else MEDIAN_KEPT
+        return max(1.0 / kept - 1.0, 0.0)
+
+    def slowdown(self, kind: Kind, nodes: int, others: Sequence[Kind]) -> float:
+        """Return 1 + Σ of the others' parts."""
+        return 1.0 + sum(self.extra(kind[0], other) for other, _ in others)
+
+
+LOADS: dict[str, tuple[float, float, float, float]] = {  # of one worker: CPU and cache, disk, network, PCIe
+    "resnet": (0.25, 0.10, 0.05, 0.50),
+    "resnext": (0.70, 0.10, 0.25, 0.75),
+    "vgg16": (0.30, 0.15, 0.90, 0.40),
+    "alexnet": (0.50, 0.90, 0.45, 0.30),
+    "ctc": (0.95, 0.30, 0.20, 0.60),
+    "seq2seq": (0.35, 0.05, 0.45, 0.25),
+    "wlm": (0.30, 0.05, 0.50, 0.20),
+    "dssm": (0.60, 0.40, 0.50, 0.35),
+}
+SERVER_LOADS = (0.15, 0.0, 0.25, 0.0)  # of one parameter server
+SENSITIVITY = (0.68, 0.68, 0.68, 0.68)  # by how much tasks slow per load above 1
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticNeighbours:
+    """Eight types of jobs share a machine's CPU and cache, disk, network and PCIe.
+
+    Where the loads of a resource add up to more than 1, the jobs that use it slow by 1 + s (load − 1). Loads are set so
+    that pairs slow as Harmony's section 2 reports: by a third on average, by 2 at most (ResNeXt beside CTC), and hardly
+    for ResNet beside Seq2Seq (Y. Bao et al., INFOCOM 2019). Other types count
+    as ResNet.
+    """
+
+    def slowdown(self, kind: Kind, nodes: int, others: Sequence[Kind]) -> float:
+        """Return the product over the resources that the job uses."""
+        own, factor = LOADS.get(kind[0], LOADS["resnet"]), 1.0
+        for q in range(len(SENSITIVITY)):
+            load = (
+                own[q]
+                + SERVER_LOADS[q]
+                + sum(LOADS.get(name, LOADS["resnet"])[q] + SERVER_LOADS[q] for name, _ in others)
+            )
+            factor *= 1.0 + SENSITIVITY[q] * max(load - 1.0, 0.0) * (own[q] > 0)
+        return factor
 
 
 @dataclass(frozen=True, slots=True)

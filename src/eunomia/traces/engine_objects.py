@@ -164,9 +164,12 @@ def most_at_once(intervals: Iterable[tuple[float, float, int]]) -> int:
 
 
 def build_history(
-    source: Objects, jobs: Sequence[EngineJob], findings: ImportFindings, *, unread: tuple[str, ...], partly: str
+    source: str, jobs: Sequence[EngineJob], findings: ImportFindings, *, unread: tuple[str, ...], partly: str
 ) -> History:
-    """Return the history of jobs that ran; those of one id after the first have #2, #3 … added to it."""
+    """Return the history of jobs that ran; those of one id after the first have #2, #3 … added to it.
+
+    `source` is the file, for messages.
+    """
     rows: Ints = np.array([job.row for job in jobs], dtype=np.int64)
     findings.add(
         "assumed", "jobs still ran when they were listed; their duration is cut off there",
@@ -179,7 +182,7 @@ def build_history(
         findings.add("missing", what, rows[np.array([not getattr(job, name) for job in jobs], dtype=np.bool_)])
     origin = min(job.submitted for job in jobs)
     trace = trace_of(
-        source.name,
+        source,
         _unique([job.job_id for job in jobs]),
         np.array([job.submitted - origin for job in jobs]),
         np.array([job.width for job in jobs], dtype=np.int64),

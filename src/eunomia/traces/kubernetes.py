@@ -261,7 +261,7 @@ def _build(
     if not found:
         rule = "no job here ran on an accelerator (a resource whose name ends in /gpu)"
         raise refused(source.name, None, None, rule, f"list the pods before they are deleted, with: {COMMAND}")
-    return build_history(source, found, findings, unread=UNREAD, partly=PARTLY)
+    return build_history(source.name, found, findings, unread=UNREAD, partly=PARTLY)
 
 
 def _of_pods(

@@ -116,7 +116,7 @@ def _build(
         rule = "no job here reserved accelerators in a placement group or for its entry point"
         fix = f"list jobs and placement groups of one cluster, and name both files: {COMMAND}"
         raise refused(source.name, None, None, rule, fix)
-    return build_history(source, found, findings, unread=UNREAD, partly=PARTLY)
+    return build_history(source.name, found, findings, unread=UNREAD, partly=PARTLY)
 
 
 def _job_times(item: Json) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from eunomia.cli.app import app
 from eunomia.inputs.problems import InvalidInput
 from eunomia.throughputs import load, read_table
 from eunomia.throughputs.estimators.calibration import calibrate
-from eunomia.throughputs.estimators.type_transfer import TransferFacts, TypeTransfer
+from eunomia.throughputs.estimators.type_transfer import FAMILY_SPREADS, TransferFacts, TypeTransfer, fit_calibration
 from eunomia.throughputs.measured import Measurements
 
 JOB = "ResNet-50 (batch size 64)"
@@ -55,6 +55,7 @@ def test_a_wild_measurement_counts_little() -> None:
     facts = TransferFacts(
         family=np.arange(20), job_class=np.zeros(20, dtype=np.int64), has_expected=np.ones(20),
         specs=np.zeros((2, 2)), type_group=np.arange(2), expected=np.zeros((20, 2)),
+        traits=np.zeros((20, 2)),
     )  # fmt: skip
     jobs, types = np.repeat(np.arange(20), 2), np.tile([0, 1], 20)
     rates = np.exp(np.random.default_rng(1).normal(0, 0.05, 40))
@@ -66,6 +67,45 @@ def test_a_wild_measurement_counts_little() -> None:
     before, after = clean.estimate(), wild.estimate()
     others = np.arange(20) != 3
     assert (np.abs(np.log(after[0] / before[0])) < np.log(before[2] / before[1]))[others].all()
+
+
+def families_on_types(spread: float, families: int = 8) -> tuple[TransferFacts, np.ndarray]:
+    """Two jobs of each family on four types; families' rates differ by `spread` from the types' own."""
+    rng = np.random.default_rng(0)
+    family = np.repeat(np.arange(families), 2)
+    facts = TransferFacts(
+        family=family, job_class=np.zeros(len(family), dtype=np.int64), has_expected=np.ones(len(family)),
+        specs=np.zeros((4, 2)), type_group=np.arange(4), expected=np.zeros((len(family), 4)),
+        traits=np.zeros((len(family), 2)),
+    )  # fmt: skip
+    own = rng.normal(0, spread, (families, 4))
+    return facts, np.exp(rng.normal(0, 0.3, 4) + own[family] + rng.normal(0, 0.01, (len(family), 4)))
+
+
+def test_how_far_families_differ_is_taken_from_the_measurements() -> None:
+    chosen = []
+    for spread in (0.02, 0.3):
+        facts, rates = families_on_types(spread, families=16)
+        jobs, types = (each.ravel() for each in np.indices(rates.shape))
+        chosen.append(fit_calibration(facts, jobs, types, rates.ravel()).family_spread)
+    assert chosen[0] < chosen[1] == FAMILY_SPREADS[-1]
+
+
+def test_intervals_are_as_wide_as_errors_on_families_that_were_left_out() -> None:
+    for spread in (0.02, 0.3):
+        facts, rates = families_on_types(spread, families=24)
+        jobs, types = (each.ravel() for each in np.indices(rates.shape))
+        known = jobs < 24
+        fitted = fit_calibration(facts, jobs[known], types[known], rates.ravel()[known])
+        base = TypeTransfer(facts, fitted)
+        base.learn(jobs[known], types[known], rates.ravel()[known])
+        inside = []
+        for job in range(24, 48):
+            beliefs = base.copy()
+            beliefs.observe(job, 0, float(rates[job, 0]))
+            _, low, high = beliefs.estimate()
+            inside += ((low <= rates) & (rates <= high))[job, 1:].tolist()
+        assert 0.62 <= np.mean(inside) <= 0.95  # of 72 cells in pairs
 
 
 @pytest.mark.parametrize(

@@ -136,4 +136,5 @@ NEARBY: dict[str, Builder] = POLICIES | {
     "finish_time_fairness_perf": lambda more, _: FinishTimeFairness(**_INSIDE),
     "max_min_fairness": lambda more, _: SeenOnReference(MaxMinFairness(**_INSIDE)),
     "max_min_fairness_perf": lambda more, _: MaxMinFairness(**_INSIDE),
+    "max_min_fairness_packed": lambda more, _: MaxMinFairness(space_sharing=True, **_INSIDE),
 }

@@ -115,7 +115,7 @@ class EngineGangs:
         self._taken_seats: tuple[tuple[int, str], ...] = ()  # as reported
         self._orphans: frozenset[Mark] = frozenset()
         self._submissions: dict[str, tuple[str, str]] = {}  # key and tenant of users' jobs, by the engine's number
-        self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
+        self._orders: queue.SimpleQueue[Order | Topology | None] = queue.SimpleQueue()
         self._closing, self._stops_jobs = False, False
         self._poll_at = self._nodes_at = 0.0
         self._thread = threading.Thread(target=self._run, name=f"{engine.name} world", daemon=True)
@@ -128,6 +128,10 @@ class EngineGangs:
         """Take orders; each is acknowledged with `OrderTaken`. An order that was taken before changes nothing."""
         for order in orders:
             self._orders.put(order)
+
+    def use_topology(self, topology: Topology) -> None:
+        """Go on with other accelerators, for gangs that are launched from now on."""
+        self._orders.put(topology)
 
     def close(self, *, stop_jobs: bool = False, wait_s: float = 60.0) -> None:
         """End the thread. The engine goes on with the gangs, unless `stop_jobs` stops them with a checkpoint."""
@@ -200,7 +204,10 @@ class EngineGangs:
         try:
             order = self._orders.get(timeout=min(wait_s, self._times.poll_s) or 1e-3)
             while True:
-                if order is not None:
+                if isinstance(order, Topology):
+                    self._topology = order
+                    self._names = assign(order, self._nodes, self._workdir, self.engine.name)
+                elif order is not None:
                     self._take(order)
                 order = self._orders.get_nowait()
         except queue.Empty:

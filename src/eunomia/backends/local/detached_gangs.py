@@ -144,6 +144,11 @@ class DetachedGangs:
         with contextlib.suppress(OSError):  # closed
             os.write(self._wake_write, b"!")
 
+    def use_topology(self, topology: Topology) -> None:
+        """Go on with other accelerators, for gangs that are launched from now on."""
+        self._orders.append(topology)
+        self.carry_out(())
+
     def close(self, *, stop_jobs: bool = False, wait_s: float = 30.0) -> None:
         """End the thread. The gangs go on under their supervisors, unless `stop_jobs` stops them with a checkpoint."""
         self._closing, self._stops_jobs = True, stop_jobs
@@ -193,6 +198,11 @@ class DetachedGangs:
         return min(max(due - time.monotonic(), 0.0), self._lease_s / 3)
 
     def _take(self, order: Any) -> None:
+        if isinstance(order, Topology):
+            self._topology, self._taken = order, None
+            if self._seats is not None:
+                self._seats.use_topology(order, self._inherited)
+            return
         if hasattr(order, "spec"):
             self._launch(order)
         elif (gang := self._live.get((order.job_id, order.epoch))) is not None:

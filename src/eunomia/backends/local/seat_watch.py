@@ -29,13 +29,18 @@ class SeatWatch:
         self.memory_gib: dict[tuple[str, int], float] = {}  # (job, epoch) → most on one accelerator, ever seen
         self.busy: dict[int, float] = {}  # seat → share of the last sample
         self._driver, self._workdir = driver, workdir
+        self._looked = -math.inf
+        self._answers = True
+        self.use_topology(topology, inherited)
+
+    def use_topology(self, topology: Topology, inherited: Mapping[str, str]) -> None:
+        """Watch these accelerators from now on."""
+        self.strangers, self._looked = {}, -math.inf
         self._seat_of: dict[int, int] = {}  # device → seat
         for seat in range(topology.devices):
             for name in visible_devices(topology, [seat], inherited):
                 if name.isdigit():
                     self._seat_of[int(name)] = seat
-        self._looked = -math.inf
-        self._answers = True
 
     @property
     def due(self) -> float:

@@ -71,14 +71,20 @@ def _foresee(gangs: Array, heap: Array, counts: Ints, row: int) -> None:
 
 
 @kernel(allocates=False, forceinline=True)
+def _account(gang: Array, alone: Floats, at: float) -> None:
+    """Count the progress of a gang and the use of its seats up to now."""
+    _advance(gang, at)
+    if gang["rate"] > 0:
+        close_span(gang, at, alone[gang["kind"], gang["type"]])
+
+
+@kernel(allocates=False, forceinline=True)
 def _halt(
     gangs: Array, heap: Array, counts: Ints, alone: Floats, row: int, at: float, save: bool, checkpoint_every: float
 ) -> None:
     """Take a gang off its seats; its partner continues alone."""
     gang = gangs[row]
-    _advance(gang, at)
-    if gang["rate"] > 0:
-        close_span(gang, at, alone[gang["kind"], gang["type"]])
+    _account(gang, alone, at)
     if save or checkpoint_every == 0:
         gang["safe"] = gang["done"]
     else:
@@ -127,10 +133,13 @@ def start_alone(
 
 
 @kernel(allocates=False, forceinline=True)
-def finish(gangs: Array, heap: Array, counts: Ints, alone: Floats, row: int, at: float) -> None:
-    """Complete a job."""
-    _halt(gangs, heap, counts, alone, row, at, True, 0.0)
-    gangs[row]["epoch"] = ENDED
+def finish_alone(gangs: Array, heap: Array, counts: Ints, alone: Floats, row: int, at: float) -> None:
+    """Complete a job without a partner."""
+    gang = gangs[row]
+    _account(gang, alone, at)
+    gang["safe"] = gang["done"]
+    gang["rate"], gang["saved"], gang["epoch"] = 0.0, True, ENDED
+    forget_end(heap, counts, row)
 
 
 @kernel(allocates=False)
@@ -285,15 +294,13 @@ def end_due(
         row = heap[0]["row"]
         gang = gangs[row]
         rows[count], epochs[count] = row, gang["epoch"]
-        if gang["will_fail"]:
-            _halt(gangs, heap, counts, alone, row, at, False, checkpoint_every)
-            gang["failures"] += 1
-            how[count] = FAILED if gang["failures"] <= gang["retries"] else FAILED_FOR_GOOD
-            gang["outcome"] = GAVE_UP if how[count] == FAILED_FOR_GOOD else gang["outcome"]
-        else:
-            finish(gangs, heap, counts, alone, row, at)
-            how[count] = FINISHED
+        fails = bool(gang["will_fail"])
+        _halt(gangs, heap, counts, alone, row, at, not fails, checkpoint_every)
+        gang["failures"] += fails
+        how[count] = FINISHED if not fails else FAILED if gang["failures"] <= gang["retries"] else FAILED_FOR_GOOD
         if how[count] == FAILED_FOR_GOOD:
+            gang["outcome"] = GAVE_UP
+        if how[count] != FAILED:
             gang["epoch"] = ENDED
         count += 1
     note_next(heap, counts, next_end)

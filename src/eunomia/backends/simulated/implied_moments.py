@@ -17,8 +17,8 @@ from eunomia.backends.simulated.completion_heap import IN_HEAP, note_next
 from eunomia.core.kernel_arrays import EPOCH, LEASE_SIZE, ON_TYPE, PARTNER, SCALE_FACTOR, KernelArrays, kernel_arrays
 from eunomia.core.placement_pass import ASK, KEPT, STARTED, implied_start, start_implied
 from eunomia.core.scheduler import Scheduler
-from eunomia.core.transitions import finish, submit, withdraw_last
-from eunomia.kernels import kernel
+from eunomia.core.transitions import finish_alone, submit, withdraw_last
+from eunomia.kernels import WorkLeft, kernel
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.moment_batch import MomentBatch
@@ -120,8 +120,8 @@ def play(
         for job in due[:ends]:
             log[_ROW, played], log[_RUN, played] = job, t.ints[EPOCH, job]
             played += 1
-            gang_steps.finish(gangs, heap, counts, rates, job, at)
-            finish(t, job, at)
+            gang_steps.finish_alone(gangs, heap, counts, rates, job, at)
+            finish_alone(t, job, at)
         first, row = played - ends - come + row, come
         for place in range(first, played):
             log_at[place], log[_SEATS_END, place] = at, used
@@ -170,6 +170,7 @@ class ImpliedMoments:
         self._seats, self._counted = np.empty(max(4 * _EVENTS, widest), dtype=np.int64), np.zeros(4, dtype=np.int64)
         self._scratch = np.empty(len(scheduler.state.topology.types) + _DUE, dtype=np.int64)
         self._foreseen = 0  # jobs whose columns are written
+        self._left = WorkLeft(play)
 
     def play(self, arrived: int, horizon: float) -> Iterator[MomentBatch]:
         """Play the moments before `horizon`; `arrived` jobs were submitted so far."""
@@ -187,6 +188,7 @@ class ImpliedMoments:
                 jobs = self._jobs[arrived : arrived + submitted]
                 yield scheduler.apply_implied(self._batch(played, jobs, arrived), known)
                 arrived += submitted
+                self._left.update(arrived / len(self._jobs))
             if not (played and more):
                 return
 

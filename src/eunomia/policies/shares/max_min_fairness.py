@@ -74,12 +74,13 @@ class MaxMinFairness:
     )
 
     def __post_init__(self) -> None:
-        check_options(self, interior=True)
+        check_options(self, interior=True, pairs_inside=True)
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
         T = placement_sensitive.speeds(view, self.types, self.placement)
         need = fair_need(T, view)
         if self.space_sharing:
-            return pair_programs.highest_level(view, T, need)
+            inside = self.point == "interior"
+            return (pair_programs.inside_level if inside else pair_programs.highest_level)(view, T, need)
         return placement_sensitive.with_placement(level_shares(view, T, need, point=self.point), view, self.placement)

@@ -13,11 +13,11 @@ Point = Literal["any", "closest", "central", "interior"]
 PAIRS = frozenset({"job_class", "packed_throughput"})  # columns of space sharing
 
 
-def check_options(policy: Policy, *, interior: bool = False) -> None:
+def check_options(policy: Policy, *, interior: bool = False, pairs_inside: bool = False) -> None:
     """Check those of these options that the policy has, and add the columns that they need.
 
-    For a `__post_init__`; needs a class without slots. `interior`: the policy offers that point. Raises ValueError for
-    an unknown choice, and for two choices that exclude each other.
+    For a `__post_init__`; needs a class without slots. `interior`: the policy offers that point; `pairs_inside`: under
+    space sharing too. Raises ValueError for an unknown choice, and for two choices that exclude each other.
     """
     types, point = getattr(policy, "types", "aware"), getattr(policy, "point", "any")
     space_sharing, placement = getattr(policy, "space_sharing", False), getattr(policy, "placement", "ignored")
@@ -33,8 +33,9 @@ def check_options(policy: Policy, *, interior: bool = False) -> None:
     if point not in ("any", "closest", "central", *(["interior"] if interior else [])):
         last = ", 'central' or 'interior'" if interior else " or 'central'"
         raise ValueError(f"point is {point!r}; it is 'any', 'closest' (fewest moves){last}")
-    if point != "any" and space_sharing:
-        raise ValueError(f"point={point} and space_sharing=true: pairs have one point only; leave one of the two out")
+    if space_sharing and point != "any" and not (pairs_inside and point == "interior"):
+        others = ", and 'interior'" if pairs_inside else " only"
+        raise ValueError(f"point={point} and space_sharing=true: pairs have the point 'any'{others}; leave one out")
     also_needs(policy, PAIRS if space_sharing else ())
     also_needs(policy, {"spread_throughput", "topology"} if placement == "sensitive" else ())
     also_needs(policy, {"on_type"} if point == "closest" else ())

@@ -26,8 +26,9 @@ from eunomia.policies.shares.share_inputs import clip_shares, divide
 from eunomia.solvers.classes import Classes, group
 from eunomia.solvers.fractional_program import Tried, climb
 from eunomia.solvers.min_late_jobs import LateRows
-from eunomia.solvers.packing.activities import activities
-from eunomia.solvers.packing.expand import Entries, expand
+from eunomia.solvers.packing.activities import ALONE, activities
+from eunomia.solvers.packing.central import inside_shared
+from eunomia.solvers.packing.expand import Entries, expand, expand_evenly
 from eunomia.solvers.packing.min_late_jobs import late_shared_rows
 from eunomia.solvers.packing.per_job_needs import best_shared_total_own, highest_shared_level_own
 from eunomia.solvers.packing.product import largest_shared_product
@@ -49,6 +50,27 @@ def highest_level(view: View, T: Floats, need: Floats) -> Shares:
     able = np.where(rate.any(axis=1), need[first_job], 0.0)
     optimum = highest_shared_level(rate, beside, size, classes.count, view.capacity, able, second=second)
     return _answer(optimum, expand(optimum, classes), float)
+
+
+def inside_level(view: View, T: Floats, need: Floats) -> Shares:
+    """Return rows with every partner that fits where an interior-point solver stops: a level up to 1e-6 lower."""
+    classes = group(view.job_class, need)
+    rate, beside, size = _tables(view, T, classes)
+    able = np.where(rate.any(axis=1), need[classes.representative], 0.0)
+    optimum = highest_shared_level(rate, beside, size, classes.count, view.capacity, able)
+    asks = able > 0
+    if not (asks.any() and optimum.objective > 0):
+        return _answer(optimum, expand(optimum, classes), float)
+    kept = np.flatnonzero(asks)
+    things = activities(
+        rate[kept], beside[np.ix_(kept, kept)], size[kept], classes.count[kept], view.capacity, worthwhile=False
+    )
+    time, level = inside_shared(things, size[kept], classes.count[kept], view.capacity, able[kept], optimum.objective)
+    second = np.where(things.second == ALONE, ALONE, kept[things.second])
+    inside = replace(
+        optimum, objective=level, activities=replace(things, first=kept[things.first], second=second), time=time
+    )
+    return _answer(inside, expand_evenly(inside, classes), float, tolerance=1e-5)
 
 
 def highest_own_level(

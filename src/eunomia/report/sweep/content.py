@@ -28,6 +28,7 @@ class BaselineDifference:
     change: Interval
     relative: Interval | None  # this ÷ baseline - 1, geometric mean; None unless both are above 0
     verdict: Verdict
+    basis: str = ""  # what the interval of one run each is from: `12 resampled weeks`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

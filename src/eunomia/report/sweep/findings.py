@@ -182,6 +182,14 @@ def certainty(content: SweepContent) -> list[str]:
     if not counts:
         return ["No run is done."]
     identical = _identical_seeds(settings)
+    bases = sorted({versus.basis for setting in settings for versus in setting.versus.values() if versus.basis})
+    if counts[-1] == 1 and bases:
+        return [
+            f"{100 * content.confidence:g} % intervals are from {' and '.join(bases)} of the trace, the same for both "
+            "runs: how much other weeks would change a difference. One whose interval includes 0 is called noise.",
+            *identical,
+            *_chance(content, settings),
+        ]
     if counts[-1] == 1 and identical:
         return [f"{identical[0]} This holds for these jobs; {OTHER_JOBS}."]
     if counts[-1] == 1:
@@ -193,18 +201,21 @@ def certainty(content: SweepContent) -> list[str]:
         "(Student's t, of ratios on a log scale). A difference whose interval includes 0 is called noise.",
         *identical,
     ]
+    return [*sentences, *_chance(content, settings)]
+
+
+def _chance(content: SweepContent, settings: Sequence[SweepSetting]) -> list[str]:
+    """Return how many differences were tested, and how many of them chance alone makes significant."""
     tested = sum(
         versus.change.low is not None
         for setting in settings
         for name, versus in setting.versus.items()
         if name in SHOWN
     )
-    if tested > 1:
-        chance = tested * (1 - content.confidence)
-        sentences.append(
-            f"{tested} differences were tested: if there were none, about {chance:.2g} would still look significant."
-        )
-    return sentences
+    if tested < 2:
+        return []
+    chance = tested * (1 - content.confidence)
+    return [f"{tested} differences were tested: if there were none, about {chance:.2g} would still look significant."]
 
 
 def _identical_seeds(settings: Sequence[SweepSetting]) -> list[str]:

@@ -82,10 +82,10 @@ def _tables(content: SweepContent, group: Group) -> str:
             f"a typical seed (geometric mean) with its {percent} interval. Noise: the interval includes 0. Alike: "
             "less than 1 %, and the interval excludes 0 or lies within 1 %."
         )
-        parts.append(_box(f"Differences to {content.baseline}{where}", table, hint))
+        parts.append(_box(f"Differences to {content.baseline}{where}", table, hint, css="landscape"))
     return "\n".join(parts)
 
 
-def _box(heading: str, table: str, hint: str) -> str:
+def _box(heading: str, table: str, hint: str, css: str = "") -> str:
     """Return a table that scrolls by itself on a narrow page."""
-    return section(heading, f'{wide(heading, table)}\n<p class="hint">{escaped(hint)}</p>')
+    return section(heading, f'{wide(heading, table)}\n<p class="hint">{escaped(hint)}</p>', css=css)

@@ -20,6 +20,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from eunomia.service.credentials import TokenRegistry
+from eunomia.service.forecasts import Forecasts
 from eunomia.service.http import strict_json
 from eunomia.service.job_document import FieldProblem, InvalidRequest
 from eunomia.service.messages import ROLES, Principal, Reply
@@ -130,16 +131,22 @@ class Bucket:
 class Service:
     """All that handlers need."""
 
-    site: Site
     writer: Writer
     reader: Reader
     tokens: TokenRegistry
     jobs: Path  # the folder of the jobs' folders
     hosts: frozenset[str]
+    forecasts: Forecasts
+    overruns: Callable[[], int]  # asks of the policy that took too long
     notifier: Notifier = field(default_factory=Notifier)
     buckets: dict[str, Bucket] = field(default_factory=dict)
     ready: bool = False
     refused: int = 0
+
+    @property
+    def site(self) -> Site:
+        """The site as it is now."""
+        return self.writer.controller.site
 
     async def ask(self, action: Any, who: Principal, source: str) -> Reply:
         """Hand an action to the writer; return the reply after the commit. Raises Refused for what it refuses."""
@@ -156,6 +163,7 @@ class Service:
         """Refuse new work that is too much for the tenant's rate, the writer or the disk."""
         now, rate = time.monotonic(), self.site.service.submit_per_second
         bucket = self.buckets.setdefault(tenant, Bucket(rate, 10 * rate, 10 * rate, now))
+        bucket.rate, bucket.burst = rate, 10 * rate  # an operator may change it
         if (wait_s := bucket.take(now)) > 0:
             raise Refused(429, f"tenant {tenant!r} submits more than {rate:g} times a second",
                           retry_s=max(int(wait_s + 0.999), 1), code="too_many_requests")  # fmt: skip
@@ -184,6 +192,11 @@ class ApiRoute:
     query: tuple[str, ...] = ()
     body: str = ""  # name of the schema of the body
     media: str = "application/json"
+
+
+def source_of(request: Request) -> str:
+    """Return where a request came from, for the audit log."""
+    return request.client.host if request.client else "unix socket"
 
 
 async def read_json(request: Request, limit: int = BODY_BYTES) -> Any:

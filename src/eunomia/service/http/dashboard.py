@@ -13,13 +13,17 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from eunomia.service import living_state, pages
+from eunomia.service.forecasts import NoForecast
 from eunomia.service.http import routes as api
-from eunomia.service.http.api import COOKIE, Refused, Service, authenticate, read_body
+from eunomia.service.http.api import COOKIE, Refused, Service, authenticate, read_body, source_of
+from eunomia.service.http.forecast_routes import forecast_score, forecast_shown, what_if_shown
+from eunomia.service.job_row import TERMINAL
 from eunomia.service.messages import Cancel, ChangeNode, Principal
 from eunomia.service.pages import render
 
 SHOWN = 20  # jobs on the first page
 TAIL = 8192  # bytes of a log
+FORECAST_S = 1.5  # longer than that no page waits for a forecast
 _FILES = Path(pages.__file__).parent
 Page = Callable[[Service, Request, Principal], Awaitable[Response]]
 
@@ -66,7 +70,20 @@ async def job(service: Service, request: Request, who: Principal) -> Response:
         *_, size = await asyncio.to_thread(api._read_log, service, found["id"], 0)
         raw, _, _ = await asyncio.to_thread(api._read_log, service, found["id"], max(size - TAIL, 0))
         text = raw.decode("utf-8", "replace")
-    return HTMLResponse(render.job_page(who.user, found, reasons, text, found["history"]))
+    return HTMLResponse(
+        render.job_page(who.user, found, reasons, text, found["history"], await _forecast(service, found))
+    )
+
+
+async def _forecast(service: Service, job: dict[str, Any]) -> dict[str, Any] | None:
+    """Return when a live job starts and finishes, if it can be said quickly."""
+    if job["state"] in TERMINAL:
+        return None
+    try:
+        async with asyncio.timeout(FORECAST_S):
+            return forecast_shown(service, await service.forecasts.ask({"ask": "when", "job": job["id"]}))
+    except (TimeoutError, NoForecast):
+        return None
 
 
 async def tenants(service: Service, request: Request, who: Principal) -> Response:
@@ -83,12 +100,28 @@ async def nodes(service: Service, request: Request, who: Principal) -> Response:
 async def policy(service: Service, request: Request, who: Principal) -> Response:
     """Show the policy."""
     found = await api.show_policy(service, request, who)
-    return HTMLResponse(render.policy_page(who.user, found, service.writer.turn_s))
+    score = await forecast_score(service, request, who)
+    answer = await _what_if(service, request, who)
+    return HTMLResponse(render.policy_page(who.user, found, service.writer.turn_s, score, answer))
+
+
+async def _what_if(service: Service, request: Request, who: Principal) -> dict[str, Any] | None:
+    """Return what the change in the address would do; None where none is asked about. Nothing is changed."""
+    given = {key: request.query_params.get(key, "").strip() for key in ("try_policy", "try_nodes", "try_gpus")}
+    if given["try_policy"]:
+        return await what_if_shown(service, who, {"policy": given["try_policy"]})
+    if given["try_nodes"]:
+        kind, _, count = given["try_nodes"].rpartition("=")
+        wanted = int(count) if count.lstrip("+-").isdigit() else count
+        return await what_if_shown(service, who, {"nodes": {kind: wanted}})
+    if given["try_gpus"].isdigit():
+        return await what_if_shown(service, who, {"job": {"accelerators": int(given["try_gpus"])}})
+    return None
 
 
 async def cancel(service: Service, request: Request, who: Principal) -> Response:
     """Cancel a job."""
-    await service.ask(Cancel(request.path_params["id"]), who, api._source(request))
+    await service.ask(Cancel(request.path_params["id"]), who, source_of(request))
     return RedirectResponse(f"/jobs/{request.path_params['id']}", 303)
 
 
@@ -97,7 +130,7 @@ async def change_node(service: Service, request: Request, who: Principal) -> Res
     action = request.path_params["action"]
     if action not in ("drain", "resume"):
         raise Refused(404, "there is no such page")
-    await service.ask(ChangeNode(request.path_params["name"], action), who, api._source(request))
+    await service.ask(ChangeNode(request.path_params["name"], action), who, source_of(request))
     return RedirectResponse("/nodes", 303)
 
 

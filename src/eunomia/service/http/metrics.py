@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from eunomia.forecasts.scoring import score
 from eunomia.service import living_state
+from eunomia.service.forecast_log import outcomes_of
 from eunomia.service.job_row import STATES
 
 if TYPE_CHECKING:
@@ -29,10 +31,14 @@ def metrics_text(service: Service) -> str:
         ("eunomia_commits_total", writer.store.commits),
         ("eunomia_moments_total", writer.controller.moments),
         ("eunomia_stale_writes_refused_total", writer.controller.stale_reports),
+        ("eunomia_solver_overruns_total", service.overruns()),
         ("eunomia_requests_refused_total", service.refused),
         ("eunomia_generation", writer.store.generation),
     ):
         lines += [f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}", f"{name} {value}"]
+    coverage = score(outcomes_of(service.site.state))["start_coverage"]
+    if coverage is not None:
+        lines += ["# TYPE eunomia_forecast_coverage_ratio gauge", f"eunomia_forecast_coverage_ratio {coverage}"]
     return "\n".join([*lines, ""])
 
 

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from eunomia import __version__
+from eunomia.scenario.schema_models import TenantSection
 from eunomia.service.http.api import ApiRoute
 from eunomia.service.job_document import JobDocument
 from eunomia.service.job_row import STATES
@@ -21,6 +22,7 @@ _QUERY = {
     "from": ("integer", "byte to begin at"),
     "follow": ("boolean", "go on as server-sent events until the job is over"),
     "dry_run": ("boolean", "only show what would change"),
+    "arrivals": ("boolean", "tenants go on submitting jobs as they did before"),
     "after": ("integer", "number of the last event that was seen; like Last-Event-ID"),
 }
 
@@ -29,7 +31,7 @@ def document(routes: tuple[ApiRoute, ...]) -> dict[str, Any]:
     """Return the document."""
     paths: dict[str, Any] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        paths.setdefault(route.path.replace(":path}", "}"), {})[route.method.lower()] = _operation(route)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Eunomia", "version": __version__, "description": "The scheduler of a shared cluster."},
@@ -44,7 +46,7 @@ def document(routes: tuple[ApiRoute, ...]) -> dict[str, Any]:
 def _operation(route: ApiRoute) -> dict[str, Any]:
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-        for name in re.findall(r"\{(\w+)\}", route.path)
+        for name in re.findall(r"\{(\w+)", route.path)
     ]
     parameters += [
         {"name": name, "in": "query", "description": _QUERY[name][1], "schema": {"type": _QUERY[name][0]}}
@@ -96,6 +98,21 @@ def _schemas() -> dict[str, Any]:
             "properties": {"action": {"enum": ["drain", "resume"]}, "reason": text},
             "required": ["action"],
         },
+        "WhatIf": {
+            "oneOf": [
+                {"$ref": "#/components/schemas/Job"},
+                {"type": "object", "properties": {"job": {"$ref": "#/components/schemas/Job"}}, "required": ["job"]},
+                {"type": "object", "properties": {"policy": text}, "required": ["policy"]},
+                {
+                    "type": "object",
+                    "properties": {"nodes": {"type": "object", "additionalProperties": {"type": "integer"}}},
+                    "required": ["nodes"],
+                },
+            ]
+        },
+        "TenantChange": TenantSection.model_json_schema(),
+        "PolicyChange": {"type": "object", "properties": {"name": text}, "required": ["name"]},
+        "SiteFile": {"type": "object", "properties": {"file": text}, "additionalProperties": False},
         "NewToken": {
             "type": "object",
             "properties": {

@@ -19,8 +19,11 @@ from eunomia import __version__
 from eunomia.backends.local.job_directory import folder_name
 from eunomia.service import living_state
 from eunomia.service.credentials import TokenRegistry, new_token, write_token
-from eunomia.service.http.api import LIST_BYTES, ApiRoute, Refused, Service, allows, as_event, read_json
+from eunomia.service.http.api import LIST_BYTES, ApiRoute, Refused, Service, allows, as_event, read_json, source_of
+from eunomia.service.http.forecast_routes import forecast_score, what_if, when
 from eunomia.service.http.metrics import metrics_text
+from eunomia.service.http.site_routes import change_policy, change_tenant, reread_site
+from eunomia.service.http.visible_jobs import owned, visible
 from eunomia.service.job_document import FieldProblem, InvalidRequest, JobDocument, parse_job
 from eunomia.service.job_row import STATES, JobRow, iso
 from eunomia.service.messages import ROLES, Cancel, ChangeJob, ChangeNode, Hold, Principal, Release, Submit
@@ -30,10 +33,6 @@ MOST_JOBS = 10_000  # in one list
 LOG_BYTES = 2**20  # of one answer
 KEEP_ALIVE_S = 15.0
 SUBMITTED = ("id", "state", "spec", "submitted_at", "name", "tenant")
-
-
-def _source(request: Request) -> str:
-    return request.client.host if request.client else "unix socket"
 
 
 # ---- jobs ------------------------------------------------------------------------------------------------------------
@@ -53,7 +52,7 @@ async def submit(service: Service, request: Request, who: Principal) -> Response
     jobs = _parsed(data) if several else (parse_job(data),)
     digest = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
     action = Submit(jobs, key or secrets.token_hex(16), digest, several or jobs[0].array is not None)
-    reply = await service.ask(action, who, _source(request))
+    reply = await service.ask(action, who, source_of(request))
     body = reply.body
     if "job" in body:
         body = {name: body["job"][name] for name in SUBMITTED}
@@ -112,22 +111,6 @@ def _shown(service: Service, row: JobRow) -> dict[str, Any]:
     return row.shown(service.writer.origin, service.writer.controller.device_types)
 
 
-def visible(service: Service, request: Request, who: Principal) -> JobRow:
-    """Return the job of the path. Raises Refused for an unknown id and for one of another tenant alike."""
-    row = service.reader.job(request.path_params["id"])
-    if row is None or not who.may_see(row.tenant):
-        raise Refused(404, "there is no such job", code="no_such_job")
-    return row
-
-
-def owned(service: Service, request: Request, who: Principal) -> JobRow:
-    """Return the job of the path if the principal may read its output; see `visible`."""
-    row = visible(service, request, who)
-    if not who.owns(row.owner, row.tenant):
-        raise Refused(403, "only its submitter, an administrator of its tenant or an operator may do that")
-    return row
-
-
 async def show_job(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show one job with its history."""
     row = visible(service, request, who)
@@ -139,7 +122,7 @@ async def show_job(service: Service, request: Request, who: Principal) -> dict[s
 
 
 async def _act(service: Service, request: Request, who: Principal, action: Any) -> dict[str, Any]:
-    reply = await service.ask(action, who, _source(request))
+    reply = await service.ask(action, who, source_of(request))
     shown: dict[str, Any] = reply.body["job"]
     return shown
 
@@ -289,7 +272,7 @@ async def change_node(service: Service, request: Request, who: Principal) -> dic
         if name not in found:
             raise Refused(404, "there is no such node")
         return {"name": name, "would_move": found[name]["jobs"] if action == "drain" else []}
-    reply = await service.ask(ChangeNode(name, action, str(data.get("reason", ""))[:200]), who, _source(request))
+    reply = await service.ask(ChangeNode(name, action, str(data.get("reason", ""))[:200]), who, source_of(request))
     return reply.body
 
 
@@ -397,7 +380,7 @@ async def _change_token(service: Service, request: Request, who: Principal, toke
     def store(writer: Any) -> TokenRegistry:
         write_token(writer.store, token)
         with writer.store.transaction() as db:
-            entry = (who.user, who.role, _source(request), action, token.id)
+            entry = (who.user, who.role, source_of(request), action, token.id)
             writer.store.write_audit(db, writer.controller.at, [entry])
         return TokenRegistry(writer.store.tokens())
 
@@ -452,12 +435,21 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", f"{_JOB}/log", "viewer", "owned job", "Read the output of a job", log, query=("from", "follow"),
              media="text/plain"),
     ApiRoute("GET", f"{_JOB}/why", "viewer", "job", "Say why a job does not run", why),
+    ApiRoute("GET", f"{_JOB}/when", "viewer", "job", "Say when a job starts and finishes", when, query=("arrivals",)),
+    ApiRoute("POST", "/v1/whatif", "viewer", "", "Say what a change would do; nothing changes", what_if, body="WhatIf"),
+    ApiRoute("GET", "/v1/forecasts", "viewer", "", "Say how good forecasts were", forecast_score),
     ApiRoute("GET", "/v1/cluster", "viewer", "", "Show accelerators by type and jobs by state", show_cluster),
     ApiRoute("GET", "/v1/nodes", "viewer", "", "Show the nodes", show_nodes),
     ApiRoute("PUT", "/v1/nodes/{name}", "operator", "", "Drain or resume a node", change_node, query=("dry_run",),
              body="NodeChange"),
     ApiRoute("GET", "/v1/tenants", "viewer", "", "Show what tenants received and hold", show_tenants),
+    ApiRoute("PUT", "/v1/tenants/{tenant:path}", "operator", "", "Change weight and quota of a tenant", change_tenant,
+             query=("dry_run",), body="TenantChange"),
     ApiRoute("GET", "/v1/policy", "viewer", "", "Show the policy and its last certificate", show_policy),
+    ApiRoute("PUT", "/v1/policy", "operator", "", "Go on with another policy", change_policy, query=("dry_run",),
+             body="PolicyChange"),
+    ApiRoute("PUT", "/v1/site", "operator", "", "Apply the site file as it is now", reread_site, query=("dry_run",),
+             body="SiteFile"),
     ApiRoute("GET", "/v1/decisions", "viewer", "", "Show the last decisions", show_decisions, query=("limit",)),
     ApiRoute("GET", "/v1/events", "viewer", "", "Stream what happens, gapless", events, query=("after",),
              media="text/event-stream"),

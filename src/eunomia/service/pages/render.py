@@ -149,8 +149,15 @@ def jobs_page(user: str, jobs: list[Any], following: str | None, given: dict[str
     return page("Jobs", form, job_table(jobs), more, user=user)
 
 
-def job_page(user: str, job: dict[str, Any], why: dict[str, Any], log: str, history: list[dict[str, Any]]) -> str:
-    """Return one job: its state, why it waits, its history, the end of its log."""
+def job_page(
+    user: str,
+    job: dict[str, Any],
+    why: dict[str, Any],
+    log: str,
+    history: list[dict[str, Any]],
+    forecast: dict[str, Any] | None = None,
+) -> str:
+    """Return one job: its state, why it waits, when it starts, its history, the end of its log."""
     facts = [
         ("id", job["id"]), ("state", f"{job['state']} since {job['since']}"),
         ("of", f"{job['owner']}, {job['tenant']}"),
@@ -168,10 +175,27 @@ def job_page(user: str, job: dict[str, Any], why: dict[str, Any], log: str, hist
         job["name"], table(("", ""), facts), act,
         Html("<h2>Why it does not run</h2>") if reasons else "",
         table(("reason",), [(text,) for text in reasons]) if reasons else "",
+        *_forecast(forecast),
         Html("<h2>History</h2>"), table(("at", "what", "reason"), [(h["at"], h["kind"], h["reason"]) for h in history]),
         Html("<h2>End of the log</h2>"), Html(f"<pre>{html(log or 'nothing yet')}</pre>"),
         user=user,
     )  # fmt: skip
+
+
+def _forecast(forecast: dict[str, Any] | None) -> list[Html]:
+    """Return when a job starts and finishes, with the 80 % interval."""
+    if forecast is None or not (forecast["start"] or forecast["finish"]):
+        return []
+    rows = [
+        (name, *(forecast[name][point] or "not foreseen" for point in ("p50", "p10", "p90")))
+        for name in ("start", "finish")
+        if forecast[name] is not None
+    ]
+    return [
+        Html("<h2>When</h2>"),
+        table(("", "most likely", "in 80 % of cases from", "to"), rows),
+        Html(f'<p class="soft">{html(forecast["how"])}; it assumes: {html("; ".join(forecast["assumes"]))}.</p>'),
+    ]
 
 
 def tenants_page(user: str, tenants: list[dict[str, Any]]) -> str:
@@ -205,8 +229,14 @@ def nodes_page(user: str, nodes: list[dict[str, Any]], is_operator: bool) -> str
     )
 
 
-def policy_page(user: str, policy: dict[str, Any], latency: Sequence[float]) -> str:
-    """Return the policy, its parameters, and how long decisions took."""
+def policy_page(
+    user: str,
+    policy: dict[str, Any],
+    latency: Sequence[float],
+    forecasts: dict[str, Any] | None = None,
+    what_if: dict[str, Any] | None = None,
+) -> str:
+    """Return the policy, its parameters, how long decisions took, how good forecasts were, and the what-if form."""
     found = sorted(latency) or [0.0]
     latency_text = f"median {found[len(found) // 2] * 1e3:.1f} ms, longest {found[-1] * 1e3:.1f} ms"
     facts = [
@@ -216,4 +246,31 @@ def policy_page(user: str, policy: dict[str, Any], latency: Sequence[float]) -> 
         ("turns, decision and commit", latency_text),
         ("certificate", "none" if policy["certificate"] is None else str(policy["certificate"])),
     ]  # fmt: skip
-    return page("Policy", table(("", ""), facts), user=user)
+    if forecasts is not None and forecasts["start_coverage"] is not None:
+        held = f"{forecasts['start_coverage']:.0%} of {forecasts['jobs']:,} starts were in their 80 % interval"
+        facts.append(("forecasts", held))
+    form = Html(
+        '<h2>What if</h2><form action="/policy">'
+        '<label>Another policy <input name="try_policy" placeholder="las"></label>'
+        '<label>Nodes more or fewer <input name="try_nodes" placeholder="v100=-1"></label>'
+        '<label>A further job of so many accelerators <input name="try_gpus" inputmode="numeric"></label>'
+        '<button>Play it</button></form><p class="soft">One of them; nothing is changed.</p>'
+    )
+    return page("Policy", table(("", ""), facts), form, *_what_if(what_if), user=user, live=what_if is None)
+
+
+def _what_if(found: dict[str, Any] | None) -> list[Html]:
+    """Return what a change would do, and for which jobs."""
+    if found is None:
+        return []
+    rows = [
+        (one["id"], one["tenant"], one["before"]["finish"] or "not foreseen", one["after"]["finish"] or "not foreseen")
+        for one in found["changed"]
+    ]
+    parts = [Html(f"<p>{html(found['how'])}.</p>")]
+    if found["new_job"] is not None:
+        times = " and finish at ".join(found["new_job"][name] or "a time not foreseen" for name in ("start", "finish"))
+        parts.append(Html(f"<p>The new job would start at {html(times)}.</p>"))
+    parts.append(table(("job", "tenant", "finishes", "then"), rows, "no job would finish a minute sooner or later"))
+    tenants = [(one["tenant"], one["sooner"], one["later"], one["unchanged"]) for one in found["tenants"]]
+    return [*parts, table(("tenant", "jobs sooner", "later", "as before"), tenants)]

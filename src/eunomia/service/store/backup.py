@@ -90,6 +90,7 @@ def export(site: object, target: Path) -> int:
     import gzip
 
     from eunomia.service.site import Site
+    from eunomia.service.site_change import effective_site
     from eunomia.service.writer import record_header
 
     assert isinstance(site, Site)
@@ -97,7 +98,7 @@ def export(site: object, target: Path) -> int:
     store = SqliteStore.open(site.state, must_exist=True)
     draft = target.with_name(f".{target.name}.draft")
     try:
-        header, first = record_header(store, site)
+        header, first = record_header(store, effective_site(store, site))
         count = 0
         with draft.open("wb") as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
             packed.write(header_line(header).encode())

@@ -35,7 +35,11 @@ CREATE TABLE audit (seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, use
 """
 
 # What version n + 1 adds to version n, from 1 on; each runs in the transaction that also sets the version.
-MIGRATIONS = ("CREATE INDEX jobs_by_tenant ON jobs (tenant, number);",)
+MIGRATIONS = (
+    "CREATE INDEX jobs_by_tenant ON jobs (tenant, number);",
+    "CREATE TABLE IF NOT EXISTS forecasts (number INTEGER PRIMARY KEY, job TEXT NOT NULL, tenant TEXT NOT NULL, "
+    "said TEXT NOT NULL, latest REAL);",
+)
 VERSION = 1 + len(MIGRATIONS)
 
 

@@ -100,8 +100,8 @@ class SqliteStore:
         incarnation = incarnation or "".join(secrets.choice("abcdefghijkmnpqrstuvwxyz23456789") for _ in range(5))
         with self.transaction() as db:
             self.generation = int(self.meta("generation") or 0) + 1
-            self._set(db, "generation", str(self.generation))
-            self._set(db, "incarnation", incarnation)
+            self.set_meta(db, "generation", str(self.generation))
+            self.set_meta(db, "incarnation", incarnation)
         return self.generation, incarnation
 
     def commit(self, turn: Turn, clock: StoredClock) -> None:
@@ -176,7 +176,8 @@ class SqliteStore:
                 (at, *entry, chain),
             )
 
-    def _set(self, db: sqlite3.Connection, key: str, value: str) -> None:
+    def set_meta(self, db: sqlite3.Connection, key: str, value: str) -> None:
+        """Write a fact about the service in an open transaction."""
         db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
 
     def add_snapshot(self, seq: int, digest: str, wake: float, content: bytes) -> None:
@@ -192,7 +193,7 @@ class SqliteStore:
     def prune(self, before: float) -> int:
         """Remove what ended before that time: jobs, their news and keys; return how many jobs. Moments stay."""
         with self.transaction() as db:
-            self._set(db, "last_job", str(self.next_job() - 1))
+            self.set_meta(db, "last_job", str(self.next_job() - 1))
             old = "SELECT number FROM jobs WHERE live = 0 AND ended < ?"
             db.execute(f"DELETE FROM labels WHERE number IN ({old})", (before,))
             gone = db.execute("DELETE FROM jobs WHERE live = 0 AND ended < ?", (before,)).rowcount

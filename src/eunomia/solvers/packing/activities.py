@@ -49,30 +49,33 @@ class Activities:
         return np.minimum(time, whole)
 
 
-def activities(rate: Floats, beside: Floats, size: Floats, count: Ints, capacity: Floats) -> Activities:
+def activities(
+    rate: Floats, beside: Floats, size: Floats, count: Ints, capacity: Floats, *, worthwhile: bool = True
+) -> Activities:
     """Return all that is worth doing: first alone, by class and column, then pairs, by classes and column.
 
     rate (class, column) alone; beside (class, class, column) of a row of the first class beside one of the second,
-    and a pair fits a column where both go above 0; size, count (class,); capacity (column,).
+    and a pair fits a column where both go above 0; size, count (class,); capacity (column,). Not only what is
+    `worthwhile`: all pairs that fit.
     """
     usable = capacity > 0
     first, column = np.nonzero((rate > 0) & usable)
     nothing = np.zeros(len(first))
     alone = Activities(first, np.full(len(first), ALONE), column, rate[first, column], nothing)
-    pairs = _pairs(rate, beside, size, count, usable)
+    pairs = _pairs(rate, beside, size, count, usable, 1.0 if worthwhile else 0.0)
     return Activities(
         *(np.concatenate((getattr(alone, field.name), getattr(pairs, field.name))) for field in fields(Activities))
     )
 
 
-def _pairs(rate: Floats, beside: Floats, size: Floats, count: Ints, usable: Array) -> Activities:
+def _pairs(rate: Floats, beside: Floats, size: Floats, count: Ints, usable: Array, least: float) -> Activities:
     one, other = np.triu_indices(len(size))
     able = (size[one] == size[other]) & ((one != other) | (count[one] >= 2))
     one, other = one[able], other[able]
     forth, back = beside[one, other], beside[other, one]  # (pair, column)
     with np.errstate(divide="ignore", invalid="ignore"):
         gain = forth / rate[one] + back / rate[other]
-    pair, column = np.nonzero((forth > 0) & (back > 0) & (gain > 1.0) & usable)
+    pair, column = np.nonzero((forth > 0) & (back > 0) & (gain > least) & usable)
     return Activities(one[pair], other[pair], column, forth[pair, column], back[pair, column])
 
 

@@ -71,6 +71,28 @@ def expand(shared: Shared, classes: Classes, parts: Parts | None = None) -> Entr
     return found.entries()
 
 
+def expand_evenly(shared: Shared, classes: Classes) -> Entries:
+    """Return the shares in which every row meets every row of the other class, and alike rows do the same."""
+    things = shared.activities
+    members, start = classes.members()
+    parts: list[tuple[Ints, Ints, Ints, Floats]] = []
+    for a, time in enumerate(shared.time.tolist()):
+        first, second, column = int(things.first[a]), int(things.second[a]), int(things.column[a])
+        mine = members[start[first] : start[first + 1]]
+        if second == ALONE:
+            one, other = mine, np.full(len(mine), ALONE)
+        elif second == first:
+            left, right = np.triu_indices(len(mine), 1)
+            one, other = mine[left], mine[right]
+        else:
+            theirs = members[start[second] : start[second + 1]]
+            one, other = np.repeat(mine, len(theirs)), np.tile(theirs, len(mine))
+        parts.append((one, other, np.full(len(one), column), np.full(len(one), time / len(one))))
+    firsts, seconds, columns, shares = (np.concatenate(part) for part in zip(*parts, strict=True))
+    swap = (seconds != ALONE) & (seconds < firsts)
+    return Entries(np.where(swap, seconds, firsts), np.where(swap, firsts, seconds), columns, shares)
+
+
 def _even(rows: int, width: int) -> Ints:
     """Return where rows of one width begin and end, (row + 1,)."""
     edges: Ints = width * np.arange(rows + 1)

@@ -29,6 +29,8 @@ _UNLUCKY, _LEARNT = 8, 0.25  # boxes missed from which on they are wider, and by
 _ROUGH, _FINE, _SHARP = 1e-3, 1e-4, 1e-9  # gaps
 _POINT = 1e-5  # half width of a box that is not meant to be an estimate
 _NEARLY_FULL = 1 - 1e-6  # a row that must be full leaves the interior point method no interior
+_LESS_FULL = 1 - 1e-4  # where the method loses its way from there
+_LOST = 0.5  # error of the method's answer from which on it tells nothing
 _NOTHING = 1e-6  # value of all capacity, in parts of the level, from which on it counts
 _LEVEL = 2.0  # half width of the level's interval, in those of the prices: it hardly matters to what is certain
 _BENT = 2e-4  # relative: as far from where it is exact the expansion of a curved demand in t serves
@@ -138,10 +140,14 @@ class Search:
         """Return the optimum of `rows` beside what is settled."""
         best = np.maximum(rows.T.max(axis=0), rows.base)
         T = np.concatenate((rows.T, rows.base[None])) / best
-        cap = None if rows.cap is None else np.minimum(rows.cap / best, _NEARLY_FULL)
         begin = min(begin, 0.999 * self.top)
-        scaled = rows._replace(T=T, a=rows.a / best, cap=cap)
-        y, t, _, _ = barrier(scaled, None, np.ones(rows.count), self.limit, fixed, anchor, self.top, begin, goal)
+        for full, part in ((_NEARLY_FULL, 1.0), (_LESS_FULL, 0.5)):
+            cap = None if rows.cap is None else np.minimum(rows.cap / best, full)
+            scaled = rows._replace(T=T, a=rows.a / best, cap=cap)
+            aim = np.ones(rows.count)
+            y, t, error, _ = barrier(scaled, None, aim, self.limit, fixed, anchor, self.top, part * begin, goal)
+            if error < _LOST:
+                break
         value = y * self.limit
         known = _NOTHING < value.sum() < np.inf
         return Centre(value / value.sum() if known else np.zeros(len(y)), t)

@@ -1,14 +1,16 @@
 """Run times of new jobs from those of jobs that have ended: causal, online, with calibrated intervals.
 
 Every job belongs to groups: all jobs, its size, its tenant, its tenant and size, its name. Of each group two moving
-averages of log run times (fast and slow), the last one, the jobs running and the time since the last submission and the
-last end are kept; a group's averages are shrunk to those of the group before. Of each tenant the last jobs are kept,
-too: their weighted median, by recency, size and time since the submission before, is one more fact; jobs that still run
-count with what they have run so far and somewhat more. A linear model of these facts, fitted by recursive least squares
-on ended jobs, gives the centre; the errors of a tenant's jobs of that size give the scale. The 10 and 90 % points of
-(log run time − centre) / scale are followed online by steps on the quantile loss, so that coverage holds in the long
-run whatever the distribution (I. Gibbs and E. Candès, "Adaptive Conformal Inference Under Distribution Shift", NeurIPS
-2021).
+averages of log run times (fast and slow), the last one, the jobs running and the time since the last submission and
+the last end are kept; a group's averages are shrunk to those of the group before. Of each tenant the last jobs are
+kept, too: their weighted median, by recency, size and time since the submission before, is one more fact; jobs that
+still run count with what they have run so far and somewhat more. The share of a tenant's last jobs, and of those of
+the size, that failed or were killed is a fact as well: such jobs come in rows and end early. A linear model of these
+facts, fitted by recursive least squares on ended jobs, gives the centre; the errors of a tenant's jobs of that size
+give the scale. The 10 and 90 % points of (log run time − centre) / scale are followed online by steps on the quantile
+loss, so that coverage holds in the long run whatever the distribution (I. Gibbs and E. Candès, "Adaptive Conformal
+Inference Under Distribution Shift", NeurIPS 2021). The steps become shorter: long jobs are reported late, and long
+steps overshoot.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from eunomia.model.elementary import exp_one, log_one
 GROUPS = 5  # all, size, tenant, tenant and size, name
 FAST, SLOW = 0.3, 0.06  # weights of the newest run time in the averages
 LEVELS = (0.1, 0.9)
-STEP = 0.05  # of the quantiles, in scales
+FIRST_STEP, STEP, STEP_JOBS = 0.05, 0.01, 500  # of the quantiles, in scales: from the first, over so many jobs
 PRIOR_LOG_S = 6.5  # log of 11 minutes: what is believed before any job has ended
 PRIOR_SCALE = 2.0
 LEAST_SCALE = 0.05
@@ -40,8 +42,14 @@ FAR_S = 4e5  # time since something that never happened
 
 # Columns of a group's statistics.
 _FAST, _FAST_WEIGHT, _SLOW, _SLOW_WEIGHT, _LAST, _COUNT, _SUBMITTED, _ENDED, _RUNNING, _SUBMITTED_SUM, _MISS = range(11)
-_COLUMNS = 11
-_FEATURES = 3 + GROUPS * 8
+_OUTCOME_WEIGHT, _FAILED, _KILLED, _LAST_FAILED, _LAST_KILLED = range(11, 16)
+_COLUMNS = 16
+OUTCOMES = ("completed", "failed", "killed")
+OUTCOME_RATE = 0.2  # weight of the newest outcome
+OUTCOME_GROUPS = (2, 3)  # tenant, tenant and size
+_RECENT_FEATURE = 2 + GROUPS * 8
+_OUTCOME_FEATURE = _RECENT_FEATURE + 1
+_FEATURES = _OUTCOME_FEATURE + 4 * len(OUTCOME_GROUPS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +86,15 @@ def _open_job(
         parent = slow
         if q == 2:
             gap = log_one(1.0 + max(at - s[_SUBMITTED], 0.0))
-            x[2 + 8 * GROUPS] = _typical(recent, count, at, gap, log_size, slow, values, shares)
+            x[_RECENT_FEATURE] = _typical(recent, count, at, gap, log_size, slow, values, shares)
             new = recent[count % RECENT]
             new[_VALUE], new[_AT], new[_GAP], new[_SIZE] = -1.0, at, gap, log_size
-    x[2 + 8 * GROUPS] -= parent
+    x[_RECENT_FEATURE] -= parent
+    for place, q in enumerate(OUTCOME_GROUPS):
+        s, c = stats[groups[q]], _OUTCOME_FEATURE + 4 * place
+        x[c] = s[_FAILED] / (s[_OUTCOME_WEIGHT] + 0.1)
+        x[c + 1] = s[_KILLED] / (s[_OUTCOME_WEIGHT] + 0.1)
+        x[c + 2], x[c + 3] = s[_LAST_FAILED], s[_LAST_KILLED]
     centre = 0.0
     for a in range(len(x)):
         centre += x[a] * weights[a]
@@ -143,8 +156,10 @@ def _learn(x: Floats, value: float, weights: Floats, inverse: Floats, scratch: F
 
 
 @kernel(allocates=False)
-def _close(groups: Ints, submitted: float, at: float, value: float, miss: float, stats: Floats) -> None:
-    """Add the log run time of an ended job to its groups."""
+def _close(
+    groups: Ints, submitted: float, at: float, value: float, miss: float, failed: float, killed: float, stats: Floats
+) -> None:
+    """Add the log run time and the outcome of an ended job to its groups."""
     for q in range(GROUPS):
         s = stats[groups[q]]
         s[_FAST] = (1.0 - FAST) * s[_FAST] + FAST * value
@@ -152,6 +167,10 @@ def _close(groups: Ints, submitted: float, at: float, value: float, miss: float,
         s[_SLOW] = (1.0 - SLOW) * s[_SLOW] + SLOW * value
         s[_SLOW_WEIGHT] = (1.0 - SLOW) * s[_SLOW_WEIGHT] + SLOW
         s[_MISS] = (1.0 - SLOW) * s[_MISS] + SLOW * miss
+        s[_OUTCOME_WEIGHT] += OUTCOME_RATE * (1.0 - s[_OUTCOME_WEIGHT])
+        s[_FAILED] += OUTCOME_RATE * (failed - s[_FAILED])
+        s[_KILLED] += OUTCOME_RATE * (killed - s[_KILLED])
+        s[_LAST_FAILED], s[_LAST_KILLED] = failed, killed
         s[_LAST], s[_ENDED] = value, at
         s[_COUNT] += 1.0
         s[_RUNNING] -= 1.0
@@ -201,8 +220,11 @@ class RunTimeHistory:
         median = min(max(exp_one(centre), low), high)
         return RunTimeEstimate(median, low, high, int(self._likes(groups)))
 
-    def end(self, job_id: str, run_s: float, at: float) -> None:
-        """Learn that a submitted job has ended after running so long; a job that never ran only leaves its groups."""
+    def end(self, job_id: str, run_s: float, at: float, outcome: str = "completed") -> None:
+        """Learn that a submitted job has ended after running so long; a job that never ran only leaves its groups.
+
+        `outcome` is one of `OUTCOMES`.
+        """
         groups, submitted, x, centre, ends = self._open.pop(job_id)
         tenant, number = self._slots.pop(job_id)
         recent, count = self._recent[tenant]
@@ -215,10 +237,12 @@ class RunTimeHistory:
             self._stats[groups, _SUBMITTED_SUM] -= submitted
             return
         value = log_one(max(run_s, 1.0))
+        step = max(STEP, FIRST_STEP * STEP_JOBS / (STEP_JOBS + self._stats[groups[0], _COUNT]))
         for place, level in enumerate(LEVELS):
-            self._quantiles[place] += STEP * (level - (value <= ends[place]))
+            self._quantiles[place] += step * (level - (value <= ends[place]))
         _learn(x, value, self._weights, self._inverse, self._scratch)
-        _close(groups, submitted, at, value, abs(value - centre), self._stats)
+        failed, killed = float(outcome == "failed"), float(outcome == "killed")
+        _close(groups, submitted, at, value, abs(value - centre), failed, killed, self._stats)
 
     def _group(self, key: tuple[object, ...]) -> int:
         number = self._number.get(key)

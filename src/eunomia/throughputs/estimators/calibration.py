@@ -14,9 +14,10 @@ from eunomia.model import elementary
 from eunomia.model.arrays import Floats
 from eunomia.throughputs import analytic
 from eunomia.throughputs.catalogue import Accelerator, resolve
+from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80
 from eunomia.throughputs.estimators.pair_table import UNIT_FACTOR, split_name
-from eunomia.throughputs.estimators.type_transfer import GAUSSIAN_80, TransferFacts, TypeTransfer
-from eunomia.throughputs.jobs import job_types
+from eunomia.throughputs.estimators.type_transfer import TransferFacts, TypeTransfer, fit_calibration, traits_of
+from eunomia.throughputs.jobs import JobFacts, job_types
 from eunomia.throughputs.measured import Measurements, nearest_size, relative_rate
 
 PER_DOUBLING = 0.1  # standard deviation of the logarithm of a rate for each doubling of the gang that was not measured
@@ -47,9 +48,10 @@ def calibrate(measured: Measurements, types: Sequence[str], sizes: Sequence[int]
     facts = _facts(jobs, accelerators)
     cells = [(jobs.index(job), names.index(type), size, rate) for (type, job, size), rate in measured.alone.items()]
     _refuse_wrong(measured, facts, cells, jobs, names)
-    beliefs = TypeTransfer(facts)
-    single = [rate / _growth(names[t], jobs[m], size) for m, t, size, rate in cells]
-    beliefs.learn(np.array([cell[0] for cell in cells]), np.array([cell[1] for cell in cells]), np.array(single))
+    single = np.array([rate / _growth(names[t], jobs[m], size) for m, t, size, rate in cells])
+    measured_jobs, measured_types = (np.array([cell[axis] for cell in cells], dtype=np.int64) for axis in (0, 1))
+    beliefs = TypeTransfer(facts, fit_calibration(facts, measured_jobs, measured_types, single))
+    beliefs.learn(measured_jobs, measured_types, single)
     median, low, high = beliefs.estimate()
     spread = (elementary.log(high) - elementary.log(low)) / (2 * GAUSSIAN_80)
     rows = []
@@ -95,7 +97,14 @@ def _facts(jobs: tuple[str, ...], accelerators: Sequence[Accelerator]) -> Transf
         specs=specs,
         type_group=np.arange(len(accelerators)),
         expected=expected,
+        traits=_traits([known.get(job) for job in jobs]),
     )
+
+
+def _traits(jobs: Sequence[JobFacts | None]) -> Floats:
+    work = [0.0 if each is None else each.batch_size * each.flops_per_sample for each in jobs]
+    traffic = [0.0 if each is None else each.batch_size * each.bytes_per_sample + each.step_bytes for each in jobs]
+    return traits_of(np.array(work), np.array(traffic))
 
 
 def _log_rate(job: object, accelerator: Accelerator) -> float:

@@ -11,13 +11,26 @@ chapter 2 and appendix A.
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 
 import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 
+GAUSSIAN_80 = 1.2815515655446004  # half width of the 80 % interval in standard deviations
+PRIOR_SCORES = 30  # scores of a Gaussian with which a calibration begins
 SURPRISE = 4.0  # standard deviations from which a measurement counts as less sure than it says
+
+
+def half_width(scores: Sequence[float]) -> float:
+    """Return half of the 80 % interval in standard deviations, by the |error| of predictions that could be checked.
+
+    V. Vovk, A. Gammerman and G. Shafer, "Algorithmic Learning in a Random World", 2005; Gaussian scores come first.
+    """
+    prior = GAUSSIAN_80 * (np.arange(PRIOR_SCORES) + 0.5) / (0.8 * PRIOR_SCORES)
+    ordered = np.sort(np.concatenate((np.array(scores), prior)))
+    return float(ordered[min(int(np.ceil(0.8 * (len(ordered) + 1))) - 1, len(ordered) - 1)])
 
 
 @kernel(allocates=False)

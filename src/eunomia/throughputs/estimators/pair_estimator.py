@@ -19,7 +19,7 @@ import numpy as np
 
 from eunomia.model import elementary
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.throughputs.estimators.cell_posterior import CellPosterior
+from eunomia.throughputs.estimators.cell_posterior import CellPosterior, half_width
 from eunomia.throughputs.estimators.pair_table import JobFeatures
 
 BATCH_LENGTH = 1.5  # ℓ, doublings
@@ -28,8 +28,6 @@ FAMILY_PART = 0.6  # a
 SAME_TYPE = 0.7  # ρ
 AMPLITUDES = (0.02, 0.02, 0.02, 0.02, 0.02)  # s0 to s4
 NOISE = 1e-3  # variance of one measured value of N
-GAUSSIAN_80 = 1.2815515655446004  # half width of the 80 % interval in standard deviations
-PRIOR_SCORES = 30  # scores of a Gaussian with which the calibration begins
 
 
 def similarity(features: JobFeatures) -> Floats:
@@ -133,9 +131,7 @@ class PairEstimator:
     @property
     def half_width(self) -> float:
         """Half of the 80 % interval in standard deviations, by the predictions that could be checked so far."""
-        prior = GAUSSIAN_80 * (np.arange(PRIOR_SCORES) + 0.5) / (0.8 * PRIOR_SCORES)
-        scores = np.sort(np.concatenate((np.array(self._scores), prior)))
-        return float(scores[min(int(np.ceil(0.8 * (len(scores) + 1))) - 1, len(scores) - 1)])
+        return half_width(self._scores)
 
     def estimate(self) -> PairEstimate:
         """Return what is believed of all pairs."""

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from eunomia.cli.errors import handle_errors
-from eunomia.cli.options import JsonOption
 
 if TYPE_CHECKING:
     from eunomia.history.queue_forecast import StartForecast
@@ -18,32 +15,16 @@ if TYPE_CHECKING:
 MOST_SHOWN = 50
 
 
-def when(
-    job_id: Annotated[str | None, typer.Argument(metavar="[JOB]", help="One job; left out: all that wait.")] = None,
-    slurm: Annotated[bool, typer.Option("--slurm", help="The queue of the Slurm that squeue speaks to.")] = False,
-    kueue: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.json", help="Kueue's queue: kubectl get clusterqueues,localqueues,workloads -A -o json"
-        ),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Say when the jobs of a queue start.
-
-    Reads the queue of another scheduler, plays it forward 20 times with run times like those of earlier jobs, and gives
-    the median and an 80 % interval with the reason of the wait. Changes nothing.
-    """
+def show_queue(job_id: str | None, slurm: bool, kueue: Path | None, as_json: bool) -> None:
+    """Print when one job of a queue starts, or all that wait."""
     with handle_errors(as_json):
         from eunomia.history.kueue_queue import kueue_queue
         from eunomia.history.queue_forecast import forecast_starts
         from eunomia.history.slurm_queue import slurm_queue
         from eunomia.inputs.problems import refused
 
-        if slurm == (kueue is not None):
-            raise refused(
-                "command line", "--slurm", None, "which queue is not said", "give --slurm or --kueue FILE.json"
-            )
+        if slurm and kueue is not None:
+            raise refused("command line", "--slurm", None, "stands beside --kueue", "give one of the two")
         queue = slurm_queue() if kueue is None else kueue_queue(kueue)
         found = forecast_starts(queue)
         if job_id is not None:

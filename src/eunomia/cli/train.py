@@ -1,0 +1,61 @@
+"""`eunomia train`: trains a scheduler's model and writes it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from eunomia.cli.errors import INTERRUPTED, handle_errors
+from eunomia.cli.options import JsonOption, ScenarioArgument
+
+if TYPE_CHECKING:
+    from eunomia.learning.training import TrainingRun
+
+
+def train(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What to train: see docs/learning.md.")],
+    scenario: ScenarioArgument,
+    out: Annotated[Path, typer.Option("--out", metavar="MODEL", help="The model, a new file *.safetensors.")],
+    steps: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Training steps. Without: those documented for NAME.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="S", min=0, help="Without: that of the scenario.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from MODEL.checkpoint.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing MODEL.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Train a model of a scheduler that learns.
+
+    Writes MODEL, MODEL.json with its header and curve, and MODEL.svg with the picture of the curve. Ctrl-C keeps the
+    best so far; --resume goes on from the checkpoint beside it. Needs the extra: pip install 'eunomia[learning]'.
+    """
+    with handle_errors(as_json):
+        from eunomia.inputs.atomic_write import check_place
+        from eunomia.learning.training import ENDING, train, trainable_class
+        from eunomia.scenario import load_scenario
+
+        trainable_class(name)
+        check_place(out, force=force or resume, endings=(ENDING,), column="--out")
+        run = train(name, load_scenario(scenario), out, steps=steps, seed=seed, resume=resume, report=_show_point)
+        about = {"name": name, "model": str(out), "steps": run.done, "best_step": run.best_step, **run.best_point}
+        about.pop("step")
+        if as_json:
+            print(json.dumps(about, allow_nan=False))
+        else:
+            print(f"{out}: the best after {run.best_step:,} of {run.done:,} steps; {_numbers(run.best_point)}")
+            print(f"written: {out}, {out.name}.json, {out.name}.svg")
+        if run.interrupted:
+            print(f"interrupted after {run.done:,} of {run.steps:,} steps; go on with --resume", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED)
+
+
+def _show_point(run: TrainingRun) -> None:
+    print(f"step {run.done:,} of {run.steps:,}: {_numbers(run.curve[-1])}", file=sys.stderr, flush=True)
+
+
+def _numbers(point: dict[str, float]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in point.items() if name != "step")

@@ -1,0 +1,126 @@
+"""`eunomia tune`: searches parameters of a scenario on half of its weeks, and judges them on the other half."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors
+from eunomia.cli.options import JsonOption, ScenarioArgument
+from eunomia.cli.whatif import JobsOption, cores
+
+if TYPE_CHECKING:
+    from eunomia.history.tuning import TuningRequest, TuningResult
+
+BEST = "best.toml"
+
+
+def tune(
+    scenario: ScenarioArgument,
+    space: Annotated[
+        Path, typer.Option("--space", metavar="SPACE.toml", help="Parameters and their values: see docs/tune.md.")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the results; resumes a search in it.")],
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="gp-ei, gp-lcb, rf-ei, rf-lcb, random or grid.")
+    ] = "gp-ei",
+    budget: Annotated[int, typer.Option(metavar="N", min=1, help="Combinations that are measured at most.")] = 15,
+    weeks: Annotated[
+        int, typer.Option(metavar="N", min=2, help="Weeks of the history: half to search on, half to judge.")
+    ] = 8,
+    epsilon: Annotated[
+        float,
+        typer.Option(metavar="X", min=0.0, max=1.0, help="End when less than this share of improvement is expected."),
+    ] = 0.01,
+    seed: Annotated[int, typer.Option(metavar="S", min=0, help="Draws the first combinations.")] = 0,
+    jobs: JobsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Search parameters of a policy on half of a history's weeks.
+
+    The best combination is judged on the other, later weeks beside the scenario's own values, with an interval. Writes
+    tune.csv, tune.json, best-found.svg and .png, and best.toml, the scenario with the best values, into DIR.
+
+    After an interruption, type the same command again: what was measured is not repeated.
+    """
+    with handle_errors(as_json):
+        from eunomia.history.tuning import TuningRequest
+        from eunomia.history.tuning_space import read_space
+        from eunomia.inputs.options import one_of
+        from eunomia.scenario import load_scenario
+        from eunomia.solvers.bayesian import METHODS
+
+        one_of("command line", "--method", method, METHODS)
+        today = load_scenario(scenario)
+        request = TuningRequest(
+            scenario=today, space=read_space(space, today), method=method, budget=budget, seed=seed, weeks=weeks,
+            epsilon=epsilon,
+        )  # fmt: skip
+        found = _search(request, out, jobs or cores())
+        _write(found, request, out)
+        if as_json:
+            print(json.dumps(found.as_dict(), allow_nan=False))
+        else:
+            _show(found, out)
+
+
+def _search(request: TuningRequest, out: Path, workers: int) -> TuningResult:
+    """Return the result; an interruption or a failed run ends the command, what was measured stays."""
+    from eunomia.history.paired_runs import opened
+    from eunomia.history.tuning import settings_text, tune
+    from eunomia.sweeps import RunsFailed
+
+    def report(found: TuningResult) -> None:
+        last = found.measurements[-1]
+        _write(found, request, out)
+        line = f"{last.number} of {request.budget}: {settings_text(last.settings)}: {last.ratio:.4f}"
+        typer.echo(f"{line}, best {last.best:.4f}", err=True)
+
+    try:
+        with opened(out, workers) as runs:
+            return tune(request, out / "weeks", runs, report)
+    except RunsFailed as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise typer.Exit(FAILED) from None
+    except KeyboardInterrupt:
+        typer.echo(f"interrupted; what is measured is in {out}, and the same command continues from there", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _write(found: TuningResult, request: TuningRequest, out: Path) -> None:
+    """Write the measurements so far, and the scenario with the best values."""
+    from eunomia.inputs.atomic_write import write_whole
+    from eunomia.report.tuning_page import write_measurements
+    from eunomia.runs.result_files import write_json
+    from eunomia.scenario.writing import as_toml, with_absolute_paths
+
+    data = found.as_dict()
+    if data["measurements"]:
+        write_measurements(data["measurements"], f"{found.method}, seed {found.seed}", out)
+    write_json(out / "tune.json", data)
+    best = request.space.apply(request.scenario, found.winner)
+    write_whole(out / BEST, as_toml(with_absolute_paths(best)).encode())
+
+
+def _show(found: TuningResult, out: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    rows = [
+        (str(m.number), *map(str, m.settings.values()), f"{m.ratio:.4f}", f"{m.best:.4f}") for m in found.measurements
+    ]
+    for name in ("", *(found.measurements[0].settings if found.measurements else ()), "ratio", "best"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+    if found.refused:
+        console.print(f"note: {found.refused:,} combinations are not accepted and were passed over")
+    console.print(found.sentence(), markup=False, soft_wrap=True)
+    console.print(f"scenario: {out / BEST}", markup=False, soft_wrap=True)

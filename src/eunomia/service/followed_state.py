@@ -1,0 +1,111 @@
+"""The service's state in another process: it reads the log of moments and never waits for the writer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from eunomia.core.scheduler import Scheduler
+from eunomia.forecasts.futures import PresentState
+from eunomia.model.decisions import SetTimer
+from eunomia.model.events import TimerFired
+from eunomia.model.job_lifecycle import Stage
+from eunomia.records.scheduler_snapshot import restore
+from eunomia.service.forecast_log import ForecastReader
+from eunomia.service.job_row import JobRow
+from eunomia.service.site import Site
+from eunomia.service.writer import logged_moment, new_scheduler, setup_text
+
+MANY_MOMENTS = 1_000  # so far behind a snapshot is quicker than the moments before it
+
+
+class SiteChanged(ValueError):
+    """The service decides with another site than this process has read."""
+
+
+class LogReader(ForecastReader):
+    """What a follower of the log reads."""
+
+    def meta(self, key: str) -> str | None:
+        """Return a fact about the service."""
+        found = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if found is None else str(found[0])
+
+    def begin(self) -> None:
+        """Read the same state of the store from now on, until `end`."""
+        self._db.execute("BEGIN")
+
+    def end(self) -> None:
+        """Read what has been committed since from now on."""
+        self._db.execute("COMMIT")
+
+    def newest_snapshot(self, after: int) -> tuple[int, float | None, bytes] | None:
+        """Return number, wake time and content of the newest snapshot behind a moment; None if there is none."""
+        text = "SELECT seq, wake, content FROM snapshots WHERE seq > ? ORDER BY seq DESC LIMIT 1"
+        found: tuple[int, float | None, bytes] | None = self._db.execute(text, (after,)).fetchone()
+        return found
+
+    def moments(self, after: int) -> Iterator[tuple[int, str]]:
+        """Yield number and lines of the moments after one, in order."""
+        yield from self._db.execute("SELECT seq, lines FROM moments WHERE seq > ? ORDER BY seq", (after,))
+
+    def held_jobs(self) -> list[JobRow]:
+        """Return the live jobs that are held for any reason."""
+        text = "SELECT body FROM jobs WHERE live = 1 AND json_array_length(body, '$.holds') > 0"
+        return [JobRow.of(body) for (body,) in self._db.execute(text)]
+
+
+class FollowedState:
+    """A scheduler that is brought to the last stored moment when it is asked for."""
+
+    def __init__(self, site: Site, folder: Path) -> None:
+        self.site, self.reader = site, LogReader(folder)
+        self.scheduler: Scheduler = new_scheduler(site)
+        self.seq, self.wake, self.at = 0, math.inf, 0.0
+
+    def catch_up(self) -> None:
+        """Handle the moments that were stored since. Raises SiteChanged if they were decided with another site."""
+        if self.reader.meta("setup") != setup_text(self.site):
+            raise SiteChanged("the site file was changed since the service read it")
+        snapshot = self.reader.newest_snapshot(self.seq + (MANY_MOMENTS if self.seq else 0))
+        if snapshot is not None:
+            self.scheduler = new_scheduler(self.site)
+            restore(self.scheduler, snapshot[2])
+            self.seq, self.wake = snapshot[0], math.inf if snapshot[1] is None else snapshot[1]
+        for seq, lines in self.reader.moments(self.seq):
+            moment = logged_moment(lines)
+            if any(isinstance(event, TimerFired) for event in moment.events):
+                self.wake = math.inf
+            for decision in self.scheduler.handle(moment):
+                if isinstance(decision, SetTimer):
+                    self.wake = decision.at
+            self.seq, self.at = seq, moment.at
+
+    def present(self, now: float) -> PresentState:
+        """Return the state at time `now`, or at the last moment if that is later."""
+        self.reader.begin()
+        try:
+            self.catch_up()
+            held = self.reader.held_jobs()
+        finally:
+            self.reader.end()
+        state = self.scheduler.state
+        resumes_at, follows = dict[int, float](), dict[int, frozenset[int]]()
+        for row in held:
+            number = state.row_of.get(row.id)
+            if number is None or state.jobs.stage[number] != Stage.PAUSED or len(row.holds) != 1:
+                continue
+            if row.holds == ["backoff"]:
+                resumes_at[number] = row.backoff_until
+            elif row.holds == ["after"]:
+                waits = {state.row_of[name] for name in row.spec["after"] if name in state.row_of}
+                waits = {one for one in waits if state.jobs.stage[one] in (Stage.WAITING, Stage.RUNNING, Stage.PAUSED)}
+                if waits:
+                    follows[number] = frozenset(waits)
+        at = max(now, self.at)
+        setup = self.site.setup
+        return PresentState(
+            scheduler=self.scheduler, policy=setup.policy, speeds=setup.believed, at=at, wake=max(self.wake, at),
+            overheads=setup.overheads, resumes_at=resumes_at, follows=follows,
+        )  # fmt: skip

@@ -1,0 +1,159 @@
+"""Applies a changed site to a running service: what may change at once, what makes running jobs move, what may not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.model.tenants import Tenant
+from eunomia.service.messages import ChangeNode, ChangeTenant, Principal, Request
+from eunomia.service.site import Site, load_site
+from eunomia.service.store import SqliteStore
+
+if TYPE_CHECKING:
+    from eunomia.service.writer import Writer
+
+# Limits that are read anew at each use; the other keys of [service] hold until a restart.
+LIMITS = ("history_days", "max_pending_per_tenant", "submit_per_second", "solver_seconds", "drain_timeout_s")
+FIXED = ("service", "world")  # tables of which nothing else may change
+ANEW = ("cluster", "throughputs", "policy", "mechanism", "overheads", "seed", "check")  # jobs are scheduled anew
+KEPT = "overrides"  # in the store: what operators changed of the site file, and the digest of that file
+
+
+@dataclass(frozen=True, slots=True)
+class SiteChange:
+    """What differs between two sites, a line each, and what it means."""
+
+    lines: tuple[str, ...]
+    refused: tuple[str, ...]  # keys that may not change while the service runs
+    anew: bool  # jobs are scheduled anew: running ones save, and go on
+    cluster: bool
+    tenants: tuple[str, ...]
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """Return it as the API shows it."""
+        effect = "running jobs save and stop, and go on under the new site" if self.anew else "running jobs run on"
+        return {"changes": list(self.lines), "effect": effect if self.lines else "nothing changes"}
+
+
+def difference(old: Site, new: Site) -> SiteChange:
+    """Compare two sites."""
+    before, after = _tables(old), _tables(new)
+    changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    refused = [key for key in changed if key[0] in FIXED and key[1:] not in {(name,) for name in LIMITS}]
+    names = tuple(sorted({key[1] for key in changed if key[0] == "tenants"}))
+    lines = tuple(
+        f"{'.'.join(key)}: {_said(before.get(key))} → {_said(after.get(key))}" for key in sorted(changed)
+    )  # fmt: skip
+    return SiteChange(
+        lines,
+        tuple(".".join(key) for key in sorted(refused)),
+        any(key[0] in ANEW for key in changed),
+        any(key[0] == "cluster" for key in changed),
+        names,
+    )
+
+
+def _tables(site: Site) -> dict[tuple[str, ...], Any]:
+    """Return every value of a site by table and key."""
+    found: dict[tuple[str, ...], Any] = {}
+    data = site.setup.scenario.model_dump(mode="json")
+    tables = {name: data.get(name) for name in (*ANEW, "tenants", "world")}
+    tables["service"] = site.service.model_dump(mode="json")
+    for table, value in tables.items():
+        if isinstance(value, Mapping):
+            found |= {(table, str(key)): part for key, part in value.items()}
+        else:
+            found[table,] = value
+    found["cluster", "types"] = [*site.setup.topology.types]
+    return found
+
+
+def _said(value: Any) -> str:
+    return "nothing" if value is None else json.dumps(value)
+
+
+# ---- overrides -------------------------------------------------------------------------------------------------------
+
+
+def file_digest(path: Path) -> str:
+    """Return a digest of a site file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+class StoredFacts(Protocol):
+    """A store, as far as it says what operators changed."""
+
+    def meta(self, key: str) -> str | None:
+        """Return a fact about the service."""
+        ...
+
+
+def effective_site(store: StoredFacts, site: Site) -> Site:
+    """Return the site with what operators changed since its file was written; another file ends that."""
+    kept = json.loads(store.meta(KEPT) or "{}")
+    if kept.get("file") != file_digest(site.path):
+        return site
+    return load_site(site.path, kept["tables"])
+
+
+def overridden(store: SqliteStore, site: Site, more: Mapping[str, Any]) -> tuple[Site, dict[str, Any]]:
+    """Return the site with further changes of an operator, and what to keep of them. Raises InvalidInput."""
+    digest = file_digest(site.path)
+    kept = json.loads(store.meta(KEPT) or "{}")
+    tables = dict(kept["tables"]) if kept.get("file") == digest else {}
+    for name, value in more.items():
+        tables[name] = {**tables.get(name, {}), **value} if name == "tenants" else value
+    return load_site(site.path, tables), {"file": digest, "tables": tables}
+
+
+# ---- applying --------------------------------------------------------------------------------------------------------
+
+
+def apply_site(
+    writer: Writer,
+    new: Site,
+    who: Principal,
+    source: str,
+    *,
+    kept: Mapping[str, Any] | None = None,
+) -> SiteChange:
+    """Change a running service, in the writer's thread. Raises InvalidInput for what may not change; nothing does then.
+
+    `kept` are the overrides that hold from now on; left out: none, the site file is what it says.
+    """
+    old = writer.controller.site
+    change = difference(old, new)
+    if change.refused:
+        raise InvalidInput(
+            [
+                Problem(file=str(new.path), column=key, rule="cannot be changed while the service runs",
+                        fix="restart the service, or put the old value back")
+                for key in change.refused
+            ]
+        )  # fmt: skip
+    text = json.dumps(kept or {})
+    controller = writer.controller
+    if change.anew:
+        drained = {controller.nodes[node]: reason for node, reason in controller.drained.items()}
+        writer.begin_era(new, writer.make_runner(new), {KEPT: text}, cluster_changed=change.cluster)
+        again = [Request(ChangeNode(name, "drain", reason), who, source)
+                 for name, reason in drained.items() if name in controller.nodes]  # fmt: skip
+        writer.turn(again)
+    else:
+        controller.site = new
+        requests = [
+            Request(ChangeTenant(name, new.setup.tenants.get(name, Tenant())), who, source) for name in change.tenants
+        ]
+        writer.turn(requests)
+        writer.keep_setup(new, {KEPT: text}, decides=bool(requests))
+    kind = "PolicyChanged" if any(line.startswith("policy.") for line in change.lines) else "SiteChanged"
+    if change.lines:
+        writer.note(who, source, kind, change.lines)
+    return change

@@ -1,0 +1,158 @@
+"""Asks the policy in a process of its own, under limits of time and memory, so that nothing else waits for it.
+
+`python -m eunomia.service.solver_process POLICY BASE` is that process; see `child_process`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import queue
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from eunomia.model.answers import Answer
+from eunomia.model.decisions import Ask
+from eunomia.records.scheduler_snapshot import pack, unpack
+from eunomia.service.child_process import ChildProcess, answer_frames
+from eunomia.service.messages import PolicyAnswered, PolicyOverran
+from eunomia.service.site import Site
+from eunomia.service.writer import Writer
+from eunomia.setup.policy_lookup import find_policy
+
+STARTING_S = 120.0  # longest time until the process can be asked; it does not count
+_READY, _ANSWER, _FAILED = b"r", b"a", b"f"  # first byte of a frame
+_log = logging.getLogger(__name__)
+
+
+class ProcessPolicyRunner:
+    """A runner whose answers come later, as reports: `report` gets a `PolicyAnswered` or a `PolicyOverran`.
+
+    A thread of its own waits for the process.
+    """
+
+    def __init__(self, site: Site, limit_s: Callable[[], float]) -> None:
+        self.report: Callable[[PolicyAnswered | PolicyOverran], None] = lambda _: None
+        self._limit_s = limit_s
+        scenario = site.setup.scenario
+        policy = json.dumps([scenario.policy.name, scenario.policy.parameters])
+        self._process = ChildProcess(
+            "eunomia.service.solver_process", policy, str(scenario.base), memory_gib=site.service.solver_memory_gib
+        )
+        self._asks: queue.SimpleQueue[tuple[int, bytes] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="solver", daemon=True)
+        self.overruns = 0
+
+    def start(self) -> None:
+        """Start the process."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the process, whatever it computes."""
+        self.report = lambda _: None
+        self._asks.put(None)
+        self._process.stop()
+        if self._thread.is_alive():
+            self._thread.join(10.0)
+
+    def answer(self, ask: Ask) -> None:
+        """Hand over an ask; its answer is reported later."""
+        self._asks.put((ask.asked, pack(ask.view)))
+
+    def _run(self) -> None:
+        self._make_ready()
+        while (ask := self._asks.get()) is not None:
+            self.report(self._answer(*ask))
+
+    def _make_ready(self) -> None:
+        """Start the process before its time counts."""
+        try:
+            self._process.ask(_READY, STARTING_S)
+        except OSError as error:
+            _log.warning("the process that asks the policy could not be started: %s", error or "no answer in time")
+
+    def _answer(self, asked: int, view: bytes) -> PolicyAnswered | PolicyOverran:
+        limit_s = self._limit_s()
+        try:
+            frame = self._process.ask(_ANSWER + view, limit_s)
+        except TimeoutError:
+            reason = f"the policy gave no answer within solver_seconds = {limit_s:g}"
+        except OSError as error:
+            reason = f"the process that asks the policy failed ({error}); solver_memory_gib may be too low"
+        else:
+            if frame[:1] == _ANSWER:
+                return PolicyAnswered(asked, unpack(frame[1:]), self)
+            reason = f"the policy failed: {frame[1:].decode(errors='replace')}"
+        self.overruns += 1
+        _log.warning("the last answer goes on: %s", reason)
+        if self._asks.empty():
+            self._make_ready()
+        return PolicyOverran(asked, reason, self)
+
+
+class Solver:
+    """The runners of one service, a new one for each policy; `overruns` counts asks without an answer."""
+
+    def __init__(self) -> None:
+        self._runner: ProcessPolicyRunner | None = None
+        self._writer: Writer | None = None
+        self._earlier = 0
+
+    @property
+    def overruns(self) -> int:
+        """Asks without an answer so far."""
+        return self._earlier + (0 if self._runner is None else self._runner.overruns)
+
+    def runner(self, site: Site) -> ProcessPolicyRunner:
+        """Return a runner for a site in place of the one before, which ends."""
+        self.close()
+        runner = self._runner = ProcessPolicyRunner(site, self._limit_s)
+        if self._writer is not None:
+            runner.report = self._writer.put
+            runner.start()
+        return runner
+
+    def begin(self, writer: Writer) -> None:
+        """Report to this writer from now on, and ask for runners when the policy changes."""
+        self._writer, writer.make_runner = writer, self.runner
+        assert self._runner is not None
+        self._runner.report = writer.put
+        self._runner.start()
+
+    def close(self) -> None:
+        """End the process."""
+        if self._runner is not None:
+            self._earlier += self._runner.overruns
+            self._runner.close()
+            self._runner = None
+
+    def _limit_s(self) -> float:
+        assert self._writer is not None
+        return self._writer.controller.site.service.solver_seconds
+
+
+def main(text: str, base: Path) -> None:
+    """Answer views with what a policy decides; `text` is its name and parameters as JSON."""
+    name, parameters = json.loads(text)
+    policy = find_policy(name, parameters, base)
+
+    def answer(frame: bytes) -> bytes:
+        if frame[:1] == _READY:
+            return _READY
+        try:
+            found = policy.decide(unpack(frame[1:]))
+            if not isinstance(found, Answer):
+                return _FAILED + f"it answered {type(found).__name__}, not Shares, Order or Grants".encode()
+            return _ANSWER + pack(found)
+        except (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError,
+                ValueError) as error:  # fmt: skip
+            _log.exception("policy %s failed", policy.info.name)
+            return _FAILED + f"{type(error).__name__}: {error}".encode()[:2000]
+
+    answer_frames(answer)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -1,0 +1,143 @@
+"""Training of Harmony: seconds-long runs of each stage, the replay buffer, the reward model. Needs torch."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from eunomia.cli.app import app
+from eunomia.learning.harmony.state import see_actions
+from eunomia.learning.harmony.world import PsCluster, draw_trace
+from eunomia.learning.model_file import read_model
+from eunomia.scenario import load_scenario, scenario_from_dict
+
+torch = pytest.importorskip("torch", reason="needs the extra: pip install 'eunomia[learning]'")
+
+from eunomia.learning.harmony import training  # noqa: E402
+from eunomia.learning.harmony.training import Decision, HarmonyTraining, RewardModelTraining  # noqa: E402
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "harmony.toml"
+SMALL = """
+[cluster]
+nodes = [{ type = "gpu", count = 3, accelerators = 2, cpus = 8 }]
+[workload]
+generator = "poisson"
+jobs = 8
+rate_per_hour = 3.0
+[throughputs]
+source = "uniform"
+[physics]
+neighbours = "synthetic"
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(training, "PLACEMENTS", 100)
+    monkeypatch.setattr(training, "JUDGED", (1, 2))
+    monkeypatch.setattr(HarmonyTraining, "judge_every", 2)
+    path = tmp_path / "s.toml"
+    path.write_text(SMALL)
+    return path
+
+
+def train(scenario: Path, out: str, *more: str, name: str = "harmony") -> Any:
+    words = ["train", name, str(scenario), "--out", str(scenario.parent / out), "--json", *more]
+    return CliRunner().invoke(app, words)
+
+
+def test_all_stages_run_and_a_resumed_training_ends_with_the_same_bytes(
+    scenario: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert train(scenario, "whole.safetensors", "--steps", "8").exit_code == 0
+    plain = HarmonyTraining.train
+
+    def interrupted(self: HarmonyTraining, step: int) -> None:
+        if step == 6:  # in the third stage
+            raise KeyboardInterrupt
+        plain(self, step)
+
+    monkeypatch.setattr(HarmonyTraining, "train", interrupted)
+    assert train(scenario, "m.safetensors", "--steps", "8").exit_code == 130
+    monkeypatch.setattr(HarmonyTraining, "train", plain)
+    ran = train(scenario, "m.safetensors", "--steps", "8", "--resume")
+    assert ran.exit_code == 0, ran.output
+    one, other = (json.loads((scenario.parent / f"{name}.safetensors.json").read_text()) for name in ("m", "whole"))
+    assert one == other
+    assert (scenario.parent / "m.safetensors").read_bytes() == (scenario.parent / "whole.safetensors").read_bytes()
+    header = read_model(scenario.parent / "m.safetensors").header
+    assert header.trained == "harmony" and set(header.metrics) == {"gain", "mean_jct_intervals", "reward_model_error"}
+
+
+def test_the_reward_model_reaches_ten_per_cent_on_held_out_placements_and_ignores_the_order_of_jobs() -> None:
+    rng = np.random.default_rng(0)
+    work = RewardModelTraining(load_scenario(EXAMPLE), 10, rng)
+    for step in range(10):
+        work.train(step)
+    model = work.reward_model
+    assert work.judge()["relative_error"] == pytest.approx(model.held_out().mean()) and model.held_out().mean() < 0.10
+    x, d = np.eye(8)[rng.integers(0, 8, 5)], rng.integers(0, 2, (6, 10)).astype(float)
+    order = rng.permutation(5)
+    shuffled = d.reshape(6, 5, 2)[:, order].reshape(6, 10)
+    np.testing.assert_allclose(model.predict(x[order], shuffled), model.predict(x, d)[order], rtol=1e-5)
+
+
+def test_the_replay_buffer_drops_the_oldest_first_and_is_drawn_from_evenly(scenario: Path) -> None:
+    work = HarmonyTraining(load_scenario(scenario), 8, np.random.default_rng(0))
+    work.replay.extend(Decision(np.zeros((1, 1)), 0, 1.0, np.zeros(1), k) for k in range(training.REPLAY + 10))
+    assert work.replay[0].interval == 10 and len(work.replay) == training.REPLAY
+    few = [work.replay[k] for k in range(4)]
+    work.replay.clear()
+    work.replay.extend(few)
+    counts = Counter(one.interval for _ in range(40) for one in work._sample())
+    expected = 40 * training.BATCH / 4
+    assert set(counts) == {10, 11, 12, 13} and all(abs(count / expected - 1) < 0.1 for count in counts.values())
+
+
+def test_the_returns_of_an_interval_are_shared_and_discounted(scenario: Path) -> None:
+    work = HarmonyTraining(load_scenario(scenario), 8, np.random.default_rng(0))
+    by_interval: dict[int, set[float]] = {}
+    for one in work._episode(0.5):
+        by_interval.setdefault(one.interval, set()).add(one.value)
+    assert all(len(values) == 1 for values in by_interval.values())
+    assert all(0 < value <= 8 for values in by_interval.values() for value in values)
+
+
+def test_what_training_sees_is_what_the_policy_sees(scenario: Path) -> None:
+    work = HarmonyTraining(load_scenario(scenario), 8, np.random.default_rng(0))
+    cluster = PsCluster(work.config, draw_trace(work.config, 3))
+    cluster.now = int(cluster.trace.arrival.max())
+    state = cluster.state(cluster.present())
+    actions = state.actions()
+    scores = work._scores(work._see(state, actions))
+    assert scores.shape == (len(actions),) == (len(see_actions(state, actions)),)
+
+
+def test_a_scenario_without_interference_is_refused_by_name(scenario: Path) -> None:
+    scenario.write_text(SMALL.replace('neighbours = "synthetic"', ""))
+    ran = train(scenario, "m.safetensors")
+    assert ran.exit_code == 2 and "physics.neighbours" in ran.output
+    assert not list(scenario.parent.glob("m.*"))
+
+
+def test_a_reward_model_is_no_placement(scenario: Path) -> None:
+    monkey = train(scenario, "r.safetensors", "--steps", "1", name="reward-model")
+    assert monkey.exit_code == 0, monkey.output
+    found = scenario_from_dict(
+        {
+            "cluster": {"accelerators": {"v100": 2}},
+            "workload": {"generator": "poisson", "jobs": 2},
+            "policy": {"name": "harmony", "model": str(scenario.parent / "r.safetensors")},
+        },
+        scenario.parent,
+    )
+    from eunomia import InvalidInput, simulate
+
+    with pytest.raises(InvalidInput, match="reward-model"):
+        simulate(found)

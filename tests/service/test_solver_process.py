@@ -1,0 +1,185 @@
+"""The policy is asked in a process of its own: what takes too long, or fails, delays nothing else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.service.bench import Bench, LiveService, until
+
+from eunomia.model.answers import Answer, Order, Rows
+from eunomia.model.decisions import Ask
+from eunomia.records.scheduler_snapshot import pack, unpack
+from eunomia.service.child_process import ChildProcess
+from eunomia.service.messages import PolicyAnswered, PolicyOverran
+
+SITE = """\
+check = true
+[service]
+listen = "127.0.0.1:0"
+supervisor_lease_s = 30
+forecast_every_s = 0
+solver_seconds = 1
+[cluster]
+accelerators = { cpu = 1 }
+[policy]
+name = "./slow.py:Slow"
+"""
+SLOW = """\
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia import Order, PolicyInfo, Rows
+
+@dataclass(frozen=True)
+class Slow:
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="slow", answer_type="order", objective="", technique="", paper="", needs=frozenset({"submitted"})
+    )
+
+    def decide(self, view):
+        print("a policy may print")
+        if (Path(__file__).parent / "sleep").exists():
+            time.sleep(3600)
+        return Order(Rows(np.arange(view.jobs), np.zeros(view.jobs, dtype=np.int64)), "skip")
+"""
+
+
+class LaterRunner:
+    """Keeps asks; the test answers them."""
+
+    def __init__(self) -> None:
+        self.asks: list[Ask] = []
+
+    def answer(self, ask: Ask) -> Answer | None:
+        self.asks.append(ask)
+        return None
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    (tmp_path / "slow.py").write_text(SLOW)
+    found = Bench(tmp_path, SITE)
+    yield found
+    found.store.close()
+
+
+@pytest.fixture
+def later(bench: Bench) -> LaterRunner:
+    found = LaterRunner()
+    bench.controller.runner = found
+    return found
+
+
+def first_in_order(ask: Ask) -> Answer:
+    jobs = ask.view.jobs
+    return Order(Rows(np.arange(jobs), np.zeros(jobs, dtype=np.int64)), "skip")
+
+
+def test_while_the_policy_thinks_jobs_are_accepted_and_its_answer_starts_them(bench: Bench, later: LaterRunner) -> None:
+    one, two = (bench.submit().body["id"] for _ in range(2))
+    assert bench.state(one) == bench.state(two) == "pending"
+    (ask,) = later.asks
+    bench.do(PolicyAnswered(ask.asked, first_in_order(ask)))
+    assert (bench.state(one), bench.state(two)) == ("starting", "pending")
+
+
+def test_an_ask_without_an_answer_is_noted_and_made_again_later(bench: Bench, later: LaterRunner) -> None:
+    job = bench.submit().body["id"]
+    bench.do(PolicyOverran(later.asks[0].asked, "too slow"))
+    found = bench.store._db.execute("SELECT detail FROM news WHERE kind = 'solver_overrun'").fetchall()
+    assert len(found) == 1 and "too slow" in found[0][0]
+    assert len(later.asks) == 1
+    bench.clock.at += 2.0
+    bench.do()
+    assert len(later.asks) == 2
+    bench.do(PolicyAnswered(later.asks[0].asked, first_in_order(later.asks[0])))  # too late: it changes nothing
+    assert bench.state(job) == "pending"
+    bench.do(PolicyAnswered(later.asks[1].asked, first_in_order(later.asks[1])))
+    assert bench.state(job) == "starting"
+
+
+def test_a_restart_replays_what_was_decided_while_an_ask_is_open(bench: Bench, later: LaterRunner) -> None:
+    job = bench.submit().body["id"]
+    bench.do(PolicyOverran(later.asks[0].asked, "too slow"))
+    bench.clock.at += 2.0
+    bench.submit()
+    assert len(later.asks) == 2
+    bench.restart()  # the replay compares each decision with what was stored
+    pending = bench.controller.scheduler.asks.pending
+    assert pending is not None
+    bench.do(PolicyOverran(pending.asked, "restarted"))
+    bench.clock.at += 2.0
+    bench.do()
+    assert bench.state(job) == "starting"
+
+
+def test_a_wrong_answer_of_a_policy_from_a_file_is_an_ask_without_an_answer(bench: Bench, later: LaterRunner) -> None:
+    job = bench.submit().body["id"]
+    bench.do(PolicyAnswered(later.asks[0].asked, Order(Rows(np.array([7]), np.array([0])))))
+    assert bench.state(job) == "pending"
+    assert bench.store._db.execute("SELECT count(*) FROM news WHERE kind = 'solver_overrun'").fetchone() == (1,)
+
+
+def test_a_view_and_an_answer_survive_the_way_to_another_process(bench: Bench, later: LaterRunner) -> None:
+    bench.submit(duration_s=100.0)
+    (ask,) = later.asks
+    view = unpack(pack(ask.view))
+    policy = bench.site.setup.policy
+    one, other = policy.decide(view), unpack(pack(policy.decide(ask.view)))
+    assert isinstance(one, Order) and isinstance(other, Order)
+    assert one.misfit == other.misfit and np.array_equal(one.rows.job, other.rows.job)
+
+
+def test_a_process_that_dies_or_takes_too_long_is_started_again(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    policy = '["./slow.py:Slow", {}]'
+    process = ChildProcess("eunomia.service.solver_process", policy, str(tmp_path), memory_gib=4.0)
+    try:
+        assert process.ask(b"r", 60.0) == b"r"
+        running = process.start()
+        with pytest.raises(TimeoutError):
+            process.ask(b"a" + pack(None), 0.0)
+        assert running.returncode is not None
+        assert process.ask(b"r", 60.0) == b"r"
+    finally:
+        process.stop()
+
+
+def test_a_policy_that_sleeps_delays_neither_submissions_nor_leases(tmp_path: Path) -> None:
+    pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
+    (tmp_path / "slow.py").write_text(SLOW)
+    service = LiveService(tmp_path, SITE)
+    try:
+        service.start()
+        client = service.operator
+        running = client.submit({"command": ["sleep", "600"]})["id"]
+        until(lambda: client.get(f"/v1/jobs/{running}")["state"] == "running", 60.0)
+        (tmp_path / "sleep").touch()
+        client.send("DELETE", f"/v1/jobs/{running}")
+        waiting = client.submit({"command": ["sleep", "600"]})["id"]
+        begun = time.monotonic()
+        until(lambda: _overruns(client) >= 1, 60.0)
+        assert client.get(f"/v1/jobs/{waiting}")["state"] == "pending"
+        assert time.monotonic() - begun < 60.0
+        (tmp_path / "sleep").unlink()
+        until(lambda: client.get(f"/v1/jobs/{waiting}")["state"] == "running", 60.0)
+        client.send("DELETE", f"/v1/jobs/{waiting}")
+    finally:
+        if service.process is not None and service.process.poll() is None:
+            service.kill(15)
+        service.stop_jobs()
+
+
+def _overruns(client: Any) -> int:
+    text, _ = client.text("/metrics")
+    (line,) = [line for line in text.splitlines() if line.startswith("eunomia_solver_overruns_total ")]
+    return int(line.split()[1])
