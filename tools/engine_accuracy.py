@@ -42,12 +42,12 @@ trace = "jobs.csv"
 source = "speeds.csv"
 reference_type = "v100"
 [policy]
-name = "las"
-quantum = 15
+name = "fifo"
+backfill = "skip"
 [world]
 backend = "local"
 """
-JOBS, SPAN_S = 60, 120.0
+JOBS, SPAN_S = 60, 90.0
 
 
 def write_scenario(folder: Path) -> Path:

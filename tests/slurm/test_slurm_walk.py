@@ -24,7 +24,7 @@ listen = "127.0.0.1:0"
 nodes = [{ type = "v100", count = 2, accelerators = 4 }, { type = "k80", accelerators = 8 }]
 [policy]
 name = "las"
-quantum = 4
+quantum = 60
 [world]
 backend = "slurm"
 [world.slurm]
@@ -66,7 +66,7 @@ def test_a_scenario_runs_on_slurm_with_preemption_and_each_step_is_done_once(
     )
     (tmp_path / "run.toml").write_text(
         SITE.replace('[service]\nlisten = "127.0.0.1:0"\n', '[workload]\ntrace = "jobs.csv"\n').replace(
-            'name = "las"\nquantum = 4', 'name = "srtf"'
+            'name = "las"\nquantum = 60', 'name = "srtf"'
         )
         + '[throughputs]\nsource = "uniform"\n'
     )
@@ -116,7 +116,7 @@ def test_the_service_is_killed_at_random_and_slurm_s_jobs_are_adopted(slurm: Loo
 def test_users_go_on_typing_sbatch_and_a_short_job_preempts_a_long_one(slurm: LoopbackCluster, tmp_path: Path) -> None:
     pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
     service = LiveService(tmp_path)
-    site = SITE.replace('name = "las"\nquantum = 4', 'name = "srtf"')
+    site = SITE.replace('name = "las"\nquantum = 60', 'name = "srtf"')
     adopts = 'backend = "slurm"\nadopt_submissions = true'
     (tmp_path / "site.toml").write_text(site.replace('backend = "slurm"', adopts))
     service.start()

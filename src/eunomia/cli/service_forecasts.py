@@ -24,9 +24,40 @@ forecast_app = typer.Typer(help="Say how good forecasts were.", no_args_is_help=
 MOST_SHOWN = 20
 
 
-def ask_when(url: str | None, token_file: Path | None, as_json: bool, job_id: str, *, arrivals: bool) -> None:
-    """Ask a service when a job starts and finishes, and show it."""
+def when(
+    job_id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="The job's id; may be left out with --slurm and --kueue.")
+    ] = None,
+    arrivals: Annotated[
+        bool, typer.Option("--arrivals", help="Let tenants go on submitting jobs as they did before.")
+    ] = False,
+    slurm: Annotated[
+        bool, typer.Option("--slurm", help="Jobs that wait in the Slurm that squeue speaks to, without a service.")
+    ] = False,
+    kueue: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Jobs of Kueue: kubectl get clusterqueues,localqueues,workloads -A -o json"),
+    ] = None,
+    url: UrlOption = None,
+    token_file: TokenFileOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say when a job starts and finishes.
+
+    Plays the present state forward, and gives the median and an 80 % interval. For example: eunomia when 17-k3f9a, or
+    eunomia when --slurm 1234
+    """
+    if slurm or kueue is not None:
+        from eunomia.cli.queue_forecasts import show_queue
+
+        show_queue(job_id, slurm, kueue, as_json)
+        return
     with service_errors(as_json):
+        from eunomia.inputs.problems import refused
+
+        if job_id is None:
+            fix = "give an id of eunomia jobs, or --slurm or --kueue FILE"
+            raise refused("command line", "ID", None, "which job is not said", fix)
         session = _session(url, token_file, as_json)
         path = f"{session.client.job_path(job_id)}/when"
         found = session.client.get(path, **({"arrivals": "true"} if arrivals else {}))

@@ -1,7 +1,7 @@
 """Slurm as an engine: gangs are batch jobs with our mark in their comment.
 
 A gang whose nodes give unequal numbers of accelerators is a heterogeneous job with one component for each number. Which
-of a node's accelerators a gang has is Slurm's choice, which the gang finds in CUDA_VISIBLE_DEVICES.
+of a node's accelerators a gang has is Slurm's choice, given to the gang in CUDA_VISIBLE_DEVICES.
 """
 
 from __future__ import annotations

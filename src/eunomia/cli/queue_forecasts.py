@@ -1,18 +1,13 @@
-"""`eunomia when`: when a job of the service, or the jobs of another scheduler's queue, start. Changes nothing."""
+"""`eunomia when --slurm` and `--kueue`: when the jobs of another scheduler's queue start, without changing anything."""
 
 from __future__ import annotations
 
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from eunomia.cli.errors import handle_errors
-from eunomia.cli.options import JsonOption
-from eunomia.cli.service_forecasts import ask_when
-from eunomia.cli.service_session import TokenFileOption, UrlOption
 
 if TYPE_CHECKING:
     from eunomia.history.queue_forecast import StartForecast
@@ -20,41 +15,16 @@ if TYPE_CHECKING:
 MOST_SHOWN = 50
 
 
-def when(
-    job_id: Annotated[
-        str | None, typer.Argument(metavar="[JOB]", help="The job; of another queue, left out: all that wait.")
-    ] = None,
-    slurm: Annotated[bool, typer.Option("--slurm", help="The queue of the Slurm that squeue speaks to.")] = False,
-    kueue: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.json", help="Kueue's queue: kubectl get clusterqueues,localqueues,workloads -A -o json"
-        ),
-    ] = None,
-    arrivals: Annotated[
-        bool, typer.Option("--arrivals", help="The service's: let tenants go on submitting jobs as they did before.")
-    ] = False,
-    url: UrlOption = None,
-    token_file: TokenFileOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Say when a job starts.
-
-    Plays the present state of the service, or the queue of another scheduler, forward with run times like those of
-    earlier jobs, and gives the median and an 80 % interval. Changes nothing.
-    """
-    if not slurm and kueue is None and job_id is not None:
-        ask_when(url, token_file, as_json, job_id, arrivals=arrivals)
-        return
+def show_queue(job_id: str | None, slurm: bool, kueue: Path | None, as_json: bool) -> None:
+    """Print when one job of a queue starts, or all that wait."""
     with handle_errors(as_json):
         from eunomia.history.kueue_queue import kueue_queue
         from eunomia.history.queue_forecast import forecast_starts
         from eunomia.history.slurm_queue import slurm_queue
         from eunomia.inputs.problems import refused
 
-        if slurm == (kueue is not None):
-            rule, fix = "which queue is not said", "name a job of the service, or give --slurm or --kueue FILE.json"
-            raise refused("command line", "--slurm", None, rule, fix)
+        if slurm and kueue is not None:
+            raise refused("command line", "--slurm", None, "stands beside --kueue", "give one of the two")
         queue = slurm_queue() if kueue is None else kueue_queue(kueue)
         found = forecast_starts(queue)
         if job_id is not None:
