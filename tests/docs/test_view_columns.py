@@ -12,7 +12,7 @@ from eunomia.testing.sample_views import all_views
 from eunomia.testing.small_worlds import draw
 
 PAGE = Path(__file__).parents[2] / "docs" / "view-columns.md"
-KINDS = {"whole": "i", "float": "f", "boolean": "b"}
+KINDS = {"whole": "i", "float": "f", "boolean": "b", "name": "O"}
 
 
 def rows() -> dict[str, tuple[str, str]]:

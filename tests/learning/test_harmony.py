@@ -144,14 +144,14 @@ def test_load_balancing_spreads_and_tetris_packs() -> None:
     assert servers(tetris) < servers(load_balancing)
 
 
-@pytest.mark.parametrize("name", ["LIF-Line", "LIF-Quad"])
-def test_least_interference_beats_the_heuristics_that_do_not_look_at_types(name: str) -> None:
+def test_least_interference_beats_the_heuristics_that_do_not_look_at_types() -> None:
     config, placers = replace(CONFIG, jobs=60), baselines(CONFIG)
     jct = {
-        by: np.mean([run_trace(config, draw_trace(config, seed), placers[by]).mean_jct() for seed in range(3)])
-        for by in (name, "load balancing", "Tetris", "random")
+        by: np.mean([run_trace(config, draw_trace(config, seed), placers[by]).mean_jct() for seed in range(2)])
+        for by in placers
     }
-    assert jct[name] < 0.9 * min(value for by, value in jct.items() if by != name)
+    blind = min(jct[by] for by in ("load balancing", "Tetris", "random"))
+    assert max(jct["LIF-Line"], jct["LIF-Quad"]) < 0.9 * blind
 
 
 def test_the_exhaustive_placer_finds_the_best_of_many_random_placements() -> None:
@@ -219,7 +219,7 @@ def test_the_shipped_model_beats_its_baselines_on_unseen_traces() -> None:
 
     def mean(by: Any) -> float:
         return float(
-            np.mean([run_trace(config, draw_trace(config, seed), by).mean_jct() for seed in range(2000, 2004)])
+            np.mean([run_trace(config, draw_trace(config, seed), by).mean_jct() for seed in range(2000, 2003)])
         )
 
     assert mean(load_network("").choose) < 0.85 * min(mean(load_balancing), mean(tetris))

@@ -117,7 +117,7 @@ def _resumable(out: Path, command: str) -> Iterator[None]:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Ignore a further Ctrl-C while the user is told how to resume."""
+    """Ignore a further Ctrl-C while the command to resume is printed."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield

@@ -84,10 +84,10 @@ def test_a_tenant_whose_last_job_failed_is_expected_to_fail_again() -> None:
     run_s = np.where(failing, 300.0, 3000.0) * np.exp(rng.normal(0, 1.5, jobs))
     submitted = np.arange(jobs) * 400_000.0
     said = ["failed" if each else "completed" for each in failing]
-    told, silent = (
+    informed, silent = (
         score(replay(submitted, run_s, ["t"] * jobs, [1] * jobs, [""] * jobs, outcome), run_s) for outcome in (said, ())
     )
-    assert told.concordance > silent.concordance + 0.02
+    assert informed.concordance > silent.concordance + 0.02
 
 
 def test_pairs_whose_shorter_job_was_killed_are_not_compared() -> None:

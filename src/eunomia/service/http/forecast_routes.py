@@ -76,7 +76,7 @@ def _when(service: Service, at: float | None) -> str | None:
 
 
 async def what_if(service: Service, request: Request, who: Principal) -> dict[str, Any]:
-    """Say what a further job, another policy or other nodes would change, and for whom; nothing is changed."""
+    """Say what a further job, another policy or other nodes would change, and for which jobs; nothing is changed."""
     data = await read_json(request)
     if isinstance(data, dict) and not set(data) & set(CHANGES):
         data = {"job": data}  # a job document by itself

@@ -9,7 +9,7 @@ the size, that failed or were killed is a fact as well: such jobs come in rows a
 facts, fitted by recursive least squares on ended jobs, gives the centre; the errors of a tenant's jobs of that size
 give the scale. The 10 and 90 % points of (log run time − centre) / scale are followed online by steps on the quantile
 loss, so that coverage holds in the long run whatever the distribution (I. Gibbs and E. Candès, "Adaptive Conformal
-Inference Under Distribution Shift", NeurIPS 2021). The steps become shorter: long jobs are heard of late, and long
+Inference Under Distribution Shift", NeurIPS 2021). The steps become shorter: long jobs are reported late, and long
 steps overshoot.
 """
 
