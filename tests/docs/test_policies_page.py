@@ -24,6 +24,8 @@ BY_HAND: Mapping[str, tuple[float, ...]] = {
     "tiresias": (1, 4),
     "optimus": (2, 1),
     "slaq": (2, 1),
+    "metis": (1, 4),
+    "learned_order": (1, 4),
     "allox": (0, 4),
     "edf": (1, 4),
     "least_slack": (1, 4),

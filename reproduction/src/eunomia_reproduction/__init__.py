@@ -49,6 +49,11 @@ EXPERIMENTS: dict[str, Entry] = {
         8,
         "data/gavel",
     ),
+    "ignorance": Entry(
+        "eunomia_reproduction.ignorance:reproduce",
+        "mean JCT under wrong throughputs and unknown run times, over that under true ones, by policy",
+        6,
+    ),
     "prediction": Entry(
         "eunomia_reproduction.prediction:reproduce",
         "errors and intervals of estimated throughputs and run times, beside baselines",
@@ -70,6 +75,17 @@ EXPERIMENTS: dict[str, Entry] = {
         "eunomia_reproduction.bayesian:reproduce",
         "configurations found by Bayesian optimisation, random and grid search in 12 measurements",
         8,
+    ),
+    "metis": Entry(
+        "eunomia_reproduction.metis:reproduce",
+        "Metis against equal shares, FIFO, SRTF, Optimus and SLAQ on unseen traces of elastic jobs",
+        2,
+    ),
+    "learned-order": Entry(
+        "eunomia_reproduction.learned_order:reproduce",
+        "an order learnt without durations between FIFO and SRTF on Philly, Venus and ITP",
+        10,
+        "data/traces",
     ),
     "philly-tables": Entry(
         "eunomia_reproduction.philly:reproduce",

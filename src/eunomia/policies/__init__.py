@@ -16,6 +16,8 @@ POLICIES: dict[str, str] = {
     "tiresias": "eunomia.policies.order.tiresias:Tiresias",
     "optimus": "eunomia.policies.order.optimus:Optimus",
     "slaq": "eunomia.policies.order.slaq:Slaq",
+    "metis": "eunomia.learning.metis.policy:Metis",
+    "learned_order": "eunomia.learning.order.policy:LearnedOrder",
     "allox": "eunomia.policies.order.allox:Allox",
     "by_weight": "eunomia.policies.order.by_weight:ByWeight",
     "edf": "eunomia.policies.order.edf:Edf",

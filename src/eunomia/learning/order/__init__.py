@@ -1,0 +1,1 @@
+"""The learned order: priorities from what a scheduler really has, without durations."""

@@ -1,0 +1,160 @@
+"""Metis: the slotted world, repeated inference, the delayed reward, and the policy with the shipped model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eunomia.learning.metis.baselines import BASELINES, exhaustive, slaq
+from eunomia.learning.metis.network import MetisNetwork
+from eunomia.learning.metis.policy import Metis
+from eunomia.learning.metis.slot_state import FEATURES, SlotState
+from eunomia.learning.metis.slot_world import ElasticJobs, SlotWorld, draw_jobs, play
+from eunomia.learning.model_file import Feature
+from eunomia.learning.shipped import load_model
+from eunomia.model.arrays import Floats
+
+SHIPPED = MetisNetwork.of(load_model("", "metis"))
+NETWORKS = {"shipped": SHIPPED, "untrained": MetisNetwork.drawn(np.random.default_rng(1))}
+
+
+def jobs_of(*rates: float, steps: float = 40.0, slope: tuple[float, float] = (0.05, 0.0), most: int = 8) -> ElasticJobs:
+    """Return jobs of first order that arrive at once; a larger rate flattens sooner."""
+    count = len(rates)
+    curve = np.zeros((count, 5))
+    curve[:, 0], curve[:, 3], curve[:, 2] = 0.2, 1.0, np.array(rates) / steps
+    return ElasticJobs(
+        arrival=np.zeros(count, dtype=np.int64), steps=np.full(count, steps), curve=curve,
+        slope=np.tile(slope, (count, 1)), most=np.full(count, most),
+    )  # fmt: skip
+
+
+def drawn_state(seed: int) -> SlotState:
+    rng = np.random.default_rng(seed)
+    world = SlotWorld(draw_jobs(rng, jobs=8, nodes=8, load=4.0), 8)
+    for _ in range(int(rng.integers(1, 6))):
+        state = world.state()
+        world.advance(state.allocated(slaq(state)))
+    return world.state()
+
+
+@given(st.integers(0, 200), st.sampled_from(sorted(NETWORKS)))
+@settings(max_examples=15, deadline=None)
+def test_no_more_nodes_are_allocated_than_there_are(seed: int, name: str) -> None:
+    state = drawn_state(seed)
+    step = NETWORKS[name].allocate(state)
+    assert (step <= state.last_step).all()
+    assert state.allocated(step).sum() <= state.nodes  # so at most nodes + 1 inferences
+
+
+def test_after_the_empty_choice_nothing_more_is_allocated() -> None:
+    state, network = drawn_state(3), MetisNetwork.drawn(np.random.default_rng(0))
+    stop = network.parts["stop_logit"]
+    always = replace(stop, biases=(stop.biases[0], np.array([1e9])))
+    assert not replace(network, parts={**network.parts, "stop_logit": always}).allocate(state).any()
+
+
+@given(st.integers(0, 200))
+@settings(max_examples=10, deadline=None)
+def test_every_action_raises_the_allocation_of_exactly_one_job_by_one_node(seed: int) -> None:
+    state = drawn_state(seed)
+    step = np.zeros(state.jobs, dtype=np.int64)
+    place = [one.name for one in FEATURES].index("allocated")
+    before, _ = state.encode(step)
+    for job in np.flatnonzero(state.allowed(step)).tolist():
+        after, _ = state.encode(step + (np.arange(state.jobs) == job))
+        change = after[:, place] - before[:, place]
+        assert change[job] == pytest.approx(1 / state.nodes)
+        assert np.delete(change, job).tolist() == [0] * (state.jobs - 1)
+
+
+def test_swapping_two_jobs_swaps_their_logits() -> None:
+    features, cluster = drawn_state(5).encode(np.zeros(drawn_state(5).jobs, dtype=np.int64))
+    swapped = features[[1, 0, *range(2, len(features))]]
+    before, after = SHIPPED.logits(features, cluster), SHIPPED.logits(swapped, cluster)
+    assert after[[1, 0]] == pytest.approx(before[:2], rel=1e-12)
+    assert after[2:] == pytest.approx(before[2:], rel=1e-12)
+
+
+@given(st.integers(0, 200))
+@settings(max_examples=5, deadline=None)
+def test_rewards_are_not_negative_and_those_of_a_job_sum_to_one(seed: int) -> None:
+    jobs = draw_jobs(np.random.default_rng(seed), jobs=6, nodes=8, load=1.0)
+    found = play(jobs, 8, slaq)
+    assert min(found.rewards) >= 0
+    assert sum(found.rewards) == pytest.approx(6)
+    assert max(found.decisions) <= 8
+
+
+def test_one_job_gets_nodes_as_long_as_they_speed_it_up() -> None:
+    """n / (1 + 0.1 n (n − 1)) is largest at n = 3."""
+    state = SlotWorld(jobs_of(5.0, slope=(0.0, 0.1)), 8).state()
+    assert state.allocated(slaq(state)).tolist() == [3]
+    assert state.allocated(SHIPPED.allocate(state)).tolist() == [3]
+
+
+@pytest.mark.parametrize("allocate", [slaq, SHIPPED.allocate], ids=["slaq", "shipped"])
+def test_of_two_like_jobs_the_one_at_the_start_of_its_curve_gets_most_nodes(allocate: object) -> None:
+    world = SlotWorld(jobs_of(20.0, 20.0), 8)
+    world.done[1] = 30.0
+    state = world.state()
+    first, second = state.allocated(allocate(state))  # type: ignore[operator]
+    assert first > second
+
+
+def test_an_exhaustive_allocation_is_at_least_as_good_in_its_slot_as_any_other() -> None:
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        state = SlotWorld(replace(draw_jobs(rng, jobs=4, nodes=8, load=1.0), arrival=np.zeros(4, dtype=int)), 8).state()
+        rows = np.arange(4)
+        best = state.decrease[rows, exhaustive(state)].sum()
+        for allocate in (*BASELINES.values(), SHIPPED.allocate):
+            assert state.decrease[rows, allocate(state)].sum() <= best + 1e-9
+        assert state.decrease[rows, SHIPPED.allocate(state)].sum() >= 0.95 * best
+    with pytest.raises(ValueError, match="at most 4 jobs"):
+        exhaustive(SlotWorld(jobs_of(1.0, 1.0, 1.0, 1.0, 1.0), 8).state())
+
+
+def test_a_change_of_nodes_costs_a_checkpoint() -> None:
+    world = SlotWorld(jobs_of(1.0, slope=(0.0, 0.0)), 8)
+    world.advance(np.array([4]))
+    world.advance(np.array([4]))
+    assert world.done[0] == pytest.approx(4 * (1 - 30 / 1800) + 4)
+
+
+def test_times_to_a_quality_are_those_of_the_curve() -> None:
+    jobs = jobs_of(20.0, slope=(0.0, 0.0), most=1)
+    found = play(jobs, 8, slaq)
+    assert jobs.quality(jobs.steps_to(0.9)) == pytest.approx([0.9])
+    assert found.time_to[0, 0] == pytest.approx(jobs.steps_to(0.9)[0] + 30 / 1800)
+    assert found.completion[0] == pytest.approx(40 + 30 / 1800)
+
+
+def test_every_decision_of_a_slot_has_the_return_of_the_slot_discounted_by_slots() -> None:
+    pytest.importorskip("torch", reason="training needs torch")
+    from eunomia.learning.metis.training import episode, slot_returns
+
+    def first(state: SlotState, step: object, features: Floats, cluster: Floats, allowed: Floats) -> int:
+        return int(np.flatnonzero(allowed)[0])
+
+    decisions, rewards = episode(jobs_of(5.0, 5.0), 8, first)
+    returns = slot_returns(rewards, 0.5)
+    by_slot = [returns[one.slot] for one in decisions]
+    assert len({(one.slot, value) for one, value in zip(decisions, by_slot, strict=True)}) == decisions[-1].slot + 1
+    assert returns[0] == pytest.approx(sum(0.5**u * reward for u, reward in enumerate(rewards)))
+
+
+def test_a_model_of_other_features_is_refused_by_name() -> None:
+    model = load_model("", "metis")
+    other = replace(model.header, features=(*FEATURES[:-1], Feature(name="temperature")))
+    with pytest.raises(ValueError, match="'waiting'"):
+        MetisNetwork.of(replace(model, header=other))
+
+
+def test_a_slot_of_no_length_is_refused() -> None:
+    with pytest.raises(ValueError, match="slot_s"):
+        Metis(slot_s=0.0)
