@@ -69,7 +69,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "harmony": Entry(
         "eunomia_reproduction.harmony:reproduce",
         "trained placement of parameter-server jobs against its baselines and the best of all placements",
-        5,
+        1,
     ),
     "bo": Entry(
         "eunomia_reproduction.bayesian:reproduce",

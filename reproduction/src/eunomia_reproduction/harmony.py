@@ -34,6 +34,7 @@ from eunomia_reproduction.table import FigureRow, FigureTable, Request
 TRACES = tuple(range(1000, 1020))
 T_95 = 2.093  # Student's t of 19 degrees of freedom
 SERVERS = np.tile([8.0, 2.0], (6, 1))  # CPUs and accelerators, as in section VI
+BUSY_HOURS = 0.8, 2.4  # alone; so that small jobs share servers where the best placement is searched
 GOAL = 0.75, "abstract: 25 %; the better of load balancing and packing counts"
 
 
@@ -75,7 +76,7 @@ def _rows(series: str, truth: Truth, model: ModelFile, request: Request) -> list
     plain = replace(config, truth=truth.without_effects())
     ours, others = (_jcts(plain, by) for by in (network.choose, baselines(plain)[better]))
     rows.append(_row(series, f"without interference, over {better}", ours, others, 1.01, "our goal: at most 1 % worse"))
-    small = replace(config, max_workers=2, min_servers=1, max_servers=1, jobs=30)
+    small = replace(config, max_workers=2, min_servers=1, max_servers=1, jobs=30, hours=BUSY_HOURS)
     ours, best = _jcts(small, network.choose), np.array([_best(small, seed) for seed in TRACES])
     rows.append(_row(series, "over the best of all placements", ours, best, 1.05, "our goal: within 5 %"))
     error = model.header.metrics["reward_model_error"]
