@@ -59,7 +59,7 @@ test-slurm: env ## run the tests against a real Slurm on loopback (installs it a
 	-@tools/install_slurm
 	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
 		--require-hashes -r requirements-extras.lock
-	@EUNOMIA_TEST_SLURM=1 $(INSIDE) $(RUN) pytest -rs $(PYTEST_FLAGS) tests/slurm
+	@EUNOMIA_TEST_SLURM=1 $(INSIDE) $(RUN) pytest -n 3 --dist load -rs $(PYTEST_FLAGS) tests/slurm
 
 .PHONY: test-learning
 test-learning: env ## run the tests of learning (installs PyTorch and Gymnasium into .venv; without them most are skipped)

@@ -9,15 +9,17 @@ import os
 from pathlib import Path
 
 from eunomia import simulate
+from eunomia.kernels import PROCESS
 from eunomia.scenario import load_scenario
 
 DEMO = Path(__file__).resolve().parents[1] / "examples" / "demo.toml"
-POLICIES = ("las", "max_min_fairness_agnostic", "max_min_fairness")
+POLICIES = ("fifo", "las", "max_min_fairness_agnostic", "max_min_fairness")
 
 
 def main() -> None:
     """Compile."""
     os.environ["EUNOMIA_KERNELS"] = "compiled"
+    PROCESS.is_background = True
     for policy in POLICIES:
         simulate(load_scenario(DEMO, ["workload.jobs=12", f"policy.name={policy}"]))
 

@@ -20,7 +20,7 @@ from eunomia.backends.local import detached_gangs, supervisor
 from eunomia.backends.local.detached_gangs import DetachedGangs
 from eunomia.backends.local.device_use import DeviceUse
 from eunomia.backends.local.gang import processes_of, processes_with
-from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, SeatsTaken, StepsSaved
+from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, SeatsIdle, SeatsTaken, StepsSaved
 from eunomia.model.topology import Node, Topology
 from eunomia.service.messages import Halt, Launch
 
@@ -56,9 +56,13 @@ class LocalWorld:
 
     def seats_taken(self) -> dict[int, str]:
         """Return the next report about seats."""
-        while type(found := self.reports.get(timeout=60)) is not SeatsTaken:
+        return dict(self.next(SeatsTaken).holders)
+
+    def next(self, kind: type) -> Any:
+        """Return the next report of a kind."""
+        while type(found := self.reports.get(timeout=60)) is not kind:
             pass
-        return dict(found.holders)
+        return found
 
     def processes(self, job: str, epoch: int = 1) -> list[int]:
         lease = self.folder / "jobs" / job / f"lease-{epoch}.json"
@@ -132,12 +136,13 @@ class FakeDriver:
 
     def __init__(self) -> None:
         self.processes: list[dict[int, float]] = [{} for _ in range(4)]
+        self.busy = [0.9] * 4
         self.fails = False
 
     def read(self) -> list[DeviceUse]:
         if self.fails:
             raise OSError("the test says so")
-        return [DeviceUse(dict(one)) for one in self.processes]
+        return [DeviceUse(dict(one), busy) for one, busy in zip(self.processes, self.busy, strict=True)]
 
 
 @pytest.fixture
@@ -192,6 +197,23 @@ def test_our_own_processes_are_no_strangers_but_on_a_foreign_seat_they_are_and_t
     while not found:
         found = world.seats_taken()
     assert found == {3: "job a, to which it was not given"}
+    world.halt("a")
+
+
+def test_an_accelerator_that_is_held_and_hardly_used_is_reported_and_no_more_once_it_is_busy(
+    driven: tuple[LocalWorld, FakeDriver],
+) -> None:
+    world, driver = driven
+    assert world.gangs._seats is not None
+    world.gangs._seats.idle_s = 0.3
+    driver.busy = [0.0, 0.01, 0.9, 0.9]
+    world.launch("a", "-c", "import time; time.sleep(60)", seats=(1, 2))
+    world.wait(Launched, "a")
+    found = world.next(SeatsIdle)
+    assert [seat for seat, _ in found.idle_s] == [1]
+    driver.busy = [0.0, 0.5, 0.0, 0.9]
+    while world.next(SeatsIdle).idle_s:
+        pass
     world.halt("a")
 
 

@@ -46,6 +46,7 @@ def test_the_summary_the_cells_and_the_picture_are_written(table: Path, tmp_path
     ("words", "said"),
     [
         (["--method", "bests"], "choose one of best"),
+        (["--choose", "best"], "choose one of random, telling"),
         (["--solver", "svd"], "choose one of als"),
         (["--references", "9"], "give 2 to 5"),
     ],

@@ -16,6 +16,10 @@ from eunomia.model.events import Estimated, JobSubmitted, Moment
 from eunomia.model.job import Job
 from eunomia.records.explain import explain
 from eunomia.records.replay import first_difference
+from eunomia.scenario import scenario_from_dict
+from eunomia.setup.belief_estimate import EstimatedSpeeds
+from eunomia.setup.run_config import set_up
+from eunomia.throughputs.jobs import gavel_job_types
 
 SMALL: Mapping[str, Any] = {
     "seed": 3,
@@ -99,6 +103,49 @@ def test_space_sharing_runs_on_estimated_throughputs(tmp_path: Path, method: str
     found = eunomia.simulate(scenario, record_to=tmp_path / "record.jsonl.gz")
     assert found.summary["jobs_finished"] == 12
     assert found.record is not None and first_difference(found.record) is None
+
+
+def believed_pairs(**belief: Any) -> np.ndarray:
+    """The believed rates of all pairs of Gavel's job types on the cluster of `SMALL`."""
+    setup = set_up(scenario_from_dict({**SMALL, "belief": {"kind": "estimated", "profiled": 0.05, **belief}}, Path()))
+    names = gavel_job_types()
+    return np.array([[setup.believed.packed_throughput(one, other, 1) for other in names] for one in names])
+
+
+def test_a_cautious_belief_is_lower_and_leaves_the_measured_pairs_of_references_as_they_are() -> None:
+    median, half, low = (believed_pairs(caution=each) for each in (0.0, 0.5, 1.0))
+    assert (median >= half).all() and (half >= low).all()
+    assert (median > low).any()
+    assert (median == low).sum() > 2 * 16 * 16 / 2  # pairs of references are known; some other pairs do not fit
+
+
+def test_telling_measurements_are_charged_by_their_number() -> None:
+    by_chance, telling = (
+        set_up(scenario_from_dict(sharing(profiled=0.03, profile_s=60.0, choose=each), Path())).overheads.start_s
+        for each in ("random", "telling")
+    )
+    assert by_chance == pytest.approx(60.0 * 0.03 * 16 * 2)
+    assert telling == 60.0  # one pair at least, and no part of one
+
+
+def test_the_first_job_of_each_new_job_type_measures_for_the_others() -> None:
+    workload = {"generator": "gavel", "jobs": 80, "rate_per_hour": 12.0}
+    options = {"profiled": 0.25, "profile_s": 60.0, "choose": "telling", "charge": "job_type"}
+    plain, charged = (
+        set_up(scenario_from_dict(sharing(**each) | {"workload": workload}, Path()))
+        for each in ({"choose": "telling"}, options)
+    )
+    assert charged.overheads == plain.overheads
+    more = [m for m, (one, other) in enumerate(zip(plain.jobs, charged.jobs, strict=True)) if one != other]
+    types = [charged.jobs[m].job_type for m in more]
+    assert isinstance(charged.believed, EstimatedSpeeds)
+    assert 0 < len(types) == len(set(types))
+    assert set(types) == charged.believed.measured & {job.job_type for job in charged.jobs}
+    for m in more:
+        job = charged.jobs[m]
+        assert all(other.job_type != job.job_type for other in charged.jobs[:m])
+        rate = charged.truth.solo_throughput(job.job_type, job.scale_factor).max()
+        assert (job.total_steps - plain.jobs[m].total_steps) / rate == pytest.approx(60.0 * 8)
 
 
 def test_more_references_than_job_types_are_refused() -> None:

@@ -123,6 +123,20 @@ def test_while_another_process_compiles_a_kernel_stays_interpreted(made: Callabl
     assert is_compiled(outer)
 
 
+def test_a_process_that_compiles_ahead_keeps_no_other_from_compiling(
+    made: Callable[..., dict[str, Kernel]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs at the lowest priority: on a busy machine others would wait minutes for it."""
+    for background in (False, True):
+        monkeypatch.setattr(PROCESS, "is_background", background)
+        inner = made()["inner"]
+        seen: list[bool] = []
+        inner.__dict__["dispatcher"] = lambda values, seen=seen: seen.append(is_compiling())
+        inner.mode = "compiled"
+        inner(np.ones(3))
+        assert seen == [not background]
+
+
 def test_what_is_compiled_is_loaded_again_by_its_like(made: Callable[..., dict[str, Kernel]]) -> None:
     first = made()["outer"]
     assert not is_cached(first)

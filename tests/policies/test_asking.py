@@ -52,7 +52,7 @@ def decided(
     return [(at, d) for at, d in played.decisions if type(d).__name__ in ("Start", "Stop")], played.asks
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(SEEDS, st.sampled_from(PROMISING), st.booleans(), st.sampled_from([1, None]))
 def test_without_the_questions_spared_the_same_jobs_start_and_stop(
     seed: int, policy: Policy, recall: bool, types: int | None

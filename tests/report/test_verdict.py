@@ -34,6 +34,14 @@ def test_two_policies_golden(a_report, a_run):
     ]
 
 
+def test_what_is_worse_without_being_a_price_is_named(a_report, a_run):
+    waits = [
+        a_run("las", [HOUR], summary={"queueing_mean_s": 600.0}),
+        a_run("fifo", [2 * HOUR], summary={"queueing_mean_s": 0.0}),
+    ]
+    assert findings(a_report(*waits)).answer.endswith("Worse under it: average wait.")
+
+
 def test_one_run_golden(a_report, a_run):
     assert findings(a_report(a_run("fifo", [HOUR, 3 * HOUR], offered_load=0.4))).sentences == (
         "fifo finished 2 of 2 jobs. Average completion time 2.00 h, 99th percentile 2.98 h, "

@@ -9,9 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eunomia_reproduction import estimator, load
+from eunomia_reproduction import estimator, ignorance, load
 from eunomia_reproduction.table import Request
-from eunomia_reproduction.type_transfer_data import judge_ratios, judge_transfer, read_mlperf, read_neusight
+from eunomia_reproduction.type_transfer_data import (
+    judge_ratios,
+    judge_specs,
+    judge_transfer,
+    read_mlperf,
+    read_neusight,
+)
 
 REPO = Path(__file__).resolve().parents[2]
 
@@ -46,6 +52,12 @@ def test_another_type_of_mlperf_is_within_its_goal(data: Path) -> None:
     assert found.coverage80 is not None and 0.78 <= found.coverage80 <= 0.82
 
 
+def test_a_type_known_by_its_data_sheet_alone_has_honest_intervals(data: Path) -> None:
+    found = judge_specs(read_neusight(data / "prediction" / "neusight-latency"))
+    assert found.mean < 0.26  # roofline without any measurement: 0.31
+    assert found.coverage80 is not None and 0.7 <= found.coverage80 <= 0.9
+
+
 def test_with_rates_dealt_anew_among_jobs_and_types_the_skill_is_gone(data: Path) -> None:
     table = read_mlperf(data / "prediction" / "mlperf-training")
     dealt = replace(table, rate=np.random.default_rng(0).permutation(table.rate))
@@ -60,5 +72,22 @@ def test_the_estimator_experiment_compares_every_estimate_with_true_throughputs(
     found = load("estimator")(Request(reference=data / "gavel"))
     assert {row.series for row in found.rows} == set(estimator.CURVES)
     ratios = [row for row in found.rows if row.published is not None]
-    assert [row.series for row in ratios] == ["matching, free", "ours, free", "ours, charged"]
+    assert [row.series for row in ratios] == [
+        each for each in estimator.CURVES if each not in (estimator.ALONE, estimator.TRUE)
+    ]
     assert all(row.measured is not None and 0.5 < row.measured < 2 for row in ratios)
+
+
+def test_the_price_of_ignorance_is_measured_for_every_policy_that_reads_a_belief(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ignorance, "JOBS", 6)
+    monkeypatch.setattr(ignorance, "ERRORS", (0.8,))
+    monkeypatch.setattr(ignorance, "BY_THROUGHPUT", ("max_min_fairness",))
+    monkeypatch.setattr(ignorance, "BY_RUN_TIME", ("srtf",))
+    found = load("ignorance")(Request())
+    assert [(row.series.split(",")[0], row.x) for row in found.rows] == [
+        ("max_min_fairness", 0.8), ("srtf", "history"), ("srtf", "none"),
+    ]  # fmt: skip
+    assert all(row.measured is not None and 0.3 < row.measured < 3 for row in found.rows)
+    assert [len(curve.x) for curve in found.figures[0].curves] == [2]

@@ -40,6 +40,7 @@ MATRIX: dict[tuple[str, str], tuple[tuple[int, ...], ...]] = {
     ("GET", "/v1/nodes"): ((200,) * 4,),
     ("PUT", "/v1/nodes/{name}"): ((403, 403, 403, 200), (403, 403, 403, 404)),
     ("GET", "/v1/tenants"): ((200,) * 4,),
+    ("GET", "/v1/summary"): ((200,) * 4,),
     ("PUT", "/v1/tenants/{tenant:path}"): ((403, 403, 403, 200),),
     ("GET", "/v1/policy"): ((200,) * 4,),
     ("PUT", "/v1/policy"): ((403, 403, 403, 422),),  # its body names no policy
@@ -319,15 +320,25 @@ def test_half_open_connections_do_not_keep_others_out(live: LiveService) -> None
     assert live.process is not None
     resource.prlimit(live.process.pid, resource.RLIMIT_NOFILE, (256, 256))
     parts = urlsplit(live.url)
-    idle = []
-    for _ in range(300):
-        one = socket.create_connection((parts.hostname, parts.port), timeout=10)
-        one.sendall(b"GET /v1/cluster HTTP/1.1\r\n")
-        idle.append(one)
+
+    def connect(address: str, count: int) -> list[socket.socket]:
+        found = []
+        for _ in range(count):
+            one = socket.create_connection((parts.hostname, parts.port), timeout=10, source_address=(address, 0))
+            one.sendall(b"GET /healthz HTTP/1.1\r\n")
+            found.append(one)
+        return found
+
+    others = connect("127.0.0.3", 20)
+    idle = connect("127.0.0.2", 160)  # more together than there may be
+    for one in others:  # of another address: none was closed for the flood
+        one.sendall(f"Host: {parts.netloc}\r\n\r\n".encode())
+        assert one.recv(12) == b"HTTP/1.1 200"
+    idle += connect("127.0.0.2", 140)
     begun = time.monotonic()
     assert live.operator.get("/v1/cluster")["policy"] == "las"
     assert time.monotonic() - begun < 10.0
-    for one in idle:
+    for one in idle + others:
         one.close()
 
 

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from tests.service.bench import ADMIN, ANN, BOB, OPERATOR, SITE, Bench
 
-from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, OrderTaken, SeatsTaken, StepsSaved
+from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, OrderTaken, SeatsIdle, SeatsTaken, StepsSaved
 from eunomia.records.scheduler_snapshot import digest
 from eunomia.service import living_state
 from eunomia.service.live_jobs import core_job
 from eunomia.service.messages import Cancel, ChangeJob, ChangeNode, Halt, Hold, Launch, Release, Request
 from eunomia.service.site import TypedSpeeds
 from eunomia.service.store import SqliteStore, StoreProblem, opening
+from eunomia.service.store.reader import Reader
 from eunomia.service.store.schema import VERSION
 from eunomia.service.turn import Turn
 
@@ -363,6 +364,42 @@ def test_two_jobs_share_an_accelerator_only_where_their_memory_is_known_to_fit()
         assert speeds.packed_throughput(one, other, 1).tolist() == expected
     assert speeds.solo_throughput("a|k80|12", 1).tolist() == [0.0, 1.0]
     assert speeds.solo_throughput("a||17", 1).tolist() == [0.0, 1.0]
+
+
+def test_a_job_that_names_no_type_gets_no_place_for_cpu_jobs_unless_there_is_no_other(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, SITE.replace("{ cpu = 2 }", "{ v100 = 1, cpu = 1 }"))
+    jobs = [bench.submit(name=f"job-{n}").body["id"] for n in range(2)]
+    plain = bench.submit(types=["cpu"]).body["id"]
+    types = {job: [bench.controller.device_types[seat] for seat in bench.controller.rows[job].seats]
+             for job in (*jobs, plain)}  # fmt: skip
+    assert types == {jobs[0]: ["v100"], jobs[1]: [], plain: ["cpu"]}
+    bench.store.close()
+
+
+def test_the_summary_says_who_got_what(bench: Bench) -> None:
+    job = bench.submit(accelerators=2).body["id"]
+    bench.clock.at = 60.0
+    bench.do(Launched(job, 1))
+    bench.clock.at = 3660.0
+    bench.do(GangEnded(job, 1, "finished"))
+    bench.submit(BOB)
+    rows = Reader(bench.site.state).jobs_since(0.0)
+    found = living_state.summary(rows, 3660.0)
+    assert [(one["user"], one["jobs"], one["accelerator_h"], one["mean_wait_s"]) for one in found] == [
+        ("ann", {"succeeded": 1}, 2.0, 60.0), ("bob", {"starting": 1}, 0.0, None)
+    ]  # fmt: skip
+    assert Reader(bench.site.state).jobs_since(4000.0, "vision") == []
+
+
+def test_idle_accelerators_are_flagged_with_their_job(bench: Bench) -> None:
+    job = bench.submit().body["id"]
+    launched(bench)
+    bench.clock.at = 2000.0
+    bench.do(SeatsIdle(((0, 1900.0),)))
+    assert living_state.nodes(bench.controller)[0]["idle"] == [0]
+    assert bench.store._db.execute("SELECT job FROM news WHERE kind = 'seat_idle'").fetchall() == [(job,)]
+    bench.do(SeatsIdle(()))
+    assert living_state.nodes(bench.controller)[0]["idle"] == []
 
 
 # ---- the store -------------------------------------------------------------------------------------------------------

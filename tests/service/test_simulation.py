@@ -12,16 +12,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.service.simulated import Simulation, simulate
 
 from eunomia.core.scheduler_state import SchedulerState
+from eunomia.core.state import State
+from eunomia.model.job import Job
 from eunomia.records import scheduler_snapshot
 from eunomia.service import user_requests, world_reports
 from eunomia.service import writer as writer_module
 from eunomia.service.controller import Controller
 from eunomia.service.job_row import JobRow
-from eunomia.service.messages import Launch, Reply
+from eunomia.service.live_jobs import LiveJobs
+from eunomia.service.messages import Cancel, Launch, Reply
 from eunomia.service.store.sqlite import SqliteStore
 
 FIRST, LAST = (int(text) for text in os.environ.get("SEEDS", "0-6").split("-"))
@@ -273,13 +277,97 @@ def digests_are_of_nothing(patch: Patch) -> None:
     assert scheduler_snapshot.digest is not writer_module.digest
 
 
+def taken_seats_are_given_away(patch: Patch) -> None:
+    """Accelerators that others use stay in the scheduler's hands."""
+    patch.setattr(State, "set_taken", lambda self, devices: None)
+
+
+def taken_seats_never_come_back(patch: Patch) -> None:
+    """An accelerator that others have left stays out of service."""
+    _wrap(patch, State, "set_taken", lambda old: lambda self, devices: old(
+        self, sorted({*devices, *np.flatnonzero(self.taken).tolist()})))  # fmt: skip
+
+
+def seats_are_taken_too_late(patch: Patch) -> None:
+    """A seat that others use beside a gang is given to the next one when the gang leaves."""
+    patch.setattr(LiveJobs, "_add_taken", lambda self, events: None)
+
+
+def order_numbers_are_used_twice(patch: Patch) -> None:
+    """Two orders get the same number."""
+
+    def make(old: Any) -> Any:
+        def launch_order(self: LiveJobs, row: JobRow, adopt_only: bool = False) -> Launch:
+            order: Launch = old(self, row, adopt_only)
+            self.next_order -= 1
+            return order
+
+        return launch_order
+
+    _wrap(patch, LiveJobs, "launch_order", make)
+
+
+def replaced_orders_are_kept(patch: Patch) -> None:
+    """Orders that a restart sends again stay in the outbox under their old numbers too."""
+    patch.setattr(SqliteStore, "clear_outbox", lambda self: None)
+
+
+def resumed_nodes_get_no_jobs(patch: Patch) -> None:
+    """A node that is put back into service stays lost for the scheduler."""
+    _wrap(patch, Controller, "emit", lambda old: lambda self, job, *events: old(
+        self, job, *(one for one in events if type(one).__name__ != "NodeJoined")))  # fmt: skip
+
+
+def a_cancel_is_answered_and_not_done(patch: Patch) -> None:
+    """A cancel is acknowledged though nothing was changed."""
+    cancel = user_requests.HANDLERS[Cancel]
+
+    def forgetful(jobs: LiveJobs, action: Cancel, who: Any) -> Reply:
+        row = jobs.row(action.job_id)
+        return cancel(jobs, action, who) if row is None or row.is_over else Reply(200, {"id": row.id})
+
+    patch.setitem(user_requests.HANDLERS, Cancel, forgetful)
+
+
+def failures_are_not_counted(patch: Patch) -> None:
+    """A job is tried again though its retries are used up."""
+    patch.setattr(Job, "may_retry", lambda self, failures: True)
+
+
+def waiting_jobs_are_counted_wrongly(patch: Patch) -> None:
+    """A job that starts is taken off the tenant's waiting jobs twice."""
+
+    def make(old: Any) -> Any:
+        def move(self: LiveJobs, row: JobRow, state: str, reason: str) -> None:
+            self.waiting[row.tenant] -= state == "starting"
+            old(self, row, state, reason)
+
+        return move
+
+    _wrap(patch, LiveJobs, "move", make)
+
+
+def snapshots_forget_the_timer(patch: Patch) -> None:
+    """A snapshot does not say when the scheduler wants to be woken."""
+    _wrap(patch, SqliteStore, "add_snapshot", lambda old: lambda self, seq, digest, wake, content: old(
+        self, seq, digest, float("inf"), content))  # fmt: skip
+
+
+def moments_are_replayed_in_another_order(patch: Patch) -> None:
+    """A restart replays the stored moments from the last to the first."""
+    _wrap(patch, SqliteStore, "moments", lambda old: lambda self, after=0: reversed(list(old(self, after))))
+
+
 BUGS = (
     reply_before_commit, no_idempotency_keys, old_epochs_are_believed, seats_are_freed_twice, halts_are_forgotten,
     launches_are_lost_at_a_restart, cancelled_gangs_are_forgotten, cancel_only_changes_the_row, holds_are_not_released,
     a_moment_takes_two_words_about_a_job, timers_are_lost_at_a_restart, wake_time_is_lost_at_a_restart,
     snapshots_leave_out_the_queue, followers_are_forgotten, drained_nodes_are_forgotten, a_finished_gang_runs_again,
     failures_free_no_seat, outbox_is_never_emptied, ids_begin_again, half_a_list_is_accepted,
-    a_node_that_is_drained_keeps_its_seats, digests_are_of_nothing,
+    a_node_that_is_drained_keeps_its_seats, digests_are_of_nothing, taken_seats_are_given_away,
+    taken_seats_never_come_back, seats_are_taken_too_late, order_numbers_are_used_twice, replaced_orders_are_kept,
+    resumed_nodes_get_no_jobs, a_cancel_is_answered_and_not_done, failures_are_not_counted,
+    waiting_jobs_are_counted_wrongly, snapshots_forget_the_timer, moments_are_replayed_in_another_order,
 )  # fmt: skip
 TRIES = 40  # seeds
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,13 @@ def test_a_restart_replays_what_was_decided_while_an_ask_is_open(bench: Bench, l
     assert bench.state(job) == "starting"
 
 
+def test_an_answer_that_comes_after_it_wanted_to_be_asked_again_is_taken(bench: Bench, later: LaterRunner) -> None:
+    job = bench.submit().body["id"]
+    bench.clock.at += 5.0
+    bench.do(PolicyAnswered(later.asks[0].asked, replace(first_in_order(later.asks[0]), again_at=2.0)))
+    assert bench.state(job) == "starting"
+
+
 def test_a_wrong_answer_of_a_policy_from_a_file_is_an_ask_without_an_answer(bench: Bench, later: LaterRunner) -> None:
     job = bench.submit().body["id"]
     bench.do(PolicyAnswered(later.asks[0].asked, Order(Rows(np.array([7]), np.array([0])))))
@@ -141,7 +149,7 @@ def test_a_view_and_an_answer_survive_the_way_to_another_process(bench: Bench, l
 
 def test_a_process_that_dies_or_takes_too_long_is_started_again(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
-    policy = '["./slow.py:Slow", {}]'
+    policy = '["./slow.py:Slow", {}, 0.0]'
     process = ChildProcess("eunomia.service.solver_process", policy, str(tmp_path), memory_gib=4.0)
     try:
         assert process.ask(b"r", 60.0) == b"r"

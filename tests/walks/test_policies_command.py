@@ -52,6 +52,15 @@ def test_every_built_in_policy_has_a_taxonomy_of_known_values(name: str) -> None
         assert len(set(values)) == len(values)
 
 
+def test_cards_say_which_wrong_beliefs_a_policy_suffers_from(desk: Desk) -> None:
+    assert desk.type("policies", "--json") == 0
+    suffers = {card["name"]: card["suffers_without"] for card in json.loads(desk.stdout)}
+    assert "run times" in suffers["srtf"] and "run times" not in suffers["las"]
+    assert "throughputs" in suffers["max_min_fairness"]
+    assert desk.type("policies", "srtf") == 0
+    assert "wrong beliefs: suffers from those of run times" in desk.stdout
+
+
 def test_every_row_of_the_survey_has_a_policy() -> None:
     found = {row for name in POLICIES for row in axes(name)["row"]}
     assert found == set(AXES["row"])

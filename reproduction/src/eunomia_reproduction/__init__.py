@@ -49,6 +49,11 @@ EXPERIMENTS: dict[str, Entry] = {
         8,
         "data/gavel",
     ),
+    "ignorance": Entry(
+        "eunomia_reproduction.ignorance:reproduce",
+        "mean JCT under wrong throughputs and unknown run times, over that under true ones, by policy",
+        6,
+    ),
     "prediction": Entry(
         "eunomia_reproduction.prediction:reproduce",
         "errors and intervals of estimated throughputs and run times, beside baselines",

@@ -13,7 +13,13 @@ from eunomia.throughputs.durations.judging import RunTimeScores, replay, score
 from eunomia.throughputs.estimators.judging import JudgeSettings, judge
 from eunomia.throughputs.estimators.pair_table import PairTable
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
-from eunomia_reproduction.type_transfer_data import judge_ratios, judge_transfer, read_mlperf, read_neusight
+from eunomia_reproduction.type_transfer_data import (
+    judge_ratios,
+    judge_specs,
+    judge_transfer,
+    read_mlperf,
+    read_neusight,
+)
 
 PAIRS = ((16, 0.05, 0.07), (16, 0.2, 0.055), (25, 0.2, 0.055))  # references, profiled share, goal of the mean error
 OUTCOMES = {"Pass": "completed", "Failed": "failed", "Killed": "killed"}
@@ -74,8 +80,11 @@ def _types(data: Path) -> list[FigureRow]:
         "MLPerf, 8 accelerators": read_mlperf(data / "prediction" / "mlperf-training"),
     }
     for name, table in tables.items():
-        for method, found in (("median ratio", judge_ratios(table)), ("ours", judge_transfer(table))):
-            series = f"another type from one source, {name}: {method}"
+        for series, found in (
+            (f"another type from one source, {name}: median ratio", judge_ratios(table)),
+            (f"another type from one source, {name}: ours", judge_transfer(table)),
+            (f"a type known by its data sheet alone, {name}: ours", judge_specs(table)),
+        ):
             rows += [
                 _row(series, "mean error", found.mean), _row(series, "median error", found.median),
                 _row(series, "p90 of error", found.p90), _row(series, "median error, every source", found.median_case),

@@ -103,6 +103,25 @@ def judge_transfer(table: TransferTable) -> TransferScores:
     return _scores(off, float(np.mean(inside)))
 
 
+def judge_specs(table: TransferTable) -> TransferScores:
+    """Judge our estimator of types on which nothing was measured: each is left out, the jobs' other rates known."""
+    off: dict[int, list[float]] = {}
+    inside: list[bool] = []
+    group = table.facts.type_group[table.type]
+    for each in dict.fromkeys(group.tolist()):
+        others = np.flatnonzero(group != each)
+        known = table.job[others], table.type[others], table.rate[others]
+        beliefs = TypeTransfer(table.facts, fit_calibration(table.facts, *known))
+        beliefs.learn(*known)
+        estimates = beliefs.estimate()
+        for target in np.flatnonzero((group == each) & np.isin(table.job, known[0])).tolist():
+            median, low, high = (float(found[table.job[target], table.type[target]]) for found in estimates)
+            truth = float(table.rate[target])
+            off[target] = [table.error(median, truth)]
+            inside.append(low <= truth <= high)
+    return _scores(off, float(np.mean(inside)))
+
+
 def judge_ratios(table: TransferTable) -> TransferScores:
     """Judge the naive answer: the measurement times the median ratio of other models between the two types."""
     group = table.facts.type_group[table.type]

@@ -103,6 +103,7 @@ SOURCES: Mapping[str, _Source] = {
     "app": _Source((), lambda p: np.arange(p.jobs)),
     "apps": _Source(("elapsed_s",), derived_columns.apps),
     "failures": _Source((), lambda p: np.zeros(p.jobs, dtype=np.int64)),
+    "debug": _Source((), lambda p: np.zeros(p.jobs, dtype=np.bool_)),
     "demand": _Source((), lambda p: np.zeros((p.jobs, 2))),  # a problem has accelerators only
     "host_capacity": _Source((), lambda p: np.full(2, np.inf)),
     "total": _of("steps_remaining"),  # the steps done so far are unknown

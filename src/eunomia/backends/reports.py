@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 BY_ENGINE = "reported by "  # begins the reason of a node that an engine took out of service
 
@@ -79,4 +79,32 @@ class MemoryUsed:
     gib: float
 
 
-Report: TypeAlias = Launched | GangEnded | StepsSaved | OrderTaken | SeatsTaken | MemoryUsed | GangUnknown | NodeState
+@dataclass(frozen=True, slots=True)
+class SeatsIdle:
+    """All seats that gangs hold and have hardly used for long, each with since how many seconds."""
+
+    idle_s: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionFound:
+    """A user submitted a job to the engine itself, and it waits to be placed. `key` is that of this submission."""
+
+    key: str
+    tenant: str
+    user: str
+    document: dict[str, Any] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionGone:
+    """Such a job has ended without having been started by us: its user cancelled it."""
+
+    key: str
+    tenant: str
+
+
+Report: TypeAlias = (
+    Launched | GangEnded | StepsSaved | OrderTaken | SeatsTaken | SeatsIdle | MemoryUsed | GangUnknown | NodeState
+)
+EngineReport: TypeAlias = Report | SubmissionFound | SubmissionGone

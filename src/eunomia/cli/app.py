@@ -42,6 +42,8 @@ from eunomia.cli.trace import app as trace
 from eunomia.cli.train import train
 from eunomia.cli.tune import tune
 from eunomia.cli.whatif import whatif
+from eunomia.cli.when import when
+from eunomia.cli.world import app as world
 from eunomia.inputs.problems import InvalidInput, Problem
 
 if TYPE_CHECKING:
@@ -53,7 +55,6 @@ app = typer.Typer(
     "times and costs, and run the policy you chose on real jobs.",
     epilog="Start here:  eunomia compare examples/demo.toml --out demo-out   (then open demo-out/report.html)",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -334,11 +335,13 @@ app.add_typer(trace, name="trace")
 app.add_typer(data, name="data")
 app.add_typer(failures, name="failures")
 app.add_typer(history, name="import")
+app.add_typer(world, name="world")
 app.command(epilog="Example:  eunomia sweep examples/sweep.toml --dry-run")(sweep)
 app.command(epilog="Example:  eunomia figure out/sweep --y jct_p99_s --x load --out fig.pdf")(figure)
 app.command(epilog='Example:  eunomia whatif ours/scenario.toml --add "h100=16"')(whatif)
 app.command(epilog="Example:  eunomia plan ours/scenario.toml --budget-usd 500000 --out bought")(plan)
 app.command(epilog="Example:  eunomia tune scenario.toml --space space.toml --budget 15 --out tune-out")(tune)
+app.command(epilog="Example:  eunomia when --slurm 1234, or eunomia when 17-k3f9a")(when)
 app.command()(estimate)
 app.command()(calibrate)
 app.command(epilog="Example:  eunomia train harmony examples/harmony.toml --out harmony.safetensors")(train)

@@ -32,6 +32,9 @@ def estimate(
             metavar="Q", min=0.0, max=1.0, help="Share of a new job's pairs with references that are measured."
         ),
     ] = 0.2,
+    choose: Annotated[
+        str, typer.Option(metavar="NAME", help="Which pairs are measured: random, or telling (those that teach most).")
+    ] = "random",
     solver: Annotated[str, typer.Option(metavar="NAME", help="Of match: als, soft_impute or svt.")] = "als",
     noise: Annotated[
         float, typer.Option(metavar="SIGMA", min=0.0, help="Standard deviation of measured pair rates.")
@@ -53,14 +56,15 @@ def estimate(
     with handle_errors(as_json):
         from eunomia.throughputs import read_table
         from eunomia.throughputs.estimators.completion import SOLVERS
-        from eunomia.throughputs.estimators.judging import METHODS, JudgeSettings, judge
+        from eunomia.throughputs.estimators.judging import CHOICES, METHODS, JudgeSettings, judge
         from eunomia.throughputs.estimators.pair_table import PairTable
 
         _check_name("--method", method, METHODS)
+        _check_name("--choose", choose, CHOICES)
         _check_name("--solver", solver, tuple(SOLVERS))
         settings = JudgeSettings(
             references=references, profiled=profiled, method=method, solver=solver,
-            legacy_indexing=legacy_indexing, noise=noise, seed=seed,
+            legacy_indexing=legacy_indexing, noise=noise, seed=seed, choose=choose,
         )  # fmt: skip
         measured = PairTable.of(read_table(str(table)))
         begun = process_time()

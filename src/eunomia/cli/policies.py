@@ -16,6 +16,12 @@ from eunomia.cli.options import JsonOption
 from eunomia.inputs.problems import Problems
 from eunomia.model.spelling_suggestions import nearest
 
+FACTS = {  # columns of a view and what a scheduler must believe of jobs to fill them
+    "remaining": "run times", "total": "run times", "throughput": "throughputs", "shape_throughput": "throughputs",
+    "packed_throughput": "throughputs of pairs", "spread_throughput": "throughputs of spread gangs",
+    "slowdown": "throughputs of spread gangs",
+}  # fmt: skip
+
 
 def policies(
     name: Annotated[str | None, typer.Argument(help="Show one policy whole.")] = None,
@@ -31,7 +37,7 @@ def policies(
     """List the policies, or show one.
 
     The list has names and what they are for; --json adds door, technique, paper, all axes of the survey's taxonomy,
-    parameters and what a policy needs to see.
+    parameters, what a policy needs to see, and which wrong beliefs it suffers from.
     """
     with handle_errors(as_json):
         cards = chosen(policy_cards(name), where or (), door)
@@ -104,6 +110,7 @@ def _card(policy: Any) -> dict[str, Any]:
         "paper": info.paper,
         "needs": sorted(info.needs),
         "taxonomy": None if info.taxonomy is None else info.taxonomy.axes(needs),
+        "suffers_without": sorted({fact for column, fact in FACTS.items() if column in needs}),
         "oracle": info.oracle,
         "mechanism": {
             "length_s": mechanism.length_s if math.isfinite(mechanism.length_s) else None,
@@ -148,6 +155,8 @@ def _show(card: dict[str, Any]) -> None:
     console.print(f"{card['name']} ({card['door']})\n\n{card['doc']}\n", markup=False)
     parameters = ", ".join(f"{name} = {value!r}" for name, value in card["parameters"].items()) or "none"
     console.print(f"parameters: {parameters}\nneeds: {', '.join(card['needs'])}", markup=False)
+    suffers = ", ".join(card["suffers_without"])
+    console.print(f"wrong beliefs: {f'suffers from those of {suffers}' if suffers else 'it reads none'}", markup=False)
     if card["taxonomy"] is not None:
         axes = "; ".join(f"{axis} {', '.join(values)}" for axis, values in card["taxonomy"].items())
         console.print(f"taxonomy: {axes}", markup=False)

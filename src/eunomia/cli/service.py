@@ -11,8 +11,8 @@ import typer
 from eunomia.cli.errors import handle_errors
 from eunomia.cli.options import JsonOption
 from eunomia.cli.service_access import login, token_app
-from eunomia.cli.service_cluster import cluster, drain, nodes, resume, tenants
-from eunomia.cli.service_forecasts import forecast_app, when
+from eunomia.cli.service_cluster import cluster, drain, nodes, resume, summary, tenants
+from eunomia.cli.service_forecasts import forecast_app
 from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, submit, why
 from eunomia.cli.service_site import site_app
 from eunomia.cli.service_store import store_app
@@ -49,8 +49,8 @@ def serve(
 
 def add_service_commands(app: typer.Typer) -> None:
     """Add the commands of the service."""
-    for command in (serve, submit, jobs, job, cancel, hold, release, logs, why, when, cluster, nodes, drain, resume,
-                    tenants, login):  # fmt: skip
+    for command in (serve, submit, jobs, job, cancel, hold, release, logs, why, cluster, nodes, drain, resume,
+                    tenants, summary, login):  # fmt: skip
         app.command()(command)
     app.command("queue", help="List jobs, the newest first: another name of `jobs`. For example: eunomia queue")(jobs)
     app.add_typer(forecast_app, name="forecast")

@@ -63,7 +63,8 @@ def nodes(
 def _reason(node: dict[str, Any]) -> str:
     """Return why a node, or some of its accelerators, are not given away."""
     taken = [f"{seat}: {holder}" for seat, holder in node["taken"].items()]
-    return "; ".join([node["reason"]] * bool(node["reason"]) + taken)
+    idle = [f"{seat}: held, but under 5 % busy for 30 min" for seat in node["idle"]]
+    return "; ".join([node["reason"]] * bool(node["reason"]) + taken + idle)
 
 
 @client_command
@@ -122,3 +123,29 @@ def tenants(
         show_table(("tenant", "weight", "quota", "holds", "received, h"), rows, "no tenants yet")
 
     session.watch(lambda: session.client.get("/v1/tenants"), show, watch)
+
+
+@client_command
+def summary(
+    session: ServiceSession,
+    days: Annotated[int, typer.Option("--days", metavar="N", help="Days to look back.")] = 7,
+) -> None:
+    """Sum up who got what in the last days, as plain text that can be mailed.
+
+    For example: eunomia summary --days 7 | mail -s "last week" lab@example.org
+    """
+    found = session.client.get("/v1/summary", days=days)
+    session.show(found, lambda: show_lines(*_summary_lines(found)))
+
+
+def _summary_lines(found: dict[str, Any]) -> list[str]:
+    users = found["users"]
+    total = sum(one["accelerator_h"] for one in users)
+    lines = [f"{total:,.1f} accelerator-hours in the last {found['days']} days, of jobs that ended or still run"]
+    for one in users:
+        jobs = ", ".join(f"{count} {state}" for state, count in sorted(one["jobs"].items()))
+        share = f"{one['accelerator_h'] / total:.0%}" if total else "–"
+        wait_s = one["mean_wait_s"]
+        wait = "none has started" if wait_s is None else f"waited {wait_s / 60:.1f} min on average"
+        lines.append(f"{one['user']} ({one['tenant']}): {one['accelerator_h']:,.1f} h, {share}; {jobs}; {wait}")
+    return lines if users else [*lines, "no job ended or runs"]

@@ -15,7 +15,6 @@ from eunomia.cli.service_session import (
     ServiceSession,
     TokenFileOption,
     UrlOption,
-    client_command,
     service_errors,
     show_lines,
     show_table,
@@ -25,21 +24,19 @@ forecast_app = typer.Typer(help="Say how good forecasts were.", no_args_is_help=
 MOST_SHOWN = 20
 
 
-@client_command
-def when(
-    session: ServiceSession,
-    job_id: Annotated[str, typer.Argument(metavar="ID", help="The job's id.")],
-    arrivals: Annotated[
-        bool, typer.Option("--arrivals", help="Let tenants go on submitting jobs as they did before.")
-    ] = False,
-) -> None:
-    """Say when a job starts and finishes.
+def ask_when(url: str | None, token_file: Path | None, as_json: bool, job_id: str, *, arrivals: bool) -> None:
+    """Ask a service when a job starts and finishes, and show it."""
+    with service_errors(as_json):
+        session = _session(url, token_file, as_json)
+        path = f"{session.client.job_path(job_id)}/when"
+        found = session.client.get(path, **({"arrivals": "true"} if arrivals else {}))
+        session.show(found, lambda: _show_when(found))
 
-    Plays the present state forward, and gives the median and an 80 % interval. For example: eunomia when 17-k3f9a
-    """
-    path = f"{session.client.job_path(job_id)}/when"
-    found = session.client.get(path, **({"arrivals": "true"} if arrivals else {}))
-    session.show(found, lambda: _show_when(found))
+
+def _session(url: str | None, token_file: Path | None, as_json: bool) -> ServiceSession:
+    from eunomia.service.client import Client, find_service
+
+    return ServiceSession(Client(find_service(url, token_file)), as_json)
 
 
 def _show_when(found: dict[str, Any]) -> None:
@@ -78,10 +75,8 @@ def _span(seconds: float) -> str:
 
 def ask_service(url: str | None, token_file: Path | None, as_json: bool, body: dict[str, Any]) -> None:
     """Ask a service what a change would do, and show it."""
-    from eunomia.service.client import Client, find_service
-
     with service_errors(as_json):
-        session = ServiceSession(Client(find_service(url, token_file)), as_json)
+        session = _session(url, token_file, as_json)
         found = session.client.send("POST", "/v1/whatif", body)
         session.show(found, lambda: _show_what_if(found))
 
@@ -131,10 +126,8 @@ def forecast_score(
             found = score_record(record, jobs=jobs, futures=futures)
             print(json.dumps(found)) if as_json else _show_score(found)
         return
-    from eunomia.service.client import Client, find_service
-
     with service_errors(as_json):
-        session = ServiceSession(Client(find_service(url, token_file)), as_json)
+        session = _session(url, token_file, as_json)
         answer = session.client.get("/v1/forecasts")
         session.show(answer, lambda: _show_score(answer))
 

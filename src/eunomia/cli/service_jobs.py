@@ -27,6 +27,7 @@ def submit(
     processes: Annotated[
         str, typer.Option(metavar="HOW", help="one, or per_accelerator with RANK and the rest as torchrun sets them.")
     ] = "one",
+    debug: Annotated[bool, typer.Option("--debug", help="At most 10 min, started at once in the debug lane.")] = False,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Name for display.")] = None,
     job_type: Annotated[str, typer.Option("--job-type", metavar="TYPE", help="What it trains: its throughputs.")] = "",
     steps: Annotated[float | None, typer.Option(metavar="N", help="Steps that it trains, if known.")] = None,
@@ -59,7 +60,7 @@ def submit(
         jobs = _lines(file)
     else:
         given = {
-            "name": name, "processes": None if processes == "one" else processes,
+            "name": name, "debug": debug, "processes": None if processes == "one" else processes,
             "job_type": job_type, "total_steps": steps, "duration_s": duration,
             "retries": retries or None, "max_run_s": max_run, "weight": weight if weight != 1.0 else None,
             "after": after, "array": array,

@@ -67,6 +67,7 @@ class Scheduler:
             if answer is not None:
                 mechanism.order(answer, asks.accept(answer, at, decisions), at)
                 more = mechanism.settle(at, decisions)
+                more = more or (at > asks.last_at and asks.is_stale)  # what came since the ask needs one of its own
             while more and mechanism.opens(at, decisions):
                 if mechanism.asks(at, decisions):
                     rows = mechanism.shown()

@@ -88,6 +88,7 @@ READERS: Mapping[str, Reader] = {
     "past_service": lambda at, rows, state, ledger, belief: _entitlements(state).past_service(),
     "losses": lambda at, rows, state, ledger, belief: _losses(state).of(rows),
     "loss_curve": lambda at, rows, state, ledger, belief: belief.loss_curves(rows),
+    "debug": lambda at, rows, state, ledger, belief: np.array([state.submitted[m].debug for m in rows], dtype=np.bool_),
     "demand": lambda at, rows, state, ledger, belief: state.jobs.demand[rows],
     "host_capacity": lambda at, rows, state, ledger, belief: state.topology.room(state.floor.up),
     "topology": lambda at, rows, state, ledger, belief: state.topology,

@@ -78,9 +78,8 @@ def compare_states(
         others[:, : totals.shape[1]] = totals
     one = play_futures(before, totals=totals, budget_s=budget_s / 2)
     two = play_futures(after, totals=others, budget_s=budget_s / 2)
-    count = min(len(one), len(two))
-    if len(one) == 1 or len(two) == 1:  # nothing is drawn in one of them
-        count = max(len(one), len(two))
+    drawn = [len(each) for each, steps in ((one, totals), (two, others)) if not (steps == steps[0]).all()]
+    count = min(drawn, default=1)
     middle = [quantiles(_times(each, count)) for each in (one, two)]
     row_of = before.scheduler.state.row_of
     jobs = []

@@ -11,7 +11,7 @@ from eunomia.model.arrays import Floats, Ints
 OVERRUN_STEEPNESS = 4.0  # of the distribution of a declared total that a job has exceeded
 LONGEST_S = 30 * 86_400.0  # of what is drawn: no forecast looks further ahead
 LEAST_S = 1e-3
-ALIKE = 0.6  # how often a job turns out as long or short, for what was believed of it, as others of its tenant
+ALIKE = 0.6  # how often a job turns out as long or short, for what was believed of it, as others of its tenant and size
 
 
 def draw_totals(scheduler: Scheduler, at: float, futures: int, seed: int) -> Floats:
@@ -29,7 +29,8 @@ def draw_totals(scheduler: Scheduler, at: float, futures: int, seed: int) -> Flo
     rows = rows[(belief.steepness[rows] > 0) | (done[rows] >= total[rows])]
     if len(rows) == 0:
         return found
-    level = _levels(scheduler.state.jobs.owner[rows], futures, seed)  # P(total > x | total > done)
+    jobs = scheduler.state.jobs
+    level = _levels(jobs.owner[rows], jobs.scale_factor[rows], futures, seed)  # P(total > x | total > done)
     alpha, beta = total[rows], steepness[rows]
     past = 1.0 + elementary.power(done[rows] / alpha, beta)
     drawn = alpha * elementary.power(np.maximum(past / np.maximum(level, 1e-9) - 1.0, 1e-300), 1.0 / beta)
@@ -39,15 +40,16 @@ def draw_totals(scheduler: Scheduler, at: float, futures: int, seed: int) -> Flo
     return found
 
 
-def _levels(owner: Ints, futures: int, seed: int) -> Floats:
+def _levels(owner: Ints, size: Ints, futures: int, seed: int) -> Floats:
     """Return levels between 0 and 1, (future, job), evenly distributed for each job.
 
     Those of one job are spread over its distribution (one in each of as many equal parts as there are futures, in an
-    order drawn by `seed`), so few futures say more. Jobs of one tenant are alike: in a future each has the tenant's
-    common level with probability `ALIKE`. A further job changes no level of those before it.
+    order drawn by `seed`), so few futures say more. Jobs of one tenant and size are alike: in a future each has
+    their common level with probability `ALIKE`. A further job changes no level of those before it.
     """
-    tenants = 1 + int(owner.max(initial=0))
-    common = _spread(np.random.default_rng((seed, 1)).random((tenants, 2, futures)))[owner]
+    kinds, kind = np.unique(np.stack((owner, size)), axis=1, return_inverse=True)
+    common = np.array([np.random.default_rng((seed, 1, *each)).random((2, futures)) for each in kinds.T.tolist()])
+    common = _spread(common)[kind.reshape(-1)]
     draws = np.random.default_rng((seed, 2)).random((len(owner), 3, futures))
     return np.asarray(np.where(draws[:, 2] < ALIKE, common, _spread(draws[:, :2])).T)
 

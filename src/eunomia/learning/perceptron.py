@@ -46,11 +46,6 @@ class Perceptron:
         weights = tuple(rng.uniform(-1.0, 1.0, pair) * np.sqrt(6.0 / pair[0]) for pair in pairs)
         return cls(weights, tuple(np.zeros(pair[1]) for pair in pairs))
 
-    @property
-    def sizes(self) -> list[int]:
-        """Numbers of inputs, of neurons of each hidden layer, and of outputs."""
-        return [len(self.weights[0]), *(len(bias) for bias in self.biases)]
-
     def arrays(self, name: str) -> dict[str, Array]:
         """Return its arrays as a model file names them."""
         layers = list(enumerate(zip(self.weights, self.biases, strict=True)))

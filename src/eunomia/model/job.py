@@ -31,6 +31,7 @@ class Job:
     deadline: float = math.inf
     cpus: float = 0.0  # of the whole gang
     memory_gib: float = 0.0  # of the whole gang
+    debug: bool = False  # short, for trying things out: see a policy's or a service's debug lane
     retries: int = 0  # restarts of a failed run
     status: str = ""  # how the job ended in its trace; "" = unknown
     command: tuple[str, ...] = ()  # argv, for backends that start processes

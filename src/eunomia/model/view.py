@@ -108,6 +108,7 @@ class View(ValueEqual):
     lease_end = _Column[Floats]()  # (job,) end of its lease; inf = none, or none is agreed
     longest_lease = _Column[float]()  # longest lease given now, in seconds; inf = until the job ends
     failures = _Column[Ints]()  # (job,) runs that failed
+    debug = _Column[Bools]()  # (job,) submitted as a short job for trying things out
     total = _Column[Floats]()  # (job,) believed steps in all
     # (job, level) step time over that at the best place, at least 1, of a gang in one slot, machine, rack, or more
     slowdown = _Column[Floats]()

@@ -184,7 +184,10 @@ def compare(group: tuple[SeedGroup, ...], where: str) -> Findings:
         return Findings(warnings=tuple(warnings), answer=answer, certainty=certainty, rows=rows, more=tuple(more))
     answer, certainty = recommend(chosen, ranked, first, deciding)
     prices = _prices(group, chosen)
-    price = f" The price: {'; '.join(prices)}." if prices else " No other measure here is worse for it."
+    worse = " and ".join(row.measure for row in rows if row.worse)
+    price = f" Worse under it: {worse}." if worse else " No other measure here is worse for it."
+    if prices:
+        price = f" The price: {'; '.join(prices)}."
     answer = f"{f'{where}use' if where else 'Use'} {answer}{price}"
     return Findings(
         warnings=tuple(warnings), answer=answer, certainty=certainty, chosen=chosen.label, rows=rows, more=tuple(more)

@@ -61,7 +61,7 @@ def contradictions(data: dict[str, Any]) -> Iterator[Finding]:
         rule, fix = "run times are estimated in simulation only", 'write duration = "declared", or leave it out'
         yield Finding(("belief", "duration"), belief["duration"], rule, fix)
     if belief.get("kind", "oracle") != "estimated":
-        for key in ("references", "profiled", "profile_s", "method", "solver"):
+        for key in ("references", "profiled", "choose", "caution", "profile_s", "charge", "method", "solver"):
             if belief.get(key, _default(BeliefSection, key)) != _default(BeliefSection, key):
                 fix = f'write kind = "estimated" beside it, or leave {key} out'
                 yield Finding(("belief", key), belief[key], "it is an option of estimated throughputs", fix)

@@ -196,6 +196,15 @@ class BeliefSection(Section):
     profiled: NotNegative = Field(
         default=0.2, le=1, description="share of a new job type's pairs with references that is measured, likewise"
     )
+    choose: Literal["random", "telling"] = Field(
+        default="random",
+        description="which pairs are measured; telling: those that teach most of the job's other pairs",
+    )
+    caution: NotNegative = Field(
+        default=0.0,
+        le=1,
+        description="no unit; 0: medians of estimated pairs are believed; 1: the lower ends of their 80 % intervals",
+    )
     method: Literal["best", "match"] = Field(
         default="best", description="estimator; best: Gaussian process; match: Gavel's matrix completion"
     )
@@ -203,6 +212,11 @@ class BeliefSection(Section):
         default=0.0,
         description="seconds that a job holds its accelerators for each of these measurements before its first step; "
         "0 = measuring is free",
+    )
+    charge: Literal["job", "job_type"] = Field(
+        default="job",
+        description="who measures; job: every job, before its first step; job_type: the first job of each job type "
+        "that is no reference, as further work of so many seconds on its fastest accelerator type",
     )
     solver: Literal["als", "soft_impute", "svt"] = Field(default="als", description="matrix completion of match")
     duration: Literal["declared", "history", "none"] = Field(
@@ -306,6 +320,9 @@ class WorldSection(Section):
         default=86_400.0,
         description="adaptive, with physics.fates: seconds for which the machines of a gang that failed for a GPU ECC "
         "error are out of service; 0 = they stay in service",
+    )
+    adopt_submissions: bool = Field(
+        default=False, description="slurm, under eunomia serve: place and release the held jobs that users submit there"
     )
     slurm: SlurmSection = SlurmSection()
     workdir: Text | None = Field(

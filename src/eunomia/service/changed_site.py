@@ -10,7 +10,7 @@ from eunomia.inputs.problems import refused
 from eunomia.mechanisms import DEFAULT
 from eunomia.runs.scenario_variants import varied
 from eunomia.scenario import scenario_from_dict
-from eunomia.service.site import Site, TypedSpeeds
+from eunomia.service.site import Site, TypedSpeeds, policy_of
 from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.workload import Workload
 
@@ -35,7 +35,7 @@ def changed_setup(site: Site, policy: str | None, more: Mapping[str, int]) -> Ru
         nodes.append({"type": kind, "count": count, "accelerators": max(sizes)})
     data["cluster"] = {**data["cluster"], "nodes": nodes}
     whole = varied(scenario_from_dict(data, scenario.base, "what-if"), policy=policy)
-    setup = set_up(whole, Workload(jobs=(), notes=()))
+    setup = set_up(whole, Workload(jobs=(), notes=()), policy_of(whole, site.service))
     if setup.mechanism.name != DEFAULT:
         rule = f"the service cuts time with leases, not with {setup.mechanism.name}"
         raise refused("what-if", "policy", policy, rule, "name another policy: eunomia policies lists them")

@@ -97,7 +97,7 @@ def answer_frames(answer: Callable[[bytes], bytes]) -> None:
 
 
 def _end_with_parent() -> None:
-    """End this process when its parent is gone, whatever it computes."""
+    """End this process when the process that asks it is gone, whatever it computes."""
     poll = select.poll()
     poll.register(0, 0)  # a closed pipe is always reported
     poll.poll()

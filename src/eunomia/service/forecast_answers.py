@@ -22,6 +22,7 @@ from eunomia.service.live_jobs import core_job, estimated_event
 from eunomia.service.site import Site
 
 BUDGET_S = 4.0  # CPU time of the futures of one answer
+WHAT_IF_S = 1.6  # of one comparison
 FRESH_S = 30.0  # for so long futures of one moment are used again
 MOST_SHOWN = 200  # jobs of one comparison
 START, FINISH = 0, 1
@@ -140,7 +141,7 @@ class ForecastAnswers:
             after = with_job(present, core_job(row), estimate)
         else:
             after = self._changed(present, asked)
-        found = compare_states(present, after, seed=self._state.seq, budget_s=self._budget_s)
+        found = compare_states(present, after, seed=self._state.seq, budget_s=WHAT_IF_S)
         return _shown(found, present, new)
 
     def _changed(self, present: PresentState, asked: dict[str, Any]) -> PresentState:

@@ -37,6 +37,7 @@ class Forecasts:
         self._lock = asyncio.Lock()
         self._busy = threading.Lock()
         self._waiting = self._noted = 0
+        self._closed = False
 
     async def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """Return the answer. Raises NoForecast."""
@@ -62,7 +63,7 @@ class Forecasts:
                 except OSError as error:
                     _log.warning("the forecast process failed: %s", error)
                     found = {"error": "the forecast process failed; the service's log says why", "code": "failed"}
-                if is_last or found.get("code") not in ("site_changed", "failed"):
+                if is_last or self._closed or found.get("code") not in ("site_changed", "failed"):
                     return found
                 self._process.stop()  # another one reads the site again
         raise AssertionError
@@ -72,7 +73,8 @@ class Forecasts:
             return any(self._writer.controller.waiting.values())
 
     def close(self) -> None:
-        """End the process."""
+        """End the process for good."""
+        self._closed = True
         self._process.stop()
 
     async def note_regularly(self) -> None:

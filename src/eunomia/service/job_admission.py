@@ -25,6 +25,9 @@ def check_job(
         found.append(FieldProblem("tenant", tenant, "is not yours", f"leave it out for {who.tenant!r}"))
     elif not is_path(tenant):
         found.append(FieldProblem("tenant", tenant, EMPTY_PART, WHOLE_PATH))
+    if job.debug and not jobs.site.service.debug_lane:
+        rule = "this site has no debug lane"
+        found.append(FieldProblem("debug", "true", rule, "leave it out, or set debug_lane in [service]"))
     for name in job.types:
         if name not in setup.topology.types:
             known = ", ".join(setup.topology.types)

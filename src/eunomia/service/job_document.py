@@ -20,6 +20,7 @@ MOST_SHAPES = 64
 MOST_ARRAY = 10_000
 MOST_TEXT = 4096  # characters of a command's word or of an environment value
 OWN_PREFIX = "EUNOMIA_"
+LONGEST_DEBUG_S = 600.0
 
 Word: TypeAlias = Annotated[str, Field(max_length=MOST_TEXT)]
 Size: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -71,6 +72,9 @@ class JobDocument(Section):
     accelerator_memory_gib: Annotated[Finite, Field(gt=0, le=1e6)] | None = Field(
         default=None, description="memory that it needs on each accelerator in GiB; left out: what like jobs have used"
     )
+    debug: bool = Field(
+        default=False, description="a job of at most 10 min that starts at once, where the site has a debug lane"
+    )
     after: Annotated[tuple[str, ...], Field(strict=False, max_length=1000)] = Field(
         default=(), description="ids of jobs that must succeed first"
     )
@@ -84,7 +88,8 @@ class JobDocument(Section):
 
     def spec(self) -> dict[str, Any]:
         """Return the document as JSON, with every key that was given."""
-        return self.model_dump(mode="json", exclude_unset=True)
+        spec = self.model_dump(mode="json", exclude_unset=True)
+        return {"max_run_s": LONGEST_DEBUG_S, **spec} if self.debug else spec
 
     def indices(self) -> tuple[int | None, ...]:
         """Return the index of each job of the array; a single None for a plain job."""
@@ -185,6 +190,9 @@ def _contradictions(job: JobDocument) -> list[tuple[str, str | None, str, str]]:
             found.append(("env", name, f"names with {OWN_PREFIX} are set by Eunomia", "choose another name"))
     if job.total_steps is not None and job.duration_s is not None:
         found.append(("duration_s", str(job.duration_s), "stands beside total_steps", "give one of the two"))
+    if job.debug and (job.max_run_s or LONGEST_DEBUG_S) > LONGEST_DEBUG_S:
+        rule = f"a debug job runs for at most {LONGEST_DEBUG_S:g} s"
+        found.append(("max_run_s", str(job.max_run_s), rule, "give less, or submit it without debug"))
     low, high = job.min_accelerators or job.accelerators, job.max_accelerators or job.accelerators
     if not low <= job.accelerators <= high:
         rule = "min_accelerators ≤ accelerators ≤ max_accelerators must hold"

@@ -68,6 +68,7 @@ class LiveJobs:
         self.followers: defaultdict[str, list[str]] = defaultdict(list)
         self.timers: list[tuple[float, str, str, int]] = []  # when, what, job, epoch
         self.run_times: defaultdict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
+        self.idle_seats: dict[int, float] = {}  # seats whose gang hardly uses them → since when
         self.memory_gib: dict[str, float] = {}  # most used on one accelerator, by job type
         self._events: list[Event] = []  # of the moment that is being collected
         self._touched: set[str] = set()  # jobs that these events are about
@@ -393,6 +394,7 @@ def core_job(row: JobRow) -> Job:
         cpus=spec.get("cpus", 0.0),
         memory_gib=spec.get("memory_gib", 0.0),
         retries=spec.get("retries", 0),
+        debug=spec.get("debug", False),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -125,10 +126,29 @@ def nodes(controller: Controller) -> list[dict[str, Any]]:
             "taken": {
                 str(seat): holder for seat, holder in sorted(controller.taken_seats.items()) if topology.node[seat] == n
             },
+            "idle": [seat for seat in sorted(controller.idle_seats) if topology.node[seat] == n],
             "jobs": jobs[n],
         }
         for n, name in enumerate(controller.site.node_names())
     ]
+
+
+def summary(rows: Iterable[JobRow], at: float) -> list[dict[str, Any]]:
+    """Return what each user got, by tenant: jobs by how they ended, accelerator-hours, and the mean first wait."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    waits: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for row in rows:
+        one = found.setdefault(
+            (row.tenant, row.owner), {"tenant": row.tenant, "user": row.owner, "jobs": {}, "accelerator_h": 0.0}
+        )
+        one["jobs"][row.state] = one["jobs"].get(row.state, 0) + 1
+        now = at - row.started if row.state == "running" else 0.0
+        one["accelerator_h"] += (row.run_s + now) * row.spec.get("accelerators", 1) / 3600
+        if not math.isnan(row.first_started):
+            waits[row.tenant, row.owner].append(row.first_started - row.submitted)
+    for key, one in found.items():
+        one["mean_wait_s"] = sum(waits[key]) / len(waits[key]) if waits[key] else None
+    return sorted(found.values(), key=lambda one: (-one["accelerator_h"], one["tenant"], one["user"]))
 
 
 def tenants(controller: Controller, at: float) -> list[dict[str, Any]]:

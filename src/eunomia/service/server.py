@@ -21,7 +21,6 @@ from eunomia.backends.local.detached_gangs import DetachedGangs
 from eunomia.backends.local.device_use import DeviceDriver, NvidiaDriver
 from eunomia.backends.local.environment import NO_DEVICE
 from eunomia.backends.registry import load
-from eunomia.backends.reports import Report
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.credentials import TokenRegistry, ensure_operator_token
 from eunomia.service.fault_points import faultpoint
@@ -31,6 +30,7 @@ from eunomia.service.site_change import apply_site, effective_site
 from eunomia.service.solver_process import Solver
 from eunomia.service.store import SqliteStore
 from eunomia.service.store.reader import Reader
+from eunomia.service.submissions import intake
 from eunomia.service.writer import MonotonicClock, WorldOrders, Writer, recover
 from eunomia.setup.backend_factory import world_options
 
@@ -102,7 +102,7 @@ def start(site: Site) -> RunningService:
         solver.begin(writer)
         if (pending := controller.scheduler.asks.pending) is not None:
             writer.put(PolicyOverran(pending.asked, "the service was restarted before the policy had answered"))
-        world = writer.world = _world(site, writer.put)
+        world = writer.world = _world(site, writer)
         thread = threading.Thread(target=writer.run, name="writer", daemon=True)
     except BaseException:
         store.close()
@@ -113,7 +113,7 @@ def start(site: Site) -> RunningService:
     return RunningService(site, store, writer, world, solver, thread)
 
 
-def _world(site: Site, report: Callable[[Report], None]) -> ServiceWorld:
+def _world(site: Site, writer: Writer) -> ServiceWorld:
     """Return the world that the site names."""
     jobs, topology, scenario = site.state / JOBS, site.setup.topology, site.setup.scenario
 
@@ -121,12 +121,12 @@ def _world(site: Site, report: Callable[[Report], None]) -> ServiceWorld:
         faultpoint("launch.forked")
 
     if scenario.world.backend != "local":
-        backend = load(scenario.world.backend)
+        backend, report = load(scenario.world.backend), intake(writer, scenario.world.backend)
         options = world_options(scenario)
         world: ServiceWorld = backend.for_service(jobs, topology, report=report, options=options, forked=forked)
         return world
     return DetachedGangs(
-        jobs, topology, lease_s=site.service.supervisor_lease_s, report=report, forked=forked, driver=_driver(site),
+        jobs, topology, lease_s=site.service.supervisor_lease_s, report=writer.put, forked=forked, driver=_driver(site),
         log_bytes=int(site.service.log_mib * 2**20),
     )  # fmt: skip
 

@@ -12,11 +12,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, ValidationError
 
+from eunomia.backends.local.environment import NO_DEVICE
 from eunomia.backends.registry import BACKENDS, load
 from eunomia.backends.registry import DEFAULT as SIMULATED
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.mechanisms import DEFAULT
 from eunomia.model.arrays import Floats
+from eunomia.model.policy import Policy
 from eunomia.model.speeds import LEVELS, Speeds, by_level, spread_throughput
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.scenario import toml
@@ -24,6 +26,8 @@ from eunomia.scenario.load import scenario_from_parts
 from eunomia.scenario.model import Scenario
 from eunomia.scenario.schema_models import Finite, Section
 from eunomia.scenario.source_locations import SourceLocations, shown
+from eunomia.service.debug_lane import DebugLane
+from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.workload import Workload
 
@@ -49,6 +53,9 @@ class ServiceSection(Section):
     history_days: Positive = Field(default=90.0, description="days for which ended jobs are kept")
     max_pending_per_tenant: Annotated[int, Field(ge=1)] = Field(default=100_000, description="jobs that wait")
     submit_per_second: Positive = Field(default=200.0, description="submissions of a tenant; a list counts as one")
+    debug_lane: Annotated[Finite, Field(ge=0, le=1)] = Field(
+        default=0.0, description="share of the accelerators that debug jobs may take at once; 0 = there is no lane"
+    )
     solver_seconds: Positive = Field(default=10.0, description="longest time for one answer of the policy")
     solver_memory_gib: Positive = Field(default=4.0, description="most memory of the process that asks the policy")
     forecast_every_s: Annotated[Finite, Field(ge=0)] = Field(
@@ -96,18 +103,21 @@ class Site:
 class TypedSpeeds:
     """Throughputs of jobs that may run on some types only: their kind is `job type|type,type`.
 
-    A job that names no job type runs at speed 1 on every type. A third part of the kind is the memory that a job needs
-    on each accelerator, in GiB: it runs where that fits, and beside another one where both are known to fit.
+    A job that names no job type runs at speed 1 on every type. One that names no accelerator type may run on all but
+    `cpu`, which is for jobs that name it, unless there is no other. A third part of the kind is the memory that a job
+    needs on each accelerator, in GiB: it runs where that fits, and beside another one where both are known to fit.
     """
 
     def __init__(self, speeds: Speeds, memory_gib: Mapping[str, float] | None = None) -> None:
         self._speeds = speeds
         self.types = speeds.types
+        with_device = tuple(name for name in speeds.types if name != NO_DEVICE)
+        self._any = with_device or speeds.types  # where a job may run that names no type
         self._memory = np.array([(memory_gib or {}).get(name, math.nan) for name in speeds.types])  # nan = not known
 
     def _allowed(self, kind: str) -> tuple[str, Floats]:
         name, types, memory = (*kind.split("|"), "", "")[:3]
-        names = types.split(",") if types else self.types
+        names = types.split(",") if types else self._any
         fits = ~(float(memory or 0.0) > self._memory)
         return name, np.array([float(each in names) for each in self.types]) * fits
 
@@ -181,13 +191,26 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
         problems += error.problems
     if problems or scenario is None or service is None:
         raise InvalidInput(sorted(problems, key=lambda problem: problem.row or 0))
-    setup = set_up(scenario, Workload(jobs=(), notes=()))
+    setup = set_up(scenario, Workload(jobs=(), notes=()), policy_of(scenario, service))
     if setup.mechanism.name != DEFAULT:
         rule = f"the service cuts time with leases; {setup.mechanism.name} is for simulations"
         raise InvalidInput([scenario.problem(("mechanism", "name"), rule, 'write name = "leases"')])
     service = service.model_copy(update={"accelerator_memory_gib": {**memory, **service.accelerator_memory_gib}})
     setup = replace(setup, believed=TypedSpeeds(setup.believed, service.accelerator_memory_gib))
     return Site(path=path, service=service, setup=setup)
+
+
+def policy_of(scenario: Scenario, service: ServiceSection) -> Policy | None:
+    """Return the policy with a debug lane, if the site has one. Raises InvalidInput where it cannot have one."""
+    if not service.debug_lane:
+        return None
+    named = scenario.policy
+    inner = find_policy(named.name, named.parameters, scenario.base, scenario.where)
+    try:
+        return DebugLane(inner, service.debug_lane)
+    except ValueError as error:
+        fix = "choose a policy that answers with an order (eunomia policies), or leave debug_lane out"
+        raise InvalidInput([scenario.problem(("policy", "name"), str(error), fix)]) from None
 
 
 def _service(data: Any, places: SourceLocations, problems: list[Problem]) -> ServiceSection | None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # Limits that are read anew at each use; the other keys of [service] hold until a restart.
 LIMITS = ("history_days", "max_pending_per_tenant", "submit_per_second", "solver_seconds", "drain_timeout_s")
+DECIDING = ("debug_lane", "accelerator_memory_gib")  # of [service], too: with another one jobs are scheduled anew
 FIXED = ("service", "world")  # tables of which nothing else may change
 ANEW = ("cluster", "throughputs", "policy", "mechanism", "overheads", "seed", "check")  # jobs are scheduled anew
 KEPT = "overrides"  # in the store: what operators changed of the site file, and the digest of that file
@@ -46,7 +47,8 @@ def difference(old: Site, new: Site) -> SiteChange:
     """Compare two sites."""
     before, after = _tables(old), _tables(new)
     changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
-    refused = [key for key in changed if key[0] in FIXED and key[1:] not in {(name,) for name in LIMITS}]
+    may = {("service", name) for name in (*LIMITS, *DECIDING)}
+    refused = [key for key in changed if key[0] in FIXED and key not in may]
     names = tuple(sorted({key[1] for key in changed if key[0] == "tenants"}))
     lines = tuple(
         f"{'.'.join(key)}: {_said(before.get(key))} → {_said(after.get(key))}" for key in sorted(changed)
@@ -54,7 +56,7 @@ def difference(old: Site, new: Site) -> SiteChange:
     return SiteChange(
         lines,
         tuple(".".join(key) for key in sorted(refused)),
-        any(key[0] in ANEW for key in changed),
+        any(key[0] in ANEW or key[1:] in {(name,) for name in DECIDING} for key in changed),
         any(key[0] == "cluster" for key in changed),
         names,
     )

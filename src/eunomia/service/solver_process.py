@@ -15,8 +15,10 @@ from pathlib import Path
 
 from eunomia.model.answers import Answer
 from eunomia.model.decisions import Ask
+from eunomia.model.policy import Policy
 from eunomia.records.scheduler_snapshot import pack, unpack
 from eunomia.service.child_process import ChildProcess, answer_frames
+from eunomia.service.debug_lane import DebugLane
 from eunomia.service.messages import PolicyAnswered, PolicyOverran
 from eunomia.service.site import Site
 from eunomia.service.writer import Writer
@@ -37,7 +39,7 @@ class ProcessPolicyRunner:
         self.report: Callable[[PolicyAnswered | PolicyOverran], None] = lambda _: None
         self._limit_s = limit_s
         scenario = site.setup.scenario
-        policy = json.dumps([scenario.policy.name, scenario.policy.parameters])
+        policy = json.dumps([scenario.policy.name, scenario.policy.parameters, site.service.debug_lane])
         self._process = ChildProcess(
             "eunomia.service.solver_process", policy, str(scenario.base), memory_gib=site.service.solver_memory_gib
         )
@@ -134,9 +136,10 @@ class Solver:
 
 
 def main(text: str, base: Path) -> None:
-    """Answer views with what a policy decides; `text` is its name and parameters as JSON."""
-    name, parameters = json.loads(text)
-    policy = find_policy(name, parameters, base)
+    """Answer views with what a policy decides; `text` is its name, parameters and debug lane as JSON."""
+    name, parameters, debug_lane = json.loads(text)
+    policy: Policy = find_policy(name, parameters, base)
+    policy = DebugLane(policy, debug_lane) if debug_lane else policy
 
     def answer(frame: bytes) -> bytes:
         if frame[:1] == _READY:

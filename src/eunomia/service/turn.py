@@ -58,4 +58,4 @@ class Turn:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to store."""
-        return not (self.moments or self.rows or self.keys or self.taken or self.audit or self.orders)
+        return not (self.moments or self.rows or self.news or self.keys or self.taken or self.audit or self.orders)

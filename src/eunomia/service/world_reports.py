@@ -14,6 +14,7 @@ from eunomia.backends.reports import (
     NodeState,
     OrderTaken,
     Report,
+    SeatsIdle,
     SeatsTaken,
     StepsSaved,
 )
@@ -37,6 +38,9 @@ def take_report(jobs: LiveJobs, message: Report) -> None:
     """Take in what a world reports; a report of an earlier start changes nothing and is counted."""
     if isinstance(message, OrderTaken):
         jobs.turn.taken.append(message.number)
+        return
+    if isinstance(message, SeatsIdle):
+        _seats_idle(jobs, message)
         return
     if isinstance(message, SeatsTaken):
         _seats_taken(jobs, dict(message.holders))
@@ -77,6 +81,16 @@ def take_report(jobs: LiveJobs, message: Report) -> None:
             jobs.changed(row, "")
         case GangEnded():
             _gang_ended(jobs, row, message.outcome, message.reason)
+
+
+def _seats_idle(jobs: LiveJobs, message: SeatsIdle) -> None:
+    """Flag accelerators that their gangs hardly use."""
+    jobs.idle_seats = {seat: jobs.at - idle_s for seat, idle_s in message.idle_s}
+    for row in jobs.rows.values():
+        if found := [seat for seat in row.seats if seat in jobs.idle_seats]:
+            reason = f"accelerators {', '.join(map(str, found))} are hardly used"
+            detail = json.dumps({"reason": reason, "epoch": row.epoch})
+            jobs.turn.news.append((row.id, row.tenant, "seat_idle", detail))
 
 
 def _seats_taken(jobs: LiveJobs, holders: dict[int, str]) -> None:

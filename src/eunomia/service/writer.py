@@ -97,6 +97,8 @@ def setup_text(site: Site) -> str:
     kept["parameters"] = header["scenario"]["policy"]
     kept["tenants"] = header["scenario"]["tenants"]
     kept["inputs"] = header["inputs"]
+    if site.service.debug_lane:
+        kept["debug_lane"] = site.service.debug_lane
     if site.service.accelerator_memory_gib:
         kept["accelerator_memory_gib"] = site.service.accelerator_memory_gib
     return json.dumps(kept, sort_keys=True)

@@ -37,9 +37,10 @@ def backend_inputs(setup: RunConfig, **real_time: Any) -> BackendInputs:
 
 
 def world_options(scenario: Scenario) -> dict[str, Any]:
-    """Return the table of the scenario's backend, [world.NAME]; empty if it has none."""
+    """Return the table of the scenario's backend, [world.NAME], and whether it adopts."""
     table = getattr(scenario.world, scenario.world.backend, None)
-    return table.model_dump() if isinstance(table, Section) else {}
+    found = table.model_dump() if isinstance(table, Section) else {}
+    return {**found, "adopt_submissions": scenario.world.adopt_submissions}
 
 
 def virtual_backend(setup: RunConfig) -> VirtualBackend:

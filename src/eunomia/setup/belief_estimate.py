@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.arrays import Floats
+from eunomia.model.job import Job
 from eunomia.model.speeds import Speeds, by_level, spread_throughput
 from eunomia.scenario import Scenario
 from eunomia.throughputs.estimators.judging import JudgeSettings, judge
@@ -16,10 +19,11 @@ class EstimatedSpeeds:
     """Speeds alone are known, and which pairs fit into memory; how fast the members of a pair are is estimated.
 
     `kept` is the estimate for gangs of one accelerator, (job type, type, job type), and holds for wider ones.
+    `measured` are the job types some of whose pairs were measured for it.
     """
 
-    def __init__(self, truth: Speeds, job_types: tuple[str, ...], kept: Floats):
-        self._truth, self._kept = truth, kept
+    def __init__(self, truth: Speeds, job_types: tuple[str, ...], kept: Floats, measured: frozenset[str]):
+        self._truth, self._kept, self.measured = truth, kept, measured
         self._row = {name: m for m, name in enumerate(job_types)}
         self.types = truth.types
 
@@ -45,9 +49,26 @@ class EstimatedSpeeds:
 
 
 def profiling_s(scenario: Scenario, types: int) -> float:
-    """Return the seconds that measuring costs a job before its first step, with its accelerators held, on average."""
+    """Return the seconds that measuring the pairs of a job type takes, with accelerators held, on average."""
     belief = scenario.belief
-    return belief.profile_s * belief.references * belief.profiled * types if belief.kind == "estimated" else 0.0
+    pairs = belief.profiled * belief.references * types
+    if belief.choose == "telling":
+        pairs = max(1, round(pairs))
+    return belief.profile_s * pairs if belief.kind == "estimated" else 0.0
+
+
+def with_measuring(scenario: Scenario, jobs: tuple[Job, ...], believed: Speeds) -> tuple[Job, ...]:
+    """Return the jobs, the first of each measured job type with the work of measuring its pairs added."""
+    if scenario.belief.charge != "job_type" or not isinstance(believed, EstimatedSpeeds):
+        return jobs
+    seconds, left = profiling_s(scenario, len(believed.types)), set(believed.measured)
+    charged = list(jobs)
+    for place, job in enumerate(jobs):
+        if job.job_type in left:
+            left.remove(job.job_type)
+            rate = float(believed.solo_throughput(job.job_type, job.scale_factor).max())
+            charged[place] = replace(job, total_steps=job.total_steps + seconds * rate)
+    return tuple(charged)
 
 
 def estimated_throughputs(scenario: Scenario, truth: Speeds, job_types: tuple[str, ...]) -> EstimatedSpeeds:
@@ -71,12 +92,14 @@ def estimated_throughputs(scenario: Scenario, truth: Speeds, job_types: tuple[st
     table = PairTable(scenario.throughputs.source, truth.types, everywhere, alone, kept)
     settings = JudgeSettings(
         references=belief.references, profiled=belief.profiled, method=belief.method, solver=belief.solver,
-        seed=scenario.seed,
+        seed=scenario.seed, choose=belief.choose,
     )  # fmt: skip
     found = judge(table, settings)
     known = np.isin(np.arange(len(everywhere)), found.references)
     both = known[:, None, None] & known[None, None, :]
-    return EstimatedSpeeds(truth, everywhere, np.where(both, kept, np.clip(found.raw, 1e-3, 1.0)))
+    believed = found.raw - belief.caution * (found.raw - found.raw_low)
+    measured = frozenset(name for name, is_known in zip(everywhere, known, strict=True) if not is_known)
+    return EstimatedSpeeds(truth, everywhere, np.where(both, kept, np.clip(believed, 1e-3, 1.0)), measured)
 
 
 def _refusal(scenario: Scenario, key: str, rule: str, fix: str, value: object) -> InvalidInput:

@@ -34,7 +34,7 @@ from eunomia.records.replay import header
 from eunomia.scenario import Scenario
 from eunomia.scenario.machine_list import read_machine_list
 from eunomia.setup import world_models
-from eunomia.setup.belief_estimate import estimated_throughputs, profiling_s
+from eunomia.setup.belief_estimate import estimated_throughputs, profiling_s, with_measuring
 from eunomia.setup.belief_noise import NoisySpeeds
 from eunomia.setup.feasibility import check_lease_length, check_outages
 from eunomia.setup.mechanism import mechanism_of
@@ -169,6 +169,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
     elif scenario.belief.kind == "estimated":
         believed = estimated_throughputs(scenario, believed, truth.job_types)
     backend, costs = find_backend(scenario), scenario.overheads
+    jobs, charges_each_job = with_measuring(scenario, work.jobs, believed), scenario.belief.charge == "job"
     mechanism = mechanism_of(scenario, policy, len(work.jobs), real_time=backend.real_time)
     setup = RunConfig(
         scenario=scenario,
@@ -176,11 +177,11 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         topology=topology,
         truth=real,
         believed=believed,
-        jobs=_with_loss_curves(scenario, policy, world_models.with_retries(scenario, work.jobs)),
+        jobs=_with_loss_curves(scenario, policy, world_models.with_retries(scenario, jobs)),
         policy=policy,
         mechanism=mechanism,
         overheads=Overheads(
-            start_s=costs.start_s + profiling_s(scenario, len(topology.types)),
+            start_s=costs.start_s + (profiling_s(scenario, len(topology.types)) if charges_each_job else 0.0),
             checkpoint_s=costs.checkpoint_s,
             restore_s=costs.restore_s,
             restore_by_size=tuple(sorted((int(size), s) for size, s in costs.restore_by_size.items())),
@@ -222,7 +223,8 @@ def _notes_on_belief(scenario: Scenario, policy: Policy) -> tuple[str, ...]:
     if belief.kind == "estimated":
         types = len({group.type for group in scenario.cluster.nodes})
         cost = profiling_s(scenario, types)
-        charged = f"measuring these costs each job {cost:,.0f} s" if cost else "measuring these is not charged"
+        who = "each job" if belief.charge == "job" else "the first job of each such type"
+        charged = f"measuring these costs {who} {cost:,.0f} s" if cost else "measuring these is not charged"
         notes.append(
             f"Throughputs of pairs are estimated from those of {belief.references} reference job types and "
             f"{belief.profiled:.0%} of each other job type's pairs with them; {charged}."

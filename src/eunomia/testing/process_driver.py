@@ -21,6 +21,7 @@ from eunomia.testing.world_driver import Work, WorldDriver
 
 SCRIPT = Path(__file__).with_name("recording_job.py")
 POLL_S = 0.02
+GANG = "CONTRACT_GANG"  # variable that tells the processes of this driver's gangs from all others
 RECORDING = ("steps", "step_s", "exit_code", "ignores_term", "has_child")  # of `Work`, read by the recording program
 
 
@@ -64,15 +65,22 @@ class ProcessDriver(WorldDriver):
 
     def launch(self, job_id: str, epoch: int, seats: tuple[int, ...]) -> None:
         work = self._works[job_id]
-        order = Launch(next(self._numbers), job_id, epoch, seats, self._spec(work), float(work.steps))
+        order = Launch(next(self._numbers), job_id, epoch, seats, self._spec(job_id, work), float(work.steps))
         self._orders[job_id, epoch] = order
         self._status.setdefault((job_id, epoch), "waiting")
         self.world.carry_out([order])
 
-    def _spec(self, work: Work) -> dict[str, Any]:
+    def _spec(self, job_id: str, work: Work) -> dict[str, Any]:
         said = {key: value for key, value in asdict(work).items() if key in RECORDING}
         command = work.command or (sys.executable, str(SCRIPT), str(self._ledger), json.dumps(said), *work.arguments)
-        return {"command": list(command), "env": dict(work.env), "checkpoint": {"grace_s": work.grace_s}}
+        return {
+            "command": list(command),
+            "env": {**work.env, GANG: self._folder_of(job_id)},
+            "checkpoint": {"grace_s": work.grace_s},
+        }
+
+    def _folder_of(self, job_id: str) -> str:
+        return f"{self._folder}/{job_id}"
 
     def stop(self, job_id: str, epoch: int) -> None:
         self.world.carry_out([Halt(next(self._numbers), job_id, epoch)])
@@ -131,7 +139,7 @@ class ProcessDriver(WorldDriver):
         return [line for line in lines if line["job_id"] == job_id and what in ("", line["what"])]
 
     def processes(self, job_id: str) -> int:
-        return len(processes_with(f"EUNOMIA_JOB_ID={job_id}".encode()))
+        return len(processes_with(f"{GANG}={self._folder_of(job_id)}".encode()))
 
     def restart(self, *, away_s: float = 0.0, forgets: tuple[str, ...] = ()) -> None:
         self._read()

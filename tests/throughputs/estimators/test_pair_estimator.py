@@ -9,7 +9,8 @@ import pytest
 
 from eunomia.throughputs import read_table
 from eunomia.throughputs.estimators.cell_posterior import CellPosterior
-from eunomia.throughputs.estimators.judging import JudgeSettings, judge
+from eunomia.throughputs.estimators.judging import CHOICES, JudgeSettings, choose_profiles, judge
+from eunomia.throughputs.estimators.matching import ReferenceSet
 from eunomia.throughputs.estimators.pair_estimator import NOISE, PairEstimator
 from eunomia.throughputs.estimators.pair_table import PairTable, features_of
 
@@ -73,6 +74,34 @@ def test_a_pair_with_larger_batches_than_one_that_did_not_fit_does_not_fit() -> 
     fits = found.estimate().fits
     assert not fits[1, 0, 4] and not fits[3, 0, 4] and not fits[4, 0, 2]
     assert fits[0, 0, 4] and fits[1, 1, 4] and fits[1, 0, 5]
+
+
+def small_table() -> PairTable:
+    """Eight jobs on two types: the rate beside a partner depends on both members and on the type."""
+    names = (*(f"A (batch size {2**m})" for m in range(4)), *(f"B (batch size {2**m})" for m in range(4)))
+    mild = np.linspace(0.9, 0.4, 8)
+    kept = np.clip(mild[:, None, None] * np.array([1.0, 0.8])[None, :, None] + 0.2 * mild[None, None, :], 0, 1)
+    return PairTable("small", ("a", "b"), names, np.random.default_rng(2).uniform(1, 3, (8, 2)), kept)
+
+
+def test_telling_profiles_have_their_number_and_no_measured_value_chooses_them() -> None:
+    table = small_table()
+    refs, new = ReferenceSet(np.arange(0, 8, 2), table.kept[::2][:, :, ::2]), np.arange(1, 8, 2)
+    chosen = choose_profiles(table, refs, new, 0.4)
+    assert {int(each.sum()) for each in chosen.values()} == {3}
+    turned = PairTable("small", table.types, table.job_types, table.alone, table.kept[::-1].copy())
+    again = choose_profiles(turned, refs, new, 0.4)
+    assert all(np.array_equal(chosen[x], again[x]) for x in chosen)
+    assert {int(each.sum()) for each in choose_profiles(table, refs, new, 0.0).values()} == {1}
+
+
+@pytest.mark.slow
+def test_telling_measurements_teach_more_than_random_ones(gavel: PairTable) -> None:
+    error = {
+        choose: np.mean([judge(gavel, JudgeSettings(choose=choose, seed=s)).summary()["mae_hidden"] for s in range(5)])
+        for choose in CHOICES
+    }
+    assert error["telling"] < error["random"]
 
 
 @pytest.fixture(scope="module")

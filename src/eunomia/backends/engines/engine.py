@@ -6,10 +6,10 @@ mark, never by the engine's own number alone, which may be used again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import quote, unquote
 
 QUEUED, RUNS, OVER = "queued", "runs", "over"  # phases of an engine's gang
@@ -74,6 +74,17 @@ class EngineGang:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldSubmission:
+    """A job that a user submitted to the engine itself, and that waits to be placed."""
+
+    number: str
+    key: str  # of this submission, for ever
+    tenant: str
+    user: str
+    document: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class EngineNode:
     """One node as its engine reports it."""
 
@@ -98,6 +109,7 @@ class Engine(Protocol):
 
     name: str
     node_lost: frozenset[str]  # states of gangs that ended through no fault of theirs
+    adopts: bool  # whether it takes over jobs that users submitted to the engine
 
     def submit(self, request: GangRequest) -> str:
         """Start a gang when its accelerators are free; return its number. Raises EngineRefused."""
@@ -109,6 +121,10 @@ class Engine(Protocol):
 
     def nodes(self) -> Sequence[EngineNode]:
         """Return all nodes."""
+        ...
+
+    def submissions(self, cluster: str, new_key: Callable[[], str]) -> Sequence[HeldSubmission]:
+        """Return jobs that users submitted and that wait; a new one gets a key that stays with it."""
         ...
 
     def call_back(self, request: GangRequest, number: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import secrets
 import threading
 import time
 from collections import Counter, defaultdict
@@ -29,26 +30,29 @@ from eunomia.backends.engines.engine import (
     GangRequest,
     Mark,
 )
-from eunomia.backends.engines.job_files import cluster_id, folder_of, prepare, request_of, write_lease
+from eunomia.backends.engines.job_files import SUBMISSION, cluster_id, folder_of, prepare, request_of, write_lease
 from eunomia.backends.engines.node_names import assign
 from eunomia.backends.local.detached_gangs import NO_SAVE_GRACE_S, EpochFolder
 from eunomia.backends.local.gang import Ending
 from eunomia.backends.orders import DrainNode, Halt, Launch, Order
 from eunomia.backends.reports import (
     BY_ENGINE,
+    EngineReport,
     GangEnded,
     GangUnknown,
     Launched,
     NodeState,
     OrderTaken,
-    Report,
     SeatsTaken,
     StepsSaved,
+    SubmissionFound,
+    SubmissionGone,
 )
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.topology import Topology
 
 KILL_MARGIN_S = 10.0  # after the grace, for the engine to end a gang by itself
+REFUSED_S = 5.0  # until a user's job that could not be placed is decided about again
 RECORD_POLLS = 3  # for the exit record of a gang that is over to be seen here
 _log = logging.getLogger(__name__)
 
@@ -74,6 +78,9 @@ class _Gang:
     tried_at: float | None = None  # when a start was last tried
     may_exist: bool = False  # a start may have taken effect
     launched: bool = False
+    is_submission: bool = False  # a user's own script, without a supervisor
+    refused: str = ""  # why the engine did not place a user's job
+    refused_at: float = 0.0
     unknown: bool = False
     missed: int = 0  # lists in a row without it
     missing_since: float | None = None
@@ -89,7 +96,7 @@ class EngineGangs:
     """Carries out orders in a thread of its own, and hands every report to `report`, from that thread."""
 
     def __init__(
-        self, engine: Engine, workdir: Path, topology: Topology, *, report: Callable[[Report], None],
+        self, engine: Engine, workdir: Path, topology: Topology, *, report: Callable[[EngineReport], None],
         times: EngineTimes | None = None, forked: Callable[[], None] = lambda: None, base: Path | None = None,
     ) -> None:  # fmt: skip
         self.engine, self._workdir, self._topology, self._report = engine, workdir.resolve(), topology, report
@@ -107,6 +114,7 @@ class EngineGangs:
         self._taken_before: dict[int, int] = {}  # at the last look at the nodes
         self._taken_seats: tuple[tuple[int, str], ...] = ()  # as reported
         self._orphans: frozenset[Mark] = frozenset()
+        self._submissions: dict[str, tuple[str, str]] = {}  # key and tenant of users' jobs, by the engine's number
         self._orders: queue.SimpleQueue[Order | Topology | None] = queue.SimpleQueue()
         self._closing, self._stops_jobs = False, False
         self._poll_at = self._nodes_at = 0.0
@@ -229,6 +237,7 @@ class EngineGangs:
             reason = f"{self.engine.name} gives an accelerator to one job at a time, and this one would share"
             self._report(GangEnded(*key, "failed", reason))
             return
+        gang.is_submission = SUBMISSION in order.spec.get("labels", {})
         gang.may_exist = order.adopt_only or (folder.path / f"supervisor-{order.epoch}.in.json").exists()
         self._live[key] = gang
 
@@ -243,7 +252,10 @@ class EngineGangs:
         for gang in list(self._live.values()):
             if gang.number or self._earlier_lives(gang):
                 continue
-            if gang.stop_grace_s is not None and not gang.may_exist:
+            if gang.refused:
+                if time.monotonic() >= gang.refused_at + REFUSED_S:
+                    self._end(gang, "stopped", gang.refused)
+            elif gang.stop_grace_s is not None and not gang.may_exist:
                 self._end(gang, "stopped", "")
             elif self._may_try(gang):
                 self._submit(gang)
@@ -254,6 +266,8 @@ class EngineGangs:
             if job_id == gang.order.job_id and epoch < gang.order.epoch:
                 return True
         assert self._listed is not None
+        if gang.is_submission:  # it is one job of the engine, which has the mark of its last epoch
+            return False
         for mark, entries in self._listed.items():
             is_earlier = mark.job_id == gang.order.job_id and mark.epoch < gang.order.epoch
             if is_earlier and any(entry.phase != OVER for entry in entries):
@@ -274,7 +288,8 @@ class EngineGangs:
         try:
             if not self._names:
                 self._read_names()
-            gang.request = prepare(gang.order, gang.mark, gang.folder, self._topology, self._names, gang.grace_s)
+            write = request_of if gang.is_submission else prepare
+            gang.request = write(gang.order, gang.mark, gang.folder, self._topology, self._names, gang.grace_s)
             gang.may_exist, gang.tried_at = True, time.monotonic()
             gang.number = self.engine.submit(gang.request)
             gang.tried_at = time.monotonic()
@@ -283,7 +298,10 @@ class EngineGangs:
             gang.tried_at = time.monotonic()
             _log.warning("the start of %s is not confirmed: %s", gang.mark, error)
         except (EngineRefused, InvalidInput) as error:
-            self._end(gang, "failed", f"{self.engine.name}: {error}")
+            if gang.is_submission:
+                gang.refused, gang.refused_at = f"{self.engine.name}: {error}", time.monotonic()
+            else:
+                self._end(gang, "failed", f"{self.engine.name}: {error}")
         except OSError as error:
             self._end(gang, "failed", f"its files cannot be written: {error}")
 
@@ -368,6 +386,7 @@ class EngineGangs:
             elif gang.may_exist:
                 self._miss(gang)
         self._find_orphans(listed)
+        self._read_submissions(found)
         self._submit_due()
 
     def _lists_any(self, listed: Mapping[Mark, list[EngineGang]]) -> bool:
@@ -392,6 +411,9 @@ class EngineGangs:
         first, *others = sorted(entries, key=lambda entry: (order[entry.phase], entry.number))
         gang.number, gang.state, gang.missed, gang.missing_since = first.number, first.phase, 0, None
         gang.may_exist = True
+        if gang.is_submission and first.phase == QUEUED and (gang.launched or gang.stop_at is not None):
+            self._requeued(gang)
+            return
         if first.phase == OVER:
             gang.over_polls += 1
             self._resolve(gang, EngineEnd(first.state))
@@ -404,6 +426,32 @@ class EngineGangs:
             gang.launched, gang.unknown = True, False
             self._report(Launched(gang.order.job_id, gang.order.epoch))
         self._kill_overdue(gang, entries)
+
+    def _requeued(self, gang: _Gang) -> None:
+        """End a user's job that is back in the queue: it was called back, or the engine lost its node."""
+        if gang.stop_grace_s is not None:
+            self._end(gang, "stopped", "")
+        else:
+            self._cancel_second(gang, gang.number)  # hold it
+            self._end(gang, "lost", f"{self.engine.name} requeued it")
+
+    def _read_submissions(self, found: Sequence[EngineGang]) -> None:
+        """Report jobs that users submitted to the engine, and those that they cancelled before their start."""
+        if not self.engine.adopts:
+            return
+        try:
+            held = self.engine.submissions(self.cluster, lambda: f"submission-{secrets.token_hex(8)}")
+        except (EngineAway, EngineRefused) as error:
+            _log.warning("held jobs of users could not be taken over: %s", error)
+            return
+        for one in held:
+            if one.number not in self._submissions:
+                self._submissions[one.number] = (one.key, one.tenant)
+                self._report(SubmissionFound(one.key, one.tenant, one.user, one.document))
+        over = {entry.number for entry in found if entry.phase == OVER}
+        placed = {gang.number for gang in self._live.values()}
+        for number in sorted(over & self._submissions.keys() - placed):
+            self._report(SubmissionGone(*self._submissions.pop(number)))
 
     def _cancel_second(self, gang: _Gang, number: str) -> None:
         try:
@@ -440,7 +488,10 @@ class EngineGangs:
         found = frozenset(
             mark
             for mark, entries in listed.items()
-            if mark not in known and mark.job_id not in jobs and any(entry.phase != OVER for entry in entries)
+            if mark.epoch > 0
+            and mark not in known
+            and mark.job_id not in jobs
+            and any(entry.phase != OVER and entry.number not in self._submissions for entry in entries)
         )
         for mark in found - self._orphans:
             _log.warning("%s runs in %s, but no job is known for it; it is left alone", mark, self.engine.name)
@@ -460,6 +511,10 @@ class EngineGangs:
         record = gang.folder.read_exit()
         was_stopped = gang.stop_grace_s is not None
         state = end.state.upper()
+        if gang.is_submission and state == "COMPLETED":
+            self._be_launched(gang)
+            self._end(gang, "finished", "")
+            return
         if record is None:
             if was_stopped and not gang.launched:
                 self._end(gang, "stopped", "")
@@ -467,6 +522,8 @@ class EngineGangs:
                 self._end(gang, "lost", f"{self.engine.name}: {state.lower().replace('_', ' ')}")
             elif was_stopped:
                 self._end(gang, "stopped", "it was killed")
+            elif gang.is_submission:
+                self._end(gang, "failed", f"{self.engine.name} ended it as {state}")
             elif 0 < gang.over_polls < RECORD_POLLS:
                 return  # its exit record may still be on its way through a shared file system
             else:

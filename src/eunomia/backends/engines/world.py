@@ -20,7 +20,7 @@ from eunomia.backends.local.clock import RunClock
 from eunomia.backends.local.environment_filter import check_commands
 from eunomia.backends.local.job_directory import folder_name, lock
 from eunomia.backends.orders import Halt, Launch
-from eunomia.backends.reports import GangEnded, GangUnknown, NodeState, Report, SeatsTaken, StepsSaved
+from eunomia.backends.reports import EngineReport, GangEnded, GangUnknown, NodeState, SeatsTaken, StepsSaved
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.decisions import Ask, Decision, Refuse, SetTimer, Start, Starts, Stop
 from eunomia.model.events import (
@@ -59,7 +59,7 @@ class EngineWorld(BackendClass):
         self._coming = deque(sorted(inputs.jobs, key=lambda job: (job.submitted, job.sequence, job.job_id)))
         self._workdir, self._cwd = inputs.workdir.resolve(), inputs.folder.resolve()
         self._lock = lock(self._workdir, inputs.wait_s)
-        self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
+        self._reports: queue.SimpleQueue[EngineReport] = queue.SimpleQueue()
         self._gangs: EngineGangs | None = None
         self._orders: list[Launch | Halt] = []  # before the first moment
         self._numbers = count(1)
@@ -82,7 +82,7 @@ class EngineWorld(BackendClass):
 
     @classmethod
     def for_service(
-        cls, workdir: Path, topology: Topology, *, report: Callable[[Report], None], options: Mapping[str, Any],
+        cls, workdir: Path, topology: Topology, *, report: Callable[[EngineReport], None], options: Mapping[str, Any],
         forked: Callable[[], None],
     ) -> EngineGangs:  # fmt: skip
         """Return the world of a service."""
@@ -270,7 +270,7 @@ class EngineWorld(BackendClass):
         events, self._events = self._events, []
         return Moment.of(self._at, events) if events else None
 
-    def _take(self, report: Report) -> None:
+    def _take(self, report: EngineReport) -> None:
         match report:
             case GangEnded(job_id, epoch, outcome, reason):
                 self._ended(job_id, epoch, outcome, reason)

@@ -29,7 +29,16 @@ from eunomia.backends.local.gang import SUPERVISOR, Ending, kill_processes, proc
 from eunomia.backends.local.job_directory import JobFolder, folder_name
 from eunomia.backends.local.seat_watch import LOOK_S, SeatWatch
 from eunomia.backends.local.supervisor import start_time
-from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, OrderTaken, Report, SeatsTaken, StepsSaved
+from eunomia.backends.reports import (
+    GangEnded,
+    Launched,
+    MemoryUsed,
+    OrderTaken,
+    Report,
+    SeatsIdle,
+    SeatsTaken,
+    StepsSaved,
+)
 from eunomia.lease import CALLED_BACK, write_whole
 from eunomia.model.decisions import Start
 from eunomia.model.job import Job
@@ -94,6 +103,7 @@ class _Gang:
     pidfd: int = -1
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
     launched: bool = False
+    launched_at: float = 0.0  # in s of time.monotonic; of an adopted gang: when it was found
     stop_grace_s: float | None = None
     steps: float | None = None
     lease_end: float = 0.0
@@ -123,6 +133,7 @@ class DetachedGangs:
             self._seats = SeatWatch(driver, topology, self._inherited, self._workdir, look_s)
         self._leftover: list[_Gang] = []  # their supervisors were killed, and some processes cannot be
         self._taken: dict[int, str] | None = None  # as reported
+        self._idle: set[int] = set()  # likewise
         self._live: dict[tuple[str, int], _Gang] = {}
         self._orders: deque[Any] = deque()
         self._selector = selectors.DefaultSelector()
@@ -242,7 +253,7 @@ class DetachedGangs:
     def _adopt(self, gang: _Gang, record: dict[str, Any]) -> None:
         self._live[gang.job_id, gang.epoch] = gang
         gang.write_lease(time.monotonic() + self._lease_s)
-        gang.launched = bool(record["launched"])
+        gang.launched, gang.launched_at = bool(record["launched"]), time.monotonic()
         self._watch(gang, int(record["pid"]))
         if gang.launched:
             self._report(Launched(gang.job_id, gang.epoch))
@@ -338,7 +349,7 @@ class DetachedGangs:
 
     def _launched(self, gang: _Gang) -> None:
         if not gang.launched:
-            gang.launched = True
+            gang.launched, gang.launched_at = True, time.monotonic()
             self._report(Launched(gang.job_id, gang.epoch))
 
     def _read_steps(self, gang: _Gang) -> None:
@@ -408,6 +419,18 @@ class DetachedGangs:
         taken = self._taken or {}
         gang.turned_away = ", ".join(dict.fromkeys(taken[seat] for seat in sorted(gang.seats) if seat in taken))
 
+    def _report_idle(self) -> None:
+        """Report accelerators that gangs have held for long without using them, if they are others than before."""
+        assert self._seats is not None
+        now, held = time.monotonic(), [gang for gang in self._live.values() if gang.launched]
+        begun = {seat: gang.launched_at for gang in held for seat in gang.seats}
+        seen = self._seats.idle_since
+        waits = {seat: now - max(at, seen[seat]) for seat, at in begun.items() if seat in seen}
+        idle = {seat: seconds for seat, seconds in waits.items() if seconds >= self._seats.idle_s}
+        if idle.keys() != self._idle:
+            self._idle = set(idle)
+            self._report(SeatsIdle(tuple(sorted(idle.items()))))
+
     def _report_taken(self) -> None:
         """Report which seats are taken if that changed, and turn away gangs that wait for one of them."""
         if self._seats is not None and time.monotonic() >= self._seats.due:
@@ -417,6 +440,7 @@ class DetachedGangs:
                 if gib > gang.memory_gib:
                     gang.memory_gib = gib
                     self._report(MemoryUsed(gang.job_id, gang.epoch, gib))
+            self._report_idle()
         taken = self._taken_now()
         if taken == self._taken:
             return

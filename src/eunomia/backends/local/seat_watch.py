@@ -13,6 +13,8 @@ from eunomia.backends.local.device_use import DeviceDriver, described, our_proce
 from eunomia.backends.local.environment import visible_devices
 from eunomia.model.topology import Topology
 
+IDLE_S = 1800.0  # an accelerator that a gang holds and that is less busy for so long is flagged
+LEAST_BUSY = 0.05
 LOOK_S = 4.0  # between looks; a seat is free again one look after its user has left
 _log = logging.getLogger(__name__)
 
@@ -22,12 +24,12 @@ class SeatWatch:
 
     def __init__(
         self, driver: DeviceDriver, topology: Topology, inherited: Mapping[str, str], workdir: Path,
-        look_s: float = LOOK_S,
+        look_s: float = LOOK_S, idle_s: float = IDLE_S,
     ) -> None:  # fmt: skip
-        self.look_s = look_s
+        self.look_s, self.idle_s = look_s, idle_s
         self.strangers: dict[int, str] = {}  # seat → who uses it
         self.memory_gib: dict[tuple[str, int], float] = {}  # (job, epoch) → most on one accelerator, ever seen
-        self.busy: dict[int, float] = {}  # seat → share of the last sample
+        self.idle_since: dict[int, float] = {}  # seat → when it was last seen busy, in s of time.monotonic
         self._driver, self._workdir = driver, workdir
         self._looked = -math.inf
         self._answers = True
@@ -64,7 +66,10 @@ class SeatWatch:
             seat = self._seat_of.get(device)
             if seat is None:
                 continue
-            self.busy[seat] = use.busy
+            if use.busy < LEAST_BUSY:
+                self.idle_since.setdefault(seat, self._looked)
+            else:
+                self.idle_since.pop(seat, None)
             others, misplaced, here = [], [], defaultdict[tuple[str, int], float](float)
             for pid, gib in use.memory_gib_by_pid.items():
                 ours = our_process(pid, self._workdir)

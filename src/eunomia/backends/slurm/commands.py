@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eunomia.backends.engines.engine import EngineAway, EngineRefused
@@ -84,16 +84,39 @@ def rows(text: str, names: Sequence[str]) -> list[dict[str, str]]:
     return found
 
 
+# Keys whose values are texts of users: each takes the rest of its line.
+FREE_TEXT = frozenset({"JobName", "Comment", "AdminComment", "SystemComment", "Command", "WorkDir", "StdErr", "StdIn",
+                       "StdOut", "OS", "Extra"})  # fmt: skip
+KEY = r"[A-Za-z][A-Za-z0-9:/_]*"
+
+
 def records(text: str) -> list[dict[str, str]]:
-    """Return the `Key=Value` blocks of `scontrol show`, of which an empty line ends each."""
+    """Return the `Key=Value` blocks of `scontrol show`, of which an empty line ends each.
+
+    The first value of a key counts, so that a text of a user cannot change what Slurm said before it.
+    """
     found = []
     for block in re.split(r"\n\s*\n", text.strip()):
-        pairs = re.findall(
-            r"(?:^|\s)([A-Za-z][A-Za-z0-9:/_]*)=(.*?)(?=\s+[A-Za-z][A-Za-z0-9:/_]*=|\s*$)", block, re.DOTALL
-        )
-        if pairs:
-            found.append({key: value.strip() for key, value in pairs})
+        record: dict[str, str] = {}
+        for line in block.splitlines():
+            for key, value in _pairs(line.strip()):
+                record.setdefault(key, value)
+        if record:
+            found.append(record)
     return found
+
+
+def _pairs(line: str) -> Iterator[tuple[str, str]]:
+    is_first = True
+    while match := re.match(rf"({KEY})=", line):
+        rest, following = line[match.end() :], None
+        if match[1] not in FREE_TEXT and not (
+            match[1] == "Reason" and is_first
+        ):  # that of a node has a line of its own
+            following = re.search(rf"(?:^|\s+)(?={KEY}=)", rest)
+        value, line = (rest, "") if following is None else (rest[: following.start()], rest[following.end() :])
+        is_first = False
+        yield match[1], value.strip()
 
 
 def gres(text: str) -> dict[str, int]:

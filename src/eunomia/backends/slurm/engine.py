@@ -1,7 +1,7 @@
 """Slurm as an engine: gangs are batch jobs with our mark in their comment.
 
 A gang whose nodes give unequal numbers of accelerators is a heterogeneous job with one component for each number. Which
-of a node's accelerators a gang has is Slurm's choice, given to the gang in CUDA_VISIBLE_DEVICES.
+of a node's accelerators a gang has is Slurm's choice, which the gang finds in CUDA_VISIBLE_DEVICES.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import math
 import os
 import shlex
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from eunomia.backends.engines.engine import (
     OVER,
-    QUEUED,
-    RUNS,
     EngineEnd,
     EngineGang,
     EngineNode,
     GangRequest,
+    HeldSubmission,
     Mark,
 )
 from eunomia.backends.slurm.commands import (
@@ -33,12 +33,8 @@ from eunomia.backends.slurm.commands import (
     run_command,
     setting,
 )
+from eunomia.backends.slurm.states import NODE_LOST, phase
 
-WAITING = frozenset(
-    {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
-)
-RUNNING = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"})
-NODE_LOST = frozenset({"NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED", "LAUNCH_FAILED", "RECONFIG_FAIL"})
 AWAY = ("DOWN", "DRAIN", "FAIL", "MAINT", "POWER", "REBOOT", "NOT_RESP", "NO_RESP", "UNKNOWN", "FUTURE", "INVAL")
 QUEUE = {"number": "%i", "state": "%T", "user": "%u", "reason": "%r", "comment": "%k"}
 TAIL_BYTES = 1 << 20  # of the completion log
@@ -49,13 +45,15 @@ class Slurm:
 
     name = "Slurm"
     node_lost = NODE_LOST
+    adopts = False
 
     def __init__(self, *, partition: str = "", account: str = "", timeout_s: float = 10.0,
                  run: Runner = run_command) -> None:  # fmt: skip
         self._partition, self._account, self._timeout_s, self._run = partition, account, timeout_s, run
         self._config: dict[str, str] | None = None
 
-    def _call(self, *argv: str) -> str:
+    def call(self, *argv: str) -> str:
+        """Return what a command prints. Raises EngineAway or EngineRefused."""
         return checked(self._run(argv, self._timeout_s), argv[0])
 
     # ---- gangs ---------------------------------------------------------------------------------------------------
@@ -69,7 +67,7 @@ class Slurm:
         argv = ["sbatch", "--parsable"]
         for number, component in enumerate(self._components(request)):
             argv += [":"] * (number > 0) + component
-        return self._call(*argv, str(script)).strip().partition(";")[0]
+        return self.call(*argv, str(script)).strip().partition(";")[0]
 
     def _components(self, request: GangRequest) -> list[list[str]]:
         """Return the options of each component: nodes that give equally many accelerators."""
@@ -118,7 +116,7 @@ class Slurm:
 
     def gangs(self) -> list[EngineGang]:
         """Return all jobs that Slurm still knows, also ended ones; of a heterogeneous job its leader."""
-        text = self._call("squeue", "--noheader", "--all", "--states=all", f"--format={SEPARATOR.join(QUEUE.values())}")
+        text = self.call("squeue", "--noheader", "--all", "--states=all", f"--format={SEPARATOR.join(QUEUE.values())}")
         found = []
         for row in rows(text, tuple(QUEUE)):
             number, _, component = row["number"].partition("+")
@@ -126,6 +124,10 @@ class Slurm:
                 mark = Mark.parse(row["comment"]) if row["comment"] != "(null)" else None
                 found.append(EngineGang(number, mark, phase(row["state"]), row["state"], row["reason"], row["user"]))
         return found
+
+    def submissions(self, cluster: str, new_key: Callable[[], str]) -> list[HeldSubmission]:
+        """Return no jobs of users: they are left to Slurm."""
+        return []
 
     def call_back(self, request: GangRequest, number: str) -> None:
         """Send SIGTERM to the batch script of a job, which is our supervisor."""
@@ -160,7 +162,7 @@ class Slurm:
         return None
 
     def _accounted(self, request: GangRequest) -> EngineEnd | None:
-        text = self._call(
+        text = self.call(
             "sacct", "--noheader", "--parsable2", "--allocations", "--starttime=now-30days", f"--name={request.name}",
             "--format=JobName,State,ExitCode",
         )  # fmt: skip
@@ -173,7 +175,7 @@ class Slurm:
     def config(self) -> dict[str, str]:
         """Return Slurm's settings, read once."""
         if self._config is None:
-            lines = (line.partition("=") for line in self._call("scontrol", "show", "config").splitlines())
+            lines = (line.partition("=") for line in self.call("scontrol", "show", "config").splitlines())
             self._config = {key.strip(): value.strip() for key, _, value in lines if key.strip()}
         return self._config
 
@@ -181,22 +183,15 @@ class Slurm:
 
     def nodes(self) -> list[EngineNode]:
         """Return Slurm's nodes with accelerators, by name in Slurm's order."""
-        found = [node_of(record) for record in records(self._call("scontrol", "show", "node", "--details"))]
+        found = [node_of(record) for record in records(self.call("scontrol", "show", "node", "--details"))]
         return [node for node in found if node.accelerators]
 
     def set_node(self, name: str, reason: str) -> None:
         """Drain a node, with a reason, or resume it."""
         if reason:
-            self._call("scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason=eunomia: {reason}")
+            self.call("scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason=eunomia: {reason}")
         else:
-            self._call("scontrol", "update", f"NodeName={name}", "State=RESUME")
-
-
-def phase(state: str) -> str:
-    """Return QUEUED, RUNS or OVER for a state of Slurm."""
-    if state in WAITING:
-        return QUEUED
-    return RUNS if state in RUNNING else OVER
+            self.call("scontrol", "update", f"NodeName={name}", "State=RESUME")
 
 
 def node_of(record: dict[str, str]) -> EngineNode:
@@ -211,9 +206,13 @@ def node_of(record: dict[str, str]) -> EngineNode:
         accelerators=gres(record.get("Gres", "")),
         used={name: count for name, count in gres(record.get("GresUsed", "")).items() if count},
         away=away,
-        cpus=float(record.get("CPUTot", 0)),
-        memory_gib=float(record.get("RealMemory", 0)) / 1024,
+        cpus=_number(record.get("CPUTot", "")),
+        memory_gib=_number(record.get("RealMemory", "")) / 1024,
     )
+
+
+def _number(text: str) -> float:
+    return float(text) if text.isdigit() else 0.0
 
 
 def completed(log: Path, name: str, number: str) -> EngineEnd | None:

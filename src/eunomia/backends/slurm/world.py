@@ -7,6 +7,7 @@ from typing import Any
 
 from eunomia.backends.engines.world import EngineWorld
 from eunomia.backends.inputs import BackendInputs
+from eunomia.backends.slurm.behind import SlurmBehind
 from eunomia.backends.slurm.commands import is_installed
 from eunomia.backends.slurm.engine import Slurm
 from eunomia.inputs.problems import InvalidInput, Problem
@@ -18,7 +19,7 @@ class SlurmWorld(EngineWorld):
     @staticmethod
     def engine_of(options: Mapping[str, Any]) -> Slurm:  # type: ignore[override]
         """Return the cluster, with the options of [world.slurm]."""
-        return Slurm(
+        return (SlurmBehind if options.get("adopt_submissions") else Slurm)(
             partition=str(options.get("partition", "")),
             account=str(options.get("account", "")),
             timeout_s=float(options.get("timeout_s", 10.0)),

@@ -36,7 +36,7 @@ from eunomia.learning.harmony.state import (
 )
 from eunomia.learning.harmony.world import PsCluster, WorldConfig, draw_trace, run_trace
 from eunomia.learning.model_file import Feature
-from eunomia.learning.perceptron import Perceptron
+from eunomia.learning.perceptron import Perceptron, masked_softmax
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.scenario import Scenario
 
@@ -334,8 +334,7 @@ class HarmonyTraining(_Training):
         def choose(state: PlacementState, actions: Ints) -> int:
             seen = self._see(state, actions)
             scores = self._scores(seen)
-            chances = np.exp(scores - scores.max())
-            chances /= chances.sum()
+            chances = masked_softmax(scores, np.ones(len(actions), dtype=bool))
             heuristic = (tetris, load_balancing)[int(self.rng.integers(2))](state, actions)
             explores = self.rng.random() < epsilon
             chosen = heuristic if explores else int(self.rng.choice(len(actions), p=chances))

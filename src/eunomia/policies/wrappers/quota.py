@@ -92,7 +92,7 @@ class Quotas:
         waits = np.flatnonzero(~within & ~borrows & ~runs & ~refused)
         return replace(
             answer,
-            rows=_select(answer.rows, order, view.on_type, stays),
+            rows=select_rows(answer.rows, order, view.on_type, stays),
             why={**answer.why, **dict.fromkeys(waits.tolist(), _WHY)},
             refuse={**answer.refuse, **{m: _refusal(quota[top[m]]) for m in np.flatnonzero(refused).tolist()}},
         )
@@ -119,8 +119,8 @@ def _fill_quotas(line: Ints, top: Ints, size: Ints, quota: Floats, alone: Bools)
     return within
 
 
-def _select(rows: Rows, order: Ints, on_type: Ints, stays: Bools) -> Rows:
-    """Return the rows of these jobs in this order; a job that stays only has the row of its present type."""
+def select_rows(rows: Rows, order: Ints, on_type: Ints, stays: Bools) -> Rows:
+    """Return the rows of the jobs `order` in that order; a job that stays only has the row of its present type."""
     place = np.full(len(on_type), -1)
     place[order] = np.arange(len(order))
     selected = np.flatnonzero((place[rows.job] >= 0) & (~stays[rows.job] | (rows.type == on_type[rows.job])))

@@ -67,7 +67,8 @@ class Refused(Exception):
         headers = {"Retry-After": str(self.retry_s)} if self.retry_s else {}
         if self.status == 401:
             headers["WWW-Authenticate"] = "Bearer"
-        return JSONResponse(body, self.status, headers, media_type="application/problem+json")
+        text = json.dumps(body)  # escaped: a refused value may be no text that UTF-8 can hold
+        return Response(text, self.status, headers, media_type="application/problem+json")
 
 
 class Notifier:

@@ -1,7 +1,8 @@
 """Connections with deadlines of our own: uvicorn has none for the head of a request.
 
 A connection has 10 s for each head. When there are more connections than descriptors allow, the one that has waited
-longest without sending a head is closed, so that idle ones cannot keep others out. On a unix socket the user of the
+longest without sending a head is closed, so that idle ones cannot keep others out; when one address has more than half
+of them, one of its own is. On a unix socket the user of the
 other end is noted: it is the credential.
 """
 
@@ -11,6 +12,7 @@ import asyncio
 import resource
 import socket
 import struct
+from collections import Counter
 from typing import Any, ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -30,6 +32,7 @@ class DeadlineProtocol(H11Protocol):
 
     waiting: ClassVar[dict[DeadlineProtocol, None]] = {}  # without a whole head, the oldest first
     open_count = 0
+    count_by_address: ClassVar[Counter[str]] = Counter()
     app_state: dict[str, Any]  # of each request; begins as that of the server
 
     def connection_made(self, transport: Any) -> None:
@@ -38,17 +41,30 @@ class DeadlineProtocol(H11Protocol):
         peer = _peer_uid(transport.get_extra_info("socket"))
         if peer is not None:
             self.app_state = {**self.app_state, "peer_uid": peer}
+        self.address = str(self.client[0]) if self.client else ""
         DeadlineProtocol.open_count += 1
+        DeadlineProtocol.count_by_address[self.address] += 1
         self._deadline: asyncio.TimerHandle | None = None
         self._await_head()
-        if DeadlineProtocol.open_count > most_connections():
-            oldest = next(iter(DeadlineProtocol.waiting), None)
-            if oldest is not None:
-                oldest._close()
+        most = most_connections()
+        if DeadlineProtocol.count_by_address[self.address] > most // 2:
+            self._close_oldest(self.address)
+        elif DeadlineProtocol.open_count > most:
+            self._close_oldest()
+
+    @classmethod
+    def _close_oldest(cls, address: str | None = None) -> None:
+        """Close the connection, of one address or of all, that has waited longest without a head."""
+        oldest = next((one for one in cls.waiting if address in (None, one.address)), None)
+        if oldest is not None:
+            oldest._close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         DeadlineProtocol.open_count -= 1
+        DeadlineProtocol.count_by_address[self.address] -= 1
+        if not DeadlineProtocol.count_by_address[self.address]:
+            del DeadlineProtocol.count_by_address[self.address]
         self._has_head()
         super().connection_lost(exc)
 

@@ -21,6 +21,7 @@ _QUERY = {
     "cursor": ("string", "`next` of the page before"),
     "from": ("integer", "byte to begin at"),
     "follow": ("boolean", "go on as server-sent events until the job is over"),
+    "days": ("integer", "days to look back; 7 if left out"),
     "dry_run": ("boolean", "only show what would change"),
     "arrivals": ("boolean", "tenants go on submitting jobs as they did before"),
     "after": ("integer", "number of the last event that was seen; like Last-Event-ID"),

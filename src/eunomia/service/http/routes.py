@@ -282,6 +282,16 @@ async def show_tenants(service: Service, request: Request, who: Principal) -> di
     return {"tenants": [one for one in found if who.may_see(one["tenant"])]}
 
 
+async def summary(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+    """Show what each user got in the last days: of jobs that ended in them, and of those that still run."""
+    days = _number(request.query_params.get("days"), "days", 7, 3650)
+    now = service.writer.clock.now()
+    rows = await asyncio.to_thread(
+        service.reader.jobs_since, now - days * 86_400, None if who.is_operator else who.tenant
+    )
+    return {"days": days, "users": living_state.summary(rows, now)}
+
+
 async def show_policy(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show the policy and the certificate of its last answer."""
     found: dict[str, Any] = await _living(service, living_state.policy)
@@ -443,6 +453,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("PUT", "/v1/nodes/{name}", "operator", "", "Drain or resume a node", change_node, query=("dry_run",),
              body="NodeChange"),
     ApiRoute("GET", "/v1/tenants", "viewer", "", "Show what tenants received and hold", show_tenants),
+    ApiRoute("GET", "/v1/summary", "viewer", "", "Show what each user got in the last days", summary, query=("days",)),
     ApiRoute("PUT", "/v1/tenants/{tenant:path}", "operator", "", "Change weight and quota of a tenant", change_tenant,
              query=("dry_run",), body="TenantChange"),
     ApiRoute("GET", "/v1/policy", "viewer", "", "Show the policy and its last certificate", show_policy),

@@ -221,7 +221,8 @@ def nodes_page(user: str, nodes: list[dict[str, Any]], is_operator: bool) -> str
         )
         moved = f"would move {len(one['jobs'])}: {' '.join(one['jobs'])}" if one["jobs"] else ""
         rows.append((one["name"], one["type"], one["accelerators"], one["free"], one["state"],
-                     "; ".join([one["reason"] or "", *(f"{n}: {who}" for n, who in one["taken"].items())]).strip("; "),
+                     "; ".join([one["reason"] or "", *(f"{n}: {who}" for n, who in one["taken"].items()),
+                                *(f"{n}: hardly used" for n in one["idle"])]).strip("; "),
                      moved,
                      button if is_operator else ""))  # fmt: skip
     return page(

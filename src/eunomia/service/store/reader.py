@@ -87,6 +87,12 @@ class Reader:
         found = self._db.execute("SELECT coalesce(min(seq), 0), coalesce(max(seq), 0) FROM news").fetchone()
         return int(found[0]), int(found[1])
 
+    def jobs_since(self, at: float, tenant: str | None = None) -> list[JobRow]:
+        """Return the jobs that ended after a time, and the live ones; of one tenant, or all."""
+        mine, values = ("", (at,)) if tenant is None else (" AND tenant = ?", (at, tenant))
+        text = f"SELECT body FROM jobs WHERE (live = 1 OR ended >= ?){mine}"
+        return [JobRow.of(body) for (body,) in self._db.execute(text, values)]
+
     def decisions(self, count: int = 20) -> list[tuple[float, str]]:
         """Return time and lines of the last moments, the newest first."""
         return self._db.execute("SELECT at, lines FROM moments ORDER BY seq DESC LIMIT ?", (count,)).fetchall()

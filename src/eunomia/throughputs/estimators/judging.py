@@ -26,14 +26,20 @@ from eunomia.throughputs.estimators.pair_estimator import PairEstimator
 from eunomia.throughputs.estimators.pair_table import PairTable
 
 METHODS = ("best", "match", "column_mean")
+CHOICES = ("random", "telling")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSettings:
-    """How an estimator is judged: references r, profiled share q, noise σ of a measured N, and the method."""
+    """How an estimator is judged: references r, profiled share q, noise σ of a measured N, and the method.
+
+    `choose` says which pairs of a new job are measured: each with probability q, or that share of them (at least one),
+    each time the pair that teaches most of the job by what is known so far.
+    """
 
     references: int = 16
     profiled: float = 0.2
+    choose: str = "random"
     method: str = "best"
     solver: str = "als"
     legacy_indexing: bool = False
@@ -57,6 +63,7 @@ class PairJudgement:
     hidden_median: Floats  # each new job by itself beside the references; nan elsewhere
     measurements: int  # pairs run for profiling
     raw: Floats  # as `median`, but for pairs that are believed not to fit as if they did
+    raw_low: Floats  # the lower ends of the 80 % intervals of `raw`; `raw` where the method has no interval
     matched_family: float | None  # share of new jobs with a relative among the references, matched with one
 
     def errors(self) -> Floats:
@@ -116,7 +123,10 @@ def judge(table: PairTable, settings: JudgeSettings) -> PairJudgement:
         noise = drawn(rng.normal(0.0, settings.noise, table.kept.shape))
         shown = np.where(table.kept > 0, np.clip(table.kept + noise, 1e-3, 1.0), table.kept)
     types, r = len(table.types), len(refs.jobs)
-    asked = {int(x): draw_profile(types, r, settings.profiled, rng) for x in new}
+    if settings.choose == "telling":
+        asked = choose_profiles(table, refs, new, settings.profiled)
+    else:
+        asked = {int(x): draw_profile(types, r, settings.profiled, rng) for x in new}
     seen = PairTable(table.name, table.types, table.job_types, table.alone, shown)
     refs = ReferenceSet(refs.jobs, np.nan_to_num(shown[np.ix_(refs.jobs, np.arange(types), refs.jobs)]))
     if settings.shuffle:
@@ -128,11 +138,31 @@ def judge(table: PairTable, settings: JudgeSettings) -> PairJudgement:
     for x, profile in asked.items():
         hidden[x][:, refs.jobs] = ~profile
     hidden &= table.kept > 0
-    median, low, high, alone, raw, rate = _METHOD[settings.method](case, settings, rng)
+    median, low, high, alone, raw, raw_low, rate = _METHOD[settings.method](case, settings, rng)
     count = sum(int(each.sum()) for each in asked.values())
     return PairJudgement(
-        table, settings, refs.jobs, table.kept, median, low, high, hidden, alone, count, raw, rate
+        table, settings, refs.jobs, table.kept, median, low, high, hidden, alone, count, raw, raw_low, rate
     )  # fmt: skip
+
+
+def choose_profiles(table: PairTable, refs: ReferenceSet, new: Ints, share: float) -> dict[int, Bools]:
+    """Return which pairs of each new job with references to measure, (type, reference), at least one each.
+
+    Each is the one that teaches most of the job's pairs after those before it; no measured value decides.
+    """
+    base = PairEstimator(table.features)
+    base.observe_references(refs.jobs, refs.kept, 1.0, np.random.default_rng(0))
+    types, asked = len(table.types), dict[int, Bools]()
+    for x in new.tolist():
+        single, chosen = base.copy(), np.zeros((types, len(refs.jobs)), dtype=np.bool_)
+        for _ in range(max(1, round(share * chosen.size))):
+            left = [(x, int(w), int(refs.jobs[k])) for w, k in zip(*np.nonzero(~chosen), strict=True)]
+            _, w, partner = single.most_telling(left, x)
+            chosen[w, np.flatnonzero(refs.jobs == partner)] = True
+            for i, j in ((x, partner), (partner, x)):
+                single.observe(i, w, j, single.mean)
+        asked[x] = chosen
+    return asked
 
 
 def _shuffled(shown: Floats, refs: ReferenceSet, rng: np.random.Generator) -> Floats:
@@ -144,7 +174,7 @@ def _shuffled(shown: Floats, refs: ReferenceSet, rng: np.random.Generator) -> Fl
     return dealt
 
 
-_Answer = tuple[Floats, Floats, Floats, Floats, Floats, float | None]  # …, each new job by itself, raw, matches
+_Answer = tuple[Floats, Floats, Floats, Floats, Floats, Floats, float | None]  # …, each new job alone, raw, …
 
 
 def _best(case: _Case, settings: JudgeSettings, rng: np.random.Generator) -> _Answer:
@@ -166,7 +196,7 @@ def _best(case: _Case, settings: JudgeSettings, rng: np.random.Generator) -> _An
         alone[x], low[x], high[x] = found.median[x], found.low[x], found.high[x]
     joint = all_jobs.estimate()
     median = np.where(joint.fits, joint.median, 0.0)
-    return median, low, high, alone, joint.median, None
+    return median, low, high, alone, joint.median, joint.low, None
 
 
 def _match(case: _Case, settings: JudgeSettings, rng: np.random.Generator) -> _Answer:
@@ -183,7 +213,7 @@ def _match(case: _Case, settings: JudgeSettings, rng: np.random.Generator) -> _A
     family = case.table.features.family
     related = [x for x in case.new.tolist() if (family[refs.jobs] == family[x]).any()]
     hits = [bool(family[refs.jobs[matches[x]]] == family[x]) for x in related]
-    return median, nothing, nothing, alone, median, float(np.mean(hits)) if hits else None
+    return median, nothing, nothing, alone, median, median, float(np.mean(hits)) if hits else None
 
 
 def _column_mean(case: _Case, settings: JudgeSettings, rng: np.random.Generator) -> _Answer:
@@ -198,7 +228,7 @@ def _column_mean(case: _Case, settings: JudgeSettings, rng: np.random.Generator)
     alone[:, :, refs.jobs] = column
     median = np.full(kept.shape, whole)
     median[:, :, refs.jobs] = column
-    return median, nothing, nothing, alone, median, None
+    return median, nothing, nothing, alone, median, median, None
 
 
 _METHOD: dict[str, Callable[[_Case, JudgeSettings, np.random.Generator], _Answer]] = {

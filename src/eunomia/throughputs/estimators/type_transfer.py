@@ -17,7 +17,7 @@ from others' (√h: 5 to 20 %) differs most between sets of jobs: `fit_calibrati
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -94,7 +94,8 @@ class TransferCalibration:
     """What is chosen on measured rates: h, and half of the 80 % interval in standard deviations."""
 
     family_spread: float = FAMILY_SPREAD
-    half_width: float = GAUSSIAN_80
+    half_width: float = GAUSSIAN_80  # on types on which some job was measured
+    unmeasured_half_width: float = GAUSSIAN_80  # on others
 
 
 class TypeTransfer:
@@ -104,13 +105,14 @@ class TypeTransfer:
         self._calibration = calibration or TransferCalibration()
         self._facts, self._prior = facts, _covariance(facts, self._calibration.family_spread)
         self._posterior = CellPosterior(self._prior, facts.expected.ravel())
+        self._measured_groups: set[int] = set()  # groups of types on which a job was measured
         self._levels: set[int] = set()  # jobs whose level is known: the first measurement of an unknown job sets it
 
     def copy(self) -> TypeTransfer:
         """Return beliefs that learn on their own from here."""
         twin = copy.copy(self)
         twin._posterior = self._posterior.copy()
-        twin._levels = set(self._levels)
+        twin._levels, twin._measured_groups = set(self._levels), set(self._measured_groups)
         return twin
 
     def learn(self, jobs: Ints, types: Ints, rates: Floats) -> None:
@@ -132,6 +134,7 @@ class TypeTransfer:
         if not self._facts.has_expected[job] and job not in self._levels:
             self._posterior.mean[job * types : (job + 1) * types] += value - self._posterior.mean[cell]
         self._levels.add(job)
+        self._measured_groups.add(int(self._facts.type_group[type]))
         return self._posterior.observe(cell, value, noise)
 
     @property
@@ -147,7 +150,8 @@ class TypeTransfer:
     def estimate(self) -> tuple[Floats, Floats, Floats]:
         """Return medians and both ends of the 80 % intervals of all rates, (job, type) each."""
         mean = self.mean_log
-        wide = self._calibration.half_width * self.deviation
+        fitted, measured = self._calibration, np.isin(self._facts.type_group, list(self._measured_groups))
+        wide = np.where(measured, fitted.half_width, fitted.unmeasured_half_width) * self.deviation
         low, median, high = (elementary.exp(each) for each in (mean - wide, mean, mean + wide))
         return median, low, high
 
@@ -156,7 +160,7 @@ def fit_calibration(facts: TransferFacts, jobs: Ints, types: Ints, rates: Floats
     """Return the family spread that predicts measured rates best, and how wide its intervals have to be.
 
     Each family in turn is known by one measurement of a job. The error is that of the logarithm of the rate on another
-    type; each measurement counts once.
+    type; each measurement counts once. Then each type in turn is known by its facts alone.
     """
     family, group = facts.family[jobs], facts.type_group[types]
     beside = (jobs[:, None] == jobs) & (group[:, None] != group)  # (source, target)
@@ -180,4 +184,11 @@ def fit_calibration(facts: TransferFacts, jobs: Ints, types: Ints, rates: Floats
         error = float((off[sources > 0] / sources[sources > 0]).mean())
         if error < least * (1.0 - 1e-9):
             best, least = TransferCalibration(spread, half_width(scores)), error
-    return best
+    scores = []
+    for each in np.unique(group):
+        beliefs, known = TypeTransfer(facts, best), group != each
+        beliefs.learn(jobs[known], types[known], rates[known])
+        rows = np.flatnonzero(~known & np.isin(jobs, jobs[known]))
+        cells = jobs[rows], types[rows]
+        scores += (np.abs(beliefs.mean_log[cells] - values[rows]) / beliefs.deviation[cells]).tolist()
+    return replace(best, unmeasured_half_width=half_width(scores))

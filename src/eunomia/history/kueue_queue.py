@@ -1,0 +1,121 @@
+"""Reads Kueue's queue from its objects: what `kubectl get clusterqueues,localqueues,workloads -A -o json` prints.
+
+The objects are those of `kueue.x-k8s.io/v1beta1` and `v1beta2`: a Workload's pod sets say what it asks for, its
+conditions whether it has its quota, and the flavors of a ClusterQueue stand for accelerator types.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from eunomia.history.queue_forecast import QueueJob, QueueSnapshot
+from eunomia.inputs.problems import refused
+
+ACCELERATORS = ("nvidia.com/gpu", "amd.com/gpu", "google.com/tpu", "gpu.intel.com/i915", "habana.ai/gaudi")
+
+
+def kueue_queue(path: Path, now: float | None = None) -> QueueSnapshot:
+    """Return the queue of a dump. Raises InvalidInput if it cannot be read or has no ClusterQueue.
+
+    `now`: wall-clock time of the dump; left out, the latest time that an object has.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        items = data.get("items", [data])
+        kinds = [item["kind"] for item in items]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        fix = "write it with kubectl get clusterqueues,localqueues,workloads -A -o json"
+        raise refused(str(path), "kueue", "", f"it is no list of Kueue's objects ({error})", fix) from error
+    by_kind = {kind: [item for item in items if item["kind"] == kind] for kind in set(kinds)}
+    if "ClusterQueue" not in by_kind:
+        rule, fix = "it has no ClusterQueue, so the quota is not known", "add clusterqueues to the kubectl command"
+        raise refused(str(path), "kueue", "", rule, fix)
+    workloads = by_kind.get("Workload", [])
+    at = max((_latest(item) for item in workloads), default=0.0) if now is None else now
+    queues = {
+        (one["metadata"].get("namespace", ""), one["metadata"]["name"]): one["spec"]["clusterQueue"]
+        for one in by_kind.get("LocalQueue", [])
+    }
+    capacity = Counter[str]()
+    for queue in by_kind["ClusterQueue"]:
+        for flavor, count in _quota(queue).items():
+            capacity[f"{queue['metadata']['name']}/{flavor}"] += count
+    jobs = [job for item in workloads if (job := _job(item, queues, capacity, at)) is not None]
+    return QueueSnapshot(capacity=dict(capacity), jobs=jobs, source=str(path))
+
+
+def _quota(queue: dict[str, Any]) -> dict[str, int]:
+    """Return the nominal quota of accelerators by flavor."""
+    found = Counter[str]()
+    for group in queue["spec"].get("resourceGroups", []):
+        for flavor in group.get("flavors", []):
+            for resource in flavor.get("resources", []):
+                if resource["name"] in ACCELERATORS:
+                    found[flavor["name"]] += int(resource["nominalQuota"])
+    return dict(found)
+
+
+def _job(
+    item: dict[str, Any], queues: dict[tuple[str, str], str], capacity: Counter[str], at: float
+) -> QueueJob | None:
+    """Return a workload that waits or runs; None for one that is over or asks for no accelerators."""
+    spec, status, metadata = item["spec"], item.get("status", {}), item["metadata"]
+    true = {one["type"]: one for one in status.get("conditions", []) if one.get("status") == "True"}
+    size = sum(_pods(one) for one in spec.get("podSets", []))
+    if "Finished" in true or size == 0:
+        return None
+    namespace = metadata.get("namespace", "")
+    queue = queues.get((namespace, spec.get("queueName", "")), "")
+    runs = "QuotaReserved" in true or "Admitted" in true
+    types = tuple(name for name in capacity if name.startswith(f"{queue}/"))
+    elapsed = 0.0
+    if runs:
+        admission = status.get("admission", {})
+        flavors = {
+            flavor
+            for one in admission.get("podSetAssignments", [])
+            for resource, flavor in one.get("flavors", {}).items()
+            if resource in ACCELERATORS
+        }
+        types = tuple(f"{admission.get('clusterQueue', queue)}/{flavor}" for flavor in sorted(flavors))[:1]
+        elapsed = max(
+            at - _time(true.get("Admitted", true.get("QuotaReserved", {})).get("lastTransitionTime", "")), 0.0
+        )
+    held = "it is not active" if spec.get("active") is False else ""
+    if not queue and not runs:
+        held = f"there is no LocalQueue {spec.get('queueName', '')!r} in namespace {namespace!r}"
+    limit = spec.get("maximumExecutionTimeSeconds")
+    return QueueJob(
+        job_id=f"{namespace}/{metadata['name']}", user=namespace, size=size, types=types,
+        limit_s=math.inf if limit is None else float(limit), elapsed_s=elapsed, runs=runs, held=held,
+        priority=float(spec.get("priority") or 0), submitted=_time(metadata.get("creationTimestamp", "")),
+    )  # fmt: skip
+
+
+def _pods(pods: dict[str, Any]) -> int:
+    """Return the accelerators of a pod set."""
+    containers = pods.get("template", {}).get("spec", {}).get("containers", [])
+    each = 0
+    for container in containers:
+        resources = container.get("resources", {})
+        asked = {**resources.get("limits", {}), **resources.get("requests", {})}
+        each += sum(int(asked[name]) for name in ACCELERATORS if name in asked)
+    return each * int(pods.get("count", 1))
+
+
+def _time(text: str) -> float:
+    try:
+        return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def _latest(item: dict[str, Any]) -> float:
+    times = [item["metadata"].get("creationTimestamp", "")]
+    times += [one.get("lastTransitionTime", "") for one in item.get("status", {}).get("conditions", [])]
+    return max(_time(text) for text in times)

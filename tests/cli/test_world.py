@@ -1,0 +1,50 @@
+"""`eunomia world measure` on this machine's processes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from eunomia.cli.app import app
+from eunomia.scenario import load_scenario
+
+SCENARIO = """\
+[cluster]
+accelerators = { cpu = 1 }
+[workload]
+generator = "philly-like"
+jobs = 1
+[throughputs]
+source = "uniform"
+[world]
+backend = "local"
+"""
+
+
+@pytest.mark.slow
+def test_the_measured_overheads_are_those_of_the_scenario_that_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("site.toml").write_text(SCENARIO)
+    done = CliRunner().invoke(
+        app, ["world", "measure", "site.toml", "--trials", "1", "--out", "measured.toml", "--json"]
+    )
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    written = load_scenario("measured.toml").overheads
+    assert (written.start_s, written.checkpoint_s, written.restore_s) == tuple(
+        found[name] for name in ("start_s", "checkpoint_s", "restore_s")
+    )
+    assert found["start_s"] > 0 and found["checkpoint_s"] >= 0 and found["restore_s"] > 0
+    assert not list(tmp_path.glob("eunomia-measure-*"))
+
+
+def test_a_simulation_has_no_overheads_to_measure(tmp_path: Path) -> None:
+    (tmp_path / "site.toml").write_text(SCENARIO.replace('backend = "local"', 'backend = "simulated"'))
+    done = CliRunner().invoke(app, ["world", "measure", str(tmp_path / "site.toml")])
+    assert done.exit_code == 2
+    assert 'set backend = "local" or "slurm"' in done.output

@@ -1,0 +1,239 @@
+"""`when`, what-if and recorded forecasts of the service, from what its store holds."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.service.bench import OPERATOR, Bench, LiveService, until
+from typer.testing import CliRunner
+
+from eunomia.backends.reports import GangEnded, Launched
+from eunomia.cli.app import app
+from eunomia.inputs.problems import InvalidInput
+from eunomia.records.scheduler_snapshot import digest
+from eunomia.service.followed_state import FollowedState, SiteChanged
+from eunomia.service.forecast_answers import ForecastAnswers
+from eunomia.service.forecast_log import outcomes_of
+from eunomia.service.forecasts import Forecasts, NoForecast
+from eunomia.service.messages import ChangeNode, Halt, Hold, Launch, Request
+
+FIFO = """\
+check = true
+[service]
+listen = "127.0.0.1:0"
+supervisor_lease_s = 30
+forecast_every_s = 0
+drain_timeout_s = 60
+[cluster]
+accelerators = { cpu = 2 }
+accelerators_per_node = 1
+[policy]
+name = "fifo"
+"""
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Any:
+    found = Bench(tmp_path, FIFO)
+    yield found
+    found.store.close()
+
+
+@pytest.fixture
+def answers(bench: Bench) -> ForecastAnswers:
+    return ForecastAnswers(bench.site)
+
+
+def start(bench: Bench, job: str) -> None:
+    bench.do(Launched(job, 1))
+
+
+def test_a_declared_queue_has_one_future(bench: Bench, answers: ForecastAnswers) -> None:
+    one, two, three = (bench.submit(duration_s=s, accelerators=n).body["id"] for s, n in ((100, 2), (50, 2), (30, 1)))
+    start(bench, one)
+    bench.clock.at = 10.0
+    found = answers.answer({"ask": "when", "job": three, "now": 10.0})
+    assert found["futures"] == 1 and found["at"] == 10.0
+    assert found["start"][1] == pytest.approx(150.0, abs=1.0) and found["finish"][1] == pytest.approx(180.0, abs=1.0)
+    assert found["start"][0] < found["start"][1] < found["start"][2]
+    running = answers.answer({"ask": "when", "job": one, "now": 10.0})
+    assert running["start"] == [0.0, 0.0, 0.0]
+    assert answers.answer({"ask": "when", "job": two, "now": 10.0})["start"][1] == pytest.approx(100.0, abs=1.0)
+
+
+def test_run_times_that_are_not_declared_give_an_interval(bench: Bench, answers: ForecastAnswers) -> None:
+    bench.submit(accelerators=2)
+    waiting = bench.submit(accelerators=1).body["id"]
+    found = answers.answer({"ask": "when", "job": waiting, "now": 5.0})
+    assert found["futures"] == 20
+    low, middle, high = found["start"]
+    assert 5.0 < low < middle / 2 and high > 2 * middle
+
+
+def test_a_held_job_never_starts_and_one_that_follows_starts_after(bench: Bench, answers: ForecastAnswers) -> None:
+    first = bench.submit(duration_s=100).body["id"]
+    held = bench.submit(duration_s=100).body["id"]
+    bench.do(Request(Hold(held), OPERATOR))
+    after = bench.submit(duration_s=10, after=[first]).body["id"]
+    assert answers.answer({"ask": "when", "job": held, "now": 1.0})["start"] == [None, None, None]
+    assert answers.answer({"ask": "when", "job": after, "now": 1.0})["start"][1] == pytest.approx(100.0, abs=1.0)
+
+
+def test_futures_of_one_moment_are_played_once(bench: Bench, answers: ForecastAnswers) -> None:
+    job = bench.submit(duration_s=100).body["id"]
+    answers.answer({"ask": "when", "job": job, "now": 1.0})
+    kept = answers._played
+    answers.answer({"ask": "when", "job": job, "now": 2.0})
+    assert answers._played is kept
+    bench.submit(duration_s=100)
+    answers.answer({"ask": "when", "job": job, "now": 2.0})
+    assert answers._played is not kept
+
+
+def test_the_follower_has_the_state_of_the_service_after_each_moment(bench: Bench) -> None:
+    follower = FollowedState(bench.site, bench.site.state)
+    for k in range(6):
+        job = bench.submit(duration_s=10.0 + k).body["id"]
+        start(bench, job)
+        bench.do(GangEnded(job, 1, "finished"))
+        if k == 3:
+            bench.writer.snapshot()
+        follower.present(0.0)
+        assert digest(follower.scheduler) == digest(bench.controller.scheduler)
+    fresh = FollowedState(bench.site, bench.site.state)  # which begins with the snapshot
+    fresh.present(0.0)
+    assert digest(fresh.scheduler) == digest(bench.controller.scheduler)
+    bench.restart(FIFO.replace("fifo", "las"))
+    with pytest.raises(SiteChanged):
+        fresh.present(0.0)
+
+
+def test_what_if_says_which_jobs_a_change_moves_and_changes_nothing(bench: Bench, answers: ForecastAnswers) -> None:
+    jobs = [bench.submit(duration_s=300.0, accelerators=1).body["id"] for _ in range(6)]
+    before, written = digest(bench.controller.scheduler), "\n".join(bench.store._db.iterdump())
+    less = answers.answer({"ask": "whatif", "nodes": {"cpu": -1}, "now": 1.0})
+    assert less["changed_count"] >= 3 and all(one["id"] in jobs for one in less["changed"])
+    assert less["tenants"][0]["later"] >= 3
+    more = answers.answer({"ask": "whatif", "nodes": {"cpu": 1}, "now": 1.0})
+    assert more["tenants"][0]["sooner"] >= 2 and more["tenants"][0]["later"] == 0
+    assert answers.answer({"ask": "whatif", "policy": "las", "now": 1.0})["complete"]
+    assert digest(bench.controller.scheduler) == before and "\n".join(bench.store._db.iterdump()) == written
+    for wrong in ({"nodes": {"cpu": -2}}, {"nodes": {"cpu": -5}}, {"nodes": {"gpu": 1}}, {"policy": "nothing"}):
+        with pytest.raises(InvalidInput):
+            answers.answer({"ask": "whatif", **wrong, "now": 1.0})
+
+
+class _Direct:
+    """Answers in this process, as the forecast process would."""
+
+    def __init__(self, answers: ForecastAnswers) -> None:
+        self._answers = answers
+
+    def ask(self, question: bytes, limit_s: float) -> bytes:
+        return json.dumps(self._answers.answer(json.loads(question))).encode()
+
+    def stop(self) -> None:
+        pass
+
+
+def test_what_was_said_is_stored_and_compared_with_what_came(bench: Bench, answers: ForecastAnswers) -> None:
+    one, two = (bench.submit(duration_s=100.0, accelerators=2).body["id"] for _ in range(2))
+    start(bench, one)
+    forecasts = Forecasts(bench.path, bench.writer, 0.0)
+    forecasts._process = _Direct(answers)  # type: ignore[assignment]
+    bench.writer.change = _at_once(bench)  # type: ignore[method-assign]
+    asyncio.run(forecasts.note())
+    (said,) = outcomes_of(bench.site.state)
+    assert said.start.p50 == pytest.approx(100.0, abs=1.0) and said.started is None
+    bench.clock.at = 130.0
+    bench.submit()  # a moment later the start is foreseen later
+    asyncio.run(forecasts.note())
+    bench.do(GangEnded(one, 1, "finished"))
+    start(bench, two)
+    found = {one.size: one for one in outcomes_of(bench.site.state)}[2]
+    assert (found.started, found.start) == (130.0, said.start)
+    assert found.latest_start >= 130.0 > found.start.p50
+
+
+def _at_once(bench: Bench) -> Any:
+    from concurrent.futures import Future
+
+    def change(do: Any) -> Future[Any]:
+        found: Future[Any] = Future()
+        found.set_result(do(bench.writer))
+        return found
+
+    return change
+
+
+class _Dead:
+    """A process that ends when it is asked."""
+
+    starts = 0
+
+    def ask(self, question: bytes, limit_s: float) -> bytes:
+        self.starts += 1
+        raise ConnectionResetError("the process ended with code 1")
+
+    def stop(self) -> None:
+        pass
+
+
+def test_a_forecast_process_that_fails_is_started_once_more_and_then_an_error(bench: Bench) -> None:
+    forecasts, dead = Forecasts(bench.path, bench.writer, 0.0), _Dead()
+    forecasts._process = dead  # type: ignore[assignment]
+    with pytest.raises(NoForecast, match="failed"):
+        asyncio.run(forecasts.ask({"ask": "when", "job": "x"}))
+    assert dead.starts == 2
+
+
+def test_a_gang_that_does_not_leave_a_drained_node_is_ended_without_a_checkpoint(bench: Bench) -> None:
+    job = bench.submit(duration_s=100).body["id"]
+    start(bench, job)
+    row = bench.controller.rows[job]
+    node = bench.site.node_names()[row.seats[0]]
+    bench.do(Request(ChangeNode(node, "drain"), OPERATOR))
+    assert [type(order) for order in bench.orders] == [Halt, Launch] and bench.orders[0].save
+    bench.clock.at = 59.0
+    bench.do()
+    assert not [order for order in bench.orders if isinstance(order, Halt)]
+    bench.clock.at = 61.0
+    bench.do()
+    (halt,) = [order for order in bench.orders if isinstance(order, Halt)]
+    assert (halt.job_id, halt.epoch, halt.save) == (job, 1, False)
+
+
+def test_the_commands_ask_the_service_that_runs(tmp_path: Path) -> None:
+    pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
+    service = LiveService(tmp_path, FIFO)
+    service.start()
+    try:
+        client = service.operator
+        first = client.submit({"command": ["sleep", "600"], "accelerators": 2, "duration_s": 600})["id"]
+        until(lambda: client.get(f"/v1/jobs/{first}")["state"] == "running")
+        job = client.submit({"command": ["sleep", "60"], "duration_s": 60})["id"]
+        where = ["--url", service.url, "--token-file", str(tmp_path / "state" / "operator.token")]
+        run = CliRunner().invoke
+        found = run(app, ["when", job, *where])
+        assert found.exit_code == 0 and "80 % of cases" in found.output, found.output
+        shown = json.loads(run(app, ["when", job, "--arrivals", "--json", *where]).stdout)
+        assert shown["start"]["p10"] < shown["start"]["p50"] < shown["finish"]["p90"] and shown["assumes"]
+        found = run(app, ["whatif", "--job", '{"accelerators": 1, "duration_s": 50}', *where])
+        assert found.exit_code == 0 and "the new job would start at" in found.output, found.output
+        assert json.loads(run(app, ["whatif", "--nodes", "cpu=-1", "--json", *where]).stdout)["changed_count"] == 2
+        assert run(app, ["whatif", "--policy", "nothing", *where]).exit_code == 2
+        assert run(app, ["whatif", "--nodes", "cpu", *where]).exit_code == 2
+        assert run(app, ["forecast", "score", *where]).exit_code == 0
+        other = service.client("zoe", "speech")
+        assert other.send("POST", "/v1/whatif", {"nodes": {"cpu": -1}})["changed"] == []
+        assert "then" in client.text("/policy", try_nodes="cpu=-1")[0]
+        assert "<h2>When</h2>" in client.text(f"/jobs/{job}")[0]
+        client.send("DELETE", f"/v1/jobs/{first}")
+        client.send("DELETE", f"/v1/jobs/{job}")
+    finally:
+        service.kill(15)
+        service.stop_jobs()
