@@ -36,7 +36,7 @@ def when(
     ] = False,
     kueue: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Jobs of Kueue: kubectl get clusterqueues,localqueues,workloads -A -o json"),
+        typer.Option(metavar="FILE", help="Workloads that wait in Kueue, a file of kubectl get -o json."),
     ] = None,
     url: UrlOption = None,
     token_file: TokenFileOption = None,
