@@ -91,7 +91,7 @@ def test_wrong_input_is_reported_on_stderr(ask: Ask) -> None:
     Path("problem.json").write_text('{"types": ["gpu"], "capacity": [1], "throughput": [[-1]], "wieght": [1]}')
     result = ask()
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "problem.json: wieght there is no such field; did you mean 'weight'?" in result.stderr
+    assert "problem.json: wieght: there is no such field; did you mean 'weight'?" in result.stderr
     assert "problem.json:1: throughput.gpu is '-1.0': must be a finite number, at least 0" in result.stderr
 
 

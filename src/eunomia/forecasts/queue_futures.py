@@ -16,7 +16,6 @@ import numpy as np
 from eunomia.backends.simulated.completion_heap import IN_HEAP, foresee_end, forget_end, no_ends
 from eunomia.core.scheduler import Scheduler
 from eunomia.kernels import kernel
-from eunomia.mechanisms.leases.config import Leases
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.policy import Policy
@@ -103,7 +102,7 @@ class FixedQueue:
     def of(cls, scheduler: Scheduler, policy: Policy, at: float) -> Self | None:
         """Return the queue if the policy's order is fixed, else None. The policy is asked once."""
         info, leases, state = policy.info, getattr(scheduler.mechanism, "leases", None), scheduler.state
-        if not isinstance(leases, Leases) or leases.recall or math.isfinite(leases.length) or state.own_lease_ends:
+        if leases is None or leases.recall or math.isfinite(leases.length) or state.own_lease_ends:
             return None
         if info.answer_type != "order" or not info.covers_all_jobs or not info.needs <= FIXED_COLUMNS:
             return None

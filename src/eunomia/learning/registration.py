@@ -1,4 +1,4 @@
-"""Names the environments for `gymnasium.make`, which calls `register_all` through an entry point when it is imported."""
+"""Names the environments for `gymnasium.make`; Gymnasium calls `register_all` through an entry point when imported."""
 
 from __future__ import annotations
 
