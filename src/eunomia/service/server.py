@@ -78,6 +78,8 @@ class RunningService:
     world: ServiceWorld
     solver: Solver
     thread: threading.Thread
+    token_file: Path  # of the operator
+    is_new: bool  # the token has just been made
 
 
 def check_extra() -> None:
@@ -104,13 +106,14 @@ def start(site: Site) -> RunningService:
             writer.put(PolicyOverran(pending.asked, "the service was restarted before the policy had answered"))
         world = writer.world = _world(site, writer)
         thread = threading.Thread(target=writer.run, name="writer", daemon=True)
+        token_file, is_new = ensure_operator_token(store)  # before the writer's thread has the store to itself
     except BaseException:
         store.close()
         raise
     world.carry_out(orders)
     world.start()
     thread.start()
-    return RunningService(site, store, writer, world, solver, thread)
+    return RunningService(site, store, writer, world, solver, thread, token_file, is_new)
 
 
 def _world(site: Site, writer: Writer) -> ServiceWorld:
@@ -150,9 +153,8 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     os.umask(0o077)
     running = start(site)
-    token_file, is_new = ensure_operator_token(running.store)
     try:
-        asyncio.run(_listen(running, token_file, is_new, announce))
+        asyncio.run(_listen(running, announce))
     finally:
         running.solver.close()
         running.writer.stop()
@@ -165,7 +167,7 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
     return 0
 
 
-async def _listen(running: RunningService, token_file: Path, is_new: bool, announce: Callable[[str], None]) -> None:
+async def _listen(running: RunningService, announce: Callable[[str], None]) -> None:
     import uvicorn
 
     from eunomia.service.forecasts import Forecasts
@@ -213,8 +215,8 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
     if not serving.done():
         service.ready = True
         url = _url(site, sockets[0], bool(tls))
-        if is_new:
-            _welcome(url, token_file, site)
+        if running.is_new:
+            _welcome(url, running.token_file, site)
         announce(f"listening on {url}")
     sweep_at = time.monotonic() + SWEEP_S
     while not serving.done():
