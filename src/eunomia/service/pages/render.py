@@ -72,6 +72,13 @@ def login_page(wrong: bool = False) -> str:
     return page("Log in", said, form, live=False)
 
 
+def moment(at: str | None) -> Html | str:
+    """Return a time of the API, such as 2026-11-23T04:57:16.086Z, to the second."""
+    if at is None:
+        return "not foreseen"
+    return Html(f'<time datetime="{html(at)}">{html(at[:10])} {html(at[11:19])} UTC</time>')
+
+
 def job_link(job: dict[str, Any]) -> Html:
     """Return a link to a job, by its name."""
     return Html(f'<a href="/jobs/{quote(job["id"], safe="")}">{html(job["name"])}</a>')
@@ -86,7 +93,7 @@ def job_table(jobs: Iterable[dict[str, Any]]) -> Html:
             job["state"],
             job["accelerators"],
             _seats(job),
-            job["since"],
+            moment(job["since"]),
             job["reason"] or "",
         )
         for job in jobs
@@ -111,7 +118,7 @@ def now_page(user: str, cluster: dict[str, Any], running: list[Any], waiting: li
     ]
     states = table(("state", "jobs"), [(state, cluster["jobs"][state]) for state in STATES if state in cluster["jobs"]])
     decisions = [
-        (one["at"], ", ".join(one["events"]), _decided(one["decisions"])) for one in decided if one["decisions"]
+        (moment(one["at"]), ", ".join(one["events"]), _decided(one["decisions"])) for one in decided if one["decisions"]
     ]
     return page(
         "Now",
@@ -159,7 +166,7 @@ def job_page(
 ) -> str:
     """Return one job: its state, why it waits, when it starts, its history, the end of its log."""
     facts = [
-        ("id", job["id"]), ("state", f"{job['state']} since {job['since']}"),
+        ("id", job["id"]), ("state", Html(f"{html(job['state'])} since {moment(job['since'])}")),
         ("of", f"{job['owner']}, {job['tenant']}"),
         ("command", " ".join(job["spec"]["command"])), ("accelerators", str(job["accelerators"])), ("on", _seats(job)),
         ("saved steps", f"{job['steps']:g}"), ("start number", str(job["epoch"])), ("reason", job["reason"] or "–"),
@@ -171,12 +178,13 @@ def job_page(
         act = Html(
             f'<form method="post" action="/jobs/{quote(job["id"], safe="")}/cancel"><button>Cancel</button></form>'
         )
+    past = [(moment(one["at"]), one["kind"], one["reason"]) for one in history]
     return page(
         job["name"], table(("", ""), facts), act,
         Html("<h2>Why it does not run</h2>") if reasons else "",
         table(("reason",), [(text,) for text in reasons]) if reasons else "",
         *_forecast(forecast),
-        Html("<h2>History</h2>"), table(("at", "what", "reason"), [(h["at"], h["kind"], h["reason"]) for h in history]),
+        Html("<h2>History</h2>"), table(("at", "what", "reason"), past),
         Html("<h2>End of the log</h2>"), Html(f"<pre>{html(log or 'nothing yet')}</pre>"),
         user=user,
     )  # fmt: skip
@@ -187,7 +195,7 @@ def _forecast(forecast: dict[str, Any] | None) -> list[Html]:
     if forecast is None or not (forecast["start"] or forecast["finish"]):
         return []
     rows = [
-        (name, *(forecast[name][point] or "not foreseen" for point in ("p50", "p10", "p90")))
+        (name, *(moment(forecast[name][point]) for point in ("p50", "p10", "p90")))
         for name in ("start", "finish")
         if forecast[name] is not None
     ]
