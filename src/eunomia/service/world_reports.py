@@ -102,8 +102,8 @@ def _seats_taken(jobs: LiveJobs, holders: dict[int, str]) -> None:
     for seat in sorted(changed):
         detail = {"seat": seat, "holder": holders.get(seat), "epoch": 0, "reason": holders.get(seat) or "free again"}
         jobs.turn.news.append(("", "", "seat_taken" if seat in holders else "seat_free", json.dumps(detail)))
+    jobs.taken_seats = holders  # before what has arrived with it is decided: a gang may just have left such a seat
     jobs.flush(jobs.at)
-    jobs.taken_seats = holders
     jobs.emit("", AcceleratorsTaken(tuple(sorted(holders))))
 
 
