@@ -1,7 +1,7 @@
 """The Gymnasium environment `eunomia/Cluster-v0`: one step is one ask of the core, an episode is a trace.
 
 Core, backend and metrics are those of `eunomia simulate`, so a policy that is played through the environment gives the
-same jobs.csv. Needs the extra: pip install 'eunomia[learning]'.
+same jobs.csv. Needs the extra: pip install 'eunomia[learning]'. Importing this module registers the environment.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
 from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.run_config import set_up
 
+ID = "eunomia/Cluster-v0"
 ANSWERS: Mapping[str, AnswerType] = {"order": "order", "grants": "grants", "shares": "shares", "placement": "grants"}
 AGAIN_S = 1e-3  # after a gang is seated, the next ask comes so soon
 HIGHEST = 1e9  # of an observed number
@@ -340,3 +341,7 @@ _JOB_COLUMNS = (
 def _check(column: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
         raise refused("environment", column, value, "there is none of this name", nearest(value, known))
+
+
+if ID not in gymnasium.registry:
+    gymnasium.register(id=ID, entry_point=f"{__name__}:ClusterEnv", order_enforce=False, disable_env_checker=True)

@@ -19,6 +19,7 @@ from eunomia.model.answers import InvalidAnswer
 from eunomia.model.arrays import Array, Bools, Ints
 from eunomia.scenario import Scenario, load_scenario
 
+ID = "eunomia/Harmony-v0"
 HIGHEST = 1e6  # of an observed number
 
 
@@ -106,3 +107,7 @@ class HarmonyEnv(gymnasium.Env[dict[str, Array], Any]):
             found[name][:n] = getattr(state, name)
         found["v"][:], found["d"][:, : 2 * n] = np.maximum(state.v, 0.0), state.d
         return found
+
+
+if ID not in gymnasium.registry:
+    gymnasium.register(id=ID, entry_point=f"{__name__}:HarmonyEnv", order_enforce=False, disable_env_checker=True)
