@@ -32,8 +32,8 @@ test: env ## run the tests, but for the slow ones
 	@$(PYTEST) -m 'not slow' $(PYTEST_FLAGS)
 
 .PHONY: test-slow
-test-slow: env ## run the slow tests, which `test` leaves out
-	@$(PYTEST) -m slow $(PYTEST_FLAGS)
+test-slow: env ## run the slow tests, which `test` leaves out, but for the longest, which `test-all` runs
+	@$(PYTEST) -m 'slow and not nightly' $(PYTEST_FLAGS)
 
 .PHONY: test-all
 test-all: env ## run all tests, on other random examples each time; SEED=... repeats some

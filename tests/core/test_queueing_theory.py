@@ -56,5 +56,6 @@ def test_the_mean_wait_of_four_servers_is_erlangs() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_mean_wait_of_eight_servers_is_erlangs_over_200_000_jobs() -> None:
     check_mean_wait(runs=10, jobs=20_000, servers=8, load=0.85)

@@ -28,13 +28,20 @@ def reference() -> Reference | None:
     return read_reference(DATA) if (DATA / "reference_results.json").is_file() else None
 
 
+def _marks(rounds: int, *, solves: bool) -> list[pytest.MarkDecorator]:
+    """Return how a run of so many rounds is marked, which solves a program in each or not."""
+    if solves and rounds > 5 * LONG:
+        return [pytest.mark.slow, pytest.mark.nightly]
+    return [pytest.mark.slow] if solves or rounds > LONG else []
+
+
 def runs(policies: tuple[str, ...], *, least_jobs: int = 0) -> list[object]:
     """Return a test case for every run of these policies."""
     found = reference()
     if found is None:
         return [pytest.param(None, marks=pytest.mark.skip(reason=f"there are no results of Gavel in {DATA}"))]
     return [
-        pytest.param(one, id=one.id, marks=[pytest.mark.slow] if one.rounds > LONG or least_jobs else [])
+        pytest.param(one, id=one.id, marks=_marks(one.rounds, solves=least_jobs > 0))
         for one in found.runs
         if one.policy in policies and len(one.jct) >= least_jobs
     ]

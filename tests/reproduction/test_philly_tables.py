@@ -34,6 +34,7 @@ REAL = Path(__file__).parents[3] / "shared" / "data" / "traces" / "philly" / "ph
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_jobs_of_the_simulated_world_end_and_fail_as_on_philly() -> None:
     found = [failures.played(seed) for seed in range(10)]
     rows = [*failures.statuses(found), *failures.reasons(found)]

@@ -68,11 +68,18 @@ def most_asks_for_one_cause(record: Record) -> float:
 
 
 QUICK = {"fifo", "las", "lottery", "max_min_fairness", "slaq", "tiresias"}  # the others are slow tests
+LONGEST = {"quincy"}
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize(
-    "policy", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in POLICIES]
+    "policy",
+    [
+        name
+        if name in QUICK
+        else pytest.param(name, marks=[pytest.mark.slow, *([pytest.mark.nightly] if name in LONGEST else [])])
+        for name in POLICIES
+    ],
 )
 def test_every_policy_ends_the_demo_a_crowded_and_an_idle_cluster(policy: str, mechanism: str, tmp_path: Path) -> None:
     for load in WORKLOADS if mechanism == "own" else ["crowded"]:
