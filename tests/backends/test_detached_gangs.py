@@ -187,15 +187,18 @@ def test_our_own_processes_are_no_strangers_but_on_a_foreign_seat_they_are_and_t
     world, driver = driven
     world.launch("a", "-c", "import subprocess; subprocess.run(['env', '-i', 'sleep', '60'])", seats=(0,))
     world.wait(Launched, "a")
-    first = next(pid for pid in world.processes("a") if not is_supervisor(pid))
-    while not (children := [pid for pid in supervisor.descendants(first) if pid not in world.processes("a")]):
+    children: list[int] = []
+    while not children:  # the program, and its child, may not have begun
+        for first in [pid for pid in world.processes("a") if not is_supervisor(pid)]:
+            children = [pid for pid in supervisor.descendants(first) if pid not in world.processes("a")]
         time.sleep(0.02)
     driver.processes[0] = {children[0]: 2.5, first: 1.0}
-    assert world.wait(MemoryUsed, "a") == MemoryUsed("a", 1, 3.5)
+    while (used := world.wait(MemoryUsed, "a")).gib < 3.5:  # it may look before it knows the child
+        pass
+    assert used == MemoryUsed("a", 1, 3.5)
     driver.processes[3] = {children[0]: 2.5}
-    found = world.seats_taken()
-    while not found:
-        found = world.seats_taken()
+    while 3 not in (found := world.seats_taken()):
+        pass
     assert found == {3: "job a, to which it was not given"}
     world.halt("a")
 
