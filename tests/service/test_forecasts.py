@@ -15,6 +15,7 @@ from eunomia.backends.reports import GangEnded, Launched
 from eunomia.cli.app import app
 from eunomia.inputs.problems import InvalidInput
 from eunomia.records.scheduler_snapshot import digest
+from eunomia.service.client import ServiceRefusal
 from eunomia.service.followed_state import FollowedState, SiteChanged
 from eunomia.service.forecast_answers import ForecastAnswers
 from eunomia.service.forecast_log import outcomes_of
@@ -229,6 +230,11 @@ def test_the_commands_ask_the_service_that_runs(tmp_path: Path) -> None:
         assert run(app, ["whatif", "--nodes", "cpu", *where]).exit_code == 2
         assert run(app, ["forecast", "score", *where]).exit_code == 0
         other = service.client("zoe", "speech")
+        (tmp_path / "trap.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+        for name in (f"{tmp_path}/trap.py:Trap", f"quotas?inner={tmp_path}/trap.py:Trap"):
+            with pytest.raises(ServiceRefusal, match="the change cannot be made"):
+                other.send("POST", "/v1/whatif", {"policy": name})
+        assert not (tmp_path / "ran").exists()
         assert other.send("POST", "/v1/whatif", {"nodes": {"cpu": -1}})["changed"] == []
         assert "then" in client.text("/policy", try_nodes="cpu=-1")[0]
         assert "<h2>When</h2>" in client.text(f"/jobs/{job}")[0]

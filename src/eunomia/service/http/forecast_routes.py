@@ -129,6 +129,9 @@ def _question(service: Service, who: Principal, data: Any) -> dict[str, Any]:
     is_nodes = kind == "nodes" and isinstance(value, dict) and bool(value) and all(
         isinstance(count, int) and not isinstance(count, bool) and count for count in value.values()
     )  # fmt: skip
+    if is_policy and ".py" in value:  # asking must not run code from a file, whoever asks
+        rule, fix = "must be a policy that is installed", "try a file's class with eunomia whatif SCENARIO.toml"
+        raise Refused(422, "the change cannot be made", (FieldProblem(kind, value[:200], rule, fix),), code="invalid")
     if not (is_policy or is_nodes):
         rule = "is the name of a policy" if kind == "policy" else "is an object of types and nodes more or fewer"
         fix = 'send for example {"policy": "las"} or {"nodes": {"v100": -1}}'
