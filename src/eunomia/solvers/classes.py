@@ -15,6 +15,7 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Ints
 
 _FREE = -1
+_WIDTH = 6  # columns compared at a time, as tuples of each length are compiled separately
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,10 @@ class Classes:
 
 def group(*columns: Array) -> Classes:
     """Return the classes of rows that are equal in all columns, each (row,) numbers without NaN; 0.0 equals -0.0."""
-    words = tuple(_words(column) for column in columns)
-    of, representative, classes = _find(words, len(words[0]))
+    words = [_words(column) for column in columns]
+    of, representative, classes = _find(tuple(words[:_WIDTH]), len(words[0]))
+    for first in range(_WIDTH, len(words), _WIDTH - 1):
+        of, representative, classes = _find((of, *words[first : first + _WIDTH - 1]), len(of))
     count = np.bincount(of, minlength=classes)
     return Classes(of, count, representative[:classes].copy())
 

@@ -44,8 +44,9 @@ class Simulation(GangSimulation):
         self._rates = Rates(speeds, self._jobs)
         self._gangs = _waiting(self._jobs, self._rates.model)
         costs, sizes = self._overheads, range(self._rates.widest + 1)
-        self._start_s = costs.of(first=True)
-        self._later_s = np.array([[costs.of(first=False, size=n, saved=s) for n in sizes] for s in (False, True)])
+        self._start_s = float(costs.of(first=True))
+        later_s = [[costs.of(first=False, size=n, saved=s) for n in sizes] for s in (False, True)]
+        self._later_s = np.array(later_s, dtype=float)
         self._next_end = np.full(1, np.inf)  # of a gang
         self._ends = (self._gangs, *no_ends(len(self._jobs)), self._next_end)
         self._room = tuple(np.empty(_AT_ONCE, dtype=np.int64) for _ in range(3))

@@ -49,7 +49,7 @@ class VirtualClock:
         self._register = RowIndex(job.job_id for job in self._jobs)
         self._unfinished = len(self._jobs)
         self._at = 0.0
-        self._arrivals = [*(job.submitted for job in self._jobs), math.inf]
+        self._arrivals = [*(float(job.submitted) for job in self._jobs), math.inf]
         self._arrived = 0
         self._timer = math.inf
         self._future: list[tuple[float, int, bool, Any]] = []
@@ -120,7 +120,7 @@ class VirtualClock:
         """Schedule an event; `awaited`: it changes a job's state, so the run cannot be over before."""
         self._scheduled += 1
         self._awaited += awaited
-        heapq.heappush(self._future, (when, self._scheduled, awaited, event))
+        heapq.heappush(self._future, (float(when), self._scheduled, awaited, event))
 
     def _happen(self, event: Any) -> list[Event]:
         """Apply a scheduled event; return what is reported, which is nothing where the event no longer applies."""

@@ -38,9 +38,9 @@ class LinearRows:
 
     def only(self, rows: Ints) -> LinearRows:
         """Return the problem of these rows."""
-        rate, floor = (self.rate, self.floor) if self.free else (self.rate[:, rows], self.floor[rows])
+        rate, floor = (self.rate, self.floor) if self.free else (self.rate.take(rows, axis=1), self.floor[rows])
         count = None if self.count is None else self.count[rows]
-        return LinearRows(self.worth[:, rows], self.size[rows], rate, floor, self.ceiling, count)
+        return LinearRows(self.worth.take(rows, axis=1), self.size[rows], rate, floor, self.ceiling, count)
 
     def counts(self) -> Floats:
         """Return how many rows each stands for, (row,)."""
@@ -107,8 +107,9 @@ class LinearRows:
             )
         rest = np.zeros((1, len(size)))
         room = np.maximum(capacity, 1e-12 * (1 + np.abs(capacity).max()))
-        scaled = NeedRows(np.concatenate((rate, rest)), rest[0], size, np.full(len(size), ALWAYS), None, None, need)
-        worths, nothing = np.concatenate((worth, rest)), np.zeros((3, columns))
+        rates, worths = (np.ascontiguousarray(np.concatenate((each, rest))) for each in (rate, worth))
+        scaled = NeedRows(rates, rest[0], size, np.full(len(size), ALWAYS), None, None, need)
+        nothing = np.zeros((3, columns))
         price, _, error, _ = barrier(scaled, worths, aim, room, nothing, 0.0, 1.0, 0.1, tolerance)
         return np.asarray(price * whole) if error <= _NEAR else None
 

@@ -83,7 +83,7 @@ def screened(table: Table, search: Search, priced: Ints, free: Ints, box: LevelB
     low, high = box.low / limit, box.high / limit
     left, right = codes.left, codes.right
     found = screen(rows, priced, free, low, high, box.t, left, right, demand, unsure, store)
-    given, t = table.fixed[:, priced], float(box.t[1])
+    given, t = table.fixed.take(priced, axis=1), float(box.t[1])
     moved = np.stack((given[0] + t * (given[1] + t * given[2]), given[1] + 2 * t * given[2], given[2]))
     places, kept = unsure[:found].copy(), np.ascontiguousarray(store[:found].T)
     b, e = (None, None) if rows.b is None else kept[K + 3 :]

@@ -36,7 +36,8 @@ class NeedRows(NamedTuple):
         if len(chosen) == self.count and isinstance(times, float) and times == 1.0:
             return self
         b, e, cap = (None if v is None else v[chosen] for v in (self.b, self.e, self.cap))
-        return NeedRows(self.T[:, chosen], self.base[chosen], self.size[chosen] * times, self.a[chosen], b, e, cap)
+        T = self.T.take(chosen, axis=1)  # contiguous by column, which T[:, chosen] is not
+        return NeedRows(T, self.base[chosen], self.size[chosen] * times, self.a[chosen], b, e, cap)
 
     def over(self, columns: Ints) -> NeedRows:
         """Return the rows with these columns alone (ascending); no copy where that is all of them."""

@@ -84,7 +84,7 @@ def guess(table: Table, *, rough: bool = False) -> PriceEstimate:
         count = FEW if rough else max(4 * FEW, rows.count // 64)
         some = sample(rows, table.weight, count, total=table.total).over(opened)
     whole = rows.count <= FEW
-    centre, spread, slope = search.approach(some, table.fixed[:, opened], whole=whole)
+    centre, spread, slope = search.approach(some, table.fixed.take(opened, axis=1), whole=whole)
     return _guess(table, search, some, centre, spread, slope)
 
 
@@ -114,7 +114,11 @@ def renewed(rows: NeedRows, limit: Floats, start: Floats) -> tuple[Table, PriceE
     else:
         table = table_of(rows, limit, None, np.inf)
         few = sample(rows, np.asarray(table.weight), 4 * FEW, total=table.total)
-    some, fixed, search = few.over(table.open), table.fixed[:, table.open], Search(table.limit[table.open], table.top)
+    some, fixed, search = (
+        few.over(table.open),
+        table.fixed.take(table.open, axis=1),
+        Search(table.limit[table.open], table.top),
+    )
     value = start[table.open] / max(start[table.open].sum(), 1e-300)
     t = search.level_at(some, value, fixed)
     near = search.steps(some, fixed, Centre(value, t))
@@ -141,7 +145,7 @@ def _scarce(table: Table, search: Search, some: NeedRows, value: Floats) -> bool
     doubt = _SURELY / float(np.sqrt(max(some.count, 1)))
     if table.rows.count <= _AFFORDABLE:
         some, doubt = table.rows.over(table.open), _PROVEN
-    return search.over(some, value, table.fixed[:, table.open], table.top)[0] > doubt
+    return search.over(some, value, table.fixed.take(table.open, axis=1), table.top)[0] > doubt
 
 
 def cheap(table: Table, centre: Centre, spread: float) -> Ints:
