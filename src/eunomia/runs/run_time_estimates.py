@@ -17,14 +17,18 @@ UNKNOWN = RunTimeEstimate(3600.0, 120.0, 108_000.0, 0)  # without a history: any
 class RunTimeEstimating:
     """Adds an `Estimated` to the moment in which a job is submitted.
 
-    Run times count as on the job's fastest type, whatever type it ran on. Without `learns` every job gets the same
-    estimate, `UNKNOWN`. Jobs that did not complete say nothing of their run times.
+    When a job ends, those of its tenant are estimated again; a median that has moved by more than the share
+    `tolerance` since it was reported last is reported anew, and asks the policy again. None: reported once. Run times
+    count as on the job's fastest type, whatever type it ran on. Without `learns` every job gets the same estimate,
+    `UNKNOWN`. Jobs that did not complete say nothing of their run times.
     """
 
-    def __init__(self, world: Backend, believed: Speeds, *, learns: bool):
+    def __init__(self, world: Backend, believed: Speeds, *, learns: bool, tolerance: float | None = None):
         self._world, self._believed, self._learns = world, believed, learns
-        self._history = RunTimeHistory()
+        self._history, self._tolerance = RunTimeHistory(), tolerance
         self._running: dict[str, tuple[Job, float]] = {}  # job and its run time on its fastest type
+        self._reported: dict[str, dict[str, float]] = {}  # by tenant and running job: the median reported last
+        self._news: dict[str, None] = {}  # tenants of whom a job has ended since the last moment, in order
         self._at = 0.0
 
     def moments(self) -> Iterator[Moment]:
@@ -40,6 +44,7 @@ class RunTimeEstimating:
                         self._end(name, ran=False)
                     case JobSubmitted(job):
                         estimates.append(self._submit(job))
+            estimates += self._moved()
             yield Moment.of(moment.at, (*moment.events, *estimates)) if estimates else moment
 
     def carry_out(self, decision: Decision) -> None:
@@ -55,9 +60,32 @@ class RunTimeEstimating:
         if self._learns and job.job_id not in self._running:
             found = self._history.submit(job.job_id, job.tenant, job.scale_factor, job.app, self._at)
             self._running[job.job_id] = (job, run_s)
-        return Estimated(job.job_id, found.median_s, found.low_s, found.high_s, found.measurements)
+            self._reported.setdefault(job.tenant, {})[job.job_id] = found.median_s
+        return _event(job.job_id, found)
+
+    def _moved(self) -> list[Event]:
+        """Return the estimates that have moved by more than the tolerance."""
+        news, self._news = list(self._news), {}
+        if self._tolerance is None:
+            return []
+        events: list[Event] = []
+        for tenant in news:
+            reported = self._reported[tenant]
+            for name, before in reported.items():
+                found = self._history.estimate_again(name, self._at)
+                if max(found.median_s / before, before / found.median_s) > 1.0 + self._tolerance:
+                    reported[name] = found.median_s
+                    events.append(_event(name, found))
+        return events
 
     def _end(self, name: str, *, ran: bool) -> None:
         job, run_s = self._running.pop(name, (None, 0.0))
         if job is not None:
             self._history.end(name, run_s if ran else 0.0, self._at)
+            del self._reported[job.tenant][name]
+            if ran:
+                self._news[job.tenant] = None
+
+
+def _event(name: str, found: RunTimeEstimate) -> Estimated:
+    return Estimated(name, found.median_s, found.low_s, found.high_s, found.measurements)

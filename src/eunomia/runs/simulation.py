@@ -190,7 +190,10 @@ class OpenRun:
                 raise scenario.refused(("world", "backend"), rule, fix, scenario.world.backend)
             backend = with_tuners(world, setup.jobs, setup.tuners, drawn_loss(scenario.seed), reports=reports)
         if scenario.belief.duration != "declared":
-            backend = RunTimeEstimating(backend, setup.believed, learns=scenario.belief.duration == "history")
+            belief = scenario.belief
+            backend = RunTimeEstimating(
+                backend, setup.believed, learns=belief.duration == "history", tolerance=belief.tolerance
+            )
         if self.measured is not None and scenario.measure.stop:
             backend = StopWhenMeasured(backend, self.measured)
         return backend
