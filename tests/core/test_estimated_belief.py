@@ -111,6 +111,22 @@ def test_an_explanation_says_what_a_run_time_rests_on(tmp_path: Path) -> None:
     assert "estimate" not in explain(declared.record, str(declared.jobs["job_id"][-1])).as_dict()
 
 
+def test_the_jobs_and_the_notes_of_a_run_have_the_intervals_and_what_came_of_them() -> None:
+    found = eunomia.simulate({**SMALL, "belief": {"duration": "none"}})
+    assert (found.jobs["estimated_run_s"] == 3600.0).all()
+    low, high = found.jobs["estimated_run_p10_s"], found.jobs["estimated_run_p90_s"]
+    speeds = set_up(scenario_from_dict(SMALL, Path()))
+    run_s = [
+        job.total_steps / speeds.truth.solo_throughput(job.job_type, job.scale_factor).max() for job in speeds.jobs
+    ]
+    inside = ((low <= run_s) & (run_s <= high)).sum()
+    assert 0 < inside < 40
+    assert any(f"hold {inside} of 40 finished jobs" in note for note in found.notes)
+    declared = eunomia.simulate(SMALL)
+    assert "estimated_run_s" not in declared.jobs
+    assert not any("80 % intervals" in note for note in declared.notes)
+
+
 def test_ignorance_changes_what_srtf_decides() -> None:
     declared, guessed = (eunomia.simulate({**SMALL, "belief": {"duration": each}}) for each in ("declared", "none"))
     assert declared.summary["jct_mean_s"] != guessed.summary["jct_mean_s"]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
 
 from eunomia.backends.protocol import Backend
+from eunomia.model.arrays import Array
 from eunomia.model.decisions import Decision, GiveUp, Refuse
 from eunomia.model.events import Estimated, Event, JobCancelled, JobFinished, JobSubmitted, Moment
 from eunomia.model.job import Job
@@ -55,7 +58,7 @@ class RunTimeEstimating:
         self._world.carry_out(decision)
 
     def _submit(self, job: Job) -> Estimated:
-        run_s = job.total_steps / float(self._believed.solo_throughput(job.job_type, job.scale_factor).max())
+        run_s = _run_time_s(job, self._believed)
         found = UNKNOWN
         if self._learns and job.job_id not in self._running:
             found = self._history.submit(job.job_id, job.tenant, job.scale_factor, job.app, self._at)
@@ -85,6 +88,34 @@ class RunTimeEstimating:
             del self._reported[job.tenant][name]
             if ran:
                 self._news[job.tenant] = None
+
+
+def estimates_note(jobs: Sequence[Job], columns: Mapping[str, Array], believed: Speeds) -> tuple[str, ...]:
+    """Return what came of the run times estimated at submission: coverage, error and width; nothing without any.
+
+    `columns` are those of jobs.csv, of some of the jobs. Jobs that did not finish are not counted.
+    """
+    if "estimated_run_s" not in columns:
+        return ()
+    job_by_id = {job.job_id: job for job in jobs}
+    run_s = np.array([_run_time_s(job_by_id[name], believed) for name in columns["job_id"]])
+    names = ("estimated_run_s", "estimated_run_p10_s", "estimated_run_p90_s")
+    done = (columns["status"] == "finished") & ~np.isnan(columns[names[0]])
+    if not done.any():
+        return ("Run times were estimated, and no job has finished to judge them by.",)
+    run_s, median, low, high = (each[done] for each in (run_s, *(columns[name] for name in names)))
+    inside = np.count_nonzero((low <= run_s) & (run_s <= high))
+    factor = float(np.median(np.maximum(median / run_s, run_s / median)))
+    return (
+        f"The 80 % intervals of run times estimated at submission hold {inside:,} of {len(run_s):,} finished jobs "
+        f"({inside / len(run_s):.0%}); an estimate is off by a factor of {factor:.2g} in the median, and an interval's "
+        f"ends by one of {float(np.median(high / low)):,.2g}.",
+    )
+
+
+def _run_time_s(job: Job, speeds: Speeds) -> float:
+    """Return the run time of a job on its fastest type."""
+    return job.total_steps / float(speeds.solo_throughput(job.job_type, job.scale_factor).max())
 
 
 def _event(name: str, found: RunTimeEstimate) -> Estimated:
