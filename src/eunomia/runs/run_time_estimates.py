@@ -31,7 +31,7 @@ class RunTimeEstimating:
         self._history, self._tolerance = RunTimeHistory(), tolerance
         self._running: dict[str, tuple[Job, float]] = {}  # job and its run time on its fastest type
         self._reported: dict[str, dict[str, float]] = {}  # by tenant and running job: the median reported last
-        self._news: dict[str, None] = {}  # tenants of whom a job has ended since the last moment, in order
+        self._news: dict[str, None] = {}  # tenants with jobs that ended since the last moment, in order
         self._at = 0.0
 
     def moments(self) -> Iterator[Moment]:
