@@ -44,6 +44,7 @@ from eunomia.policies.grants.themis.agents import (
     offers,
     read_state,
 )
+from eunomia.policies.grants.themis.app_leases import leases_after, remaining_leases
 from eunomia.policies.grants.themis.assignment import Assignment, nothing_offered, postponed, renewed
 from eunomia.policies.grants.themis.bidding import ROWS, BidTables, bid_tables, hold_auction, misjudged
 from eunomia.solvers.auction.bids import Bids
@@ -75,6 +76,7 @@ class Themis:
     lease_s: float = 1200.0
     patience_s: float = 3600.0
     batch_s: float = 1.0
+    app_leases: bool = True
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="themis",
@@ -129,14 +131,20 @@ class Themis:
         if view.at < due:
             return postponed(view, ended, due)
         if self.bid_error == 0 and no_contention(view, ended):
-            return renewed(view, ended)
-        return self.hold_auction(view, ended, offered)
+            answer = renewed(view, ended)
+        else:
+            answer = self.hold_auction(view, ended, offered)
+        if not self.app_leases:
+            return answer
+        return replace(answer, memory={**answer.memory, **leases_after(view, answer, self.lease_s)})
 
     def hold_auction(self, view: View, ended: Bools, offered: Bools) -> Grants:
         """Return what comes of an auction of the devices `offered`, (device,); `ended` (job,) leases are over."""
         state, rng = read_state(view, ended, offered), view.rng()
         lease_s = self.lease_s if self.indivisible == "lease" else math.nan
         assignment = Assignment(state, offered.copy(), lease_s)
+        if self.app_leases:
+            assignment.place_within_apps(*remaining_leases(view))
         kept_for = assignment.place_overdue(self.patience_s)
         free, proof, line = assignment.by_unit(), None, state.worst_first()
         bidders = line[: max(1, math.ceil((1 - self.f) * len(line) - 1e-9)) if free.any() else 0]
@@ -146,7 +154,8 @@ class Themis:
             assignment.place_winners(tables.gangs, awards)
             proof = awards.partial
             assignment.place_leftovers(bidders, rng)
-        return assignment.answer(bidders, kept_for, proof)
+        auctioned = view.at if len(bidders) else float(view.memory.get("auctioned", -math.inf))
+        return assignment.answer(auctioned, bidders, kept_for, proof)
 
     def bids(self, state: AuctionState, bidders: Ints, free: Ints, rng: np.random.Generator) -> BidTables:
         """Return what apps bid for what is free, (unit,)."""
