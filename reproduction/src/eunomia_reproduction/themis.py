@@ -43,7 +43,7 @@ NODES = [
     *({"type": "gpu", "count": 4, "accelerators": 2, "rack": f"r{rack}"} for rack in range(4)),
 ]
 STOP_S = 45.0
-OURS = "Themis"
+OURS, OF_JOBS = "Themis", "Themis, leases of jobs"  # the second auctions at once what a job leaves
 POLICY = {
     OURS: "themis",
     "SRSF": "srtf?measure=service",
@@ -146,6 +146,7 @@ def _curves(lease: int, rows: Sequence[FigureRow]) -> list[FigureCurve]:
 def _against_rivals(request: Request, work: str) -> FigureTable:
     rivals = [policy for policy in POLICY if policy != OURS]
     policies: dict[str, tuple[str, float | None]] = {OURS: (POLICY[OURS], None)}
+    policies[OF_JOBS] = f"{POLICY[OURS]}?app_leases=false", None
     policies |= {rival: (POLICY[rival], LEASE_S) for rival in rivals}
     policies |= {f"{rival}, at every event": (POLICY[rival], None) for rival in rivals}
     found, rows = _played(request, work, policies)
