@@ -40,25 +40,25 @@ test-all: env ## run all tests, on other random examples each time; SEED=... rep
 	@seed=$${SEED:-$$(date +%s)}; echo "random examples of seed $$seed; again: make test-all SEED=$$seed" >&2; \
 		HYPOTHESIS_PROFILE=varied $(PYTEST) --hypothesis-seed=$$seed $(PYTEST_FLAGS)
 
-.PHONY: test-extras
-test-extras: env ## run the tests that need Optuna or SciPy (installs both into .venv; without them those tests are skipped)
+.PHONY: extras
+extras: env
 	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
 		--require-hashes -r requirements-extras.lock
+
+.PHONY: test-extras
+test-extras: extras ## run the tests that need Optuna or SciPy (installs both into .venv; without them those tests are skipped)
 	@$(INSIDE) $(RUN) pytest $(PYTEST_FLAGS) tests/tuners/test_optuna.py \
 		tests/reproduction/test_parts_by_hand.py::test_between_scattered_points_the_delaunay_triangle_counts \
 		tests/reproduction/test_peers.py::test_pollux_tiresias_and_optimus_are_as_near_as_interpolation_allows
 
+SERVICE_TESTS ?= tests/service
 .PHONY: test-service
-test-service: env ## run the tests of the service (installs the extra into .venv; without it those over HTTP are skipped)
-	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
-		--require-hashes -r requirements-extras.lock
-	@$(INSIDE) $(RUN) pytest $(PYTEST_FLAGS) tests/service
+test-service: extras ## run the tests of the service (installs the extra into .venv; without it those over HTTP are skipped)
+	@$(INSIDE) $(RUN) pytest -n 2 --dist loadfile $(PYTEST_FLAGS) $(SERVICE_TESTS)
 
 .PHONY: test-slurm
-test-slurm: env ## run the tests against a real Slurm on loopback (installs it and the extra where it may; else skipped)
+test-slurm: extras ## run the tests against a real Slurm on loopback (installs it and the extra where it may; else skipped)
 	-@tools/install_slurm
-	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
-		--require-hashes -r requirements-extras.lock
 	@EUNOMIA_TEST_SLURM=1 $(INSIDE) $(RUN) pytest -n 3 --dist load -rs $(PYTEST_FLAGS) tests/slurm
 
 .PHONY: test-learning
@@ -68,9 +68,7 @@ test-learning: env ## run the tests of learning (installs PyTorch and Gymnasium 
 	@$(INSIDE) $(RUN) pytest $(PYTEST_FLAGS) tests/learning
 
 .PHONY: serve-demo
-serve-demo: env ## start the service with sample jobs, and say where it is (installs the extra into .venv)
-	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
-		--require-hashes -r requirements-extras.lock
+serve-demo: extras ## start the service with sample jobs, and say where it is (installs the extra into .venv)
 	@$(INSIDE) .venv/bin/python examples/service/demo.py
 
 .PHONY: check

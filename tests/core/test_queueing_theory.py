@@ -51,6 +51,7 @@ def test_erlang_c_by_hand() -> None:
     assert erlang_c(2, 0.5) == pytest.approx(1 / 3)
 
 
+@pytest.mark.slow
 def test_the_mean_wait_of_four_servers_is_erlangs() -> None:
     check_mean_wait(runs=4, jobs=6_000, servers=4, load=0.8)
 

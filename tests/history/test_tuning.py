@@ -77,6 +77,7 @@ def tuned(path: Path, space: Path, out: Path, *words: str) -> tuple[dict[str, ob
     return json.loads((out / "tune.json").read_text()), done.stderr
 
 
+@pytest.mark.slow
 def test_the_better_values_are_found_on_early_weeks_and_judged_on_late_ones(tmp_path: Path, scenario: Write) -> None:
     """Gangs of 4 on 8 accelerators: endless leases are best for equal jobs, short rounds that swap them worst."""
     path = scenario()

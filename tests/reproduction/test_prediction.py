@@ -64,6 +64,7 @@ def test_with_rates_dealt_anew_among_jobs_and_types_the_skill_is_gone(data: Path
     assert judge_transfer(dealt).median_case > 5 * judge_transfer(table).median_case
 
 
+@pytest.mark.slow
 def test_the_estimator_experiment_compares_every_estimate_with_true_throughputs(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
