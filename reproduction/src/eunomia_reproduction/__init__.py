@@ -95,7 +95,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "philly-tables": Entry(
         "eunomia_reproduction.philly:reproduce",
         "why Philly's jobs wait, how they end and why they fail, from a synthetic workload",
-        19,
+        22,
     ),
     "themis-w1": Entry(
         "eunomia_reproduction.themis:w1",
