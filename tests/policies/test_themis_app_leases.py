@@ -62,7 +62,7 @@ def test_the_memory_holds_who_has_what_until_when() -> None:
     assert memory["leased_until"].tolist() == [600.0, -np.inf]
 
 
-def test_keys_of_apps_differ_and_never_name_nobody() -> None:
+def test_keys_of_apps_differ_and_are_never_that_of_no_app() -> None:
     keys = {key_of(f"app-{k}") for k in range(1000)}
     assert len(keys) == 1000
     assert min(keys) > 0

@@ -2,7 +2,7 @@
 
 Jobs of Gavel's generator on one accelerator each, with deadlines of 1.2, 2 or 10 times their duration on a V100, on 36
 V100, 36 P100 and 36 K80, under the default leases. Where most throughput misses no deadline there is room for all, and
-a policy that is told the deadlines has no excuse: at most 2 % of its jobs may be late. Where it does miss some, rows
+a policy that knows the deadlines has no excuse: at most 2 % of its jobs may be late. Where it does miss some, rows
 are not checked.
 """
 

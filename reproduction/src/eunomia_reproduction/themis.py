@@ -78,7 +78,7 @@ QUANTITIES = (  # name, unit, and what is taken over the apps of a run
     ("app_jct_mean_s", "s"),
     ("cost_usd", "accelerator-h"),
 )
-AHEAD = {"rho_themis_max": "", "rho_fixed_max": ", T_id under equal shares"}  # what must be lowest, and how it is told
+AHEAD = {"rho_themis_max": "", "rho_fixed_max": ", T_id under equal shares"}  # what must be lowest, and its suffix
 Summary = Mapping[str, float]
 
 

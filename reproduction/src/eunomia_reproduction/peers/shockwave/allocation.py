@@ -19,8 +19,8 @@ def asking(policy: str, accelerator: str, capacity: int, *, gangs_as_one: bool =
     """Return a function that asks a policy of shares or of an order, such as `makespan?types=agnostic`, about one type.
 
     It hands the policy what its last answer asked to keep, and what it asked to keep of each job. With `gangs_as_one`
-    it is told that each job wants one accelerator. Of an order, a job that it lists gets 1 / scale factor of its time
-    until it ends, and is told to be running if that is all of it: so the fork of AlloX's policy does it.
+    it sees that each job wants one accelerator. Of an order, a job that it lists gets 1 / scale factor of its time
+    until it ends, and counts as running if that is all of it: so the fork of AlloX's policy does it.
     """
     asked = build(policy)
     by_job: dict[str, dict[str, float]] = {name: {} for name in asked.info.memory_columns}

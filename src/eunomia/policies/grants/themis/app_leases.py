@@ -19,7 +19,7 @@ from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.view import View
 from eunomia.placement.grants_builder import FREE
 
-NOBODY = 0  # in place of the key of an app
+NO_APP = 0  # in place of the key of an app
 
 
 def remaining_leases(view: View) -> tuple[Ints, Floats]:
@@ -50,7 +50,7 @@ def leases_after(view: View, answer: Grants, lease_s: float) -> dict[str, Array]
     holder[answer.device] = answer.rows.job[answer.row]
     until[answer.device] = np.where(np.isnan(answer.until), view.at + lease_s, answer.until)[answer.row]
     keys = np.array([key_of(name) for name in view.apps.names], dtype=np.int64)
-    to = np.full(len(holder), NOBODY, dtype=np.int64)
+    to = np.full(len(holder), NO_APP, dtype=np.int64)
     held = np.flatnonzero(holder >= 0)
     to[held] = keys[view.app[holder[held]]]
     return {"leased_to": to, "leased_until": until}

@@ -93,7 +93,7 @@ class Assignment:
     def place_within_apps(self, app: Ints, until: Floats) -> None:
         """Give the devices that apps still have under a lease to their waiting jobs, until that ends.
 
-        app, until (device,) are whose they are, -1 = nobody's, and when the lease ends.
+        app, until (device,) are whose they are, -1 = of no app, and when the lease ends.
         """
         state, waits = self.state, self.state.view.on_type < 0
         for a in np.unique(app[app >= 0]).tolist():
