@@ -4,16 +4,18 @@
     bid table              each app of F bids  V_i(G) = 1 / ρ_i(G)  for at most 64 sets of accelerators G
     partial allocation     pf = argmax Π_i V_i(G_i)
     hidden payment         i keeps the part c_i = Π_{j≠i} V_j(pf_j) / max Π_{j≠i} V_j(G_j) of pf_i
-    leftover               to apps outside F, drawn by seed; then to those of F
+    leftover               to apps outside F, then to those of F, both drawn by seed
 
 ρ = T_sh / T_id: when the app will finish, counted from its submission, over how long it would take on a private part
 1/N of the cluster, N the average number of apps during its life; paused jobs count with all that they have left. At
 most 1 is fair. Every grant is a lease; a winner of its own accelerators continues without a restart. What cannot be
 divided is a gang: `randomized` keeps each of the gangs won on average c times, `floor` rounds down, `lease` keeps all
 for the part c of `lease_s`, or none for less than a minute. An app places its jobs by weight, of equals the one that
-has done least first. The next auction is held `batch_s` later at the soonest: what comes free meanwhile is offered
-together, and leases that end continue. An app that has held nothing for `patience_s` has one gang placed before the
-auction, the longest wait first; while too little is free for it, what is free of its fastest type is kept.
+has done least first. Leases are granted to apps: what a job leaves before its lease ends goes to another job of its app
+until then, if one fits (`app_leases`). The next auction is held `batch_s` later at the soonest: what comes free
+meanwhile is offered together, and leases that end continue. An app that has held nothing for `patience_s` has one gang
+placed before the auction, the longest wait first; while too little is free for it, what is free of its fastest type is
+kept.
 
 Example (examples/two_jobs.json). Both apps of one job want the v100: text has 12600 / 2 = 6300 s left there, image
 12600 / 4 = 3150 s. With two apps T_id is twice that. Neither holds seats, so what tells them apart is ρ if they had all
