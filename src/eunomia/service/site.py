@@ -41,6 +41,9 @@ class ServiceSection(Section):
     """How the service listens, stores and limits."""
 
     state: Annotated[str, Field(min_length=1)] = Field(default="state", description="folder of the store, made 0700")
+    database: Annotated[str, Field(pattern=r"^postgres(ql)?://[^:@/]*(@|/|:\d|$)")] | None = Field(
+        default=None, description="postgresql://user@host/name without a password: the store, instead of a file"
+    )
     listen: Annotated[str, Field(min_length=1)] = Field(
         default="127.0.0.1:8642", description="host:port, or unix:/path; port 0 picks a free one"
     )
@@ -85,6 +88,11 @@ class Site:
     def state(self) -> Path:
         """The folder of the store."""
         return self.path.resolve().parent / Path(self.service.state).expanduser()
+
+    @property
+    def place(self) -> Path | str:
+        """Where the store is: the state folder, or the address of a database."""
+        return self.service.database or self.state
 
     @property
     def address(self) -> tuple[str, int] | Path:
@@ -285,6 +293,7 @@ def plan(site: Site) -> list[str]:
     cut = "until a job ends" if math.isinf(lease) else f"for {lease:g} s at a time"
     is_new = not (site.state / "store.db").exists()
     return [
+        *([f"store:     {site.service.database}; one service acts, others stand by"] if site.service.database else []),
         f"state:     {site.state} ({'new: would be made with mode 0700' if is_new else 'exists'})",
         f"listens:   {where}, and the unix socket {site.state / 'service.sock'} for this machine's operator",
         "access:    bearer tokens with a role; there is no switch for off",
