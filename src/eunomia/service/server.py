@@ -28,7 +28,7 @@ from eunomia.service.messages import PolicyOverran, Principal
 from eunomia.service.site import Site, load_site
 from eunomia.service.site_change import apply_site, effective_site
 from eunomia.service.solver_process import Solver
-from eunomia.service.store import Store, open_store
+from eunomia.service.store import ServiceStore, open_store
 from eunomia.service.store.reader import Reader
 from eunomia.service.submissions import intake
 from eunomia.service.writer import MonotonicClock, WorldOrders, Writer, recover
@@ -73,7 +73,7 @@ class RunningService:
     """The parts of a service that runs."""
 
     site: Site
-    store: Store
+    store: ServiceStore
     writer: Writer
     world: ServiceWorld
     solver: Solver

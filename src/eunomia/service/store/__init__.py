@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from eunomia.service.store.base import Store
+from eunomia.service.store.base import ServiceStore
 from eunomia.service.store.opening import StoreProblem
 from eunomia.service.store.sqlite import SqliteStore
 
 
 def open_store(
     place: Path | str, folder: Path, *, must_exist: bool = False, wait: Callable[[str], None] | None = None
-) -> Store:
+) -> ServiceStore:
     """Open the store of a state folder, or of a database if `place` is its address.
 
     While another service has a database, `wait` is called once with who it is, and this one stands by; without `wait`
@@ -25,4 +25,4 @@ def open_store(
     return PostgresStore.open(place, folder, must_exist=must_exist, wait=wait)
 
 
-__all__ = ["SqliteStore", "Store", "StoreProblem", "open_store"]
+__all__ = ["ServiceStore", "SqliteStore", "StoreProblem", "open_store"]

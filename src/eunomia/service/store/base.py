@@ -35,7 +35,7 @@ class Connection(Protocol):
         ...
 
 
-class Store:
+class ServiceStore:
     """The writer's side of a store. Subclasses open it, begin transactions, and say what is damaged."""
 
     errors: ClassVar[tuple[type[Exception], ...]]  # of the database

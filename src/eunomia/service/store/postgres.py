@@ -1,6 +1,6 @@
 """The store in a PostgreSQL database: services take turns, and what an earlier one still writes is refused.
 
-A row says which generation leads and when it was last heard of, by the database's clock. Every transaction begins with
+A row says which generation leads and when it last renewed that, by the database's clock. Every transaction begins with
 an update of that row which names the writer's generation: it locks the row until the commit, and finds no row once
 another service has taken over. A service that is frozen within a transaction is cut off by the server.
 """
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.service.store.base import Store
+from eunomia.service.store.base import ServiceStore
 from eunomia.service.store.opening import StoreProblem, check_mode
 from eunomia.service.store.schema import BASE, MIGRATIONS, VERSION
 
@@ -111,7 +111,7 @@ def connect(url: str, *, read_only: bool = False) -> PostgresConnection:
     return PostgresConnection(raw)
 
 
-class PostgresStore(Store):
+class PostgresStore(ServiceStore):
     """The side of the service that leads. Open it with `PostgresStore.open`; close it at the end."""
 
     errors = (psycopg.Error,)

@@ -6,7 +6,7 @@ import os
 import sqlite3
 from pathlib import Path
 
-from eunomia.service.store.base import Store
+from eunomia.service.store.base import ServiceStore
 from eunomia.service.store.opening import (
     FILE,
     StoreProblem,
@@ -20,7 +20,7 @@ from eunomia.service.store.opening import (
 )
 
 
-class SqliteStore(Store):
+class SqliteStore(ServiceStore):
     """The writer's side. Open it with `SqliteStore.open`, which locks the folder; close it at the end."""
 
     errors = (sqlite3.Error,)
