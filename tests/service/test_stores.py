@@ -15,6 +15,7 @@ from tests.service.test_controller import launched
 
 from eunomia.backends.reports import GangEnded
 from eunomia.cli.app import app
+from eunomia.inputs.problems import InvalidInput
 from eunomia.service.client import Address, Client
 from eunomia.service.followed_state import FollowedState, LogReader
 from eunomia.service.job_row import JobRow
@@ -102,6 +103,8 @@ def test_a_backup_is_put_back_and_no_id_or_generation_comes_twice(stored: Bench,
     kept = stored.submit().body["id"]
     store("backup", str(tmp_path / "copy.db"))
     gone = stored.submit().body["id"]
+    for _ in range(3):
+        stored.restart()
     generation = stored.store.generation
     stored.store.close()
     assert store("check") == "the store is sound\n"
@@ -201,3 +204,12 @@ def test_another_service_goes_on_when_the_leader_freezes_and_what_it_writes_late
     client.send("DELETE", f"/v1/jobs/{job}")
     until(lambda: client.send("GET", f"/v1/jobs/{job}")["state"] == "cancelled")
     assert second.kill(signal.SIGTERM) == 0
+
+
+@pytest.mark.parametrize("address", ["postgresql://ann:s3cret@db/x", "postgresql://ann@db/x?password=s3cret", "s3cret"])
+def test_a_site_with_a_password_or_no_address_of_a_database_is_refused_without_repeating_it(
+    tmp_path: Path, address: str
+) -> None:
+    with pytest.raises(InvalidInput, match=r"service\.database") as refused:
+        Bench(tmp_path, on(address))
+    assert ("s3cret" in str(refused.value)) == (address == "s3cret")

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 import numpy as np
 from pydantic import Field, ValidationError
@@ -41,7 +42,7 @@ class ServiceSection(Section):
     """How the service listens, stores and limits."""
 
     state: Annotated[str, Field(min_length=1)] = Field(default="state", description="folder of the store, made 0700")
-    database: Annotated[str, Field(pattern=r"^postgres(ql)?://[^:@/]*(@|/|:\d|$)")] | None = Field(
+    database: str | None = Field(
         default=None, description="postgresql://user@host/name without a password: the store, instead of a file"
     )
     listen: Annotated[str, Field(min_length=1)] = Field(
@@ -240,7 +241,19 @@ def _service(data: Any, places: SourceLocations, problems: list[Problem]) -> Ser
             add(key, details["input"], rule, nearest(key, ServiceSection.model_fields) if unknown else "change it")
         return None
     _check_listen(service, add)
+    _check_database(service.database, add)
     return service
+
+
+def _check_database(address: str | None, add: Any) -> None:
+    if address is None:
+        return
+    parts = urlsplit(address)
+    if parts.scheme not in ("postgresql", "postgres"):
+        add("database", address, "is no address of a PostgreSQL database", 'write "postgresql://user@host/name"')
+    elif parts.password is not None or "password" in parts.query:
+        fix = "leave it out, and give it in PGPASSWORD or ~/.pgpass"
+        add("database", f"{parts.scheme}://…", "holds a password, and site files are read and recorded", fix)
 
 
 def _check_listen(service: ServiceSection, add: Any) -> None:
