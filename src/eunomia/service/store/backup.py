@@ -103,13 +103,17 @@ def put_back_database(source: Path, url: str) -> str | None:
             rule = f"the backup has version {version}, and a database takes those of version {VERSION}"
             raise StoreProblem.of(source, rule, "restore it into a state folder, start the service once, back that up")
         (generation,) = backup.execute("SELECT coalesce(max(value), '0') FROM meta WHERE key = 'generation'").fetchone()
-        kept, lead = None, int(generation)
+        kept, lead, taken = None, int(generation), 0
         if postgres.exists(db):
             taken, holder = postgres.take_lead(db, "a restore")
             if not taken:
                 raise StoreProblem.of(url, f"a service uses it ({holder})", "stop it first")
             lead, kept = max(lead, taken), f"{postgres.SCHEMA}_replaced_{taken}"
         with db.raw.transaction():
+            # Nobody leads the replaced tables again, not even a service that has just asked for them.
+            ended = "UPDATE leader SET holder = 'replaced', renewed = 'infinity' WHERE generation = ?"
+            if kept and db.execute(ended, (taken,)).rowcount != 1:
+                raise StoreProblem.of(url, "a service has begun to use it", "stop it first")
             postgres.create(db, lead, replaces=kept or "")
             _copy_tables(backup, db)
             db.execute("INSERT INTO meta VALUES ('version', ?)", (str(VERSION),))
