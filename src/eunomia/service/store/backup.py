@@ -110,7 +110,7 @@ def put_back_database(source: Path, url: str) -> str | None:
                 raise StoreProblem.of(url, f"a service uses it ({holder})", "stop it first")
             lead, kept = max(lead, taken), f"{postgres.SCHEMA}_replaced_{taken}"
         with db.raw.transaction():
-            # Nobody leads the replaced tables again, not even a service that has just asked for them.
+            # No service leads the replaced tables again, not even one that has just asked for them.
             ended = "UPDATE leader SET holder = 'replaced', renewed = 'infinity' WHERE generation = ?"
             if kept and db.execute(ended, (taken,)).rowcount != 1:
                 raise StoreProblem.of(url, "a service has begun to use it", "stop it first")
