@@ -53,12 +53,14 @@ test-extras: extras ## run the tests that need Optuna or SciPy (installs both in
 
 SERVICE_TESTS ?= tests/service
 .PHONY: test-service
-test-service: extras ## run the tests of the service (installs the extra into .venv; without it those over HTTP are skipped)
+test-service: extras ## run the tests of the service (installs its extras and PostgreSQL where it may; else those are skipped)
+	-@tools/install_packages PostgreSQL "initdb pg_ctl" postgresql
 	@$(INSIDE) $(RUN) pytest -n 2 --dist loadfile $(PYTEST_FLAGS) $(SERVICE_TESTS)
 
 .PHONY: test-slurm
 test-slurm: extras ## run the tests against a real Slurm on loopback (installs it and the extra where it may; else skipped)
-	-@tools/install_slurm
+	-@tools/install_packages Slurm "slurmctld slurmd munged" \
+		slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge
 	@EUNOMIA_TEST_SLURM=1 $(INSIDE) $(RUN) pytest -n 3 --dist load -rs $(PYTEST_FLAGS) tests/slurm
 
 .PHONY: test-ray

@@ -3,8 +3,8 @@
     python tools/slurm_start_score.py --jobs 30
 
 The limits of the jobs are three times their run times. Starts a Slurm on loopback (as root, with Slurm installed:
-tools/install_slurm), submits jobs that sleep, asks both for the start of each job a few seconds after its submission,
-and compares with when it really started.
+tools/install_packages), submits jobs that sleep, asks both for the start of each job a few seconds after its
+submission, and compares with when it really started.
 """
 
 from __future__ import annotations

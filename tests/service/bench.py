@@ -16,7 +16,7 @@ from eunomia.service.client import Address, Client
 from eunomia.service.job_document import parse_job
 from eunomia.service.messages import Principal, Reply, Request, Submit
 from eunomia.service.site import Site, load_site
-from eunomia.service.store import SqliteStore
+from eunomia.service.store import open_store
 from eunomia.service.store.schema import StoredClock
 from eunomia.service.writer import Writer, recover
 
@@ -63,7 +63,7 @@ class Bench:
         self._open()
 
     def _open(self) -> None:
-        self.store = SqliteStore.open(self.site.state)
+        self.store = open_store(self.site.place, self.site.state)
         try:
             self.starts += self.starts >= 0
             name = f"start{self.starts}" if self.starts > 0 else ""

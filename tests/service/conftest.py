@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.service.bench import Bench, LiveService
+from tests.service.postgres_server import programs, server
 
 
 @pytest.fixture
@@ -36,3 +37,24 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
     yield service
     service.kill(signal.SIGTERM)
     service.stop_jobs()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The folder of the socket of a PostgreSQL server."""
+    pytest.importorskip("psycopg", reason='needs the extra: pip install "eunomia[postgres]"')
+    if (binaries := programs()) is None:
+        pytest.skip("PostgreSQL is not installed")
+    with server(binaries) as folder:
+        yield folder
+
+
+@pytest.fixture
+def database(postgres: str, request: pytest.FixtureRequest) -> str:
+    """The address of a new database."""
+    import psycopg
+
+    name = f"test_{abs(hash(request.node.name))}"
+    with psycopg.connect(f"postgresql://tester@/postgres?host={postgres}", autocommit=True) as db:
+        db.execute(f"CREATE DATABASE {name} TEMPLATE template0")  # type: ignore[arg-type, unused-ignore]
+    return f"postgresql://tester@/{name}?host={postgres}"

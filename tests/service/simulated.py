@@ -177,7 +177,9 @@ class World:
 class Simulation:
     """One seed: a site, its clients, and what goes wrong."""
 
-    def __init__(self, folder: Path, seed: int, *, crash_at_commit: int = 0, after: bool = False) -> None:
+    def __init__(
+        self, folder: Path, seed: int, *, crash_at_commit: int = 0, after: bool = False, database: str = ""
+    ) -> None:
         self.rng = random.Random(seed)
         self.seed, self._crash_at, self._crash_after = seed, crash_at_commit, after
         self.crashes = self.commits = 0
@@ -189,7 +191,10 @@ class Simulation:
         self.kill_rate = 0.0 if calm else rng.choice([0.0, 0.02])
         self.snapshot_rate = rng.choice([0.0, 0.05])
         folder.mkdir(mode=0o700)
-        self.bench = Bench(folder, SITE.replace("POLICY", rng.choice(POLICIES)), numbered=True)
+        site = SITE.replace("POLICY", rng.choice(POLICIES))
+        if database:
+            site = site.replace("[service]", f'[service]\ndatabase = "{database}"')
+        self.bench = Bench(folder, site, numbered=True)
         self.world = World(random.Random(seed + 1))
         self.accepted: dict[str, list[str]] = {}  # ids by key
         self.unanswered: list[tuple[Submit, Principal]] = []

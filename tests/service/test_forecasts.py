@@ -96,7 +96,7 @@ def test_futures_of_one_moment_are_played_once(bench: Bench, answers: ForecastAn
 
 
 def test_the_follower_has_the_state_of_the_service_after_each_moment(bench: Bench) -> None:
-    follower = FollowedState(bench.site, bench.site.state)
+    follower = FollowedState(bench.site)
     for k in range(6):
         job = bench.submit(duration_s=10.0 + k).body["id"]
         start(bench, job)
@@ -105,7 +105,7 @@ def test_the_follower_has_the_state_of_the_service_after_each_moment(bench: Benc
             bench.writer.snapshot()
         follower.present(0.0)
         assert digest(follower.scheduler) == digest(bench.controller.scheduler)
-    fresh = FollowedState(bench.site, bench.site.state)  # which begins with the snapshot
+    fresh = FollowedState(bench.site)  # which begins with the snapshot
     fresh.present(0.0)
     assert digest(fresh.scheduler) == digest(bench.controller.scheduler)
     bench.restart(FIFO.replace("fifo", "las"))

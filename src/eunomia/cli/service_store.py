@@ -12,19 +12,25 @@ from eunomia.cli.errors import FAILED, handle_errors
 from eunomia.cli.options import JsonOption
 
 store_app = typer.Typer(help="Check, back up and restore the store.", no_args_is_help=True, rich_markup_mode=None)
-StateOption = Annotated[Path, typer.Option("--state", metavar="DIR", help="The state folder of the service.")]
+StateOption = Annotated[
+    str, typer.Option("--state", metavar="DIR", help="The state folder of the service, or postgresql://user@host/name.")
+]
+
+
+def _place(state: str) -> Path | str:
+    return state if state.startswith(("postgresql://", "postgres://")) else Path(state)
 
 
 @store_app.command("check")
-def store_check(state: StateOption = Path("state"), as_json: JsonOption = False) -> None:
+def store_check(state: StateOption = "state", as_json: JsonOption = False) -> None:
     """Check the store of a service that is stopped: its file, its seats, its audit log.
 
     For example: eunomia store check --state state
     """
     with handle_errors(as_json):
-        from eunomia.service.store import SqliteStore
+        from eunomia.service.store import open_store
 
-        store = SqliteStore.open(state, must_exist=True)
+        store = open_store(_place(state), Path(), must_exist=True)
         try:
             found = store.problems()
         finally:
@@ -40,7 +46,7 @@ def store_check(state: StateOption = Path("state"), as_json: JsonOption = False)
 @store_app.command("backup")
 def store_backup(
     target: Annotated[Path, typer.Argument(metavar="FILE", help="File to write; it must not exist.")],
-    state: StateOption = Path("state"),
+    state: StateOption = "state",
     as_json: JsonOption = False,
 ) -> None:
     """Copy the store into one file, also while the service runs.
@@ -50,14 +56,14 @@ def store_backup(
     with handle_errors(as_json):
         from eunomia.service.store.backup import back_up
 
-        back_up(state, target)
+        back_up(_place(state), target)
         print(json.dumps({"backup": str(target)}) if as_json else f"written: {target}")
 
 
 @store_app.command("restore")
 def store_restore(
     source: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `store backup` wrote.")],
-    state: StateOption = Path("state"),
+    state: StateOption = "state",
     as_json: JsonOption = False,
 ) -> None:
     """Put a backup in place of the store; the old file is kept beside it.
@@ -65,9 +71,10 @@ def store_restore(
     For example: eunomia store restore /backup/monday.db --state state
     """
     with handle_errors(as_json):
-        from eunomia.service.store.backup import put_back
+        from eunomia.service.store.backup import put_back, put_back_database
 
-        kept = put_back(source, state)
+        place = _place(state)
+        kept = put_back(source, place) if isinstance(place, Path) else put_back_database(source, place)
         text = f"restored from {source}" + (f"; the old store is {kept}" if kept else "")
         print(json.dumps({"restored": str(state), "kept": str(kept) if kept else None}) if as_json else text)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from eunomia.service.messages import Principal
-from eunomia.service.store import SqliteStore, StoreProblem
+from eunomia.service.store import ServiceStore, StoreProblem
 from eunomia.service.store.schema import Token
 
 PREFIX = "eun_"
@@ -29,11 +29,12 @@ def new_token(user: str, tenant: str, role: str, now: float, expires: float | No
     return Token(number, digest_of(secret), user, tenant, role, now, expires, None), f"{PREFIX}{number}.{secret}"
 
 
-def write_token(store: SqliteStore, token: Token) -> None:
+def write_token(store: ServiceStore, token: Token) -> None:
     """Store a token, or what changed of it."""
     with store.transaction() as db:
+        db.execute("DELETE FROM tokens WHERE id = ?", (token.id,))
         db.execute(
-            "INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (token.id, token.hash, token.user, token.tenant, token.role, token.created, token.expires, token.revoked),
         )
 
@@ -57,7 +58,7 @@ class TokenRegistry:
         return Principal(token.user, token.tenant, token.role), token.id
 
 
-def ensure_operator_token(store: SqliteStore, tenant: str = "operators") -> tuple[Path, bool]:
+def ensure_operator_token(store: ServiceStore, tenant: str = "operators") -> tuple[Path, bool]:
     """Return the file of the operator's token, and whether it was made now; never the token itself.
 
     Raises StoreProblem where other users may read the file, or where it is no plain file.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 
 from eunomia.core.scheduler import Scheduler
 from eunomia.forecasts.futures import PresentState
@@ -59,8 +58,8 @@ class LogReader(ForecastReader):
 class FollowedState:
     """A scheduler that is brought to the last stored moment when it is asked for."""
 
-    def __init__(self, site: Site, folder: Path) -> None:
-        self.site, self.reader = site, LogReader(folder)
+    def __init__(self, site: Site) -> None:
+        self.site, self.reader = site, LogReader(site.place)
         self.scheduler: Scheduler = new_scheduler(site)
         self.seq, self.wake, self.at = 0, math.inf, 0.0
 

@@ -44,7 +44,7 @@ class ForecastAnswers:
 
     def __init__(self, site: Site, budget_s: float = BUDGET_S) -> None:
         self._site, self._budget_s = site, budget_s
-        self._state = FollowedState(site, site.state)
+        self._state = FollowedState(site)
         self._played: _Played | None = None
 
     def answer(self, asked: dict[str, Any]) -> dict[str, Any]:

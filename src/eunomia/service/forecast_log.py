@@ -32,13 +32,13 @@ class ForecastReader(Reader):
             said = json.loads(written)
             start, finish = (TimeInterval(*one) for one in said["shown"])
             one = ForecastOutcome(
-                tenant=tenant, size=size, said_at=said["at"], start=start, finish=finish, latest_start=latest,
+                tenant=tenant, size=int(size), said_at=said["at"], start=start, finish=finish, latest_start=latest,
                 started=started, finished=finished,
             )  # fmt: skip
             found.append((said, one))
         return found
 
 
-def outcomes_of(folder: Path) -> list[ForecastOutcome]:
+def outcomes_of(place: Path | str) -> list[ForecastOutcome]:
     """Return what came of the last forecasts of a store."""
-    return [outcome for _, outcome in ForecastReader(folder).outcomes()]
+    return [outcome for _, outcome in ForecastReader(place).outcomes()]

@@ -17,7 +17,7 @@ from eunomia.service.site_change import effective_site
 def main(path: Path) -> None:
     """Answer questions, JSON objects, one by one; what cannot be answered is an object with `error` and `code`."""
     site = load_site(path)
-    answers = ForecastAnswers(effective_site(LogReader(site.state), site))
+    answers = ForecastAnswers(effective_site(LogReader(site.place), site))
 
     def answer(question: bytes) -> bytes:
         try:

@@ -101,6 +101,6 @@ class Forecasts:
 def _store(writer: Writer, found: dict[str, Any]) -> None:
     with writer.store.transaction() as db:
         new = [(number, job, tenant, json.dumps(said), said["raw"][0][1]) for number, job, tenant, said in found["new"]]
-        db.executemany("INSERT OR IGNORE INTO forecasts VALUES (?, ?, ?, ?, ?)", new)
+        db.executemany("INSERT INTO forecasts VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", new)
         later = [(latest, number) for number, latest in found["moved"]]
         db.executemany("UPDATE forecasts SET latest = ? WHERE number = ?", later)

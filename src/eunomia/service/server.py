@@ -28,7 +28,7 @@ from eunomia.service.messages import PolicyOverran, Principal
 from eunomia.service.site import Site, load_site
 from eunomia.service.site_change import apply_site, effective_site
 from eunomia.service.solver_process import Solver
-from eunomia.service.store import SqliteStore
+from eunomia.service.store import ServiceStore, open_store
 from eunomia.service.store.reader import Reader
 from eunomia.service.submissions import intake
 from eunomia.service.writer import MonotonicClock, WorldOrders, Writer, recover
@@ -73,7 +73,7 @@ class RunningService:
     """The parts of a service that runs."""
 
     site: Site
-    store: SqliteStore
+    store: ServiceStore
     writer: Writer
     world: ServiceWorld
     solver: Solver
@@ -94,7 +94,7 @@ def check_extra() -> None:
 
 def start(site: Site) -> RunningService:
     """Open the store, recover, and start writer and world. Raises InvalidInput if the store cannot be used."""
-    store = SqliteStore.open(site.state)
+    store = open_store(site.place, site.state, wait=_stand_by)
     try:
         site = effective_site(store, site)
         clock = MonotonicClock(store.clock())
@@ -180,7 +180,7 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
     sockets = open_sockets(site)
     port = 0 if sockets[0].family == socket.AF_UNIX else int(sockets[0].getsockname()[1])
     service = Service(
-        writer=running.writer, reader=Reader(site.state), tokens=TokenRegistry(running.store.tokens()),
+        writer=running.writer, reader=Reader(site.place), tokens=TokenRegistry(running.store.tokens()),
         jobs=site.state / JOBS, hosts=hosts_of(site, port),
         forecasts=Forecasts(site.path, running.writer, site.service.forecast_every_s),
         overruns=lambda: running.solver.overruns,
@@ -221,7 +221,7 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
     sweep_at = time.monotonic() + SWEEP_S
     while not serving.done():
         await asyncio.sleep(0.2)
-        if running.writer.failure is not None or not running.thread.is_alive():
+        if running.writer.failure is not None or not running.store.leads() or not running.thread.is_alive():
             stop()
         if time.monotonic() >= sweep_at:
             sweep_at = time.monotonic() + SWEEP_S
@@ -229,8 +229,17 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
     await serving
     noting.cancel()
     service.forecasts.close()
+    if not running.store.leads():
+        running.writer.failure = running.writer.failure or RuntimeError("another service has taken over")
+        return
     with contextlib.suppress(OSError):
         (site.state / SOCKET).unlink()
+
+
+def _stand_by(holder: str) -> None:
+    """Say that another service acts; called once."""
+    sys.stderr.write(f"standing by: {holder} has the store\n")
+    sys.stderr.flush()
 
 
 def _prune(writer: Writer) -> int:

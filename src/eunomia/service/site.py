@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 import numpy as np
 from pydantic import Field, ValidationError
@@ -41,6 +42,9 @@ class ServiceSection(Section):
     """How the service listens, stores and limits."""
 
     state: Annotated[str, Field(min_length=1)] = Field(default="state", description="folder of the store, made 0700")
+    database: str | None = Field(
+        default=None, description="postgresql://user@host/name without a password: the store, instead of a file"
+    )
     listen: Annotated[str, Field(min_length=1)] = Field(
         default="127.0.0.1:8642", description="host:port, or unix:/path; port 0 picks a free one"
     )
@@ -85,6 +89,11 @@ class Site:
     def state(self) -> Path:
         """The folder of the store."""
         return self.path.resolve().parent / Path(self.service.state).expanduser()
+
+    @property
+    def place(self) -> Path | str:
+        """Where the store is: the state folder, or the address of a database."""
+        return self.service.database or self.state
 
     @property
     def address(self) -> tuple[str, int] | Path:
@@ -232,7 +241,19 @@ def _service(data: Any, places: SourceLocations, problems: list[Problem]) -> Ser
             add(key, details["input"], rule, nearest(key, ServiceSection.model_fields) if unknown else "change it")
         return None
     _check_listen(service, add)
+    _check_database(service.database, add)
     return service
+
+
+def _check_database(address: str | None, add: Any) -> None:
+    if address is None:
+        return
+    parts = urlsplit(address)
+    if parts.scheme not in ("postgresql", "postgres"):
+        add("database", address, "is no address of a PostgreSQL database", 'write "postgresql://user@host/name"')
+    elif parts.password is not None or "password" in parts.query:
+        fix = "leave it out, and give it in PGPASSWORD or ~/.pgpass"
+        add("database", f"{parts.scheme}://…", "holds a password, and site files are read and recorded", fix)
 
 
 def _check_listen(service: ServiceSection, add: Any) -> None:
@@ -285,6 +306,7 @@ def plan(site: Site) -> list[str]:
     cut = "until a job ends" if math.isinf(lease) else f"for {lease:g} s at a time"
     is_new = not (site.state / "store.db").exists()
     return [
+        *([f"store:     {site.service.database}; one service acts, others stand by"] if site.service.database else []),
         f"state:     {site.state} ({'new: would be made with mode 0700' if is_new else 'exists'})",
         f"listens:   {where}, and the unix socket {site.state / 'service.sock'} for this machine's operator",
         "access:    bearer tokens with a role; there is no switch for off",

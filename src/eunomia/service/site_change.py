@@ -13,7 +13,7 @@ from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.tenants import Tenant
 from eunomia.service.messages import ChangeNode, ChangeTenant, Principal, Request
 from eunomia.service.site import Site, load_site
-from eunomia.service.store import SqliteStore
+from eunomia.service.store import ServiceStore
 
 if TYPE_CHECKING:
     from eunomia.service.writer import Writer
@@ -105,7 +105,7 @@ def effective_site(store: StoredFacts, site: Site) -> Site:
     return load_site(site.path, kept["tables"])
 
 
-def overridden(store: SqliteStore, site: Site, more: Mapping[str, Any]) -> tuple[Site, dict[str, Any]]:
+def overridden(store: ServiceStore, site: Site, more: Mapping[str, Any]) -> tuple[Site, dict[str, Any]]:
     """Return the site with further changes of an operator, and what to keep of them. Raises InvalidInput."""
     digest = file_digest(site.path)
     kept = json.loads(store.meta(KEPT) or "{}")

@@ -30,7 +30,7 @@ from eunomia.service.job_row import SEATED, JobRow
 from eunomia.service.live_jobs import core_job, estimated_event
 from eunomia.service.messages import Input, Order, Principal, Reply, Request
 from eunomia.service.site import Site
-from eunomia.service.store import SqliteStore, StoreProblem
+from eunomia.service.store import ServiceStore, StoreProblem
 from eunomia.service.store.schema import StoredClock
 from eunomia.service.turn import ServicePolicyRunner, Turn
 
@@ -105,7 +105,7 @@ def setup_text(site: Site) -> str:
 
 
 def recover(
-    store: SqliteStore, site: Site, runner: ServicePolicyRunner, incarnation: str = ""
+    store: ServiceStore, site: Site, runner: ServicePolicyRunner, incarnation: str = ""
 ) -> tuple[Controller, list[Order]]:
     """Rebuild the controller, and return the orders that a world which knows nothing needs.
 
@@ -136,7 +136,7 @@ def recover(
     return controller, controller.resend(rows)
 
 
-def _replay(store: SqliteStore, scheduler: Scheduler) -> tuple[int, float]:
+def _replay(store: ServiceStore, scheduler: Scheduler) -> tuple[int, float]:
     """Bring a fresh scheduler to the last stored moment; return its number and when the scheduler wants to be woken."""
     last, wake, problems = 0, float("inf"), list[str]()
     for seq, stored, stored_wake, content in store.snapshots():
@@ -174,13 +174,13 @@ def logged_moment(lines: str) -> Moment:
     return Moment(float(line["at"]), from_json(line["events"]))
 
 
-def _differs(store: SqliteStore, rule: str) -> StoreProblem:
+def _differs(store: ServiceStore, rule: str) -> StoreProblem:
     fix = "start the version of Eunomia that wrote the store, or restore a backup"
     return StoreProblem.of(store.folder, f"the replay differs from the store: {rule}", fix)
 
 
 def _begin_era(
-    store: SqliteStore, controller: Controller, rows: list[JobRow], text: str, *, is_first: bool,
+    store: ServiceStore, controller: Controller, rows: list[JobRow], text: str, *, is_first: bool,
     more: Mapping[str, str] | None = None,
 ) -> None:  # fmt: skip
     """Begin with a scheduler that has decided nothing yet, for the live jobs; their gangs save and stop.
@@ -222,13 +222,13 @@ def _begin_era(
             ("era_jobs", str(sum(not row.is_over for row in rows))),
             *(more or {}).items(),
         ):
-            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+            store.set_meta(db, key, value)
     controller.moments = seq
     if not is_first:
         _log.warning("the site was changed: %d live jobs are scheduled anew, running ones save and stop", len(rows))
 
 
-def record_header(store: SqliteStore, site: Site) -> tuple[dict[str, Any], int]:
+def record_header(store: ServiceStore, site: Site) -> tuple[dict[str, Any], int]:
     """Return the header of a record of all moments since the site was last changed, and the number before the first.
 
     Raises StoreProblem if the site is another one now, or if jobs were live when it was changed.
@@ -271,7 +271,7 @@ class _Work:
 class Writer:
     """Takes requests and reports from any thread; one thread runs `run`, which alone changes controller and store."""
 
-    def __init__(self, controller: Controller, store: SqliteStore, clock: ServiceClock) -> None:
+    def __init__(self, controller: Controller, store: ServiceStore, clock: ServiceClock) -> None:
         self.controller, self.store, self.clock = controller, store, clock
         self.world: WorldOrders | None = None
         self.make_runner: Callable[[Site], ServicePolicyRunner] = lambda site: InlinePolicyRunner(site.setup.policy)
@@ -375,6 +375,8 @@ class Writer:
             self.store.commit(turn, self.clock.stored(turn.at))
             self.commit_s = [*self.commit_s[-999:], time.perf_counter() - before]
         faultpoint("turn.committed")
+        if not self.store.leads():
+            raise StoreProblem.of(self.store.folder, "another service has taken over", "start this one again")
         if turn.orders and self.world is not None:
             self.world.carry_out(turn.orders)
         faultpoint("orders.sent")

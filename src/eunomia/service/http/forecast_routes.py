@@ -163,5 +163,5 @@ def _new_job(service: Service, who: Principal, given: Any) -> dict[str, Any]:
 async def forecast_score(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Say how good the forecasts of jobs that have started were."""
     tenant = None if who.is_operator else who.tenant
-    found = await asyncio.to_thread(outcomes_of, service.site.state)
+    found = await asyncio.to_thread(outcomes_of, service.site.place)
     return score(one for one in found if tenant in (None, one.tenant))

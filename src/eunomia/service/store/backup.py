@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from pathlib import Path
 
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.records.record import header_line
-from eunomia.service.store.opening import FILE, StoreProblem, lock_folder
-from eunomia.service.store.schema import APPLICATION_ID, VERSION
-from eunomia.service.store.sqlite import SqliteStore
+from eunomia.service.store import open_store
+from eunomia.service.store.base import Connection
+from eunomia.service.store.opening import FILE, StoreProblem, connect, create, lock_folder
+from eunomia.service.store.schema import APPLICATION_ID, BASE, MIGRATIONS, VERSION
+
+TABLES = tuple(re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)", BASE + "".join(MIGRATIONS)))
 
 
 def _must_be_free(target: Path) -> None:
@@ -19,10 +23,16 @@ def _must_be_free(target: Path) -> None:
         raise InvalidInput([Problem(file=str(target), rule=rule, fix=fix)])
 
 
-def back_up(folder: Path, target: Path) -> None:
-    """Copy the store of a folder, whole, also while a service writes. Raises InvalidInput if there is none."""
+def back_up(place: Path | str, target: Path) -> None:
+    """Copy the store of a folder or a database into a file, whole, also while a service writes.
+
+    Raises InvalidInput if there is none.
+    """
     _must_be_free(target)
-    path = folder / FILE
+    if isinstance(place, str):
+        _back_up_database(place, target)
+        return
+    path = place / FILE
     if not path.exists():
         raise StoreProblem.of(path, "there is no store here", "give the state folder of a service")
     draft = target.with_name(f".{target.name}.draft")
@@ -39,6 +49,81 @@ def back_up(folder: Path, target: Path) -> None:
         copy.close()
     os.chmod(draft, 0o600)
     os.replace(draft, target)
+
+
+def _copy_tables(source: Connection, target: Connection) -> None:
+    """Replace the rows of all tables."""
+    for table in TABLES:
+        found = source.execute(f"SELECT * FROM {table}")
+        names = [f'"{column[0]}"' for column in found.description]
+        text = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+        target.execute(f"DELETE FROM {table}")
+        while rows := found.fetchmany(1000):
+            target.executemany(text, rows)
+
+
+def _back_up_database(url: str, target: Path) -> None:
+    """Copy a database into a file as a folder's store has it, so that either can be restored from it."""
+    from eunomia.service.store import postgres
+
+    source = postgres.connect(url, read_only=True)
+    draft = target.with_name(f".{target.name}.draft")
+    draft.unlink(missing_ok=True)
+    try:
+        if not postgres.exists(source):
+            raise StoreProblem.of(url, "there is no store here", "give the database of a service")
+        source.execute("BEGIN")
+        copy = connect(draft)
+        try:
+            create(copy)
+            copy.execute("BEGIN")
+            _copy_tables(source, copy)
+            copy.execute("DELETE FROM meta WHERE key = 'version'")
+            copy.execute("COMMIT")
+            copy.execute("PRAGMA journal_mode = DELETE")
+        finally:
+            copy.close()
+    finally:
+        source.close()
+    os.replace(draft, target)
+
+
+def put_back_database(source: Path, url: str) -> str | None:
+    """Put a backup in place of the store of a database that no service uses; return the schema that keeps the old one.
+
+    The generation goes on counting, so a service that was only frozen writes nothing more.
+    """
+    from eunomia.service.store import postgres
+
+    _check_backup(source)
+    db = postgres.connect(url)
+    backup = sqlite3.connect(f"file:{source}?mode=ro", uri=True)
+    try:
+        if (version := backup.execute("PRAGMA user_version").fetchone()[0]) != VERSION:
+            rule = f"the backup has version {version}, and a database takes those of version {VERSION}"
+            raise StoreProblem.of(source, rule, "restore it into a state folder, start the service once, back that up")
+        (generation,) = backup.execute("SELECT coalesce(max(value), '0') FROM meta WHERE key = 'generation'").fetchone()
+        kept, lead, taken = None, int(generation), 0
+        if postgres.exists(db):
+            taken, holder = postgres.take_lead(db, "a restore")
+            if not taken:
+                raise StoreProblem.of(url, f"a service uses it ({holder})", "stop it first")
+            lead, kept = max(lead, taken), f"{postgres.SCHEMA}_replaced_{taken}"
+        with db.raw.transaction():
+            # No service leads the replaced tables again, not even one that has just asked for them.
+            ended = "UPDATE leader SET holder = 'replaced', renewed = 'infinity' WHERE generation = ?"
+            if kept and db.execute(ended, (taken,)).rowcount != 1:
+                raise StoreProblem.of(url, "a service has begun to use it", "stop it first")
+            postgres.create(db, lead, replaces=kept or "")
+            _copy_tables(backup, db)
+            db.execute("INSERT INTO meta VALUES ('version', ?)", (str(VERSION),))
+            for table in ("moments", "news", "audit"):
+                text = f"SELECT setval(pg_get_serial_sequence('{table}', 'seq'), max(seq)) FROM {table}"
+                db.execute(text)
+    finally:
+        backup.close()
+        db.close()
+    return kept
 
 
 def put_back(source: Path, folder: Path) -> Path | None:
@@ -95,7 +180,7 @@ def export(site: object, target: Path) -> int:
 
     assert isinstance(site, Site)
     _must_be_free(target)
-    store = SqliteStore.open(site.state, must_exist=True)
+    store = open_store(site.place, site.state, must_exist=True)
     draft = target.with_name(f".{target.name}.draft")
     try:
         header, first = record_header(store, effective_site(store, site))

@@ -26,8 +26,8 @@ class StoreProblem(InvalidInput):
     """A store that cannot be used as it is; the message says what to do. Nothing was changed."""
 
     @classmethod
-    def of(cls, path: Path, rule: str, fix: str) -> StoreProblem:
-        """Return the error about one file."""
+    def of(cls, path: Path | str, rule: str, fix: str) -> StoreProblem:
+        """Return the error about one file, folder or database."""
         return cls([Problem(file=str(path), rule=rule, fix=fix)])
 
 

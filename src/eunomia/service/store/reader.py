@@ -9,23 +9,32 @@ from pathlib import Path
 from typing import Any
 
 from eunomia.service.job_row import JobRow
+from eunomia.service.store.base import Connection
 from eunomia.service.store.opening import BUSY_S, FILE
 
 
 class Reader:
     """Connections that cannot write, one a thread."""
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / FILE
+    def __init__(self, place: Path | str) -> None:
+        self._place = place  # the state folder, or the address of a database
         self._local = threading.local()
 
     @property
-    def _db(self) -> sqlite3.Connection:
+    def _db(self) -> Connection:
         if not hasattr(self._local, "db"):
-            self._local.db = sqlite3.connect(f"file:{self._path}?mode=ro", uri=True, isolation_level=None)
-            self._local.db.execute(f"PRAGMA busy_timeout = {int(BUSY_S * 1000)}")
-        connection: sqlite3.Connection = self._local.db
+            self._local.db = self._connect()
+        connection: Connection = self._local.db
         return connection
+
+    def _connect(self) -> Connection:
+        if isinstance(self._place, str):
+            from eunomia.service.store.postgres import connect
+
+            return connect(self._place, read_only=True)
+        db = sqlite3.connect(f"file:{self._place / FILE}?mode=ro", uri=True, isolation_level=None)
+        db.execute(f"PRAGMA busy_timeout = {int(BUSY_S * 1000)}")
+        return db
 
     def job(self, job_id: str) -> JobRow | None:
         """Return a job; None for an unknown id."""
@@ -42,7 +51,7 @@ class Reader:
         limit: int,
     ) -> list[JobRow]:
         """Return jobs, the newest first, submitted before job number `before`."""
-        where, values = ["1"], list[Any]()
+        where, values = ["1 = 1"], list[Any]()
         if tenant is not None:
             where.append("tenant = ?")
             values.append(tenant)
@@ -68,19 +77,19 @@ class Reader:
 
     def tenants(self) -> list[tuple[str, str, int]]:
         """Return tenant, state and number of jobs."""
-        return self._db.execute("SELECT tenant, state, count(*) FROM jobs GROUP BY tenant, state").fetchall()
+        return list(self._db.execute("SELECT tenant, state, count(*) FROM jobs GROUP BY tenant, state"))
 
     def news(self, after: int, tenant: str | None, limit: int = 1000) -> list[tuple[int, float, str, str, str]]:
         """Return number, time, job, kind and detail of what happened after an event."""
         mine = "" if tenant is None else "AND tenant = ? "
         values = (after, *(() if tenant is None else (tenant,)), limit)
         text = f"SELECT seq, at, job, kind, detail FROM news WHERE seq > ? {mine}ORDER BY seq LIMIT ?"
-        return self._db.execute(text, values).fetchall()
+        return list(self._db.execute(text, values))
 
     def job_news(self, job_id: str) -> list[tuple[int, float, str, str]]:
         """Return what happened to a job, in order."""
         text = "SELECT seq, at, kind, detail FROM news WHERE job = ? ORDER BY seq"
-        return self._db.execute(text, (job_id,)).fetchall()
+        return list(self._db.execute(text, (job_id,)))
 
     def news_range(self) -> tuple[int, int]:
         """Return the numbers of the oldest event that is kept and of the newest one; 0 if there is none."""
@@ -95,4 +104,4 @@ class Reader:
 
     def decisions(self, count: int = 20) -> list[tuple[float, str]]:
         """Return time and lines of the last moments, the newest first."""
-        return self._db.execute("SELECT at, lines FROM moments ORDER BY seq DESC LIMIT ?", (count,)).fetchall()
+        return list(self._db.execute("SELECT at, lines FROM moments ORDER BY seq DESC LIMIT ?", (count,)))

@@ -1,0 +1,294 @@
+"""What both stores are: the writer's statements, which SQLite and PostgreSQL run alike.
+
+A store is used by one thread; `reader.Reader` opens connections of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from eunomia.service.fault_points import faultpoint
+from eunomia.service.job_row import JobRow
+from eunomia.service.store.schema import StoredClock, Token
+from eunomia.service.turn import Turn
+
+KEPT_SNAPSHOTS = 2
+
+
+class Connection(Protocol):
+    """A connection to either database; values stand for `?`."""
+
+    def execute(self, text: str, values: Sequence[Any] = ..., /) -> Any:
+        """Run one statement, and return its cursor."""
+        ...
+
+    def executemany(self, text: str, rows: Sequence[Sequence[Any]], /) -> Any:
+        """Run a statement once for each row."""
+        ...
+
+
+class ServiceStore:
+    """The writer's side of a store. Subclasses open it, begin transactions, and say what is damaged."""
+
+    errors: ClassVar[tuple[type[Exception], ...]]  # of the database
+
+    def __init__(self, db: Connection, folder: Path) -> None:
+        self._db, self.folder = db, folder
+        self.generation = 0
+        self.commits = 0
+
+    def close(self) -> None:
+        """Close the connection, and let others have the store."""
+        raise NotImplementedError
+
+    def leads(self) -> bool:
+        """Return whether no other service can have taken the store over."""
+        return True
+
+    def _begin(self) -> None:
+        raise NotImplementedError
+
+    def _damage(self) -> list[str]:
+        raise NotImplementedError
+
+    def _next_generation(self) -> int:
+        return int(self.meta("generation") or 0) + 1
+
+    # ---- writing ---------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """All or nothing, on disk when the block ends."""
+        self._begin()
+        try:
+            yield self._db
+            self._db.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(*self.errors):  # keep the first error
+                self._db.execute("ROLLBACK")
+            raise
+        self.commits += 1
+
+    def begin_generation(self, incarnation: str = "") -> tuple[int, str]:
+        """Count a start of the service; return its generation and a text, drawn if left out, that is new."""
+        incarnation = incarnation or "".join(secrets.choice("abcdefghijkmnpqrstuvwxyz23456789") for _ in range(5))
+        with self.transaction() as db:
+            self.generation = self._next_generation()
+            self.set_meta(db, "generation", str(self.generation))
+            self.set_meta(db, "incarnation", incarnation)
+        return self.generation, incarnation
+
+    def commit(self, turn: Turn, clock: StoredClock) -> None:
+        """Write one turn durably."""
+        with self.transaction() as db:
+            self.write(db, turn, clock)
+
+    def write(self, db: Connection, turn: Turn, clock: StoredClock) -> None:
+        """Write one turn in an open transaction."""
+        many = db.executemany
+        many(
+            "INSERT INTO moments (at, generation, lines, digest) VALUES (?, ?, ?, ?)",
+            [(one.at, self.generation, one.lines, one.digest) for one in turn.moments],
+        )
+        rows = list(turn.rows.values())
+        many(
+            "INSERT INTO jobs (number, id, tenant, state, live, ended, job_type, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (number) DO UPDATE SET state = excluded.state, live = excluded.live, ended = excluded.ended, "
+            "body = excluded.body",
+            [
+                (row.number, row.id, row.tenant, row.state, int(row.is_live),
+                 None if row.ended != row.ended else row.ended, row.spec.get("job_type", ""), row.body())
+                for row in rows
+            ],
+        )  # fmt: skip
+        many("DELETE FROM seats WHERE job = ?", [(row.id,) for row in rows if row.epoch])
+        self._write_seats(db, rows)
+        labelled = [row for row in rows if row.spec.get("labels")]
+        many(
+            "INSERT INTO labels (key, value, number) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            [(key, value, row.number) for row in labelled for key, value in row.spec["labels"].items()],
+        )
+        many(
+            "INSERT INTO keys (tenant, key, digest, ids, at) VALUES (?, ?, ?, ?, ?)",
+            [(tenant, key, body, json.dumps(ids), turn.at) for tenant, key, body, ids in turn.keys],
+        )
+        many("INSERT INTO outbox (number, body) VALUES (?, ?)", [(o.number, _order(o)) for o in turn.orders])
+        many("DELETE FROM outbox WHERE number = ?", [(number,) for number in turn.taken])
+        many(
+            "INSERT INTO news (at, job, tenant, kind, detail) VALUES (?, ?, ?, ?, ?)",
+            [(turn.at, *one) for one in turn.news],
+        )
+        for node, reason in turn.nodes.items():
+            db.execute("DELETE FROM nodes WHERE node = ?", (node,))
+            if reason:
+                db.execute("INSERT INTO nodes (node, reason) VALUES (?, ?)", (node, reason))
+        self.write_audit(db, turn.at, turn.audit)
+        db.execute("DELETE FROM clock")
+        db.execute("INSERT INTO clock VALUES (1, ?, ?, ?, ?)", (clock.at, clock.boot, clock.monotonic, clock.wall))
+
+    def _write_seats(self, db: Connection, rows: list[JobRow]) -> None:
+        """Insert the live leases; a seat with two holders breaks the table's key, and the whole turn."""
+        alone = [(seat, 0, row.id, row.epoch) for row in rows for seat in row.seats if not row.shared]
+        db.executemany("INSERT INTO seats (seat, lane, job, epoch) VALUES (?, ?, ?, ?)", alone)
+        for row in rows:
+            for seat in row.seats if row.shared else ():
+                taken = db.execute("SELECT count(*) FROM seats WHERE seat = ? AND lane = 0", (seat,)).fetchone()[0]
+                values = (seat, taken, row.id, row.epoch)
+                db.execute("INSERT INTO seats (seat, lane, job, epoch) VALUES (?, ?, ?, ?)", values)
+
+    def write_audit(self, db: Connection, at: float, entries: Iterable[tuple[str, str, str, str, str]]) -> None:
+        """Append to the audit log; each entry's digest covers the one before it."""
+        entries = list(entries)
+        if not entries:
+            return
+        last = db.execute("SELECT hash FROM audit ORDER BY seq DESC LIMIT 1").fetchone()
+        chain = last[0] if last else ""
+        for entry in entries:
+            chain = _chained(chain, at, entry)
+            db.execute(
+                'INSERT INTO audit (at, "user", role, source, action, object, hash) VALUES (?, ?, ?, ?, ?, ?, ?)',
+                (at, *entry, chain),
+            )
+
+    def set_meta(self, db: Connection, key: str, value: str) -> None:
+        """Write a fact about the service in an open transaction."""
+        text = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+        db.execute(text, (key, value))
+
+    def add_snapshot(self, seq: int, digest: str, wake: float, content: bytes) -> None:
+        """Store a snapshot of the state after moment `seq`; the last two are kept."""
+        with self.transaction() as db:
+            db.execute("DELETE FROM snapshots WHERE seq = ?", (seq,))
+            db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", (seq, digest, wake, content))
+            faultpoint("snapshot.half")
+            db.execute(
+                "DELETE FROM snapshots WHERE seq NOT IN (SELECT seq FROM snapshots ORDER BY seq DESC LIMIT ?)",
+                (KEPT_SNAPSHOTS,),
+            )
+
+    def prune(self, before: float) -> int:
+        """Remove what ended before that time: jobs, their news and keys; return how many jobs. Moments stay."""
+        with self.transaction() as db:
+            self.set_meta(db, "last_job", str(self.next_job() - 1))
+            old = "SELECT number FROM jobs WHERE live = 0 AND ended < ?"
+            db.execute(f"DELETE FROM labels WHERE number IN ({old})", (before,))
+            gone = int(db.execute("DELETE FROM jobs WHERE live = 0 AND ended < ?", (before,)).rowcount)
+            db.execute("DELETE FROM news WHERE at < ?", (before,))
+            db.execute("DELETE FROM keys WHERE at < ?", (before,))
+        return gone
+
+    # ---- reading, for the writer -----------------------------------------------------------------------------
+
+    def meta(self, key: str) -> str | None:
+        """Return a fact about the service."""
+        found = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if found is None else str(found[0])
+
+    def clock(self) -> StoredClock | None:
+        """Return when the last turn was committed."""
+        found = self._db.execute("SELECT at, boot, monotonic, wall FROM clock").fetchone()
+        return None if found is None else StoredClock(*found)
+
+    def last_seq(self) -> int:
+        """Return the number of the last moment."""
+        return int(self._db.execute("SELECT coalesce(max(seq), 0) FROM moments").fetchone()[0])
+
+    def next_job(self) -> int:
+        """Return the number of the next job; numbers of removed jobs are not used again."""
+        stored = int(self._db.execute("SELECT coalesce(max(number), 0) FROM jobs").fetchone()[0])
+        return max(stored, int(self.meta("last_job") or 0)) + 1
+
+    def snapshots(self) -> Iterator[tuple[int, str, float, bytes]]:
+        """Yield number, digest, wake time and content of each snapshot, newest first."""
+        yield from self._db.execute("SELECT seq, digest, wake, content FROM snapshots ORDER BY seq DESC").fetchall()
+
+    def moments(self, after: int = 0) -> Iterator[tuple[int, str, str | None]]:
+        """Yield number, lines and digest of the moments after one, in order."""
+        yield from self._db.execute("SELECT seq, lines, digest FROM moments WHERE seq > ? ORDER BY seq", (after,))
+
+    def live_jobs(self) -> list[JobRow]:
+        """Return the rows of live jobs in order of submission."""
+        found = self._db.execute("SELECT body FROM jobs WHERE live = 1 ORDER BY number")
+        return [JobRow.of(body) for (body,) in found]
+
+    def run_times(self, count: int = 10_000) -> list[tuple[str, str, float]]:
+        """Return tenant, job type and run time of the last jobs that succeeded, the oldest first."""
+        found = self._db.execute(
+            "SELECT tenant, job_type, json_extract(body, '$.run_s') FROM jobs WHERE state = 'succeeded' "
+            "ORDER BY number DESC LIMIT ?",
+            (count,),
+        ).fetchall()
+        return [(tenant, kind, float(run_s or 0.0)) for tenant, kind, run_s in reversed(found)]
+
+    def memory_used(self, count: int = 10_000) -> dict[str, float]:
+        """Return the most memory in GiB that the last jobs of each type used on one accelerator."""
+        found = self._db.execute(
+            "SELECT job_type, max(json_extract(body, '$.used_memory_gib')) FROM "
+            "(SELECT job_type, body FROM jobs ORDER BY number DESC LIMIT ?) AS latest GROUP BY job_type",
+            (count,),
+        )
+        return {kind: float(most) for kind, most in found if most is not None}
+
+    def drained(self) -> dict[int, str]:
+        """Return drained nodes and why."""
+        return dict(self._db.execute("SELECT node, reason FROM nodes").fetchall())
+
+    def key(self, tenant: str, key: str) -> tuple[str, list[str]] | None:
+        """Return body digest and ids of an earlier submission."""
+        found = self._db.execute("SELECT digest, ids FROM keys WHERE tenant = ? AND key = ?", (tenant, key)).fetchone()
+        return None if found is None else (found[0], json.loads(found[1]))
+
+    def job(self, job_id: str) -> JobRow | None:
+        """Return any job."""
+        found = self._db.execute("SELECT body FROM jobs WHERE id = ?", (job_id,)).fetchone()
+        return None if found is None else JobRow.of(found[0])
+
+    def unsent(self) -> dict[int, dict[str, Any]]:
+        """Return the orders that the world has not acknowledged."""
+        found = self._db.execute("SELECT number, body FROM outbox ORDER BY number").fetchall()
+        return {number: json.loads(body) for number, body in found}
+
+    def clear_outbox(self) -> None:
+        """Forget unacknowledged orders, which the resent ones replace."""
+        with self.transaction() as db:
+            db.execute("DELETE FROM outbox")
+
+    def tokens(self) -> list[Token]:
+        """Return all tokens."""
+        names = 'id, hash, "user", tenant, role, created, expires, revoked'
+        return [Token(*found) for found in self._db.execute(f"SELECT {names} FROM tokens").fetchall()]
+
+    def problems(self) -> list[str]:
+        """Return what is wrong with the store, its seats, its audit log."""
+        found = self._damage()
+        chain = ""
+        for seq, at, *entry, stored in self._db.execute(
+            'SELECT seq, at, "user", role, source, action, object, hash FROM audit ORDER BY seq'
+        ):
+            chain = _chained(chain, at, tuple(entry))
+            if chain != stored:
+                found.append(f"the audit log was changed at entry {seq}")
+                break
+        for seat, job in self._db.execute(
+            "SELECT seat, job FROM seats WHERE job NOT IN (SELECT id FROM jobs WHERE live = 1)"
+        ):
+            found.append(f"seat {seat} is held by {job}, which is no live job")
+        return found
+
+
+def _chained(chain: str, at: float, entry: tuple[str, ...]) -> str:
+    return hashlib.sha256(json.dumps([chain, at, *entry]).encode()).hexdigest()
+
+
+def _order(order: Any) -> str:
+    """Return an order as JSON, without the job's document, which its row holds."""
+    body = {key: value for key, value in asdict(order).items() if key != "spec"}
+    return json.dumps({"kind": type(order).__name__, **body})
