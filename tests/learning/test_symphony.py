@@ -14,7 +14,7 @@ from eunomia.learning.model_file import ModelFile, ModelHeader
 from eunomia.learning.shipped import load_model
 from eunomia.learning.symphony import belief, counters, machine
 from eunomia.learning.symphony.network import FEATURES, Symphony, SymphonyNetwork, architecture
-from eunomia.learning.symphony.schedulers import KernelScheduler, Oracle, baselines, play
+from eunomia.learning.symphony.schedulers import KernelScheduler, Oracle, Sparrow, baselines, play
 from eunomia.learning.symphony.world import NO_OP, KernelDecision, KernelMoment, KernelWorld, draw_workload
 from eunomia.model.arrays import Floats
 
@@ -76,6 +76,25 @@ def test_an_fpga_is_reconfigured_before_it_runs_another_kernel() -> None:
     for moment in world.moments():
         world.carry_out(KernelDecision(0, fpga) if moment.idle[fpga] else KernelDecision(NO_OP))
     assert world.begin[0] == pytest.approx(work.arrival[0] + machine.RECONFIGURE_S)
+
+
+class Reconfigures(Sparrow):
+    """Chooses a reconfiguration wherever one is legal, else the first legal choice, and never waits."""
+
+    def handle(self, moment: KernelMoment) -> KernelDecision:
+        legal = moment.legal & moment.reconfigures if (moment.legal & moment.reconfigures).any() else moment.legal
+        task, u = np.argwhere(legal)[0].tolist()
+        return KernelDecision(int(moment.tasks[task]), u)
+
+
+def test_no_choice_of_legal_actions_reconfigures_for_ever() -> None:
+    work = draw_workload(np.random.default_rng(0), tasks=8, load=50.0)
+    work.kernel[:] = [0, 2, 0, 2, 0, 4, 0, 4]  # all have an implementation for FPGAs
+    world = KernelWorld(work, np.random.default_rng(0))
+    for count, moment in enumerate(world.moments()):
+        assert count < 200
+        world.carry_out(Reconfigures(np.random.default_rng(0)).handle(moment))
+    assert np.isfinite(world.end).all()
 
 
 def test_two_kernels_that_need_0_9_of_a_link_are_1_8_times_as_slow_and_threads_of_a_core_1_67_at_most() -> None:

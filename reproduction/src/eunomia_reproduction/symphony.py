@@ -3,16 +3,13 @@
 In the world of `eunomia.learning.symphony`: 128 tasks a workload, loads from 0.4 to 1.2. A kernel's time is from when
 it could start to its end, over its isolated time on the best processor. Published ratios are of run times on the
 authors' rack, so rows beside them have no tolerance. Intervals are paired by workload (95 %, t of log ratios).
-How many iterations training takes is read from the shipped curves.
 """
 
 from __future__ import annotations
 
-import json
 import statistics
 import time
 from collections.abc import Callable
-from importlib.resources import files
 
 import numpy as np
 
@@ -36,7 +33,6 @@ QUANTITIES: dict[str, Callable[[Floats], float]] = {
 }
 PUBLISHED = {("paragon", "median"): 0.68, ("paragon", "p99"): 0.68, ("oracle", "p99"): 1.06}
 GOALS = {"sparrow": "below 1", "graphene": "below 1", "paragon": "below 1", "oracle": "p99 at most 1.10"}
-LOSS = 0.3
 
 
 class _Watched:
@@ -82,7 +78,7 @@ def reproduce(request: Request) -> FigureTable:
                   measured=round(statistics.median(times) * 1e3, 3))
         for name, times in took.items()
     ]  # fmt: skip
-    rows += [*_correlations(network), _gradient(network), *_iterations()]
+    rows += [*_correlations(network), _gradient(network)]
     notes = (
         f"{count} workloads that were not used in training, seeds from {FROM:,}; 95 % intervals paired by workload.",
         "Kernels run in a simulator of their own. CPU times differ from run to run, the other rows do not.",
@@ -142,23 +138,3 @@ def _gradient(network: SymphonyNetwork) -> FigureRow:
     sampled = seconds(lambda: belief.link_gradient(weight, belief.sample_values(readings, rng), 0))
     return FigureRow(series="gradient of a link", quantity="CPU time, full inference ÷ sampling", unit="",
                      published=4.3, measured=round(full / sampled, 2), note="domains of 7 values")  # fmt: skip
-
-
-def _iterations() -> list[FigureRow]:
-    """Return the iterations until the mean loss over the oracle is first 30 % or less, from the shipped curves."""
-    curves = json.loads((files("eunomia_reproduction") / "models" / "symphony-curves.json").read_text())
-    reached: dict[str, list[float]] = {
-        name: [
-            next((point["step"] for point in curve if -point["minus_loss_over_oracle"] <= LOSS), float("inf"))
-            for curve in by_seed.values()
-        ]
-        for name, by_seed in curves.items()
-    }
-    rows = [
-        FigureRow(series=name, quantity="iterations to 30 % loss, median of seeds", unit="",
-                  measured=float(statistics.median(steps)), note=", ".join(f"{step:g}" for step in steps))
-        for name, steps in reached.items()
-    ]  # fmt: skip
-    ratio = statistics.median(reached["symphony-black-box"]) / statistics.median(reached["symphony"])
-    return [*rows, FigureRow(series="black box ÷ symphony", quantity="iterations to 30 % loss, ratio", unit="",
-                             published=2.2, measured=round(ratio, 3), note="goal: at least 2")]  # fmt: skip

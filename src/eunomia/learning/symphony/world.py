@@ -91,6 +91,7 @@ class KernelMoment:
     running: Ints  # (processor,) task, -1 = none
     started: Floats  # (processor,) seconds, of the task
     context: Ints  # (processor,) kernel that an FPGA is configured to, -1 = none
+    unused: Bools  # (processor,) not used since it was configured
     counters: Counters
     load: Floats  # (resource,)
 
@@ -107,8 +108,12 @@ class KernelMoment:
 
     @property
     def legal(self) -> Bools:
-        """What can be chosen (ready, processor): the processor is idle, and the kernel has an implementation."""
-        return np.asarray(self.idle & np.isfinite(SECONDS[self.kernel, :, self.data]))
+        """What can be chosen (ready, processor): it is idle, and the kernel has an implementation.
+
+        An FPGA keeps an unused configuration while a task is ready for it: else two tasks could alternate for ever.
+        """
+        kept = self.unused & np.isin(self.context, self.kernel)
+        return np.asarray(self.idle & np.isfinite(SECONDS[self.kernel, :, self.data]) & ~(self.reconfigures & kept))
 
     @property
     def must_act(self) -> bool:
@@ -139,6 +144,7 @@ class KernelWorld:
         self._running = np.full(len(PROCESSORS), -1)
         self._reconfiguring = np.zeros(len(PROCESSORS), dtype=bool)
         self._context = np.full(len(PROCESSORS), -1)
+        self._unused = np.zeros(len(PROCESSORS), dtype=bool)
         self._other = np.zeros(len(RESOURCES))  # load of other tenants
         self._switch = np.zeros(len(RESOURCES))
         self._waiting = False
@@ -177,10 +183,11 @@ class KernelWorld:
         kernel = self.work.kernel[task]
         if PROCESSORS[u].kind == FPGA and self._context[u] != kernel:
             self._context[u], self._reconfiguring[u], self._left[u] = kernel, True, RECONFIGURE_S
+            self._unused[u] = True
             return
         self._queue.remove(task)
         self._running[u], self._left[u] = task, SECONDS[kernel, u, self.work.data[task]]
-        self.begin[task], self.processor[task] = self.at, u
+        self.begin[task], self.processor[task], self._unused[u] = self.at, u, False
 
     def _check(self, task: int, u: int) -> None:
         if task not in self._queue[:WINDOW]:
@@ -190,6 +197,9 @@ class KernelWorld:
         if np.isinf(SECONDS[self.work.kernel[task], u, 0]):
             name = KERNELS[self.work.kernel[task]].name
             raise ValueError(f"kernel {name!r} has no implementation for processor {u}; choose one of another type")
+        ready = self.work.kernel[self._queue[:WINDOW]]
+        if self._unused[u] and self._context[u] != self.work.kernel[task] and self._context[u] in ready:
+            raise ValueError(f"FPGA {u} was configured for a task that is ready and has not run it; run that one first")
 
     def _load(self) -> tuple[Floats, Floats]:
         """Return the loads (resource,), and the demands of what runs (processor, resource)."""
@@ -209,6 +219,7 @@ class KernelWorld:
             at=self.at, work=self.work, tasks=rows, ready_s=self.at - self.ready[rows], kernel=self.work.kernel[rows],
             data=self.work.data[rows], idle=(self._running < 0) & ~self._reconfiguring, running=self._running.copy(),
             started=np.where(self._running >= 0, self.begin[self._running], 0.0), context=self._context.copy(),
+            unused=self._unused.copy(),
             counters=self._seen, load=load,
         )  # fmt: skip
 
