@@ -81,6 +81,11 @@ EXPERIMENTS: dict[str, Entry] = {
         "Metis against equal shares, FIFO, SRTF, Optimus and SLAQ on unseen traces of elastic jobs",
         2,
     ),
+    "symphony": Entry(
+        "eunomia_reproduction.symphony:reproduce",
+        "kernels placed by Symphony against Sparrow, Graphene, Paragon and an oracle on unseen workloads",
+        1,
+    ),
     "learned-order": Entry(
         "eunomia_reproduction.learned_order:reproduce",
         "an order learnt without durations between FIFO and SRTF on Philly, Venus and ITP",

@@ -27,6 +27,8 @@ from eunomia.sweeps.fingerprint import scenario_hash
 
 TRAINABLES: dict[str, str] = {  # by the name in `eunomia train`; the class is loaded when it is used
     "metis": "eunomia.learning.metis.training:MetisTraining",
+    "symphony": "eunomia.learning.symphony.training:SymphonyTraining",
+    "symphony-black-box": "eunomia.learning.symphony.training:BlackBoxTraining",
     "order": "eunomia.learning.order.training:OrderTraining",
     "harmony": "eunomia.learning.harmony.training:HarmonyTraining",
     "reward-model": "eunomia.learning.harmony.training:RewardModelTraining",

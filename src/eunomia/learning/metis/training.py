@@ -19,7 +19,8 @@ from eunomia.learning.metis.network import ARCHITECTURE, BETA, GAIN, WIDTH, Meti
 from eunomia.learning.metis.slot_state import FEATURES, PER_JOB, SlotState
 from eunomia.learning.metis.slot_world import ElasticJobs, SlotWorld, draw_jobs, play
 from eunomia.learning.model_file import Feature
-from eunomia.learning.perceptron import Perceptron, masked_softmax
+from eunomia.learning.perceptron import masked_softmax
+from eunomia.learning.torch_state import perceptron_of, restore_torch, torch_state
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.scenario import Scenario
 
@@ -179,11 +180,7 @@ class MetisTraining:
         return {"gain_over_equal_shares": 1 - ratio}
 
     def _network(self) -> MetisNetwork:
-        parts = {}
-        for name in ARCHITECTURE:
-            layers = [one for one in self._net.parts[name] if isinstance(one, nn.Linear)]
-            weights = tuple(one.weight.detach().numpy().T.astype(np.float64) for one in layers)
-            parts[name] = Perceptron(weights, tuple(one.bias.detach().numpy().astype(np.float64) for one in layers))
+        parts = {name: perceptron_of(self._net.parts[name]) for name in ARCHITECTURE}
         return MetisNetwork(parts, float(self._net.beta.detach()[0]))
 
     def arrays(self) -> dict[str, Array]:
@@ -192,22 +189,11 @@ class MetisTraining:
 
     def state(self) -> dict[str, Array]:
         """Return the weights and the optimiser's moments."""
-        found = {f"net.{name}": value.numpy() for name, value in self._net.state_dict().items()}
-        for k, moments in self._optimizer.state_dict()["state"].items():
-            found |= {f"adam.{k}.{name}": np.asarray(value, dtype=np.float32) for name, value in moments.items()}
-        return found
+        return torch_state(self._net, self._optimizer)
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Go on from such a state."""
-        net = {name[4:]: torch.tensor(value) for name, value in state.items() if name.startswith("net.")}
-        self._net.load_state_dict(net)
-        moments: dict[int, dict[str, Any]] = {}
-        for name, value in state.items():
-            if name.startswith("adam."):
-                _, k, part = name.split(".", 2)
-                moments.setdefault(int(k), {})[part] = torch.tensor(value)
-        whole = self._optimizer.state_dict()
-        self._optimizer.load_state_dict({**whole, "state": moments})
+        restore_torch(self._net, self._optimizer, state)
 
 
 def _batch(decisions: Sequence[SlotDecision]) -> tuple[Any, Any, Any, Any, Any]:

@@ -1,0 +1,105 @@
+"""A machine of two sockets with CPUs, GPUs and FPGAs, and what each kernel needs of it.
+
+Each socket has a memory controller and a PCIe link. Two threads share a core; GPUs, FPGAs and the network card share
+links. The slowdown of a running kernel is max_q min(limit_q, max(1, load_q)) over the resources q that it uses, where
+load_q is the sum of the demands on q: two kernels that each need 0.9 of a link are 1.8 times as slow.
+Kernels and their numbers are our own; times on CPU, GPU and FPGA differ by up to 67 times.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from eunomia.model.arrays import Bools, Floats
+
+SOCKETS, THREADS, CORES = 2, 4, 2  # per socket: CPU threads, and cores that they share
+CPU, GPU, FPGA = 0, 1, 2
+TYPES = ("cpu", "gpu", "fpga")
+REMOTE = 1.15  # as slow with the data on the other socket
+RECONFIGURE_S = 4.0
+
+
+class Processor(NamedTuple):
+    """Where a kernel can run."""
+
+    kind: int  # CPU, GPU or FPGA
+    socket: int
+    core: int = -1
+
+
+class Kernel(NamedTuple):
+    """Isolated seconds by type of processor (0 = no implementation), and demands (shares of a resource)."""
+
+    name: str
+    seconds: tuple[float, float, float]
+    core: float  # on CPUs
+    memory: float  # on CPUs
+    memory_device: float
+    link: float  # PCIe, on GPUs and FPGAs
+    network: float = 0.0  # always
+
+
+PROCESSORS = tuple(
+    one
+    for socket, gpus in ((0, 2), (1, 1))
+    for one in (
+        *(Processor(CPU, socket, socket * CORES + thread // 2) for thread in range(THREADS)),
+        *(Processor(GPU, socket) for _ in range(gpus)),
+        Processor(FPGA, socket),
+    )
+)
+RESOURCES = ("core0", "core1", "core2", "core3", "memory0", "memory1", "pcie0", "pcie1", "nic")
+MEMORY, PCIE, NIC = 4, 6, 8  # rows of the first of each
+LIMIT = np.array([1.67, 1.67, 1.67, 1.67, 2.5, 2.5, 1.8, 1.8, 1.8])
+HIDDEN = (6, 7, 8)  # resources that no counter measures
+KERNELS = (
+    Kernel("align", (90, 14, 9), 0.80, 0.30, 0.10, 0.55),
+    Kernel("indel_realign", (25, 0, 0), 0.70, 0.45, 0.0, 0.0),
+    Kernel("pair_hmm", (400, 8, 6), 0.83, 0.20, 0.10, 0.35),
+    Kernel("sort", (18, 0, 0), 0.50, 0.70, 0.0, 0.0),
+    Kernel("eeg_filter", (40, 6, 10), 0.83, 0.30, 0.20, 0.85),
+    Kernel("graph_inference", (60, 10, 0), 0.70, 0.50, 0.20, 0.70),
+    Kernel("factor_graph", (30, 12, 0), 0.60, 0.40, 0.10, 0.30),
+    Kernel("collect", (10, 0, 0), 0.30, 0.30, 0.0, 0.0, 0.6),
+)
+
+
+def _tables() -> tuple[Floats, Floats]:
+    """Return isolated seconds (kernel, processor, data socket; inf = none) and demands (…, resource)."""
+    shape = (len(KERNELS), len(PROCESSORS), SOCKETS)
+    seconds, demand = np.full(shape, np.inf), np.zeros((*shape, len(RESOURCES)))
+    for k, kernel in enumerate(KERNELS):
+        for u, processor in enumerate(PROCESSORS):
+            own = processor.socket
+            for data in range(SOCKETS):
+                if kernel.seconds[processor.kind]:
+                    seconds[k, u, data] = kernel.seconds[processor.kind] * (REMOTE if data != own else 1.0)
+                need = demand[k, u, data]
+                if processor.kind == CPU:
+                    need[processor.core] += kernel.core
+                    need[MEMORY + own] += kernel.memory
+                else:
+                    need[PCIE + own] += kernel.link
+                    need[MEMORY + own] += kernel.memory_device
+                if data != own:
+                    need[MEMORY + data] += (kernel.memory if processor.kind == CPU else kernel.memory_device) / 2
+                need[NIC] += kernel.network
+                need[PCIE] += kernel.network  # the network card is behind the first link
+    return seconds, demand
+
+
+SECONDS, DEMAND = _tables()
+BEST_S = SECONDS.min(axis=(1, 2))  # (kernel,) alone on the best processor, with the data near
+
+
+def slowdown(load: Floats, demand: Floats) -> Floats:
+    """Return how many times as slow kernels with demands (…, resource) run at loads (…, resource) of all together."""
+    felt = np.where(demand > 0, np.minimum(LIMIT, np.maximum(load, 1.0)), 1.0)
+    return np.asarray(felt.max(axis=-1))
+
+
+def implemented() -> Bools:
+    """Return which kernels (kernel, processor) have an implementation."""
+    return np.asarray(np.isfinite(SECONDS[:, :, 0]))

@@ -1,0 +1,80 @@
+"""Training of Symphony: the same network as in inference, resume, unroll, gradients through the belief."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch; make test-learning installs it")
+
+from eunomia.learning.symphony import belief, counters, training  # noqa: E402
+from eunomia.learning.symphony.training import BlackBoxTraining, SymphonyTraining, TorchOps  # noqa: E402
+from eunomia.learning.training import train  # noqa: E402
+from eunomia.scenario import load_scenario  # noqa: E402
+
+EXAMPLE = Path("examples/learning/symphony.toml")
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "STEPS", 4)
+    monkeypatch.setattr(training, "JUDGED_TASKS", 4)
+    monkeypatch.setattr(training, "JUDGED", 1)
+    for cls in (SymphonyTraining, BlackBoxTraining):
+        monkeypatch.setattr(cls, "judge_every", 2)
+
+
+@pytest.mark.parametrize("name", ["symphony", "symphony-black-box"])
+def test_a_resumed_training_gives_the_bytes_of_one_without_interruption(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = load_scenario(EXAMPLE)
+    train(name, scenario, tmp_path / "whole.safetensors", steps=4)
+    plain = SymphonyTraining.train
+
+    def interrupted(self: SymphonyTraining, step: int) -> None:
+        if step == 3:
+            raise KeyboardInterrupt
+        plain(self, step)
+
+    monkeypatch.setattr(SymphonyTraining, "train", interrupted)
+    assert train(name, scenario, tmp_path / "m.safetensors", steps=4).interrupted
+    monkeypatch.setattr(SymphonyTraining, "train", plain)
+    train(name, scenario, tmp_path / "m.safetensors", steps=4, resume=True)
+    assert (tmp_path / "m.safetensors").read_bytes() == (tmp_path / "whole.safetensors").read_bytes()
+
+
+def test_a_step_changes_every_part_and_the_parameters_of_the_belief() -> None:
+    work = SymphonyTraining(load_scenario(EXAMPLE), 10, np.random.default_rng(0))
+    before = {name: np.array(array) for name, array in work.arrays().items()}
+    for step in range(2):
+        work.train(step)
+    same = [name for name, array in work.arrays().items() if np.array_equal(array, before[name])]
+    assert not [name for name in same if name.startswith("belief") or name.endswith("weight")]
+
+
+def test_tensors_and_arrays_give_the_same_beliefs_and_autograd_the_same_gradient() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.uniform(0.0, 1.0, (32, counters.COUNTERS))
+    start = belief.initial()
+    tensors = {name: torch.tensor(value, requires_grad=True) for name, value in start.items()}
+
+    class Double(TorchOps):
+        array = staticmethod(torch.tensor)
+
+    found = belief.utilisations(tensors, torch.tensor(values), Double)
+    np.testing.assert_allclose(found.detach().numpy(), belief.utilisations(start, values), rtol=1e-9)
+    found[:, 6].mean().backward()
+    np.testing.assert_allclose(tensors["link"].grad[0], belief.link_gradient(start["link"][0], values, 0), rtol=1e-9)
+
+
+def test_the_reward_of_an_episode_is_minus_the_responses_in_best_seconds() -> None:
+    episode, total = training._Episode(3), 0.0
+    world = episode.world
+    while episode.world is world:
+        choice = training.Oracle().handle(episode.moment)
+        world.carry_out(choice)
+        total += episode.next()
+    assert total == pytest.approx(-training.REWARD * world.response.sum())
