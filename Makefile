@@ -61,6 +61,12 @@ test-slurm: extras ## run the tests against a real Slurm on loopback (installs i
 	-@tools/install_slurm
 	@EUNOMIA_TEST_SLURM=1 $(INSIDE) $(RUN) pytest -n 3 --dist load -rs $(PYTEST_FLAGS) tests/slurm
 
+.PHONY: test-ray
+test-ray: extras ## run the tests against a real Ray cluster on this machine (installs the extra into .venv; else skipped)
+	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
+		--require-hashes -r requirements-ray.lock
+	@EUNOMIA_TEST_RAY=1 $(INSIDE) $(RUN) pytest -rs $(PYTEST_FLAGS) tests/ray_cluster
+
 .PHONY: test-learning
 test-learning: env ## run the tests of learning (installs PyTorch and Gymnasium into .venv; without them most are skipped)
 	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import random
 import signal
-import sys
-import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engines.walk import SITE, check_scenario, service_after_kills
 from tests.service.bench import LiveService, until
 from tests.slurm.loopback import LoopbackCluster
 
-SCRIPT = Path(__file__).parent.parent / "service" / "recorded_job.py"
-SITE = """\
-check = true
-[service]
-listen = "127.0.0.1:0"
-[cluster]
-nodes = [{ type = "v100", count = 2, accelerators = 4 }, { type = "k80", accelerators = 8 }]
-[policy]
-name = "las"
-quantum = 60
+WORLD = """\
 [world]
 backend = "slurm"
 [world.slurm]
@@ -32,75 +19,16 @@ poll_s = 0.3
 """
 
 
-def lines(ledger: Path) -> list[list[str]]:
-    return [line.split() for line in ledger.read_text().splitlines()] if ledger.exists() else []
-
-
-def check_ledger(ledger: Path, jobs: dict[str, int]) -> None:
-    """Every step of every job was done once, and no epoch began twice."""
-    found = lines(ledger)
-    done = Counter((job, step) for kind, job, _, step in found if kind == "step")
-    assert done == Counter((job, str(step)) for job, steps in jobs.items() for step in range(steps))
-    starts = Counter((job, epoch) for kind, job, epoch, _ in found if kind == "start")
-    assert set(starts.values()) == {1}, "an epoch was started twice"
-
-
-def recorded(ledger: Path, steps: int, **more: Any) -> dict[str, Any]:
-    return {"command": [sys.executable, str(SCRIPT), str(ledger), str(steps), "0.1"], **more}
-
-
 def test_a_scenario_runs_on_slurm_with_preemption_and_each_step_is_done_once(
     slurm: LoopbackCluster, tmp_path: Path
 ) -> None:
-    from eunomia.runs.local_run import run_real
-    from eunomia.scenario import load_scenario
-
-    ledger = tmp_path / "ledger"
-    jobs = {"wide": (8, 40, 0.0), "other": (8, 15, 0.0), "late": (4, 10, 1.5)}
-    rows = [
-        f'{name},{at},{size},x,"{json.dumps(recorded(ledger, steps)["command"]).replace(chr(34), chr(34) * 2)}",{steps}'
-        for name, (size, steps, at) in jobs.items()
-    ]
-    (tmp_path / "jobs.csv").write_text(
-        "job_id,submitted_s,scale_factor,job_type,command,total_steps\n" + "\n".join(rows)
-    )
-    (tmp_path / "run.toml").write_text(
-        SITE.replace('[service]\nlisten = "127.0.0.1:0"\n', '[workload]\ntrace = "jobs.csv"\n').replace(
-            'name = "las"\nquantum = 60', 'name = "srtf"'
-        )
-        + '[throughputs]\nsource = "uniform"\n'
-    )
-    result = run_real(load_scenario(tmp_path / "run.toml"), tmp_path / "out")
-    assert [outcome.status for outcome in result.outcomes] == ["finished"] * 3
-    check_ledger(ledger, {name: steps for name, (_, steps, _) in jobs.items()})
-    assert result.summary["preemptions"] >= 1
+    check_scenario(tmp_path, WORLD)
     slurm.clear()
 
 
 def test_the_service_is_killed_at_random_and_slurm_s_jobs_are_adopted(slurm: LoopbackCluster, tmp_path: Path) -> None:
-    pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
-    rng = random.Random(0)
-    service = LiveService(tmp_path)
-    (tmp_path / "site.toml").write_text(SITE)
-    service.start()
-    ledger = tmp_path / "ledger"
+    service = service_after_kills(tmp_path, WORLD)
     try:
-        jobs = {
-            service.operator.submit(recorded(ledger, steps, accelerators=4))["id"]: steps
-            for steps in (30, 25, 20, 15, 10)
-        }
-        for _ in range(3):
-            time.sleep(rng.uniform(0.3, 2.0))
-            service.kill(signal.SIGKILL)
-            time.sleep(rng.choice([0.0, 1.0]))
-            service.start()
-        until(lambda: all(service.operator.get(f"/v1/jobs/{job}")["state"] == "succeeded" for job in jobs), within_s=60)
-        found = lines(ledger)
-        starts = Counter((job, epoch) for kind, job, epoch, _ in found if kind == "start")
-        assert set(starts.values()) == {1}, "an epoch was started twice"
-        assert {(job, int(step)) for kind, job, _, step in found if kind == "step"} == {
-            (job, step) for job, steps in jobs.items() for step in range(steps)
-        }
         node = service.operator.get("/v1/nodes")["nodes"][0]["name"]
         service.operator.send("PUT", f"/v1/nodes/{node}", {"action": "drain", "reason": "fans"})
         until(lambda: "drain" in slurm.say("sinfo", "-h", "-n", "v100-0", "-o", "%t"))
@@ -116,7 +44,7 @@ def test_the_service_is_killed_at_random_and_slurm_s_jobs_are_adopted(slurm: Loo
 def test_users_go_on_typing_sbatch_and_a_short_job_preempts_a_long_one(slurm: LoopbackCluster, tmp_path: Path) -> None:
     pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
     service = LiveService(tmp_path)
-    site = SITE.replace('name = "las"\nquantum = 60', 'name = "srtf"')
+    site = (SITE + WORLD).replace('name = "las"\nquantum = 60', 'name = "srtf"')
     adopts = 'backend = "slurm"\nadopt_submissions = true'
     (tmp_path / "site.toml").write_text(site.replace('backend = "slurm"', adopts))
     service.start()

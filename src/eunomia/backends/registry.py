@@ -9,6 +9,7 @@ BACKENDS: dict[str, str] = {
     "simulated": "eunomia.backends.simulated.choice:SimulatedBackend",
     "local": "eunomia.backends.local.world:LocalWorld",
     "slurm": "eunomia.backends.slurm.world:SlurmWorld",
+    "ray": "eunomia.backends.ray.world:RayWorld",
 }
 DEFAULT = "simulated"
 BACKENDS_OF_PACKAGES = "eunomia.backends"  # entry points of packages' backends

@@ -48,17 +48,25 @@ def reference_markdown() -> str:
     schema = json_schema()
     blocks = [_format_table("Top level", "", schema)]
 
-    def add(title: str, section: str) -> None:
+    def add(title: str, section: str, name: str = "") -> None:
         table: dict[str, Any] = schema["$defs"][section]
         blocks.append(_format_table(title, table["description"], table))
+        for part, key in table["properties"].items():
+            if name and "$ref" in key:
+                add(f"`[{name}.{part}]`", _referred(key))
 
     for name, key in schema["properties"].items():
         if "$ref" in key:
-            add(f"`[{name}]`", str(key["$ref"]).rsplit("/", 1)[-1])
+            add(f"`[{name}]`", _referred(key), name)
             if name == "cluster":
                 add("An entry of `nodes`", "NodeGroup")
     add("An entry of `[tenants]`", "TenantSection")
     return "\n\n".join(blocks) + "\n"
+
+
+def _referred(key: dict[str, Any]) -> str:
+    """Return the name of the definition that a key refers to."""
+    return str(key["$ref"]).rsplit("/", 1)[-1]
 
 
 def _format_table(title: str, description: str, table: dict[str, Any]) -> str:

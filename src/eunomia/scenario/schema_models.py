@@ -288,12 +288,26 @@ class SlurmSection(Section):
     )
 
 
+class RaySection(Section):
+    """How Ray is asked to run gangs."""
+
+    address: Text = Field(default="auto", description="of the cluster, as in HOST:6379; auto: the one on this machine")
+    namespace: Text = Field(default="eunomia", description="namespace of the actors")
+    type_label: str = Field(
+        default="", description="label of nodes with their accelerator type; empty: ray.io/accelerator-type or gpu-type"
+    )
+    poll_s: Annotated[Finite, Field(gt=0)] = Field(default=1.0, description="seconds between two lists of the actors")
+    timeout_s: Annotated[Finite, Field(gt=0)] = Field(
+        default=10.0, description="seconds after which a question to Ray counts as unanswered"
+    )
+
+
 class WorldSection(Section):
     """The backend that carries out decisions, and its faults."""
 
     backend: Annotated[str, WithJsonSchema({"anyOf": [{"enum": [*BACKENDS]}, {"type": "string"}]})] = Field(
         default=DEFAULT,
-        description="simulated, local processes, or slurm; your own: path.py:Class, or the name of its entry point",
+        description="simulated, local processes, slurm or ray; your own: path.py:Class, or the name of its entry point",
     )
     replay_status: bool = Field(default=False, description="jobs fail or are cancelled as in the trace")
     job_failures_per_hour: NotNegative = Field(default=0.0, description="failures per hour of a running job")
@@ -325,8 +339,9 @@ class WorldSection(Section):
         default=False, description="slurm, under eunomia serve: place and release the held jobs that users submit there"
     )
     slurm: SlurmSection = SlurmSection()
+    ray: RaySection = RaySection()
     workdir: Text | None = Field(
-        default=None, description="local, slurm: folder for the jobs' files; left out: work, in the folder of the run"
+        default=None, description="local, slurm, ray: folder for jobs' files; left out: work, in the folder of the run"
     )
 
 

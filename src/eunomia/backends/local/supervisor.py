@@ -9,7 +9,8 @@ the lease file (`stop`: the grace), it locks the files in `locks` before it laun
 the file `record`, so that another scheduler finds it. With `processes` the gang has so many processes, with the
 variables of torchrun; when one of them fails, the others are stopped. One with `claim` runs under an engine, which may
 have started it twice: the first to create that file goes on, and ends with the exit code of the gang. It adds
-`environment` to its own and starts the gang in `cwd`.
+`environment` to its own and starts the gang in `cwd`. With the argument `--die-with-parent` it is killed when the
+process that started it ends.
 """
 
 from __future__ import annotations
@@ -366,6 +367,8 @@ def main() -> None:
         os.set_inheritable(spec["lock"], False)  # inherited by supervisors, not by gangs
     os.environ.update(spec.get("environment", {}))
     control(SUBREAPER, 1)
+    if "--die-with-parent" in sys.argv:
+        control(DIE_WITH_PARENT, signal.SIGKILL)
     wake_read, wake_write = os.pipe()
     for end in (wake_read, wake_write):
         os.set_blocking(end, False)

@@ -1,0 +1,235 @@
+"""Speaks to a Ray cluster, in a process of its own: Ray ends a process that loses its cluster, and calls may hang.
+
+python -m eunomia.backends.ray.agent ADDRESS NAMESPACE
+
+Standard input: a question a line, `{"id": 1, "do": "gangs", ...}`; its end ends the process. Standard output: a line
+for each, `{"id": 1, "value": ...}`, or `"refused"` or `"away"` with the reason; the first line, `{"id": 0, ...}`, says
+that the cluster was reached. Actors are defined here, in the main module, so that Ray sends their code to the nodes.
+Tables of actors and free resources come from `ray._private.state`: the public ones need Ray's dashboard.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import ray
+from ray._private import state
+from ray.experimental import internal_kv
+from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+LIVE = ("ALIVE", "PENDING_CREATION", "DEPENDENCIES_UNREADY", "RESTARTING")
+NODE_ID = "ray.io/node-id"  # label that Ray gives each node
+GONE = "REMOVED"
+DIE_WITH_PARENT = "--die-with-parent"  # option of the supervisor, as Ray kills actors without a warning
+CALL_S = 5.0  # for an actor to take a signal
+
+
+class RayGang:
+    """The actor of a gang: runs its supervisor, and gives the accelerators back when that has ended."""
+
+    def __init__(self, argv: list[str], stdin: str, log: str, variables: dict[str, str]) -> None:
+        self._group = ray.util.get_current_placement_group()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._signals: list[int] = []
+        self._command = argv, stdin, log, variables
+        threading.Thread(target=self._run).start()
+
+    def _run(self) -> None:
+        argv, stdin, log, variables = self._command
+        environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}  # 1, by Ray
+        try:
+            with open(stdin, "rb") as orders, open(log, "ab") as out:
+                self._child = subprocess.Popen(
+                    [*argv, DIE_WITH_PARENT], stdin=orders, stdout=subprocess.DEVNULL, stderr=out, cwd="/",
+                    env={**environment, **variables},
+                )  # fmt: skip
+            for number in self._signals:
+                self._child.send_signal(number)
+            self._child.wait()
+        finally:
+            remove_placement_group(self._group)  # which ends this actor too
+
+    def signal(self, number: int) -> None:
+        """Signal the supervisor."""
+        if self._child is None:
+            self._signals.append(number)
+        else:
+            self._child.send_signal(number)
+
+
+class Agent:
+    """Answers questions about one cluster."""
+
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
+
+    def submit(self, name: str, parts: list[list[Any]], command: dict[str, Any]) -> None:
+        """Start a gang when its accelerators are free. A second call with its name changes nothing.
+
+        parts: node, resources of its bundle; the gang's command runs in the first.
+        """
+        ids = {node: node_id for node, node_id, _ in _alive_nodes()}
+        missing = [node for node, _ in parts if node not in ids]
+        if missing:
+            raise ConnectionError(f"{', '.join(missing)} is not alive")
+        group = self._group(name)
+        if group is None:
+            group = placement_group(
+                [resources for _, resources in parts], name=name, lifetime="detached",
+                bundle_label_selector=[{NODE_ID: ids[node]} for node, _ in parts],
+            )  # fmt: skip
+        variables = {
+            "RAY_ADDRESS": ray.get_runtime_context().gcs_address,
+            "EUNOMIA_RAY_NAMESPACE": self._namespace,
+            "EUNOMIA_RAY_PLACEMENT_GROUP": name,
+        }
+        ray.remote(RayGang).options(
+            name=name, namespace=self._namespace, lifetime="detached", get_if_exists=True, num_cpus=0,
+            num_gpus=parts[0][1]["GPU"], max_restarts=0, max_concurrency=4,
+            scheduling_strategy=PlacementGroupSchedulingStrategy(group, 0),
+        ).remote(variables=variables, **command)  # fmt: skip
+
+    def gangs(self) -> list[dict[str, str]]:
+        """Return name and state of each gang; those that are over give their accelerators back."""
+        states = {one["Name"]: one["State"] for each in LIVE for one in state.actors(actor_state_name=each).values()}
+        left = {
+            one["name"]: group
+            for group, one in placement_group_table().items()
+            if one["name"] and one["name"] not in states and one["state"] != GONE
+        }
+        for name, end in self._ends(set(left)).items():
+            states[name] = end
+            remove_placement_group(_handle(left[name]))
+        return [{"name": name, "state": found} for name, found in states.items() if name]
+
+    def ended(self, name: str) -> str:
+        """Return how a gang ended; "" if Ray does not know."""
+        return self._ends({name}).get(name, "")
+
+    def _ends(self, names: set[str]) -> dict[str, str]:
+        """Return why the dead actors with these names died, in Ray's words."""
+        if not names:
+            return {}
+        dead = state.actors(actor_state_name="DEAD").values()
+        return {one["Name"]: _cause(one["DeathCause"]) for one in dead if one["Name"] in names}
+
+    def signal(self, name: str, number: int) -> None:
+        """Signal the supervisor of a gang, if it is there."""
+        try:
+            actor = ray.get_actor(name, namespace=self._namespace)
+            ray.get(actor.signal.remote(number), timeout=CALL_S)
+        except (ValueError, ray.exceptions.RayActorError):  # there is none, or it ends
+            pass
+
+    def cancel(self, name: str, only_waiting: bool) -> None:
+        """End a gang; one that runs is killed, unless only one that waits is meant."""
+        alive = {one["Name"] for one in state.actors(actor_state_name="ALIVE").values()}
+        group = self._group(name)
+        if group is not None and not (only_waiting and name in alive):
+            remove_placement_group(group)
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """Return all nodes that are alive, and the dead ones whose names none of these has."""
+        free = state.available_resources_per_node()
+        found: dict[str, dict[str, Any]] = {}
+        for name, node_id, node in sorted(_alive_nodes(), key=lambda each: each[0]):
+            total, (key, space) = node["Resources"], self._drained(name)
+            found[name] = {
+                "name": name,
+                "labels": node["Labels"],
+                "resources": total,
+                "used": total.get("GPU", 0.0) - free.get(node_id, {}).get("GPU", 0.0),
+                "away": (internal_kv._internal_kv_get(key, namespace=space) or b"").decode(),
+            }
+        for node in ray.nodes():
+            if not node["Alive"] and node["NodeName"] not in found:
+                name, labels = node["NodeName"], node["Labels"]
+                away = f"Ray lost it: {node.get('DeathReasonMessage') or 'it is not alive'}"
+                found[name] = {"name": name, "labels": labels, "resources": {}, "used": 0.0, "away": away}
+        return list(found.values())
+
+    def set_node(self, name: str, reason: str) -> None:
+        """Write down that a node is out of service, or no more: Ray itself takes no node back that it drained."""
+        key, space = self._drained(name)
+        if reason:
+            internal_kv._internal_kv_put(key, reason.encode(), namespace=space)
+        else:
+            internal_kv._internal_kv_del(key, namespace=space)
+
+    def _drained(self, name: str) -> tuple[bytes, bytes]:
+        return f"drained:{name}".encode(), f"eunomia:{self._namespace}".encode()
+
+    def _group(self, name: str) -> PlacementGroup | None:
+        for group, one in placement_group_table().items():
+            if one["name"] == name and one["state"] != GONE:
+                return _handle(group)
+        return None
+
+
+def _handle(group: str) -> PlacementGroup:
+    return PlacementGroup(ray.PlacementGroupID(bytes.fromhex(group)))
+
+
+def _alive_nodes() -> list[tuple[str, str, dict[str, Any]]]:
+    """Return name, id and facts of each node; of several with one name all but the first have their id in the name."""
+    found: dict[str, tuple[str, str, dict[str, Any]]] = {}
+    for node in sorted((each for each in ray.nodes() if each["Alive"]), key=lambda each: each["NodeID"]):
+        name = node["NodeName"]
+        if name in found:
+            name = f"{name}-{node['NodeID'][:8]}"
+        found[name] = name, node["NodeID"], node
+    return list(found.values())
+
+
+def _cause(cause: Any) -> str:
+    """Return a word for why an actor died: DEAD if it ended by itself or was removed."""
+    if cause.HasField("actor_unschedulable_context"):
+        return "UNSCHEDULABLE"
+    if cause.HasField("actor_died_error_context"):
+        context = cause.actor_died_error_context
+        if context.Reason.Name(context.reason) == "NODE_DIED":
+            return "NODE_DIED"
+    return "DEAD"
+
+
+def answer(agent: Agent, question: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer to one question."""
+    asked: dict[str, Callable[..., Any]] = {
+        "submit": agent.submit, "gangs": agent.gangs, "ended": agent.ended, "signal": agent.signal,
+        "cancel": agent.cancel, "nodes": agent.nodes, "set_node": agent.set_node,
+    }  # fmt: skip
+    do = asked[question.pop("do")]
+    number = question.pop("id")
+    try:
+        return {"id": number, "value": do(**question)}
+    except ValueError as error:
+        return {"id": number, "refused": str(error)}
+    except (ray.exceptions.RayError, ConnectionError, TimeoutError, RuntimeError) as error:
+        return {"id": number, "away": str(error) or type(error).__name__}
+
+
+def main() -> None:
+    """Answer until standard input ends."""
+    address, namespace = sys.argv[1:]
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what Ray prints is no answer
+    try:
+        ray.init(address=address, namespace=namespace, log_to_driver=False, configure_logging=False)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        print(json.dumps({"id": 0, "away": str(error)}), file=out, flush=True)
+        return
+    print(json.dumps({"id": 0, "value": None}), file=out, flush=True)
+    agent = Agent(namespace)
+    for line in sys.stdin:
+        print(json.dumps(answer(agent, json.loads(line))), file=out, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""A real Ray cluster on this machine: a head and three nodes with accelerators that nothing checks for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+import time
+from typing import Any
+
+NODES = {"v100-0": ("V100", 4), "v100-1": ("V100", 4), "k80-0": ("K80", 8)}
+
+
+class RayCluster:
+    """The running cluster; this process is one of its drivers."""
+
+    def __init__(self) -> None:
+        self.folder = tempfile.mkdtemp(prefix="ray-")  # short: paths of sockets have a limit
+        os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_TMPDIR=self.folder)
+        import ray
+        from ray.cluster_utils import Cluster
+
+        self.ray = ray
+        head = {
+            "num_cpus": 2,
+            "num_gpus": 0,
+            "include_dashboard": False,
+            "object_store_memory": 100_000_000,
+            "_system_config": {"health_check_period_ms": 500, "health_check_failure_threshold": 3},
+        }
+        self._cluster = Cluster(initialize_head=True, head_node_args=head)
+        self._nodes: dict[str, Any] = {}
+        for name, (_, count) in NODES.items():
+            self.add(name, count)
+        ray.init(address=self.address, namespace="others", log_to_driver=False)
+        self._cluster.wait_for_nodes()
+
+    @property
+    def address(self) -> str:
+        return str(self._cluster.address)
+
+    def add(self, name: str, count: int) -> None:
+        """Start a node with so many accelerators."""
+        self._nodes[name] = self._cluster.add_node(
+            num_cpus=8, num_gpus=count, labels={"gpu-type": NODES[name][0]}, node_name=name,
+            object_store_memory=80_000_000,
+        )  # fmt: skip
+
+    def remove(self, name: str) -> None:
+        """End a node with a kill, and wait until Ray has noticed."""
+        node = self._nodes.pop(name)
+        self._cluster.remove_node(node, allow_graceful=False)
+        self.until(lambda: node.node_id not in {one["NodeID"] for one in self.ray.nodes() if one["Alive"]})
+
+    def repair(self) -> None:
+        """Start the nodes that are missing, and end all gangs."""
+        from ray.util.placement_group import placement_group_table, remove_placement_group
+
+        from eunomia.backends.ray.agent import GONE, _handle
+
+        for group, one in placement_group_table().items():
+            if one["state"] != GONE:
+                remove_placement_group(_handle(group))
+        for name in NODES.keys() - self._nodes.keys():
+            self.add(name, NODES[name][1])
+
+    def signal_store(self, number: signal.Signals) -> None:
+        """Signal Ray's control store."""
+        [store] = self._cluster.head_node.all_processes["gcs_server"]
+        os.kill(store.process.pid, number)
+
+    def until(self, holds: Any, within_s: float = 20.0) -> None:
+        deadline = time.monotonic() + within_s
+        while not holds():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        """End everything."""
+        self.ray.shutdown()
+        self._cluster.shutdown()
+        shutil.rmtree(self.folder, ignore_errors=True)
