@@ -62,6 +62,7 @@ class LoopbackServer:
             "contexts": [{"name": "loop", "context": {"cluster": "loop", "user": "admin", "namespace": "default"}}],
         }  # fmt: skip
         (folder / "kubeconfig").write_text(json.dumps(self.config))
+        self.admin = self.client()
         try:
             self._start()
         except BaseException:
@@ -84,7 +85,6 @@ class LoopbackServer:
             str(programs() / "kube-controller-manager"), f"--kubeconfig={folder}/kubeconfig", "--leader-elect=false",
             "--controllers=job,garbagecollector,serviceaccount,namespace,podgc", "--port=0", "--secure-port=0",
         )  # fmt: skip
-        self.admin = self.client()
         until(lambda: self._has("default"), "the service account exists, so pods may be made")
         for name, (kind, count) in NODES.items():
             self.add_node(name, kind, count)
@@ -137,6 +137,7 @@ class LoopbackServer:
 
     def close(self) -> None:
         """End the daemons."""
+        self.admin.close()
         for daemon in reversed(self._daemons.values()):
             daemon.terminate()
         for daemon in reversed(self._daemons.values()):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from typing import Any
 
 import pytest
 
 pytest.importorskip("lightkube")
+import msgspec
 from lightkube import Client
 from lightkube.core.exceptions import ApiError
 from lightkube.resources.batch_v1 import Job
@@ -26,6 +28,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackServer]
     one = LoopbackServer(tmp_path_factory.mktemp("kubernetes"))
     yield one
     one.close()
+
+
+@pytest.fixture
+def client(server: LoopbackServer) -> Iterator[Client]:
+    with closing(server.client()) as one:
+        yield one
 
 
 def job(name: str, **more: Any) -> Job:
@@ -49,19 +57,19 @@ def pods(client: Client, name: str) -> list[Pod]:
 
 def bind(client: Client, pod: Pod, node: str) -> None:
     body = {"metadata": {"name": pod.metadata.name}, "target": {"apiVersion": "v1", "kind": "Node", "name": node}}
-    client.create(Pod.Binding.from_dict(body), pod.metadata.name)
+    with suppress(msgspec.ValidationError):  # the server answers with a Status, where the client expects the binding
+        client.create(Pod.Binding.from_dict(body), pod.metadata.name)
 
 
-def test_nodes_say_their_type_and_accelerators(server: LoopbackServer) -> None:
+def test_nodes_say_their_type_and_accelerators(client: Client) -> None:
     found = {
         node.metadata.name: (node.metadata.labels["gpu-type"], int(node.status.allocatable["nvidia.com/gpu"]))
-        for node in server.client().list(Node)
+        for node in client.list(Node)
     }
     assert found == NODES
 
 
-def test_a_job_has_its_pod_made_and_a_pod_is_bound_once(server: LoopbackServer) -> None:
-    client = server.client()
+def test_a_job_has_its_pod_made_and_a_pod_is_bound_once(client: Client) -> None:
     client.create(job("once"))
     until(lambda: len(pods(client, "once")) == 1, "the controller made the pod")
     bind(client, pods(client, "once")[0], "v100-0")
@@ -75,22 +83,19 @@ def test_a_job_has_its_pod_made_and_a_pod_is_bound_once(server: LoopbackServer) 
     until(lambda: client.get(Job, "once").status.succeeded == 1, "the controller counted the success")
 
 
-def test_a_name_that_exists_is_not_made_again(server: LoopbackServer) -> None:
-    client = server.client()
+def test_a_name_that_exists_is_not_made_again(client: Client) -> None:
     client.create(job("named"))
     with pytest.raises(ApiError) as caught:
         client.create(job("named"))
     assert caught.value.status.code == 409
 
 
-def test_a_server_that_does_not_know_suspend_drops_it(server: LoopbackServer) -> None:
-    client = server.client()
+def test_a_server_that_does_not_know_suspend_drops_it(client: Client) -> None:
     made = client.create(job("held", suspend=True))
     assert made.spec.suspend is None, "so a dry run of a creation tells whether a server can suspend"
 
 
-def test_a_bound_pod_that_is_deleted_stays_until_the_kubelet_lets_it_go(server: LoopbackServer) -> None:
-    client = server.client()
+def test_a_bound_pod_that_is_deleted_stays_until_the_kubelet_lets_it_go(client: Client) -> None:
     client.create(job("gone"))
     until(lambda: len(pods(client, "gone")) == 1, "the controller made the pod")
     bind(client, pods(client, "gone")[0], "v100-1")
