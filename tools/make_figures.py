@@ -45,6 +45,7 @@ TABLES = (
     _gavel("gavel-makespan"),
     _reproduced("peers", "--reference DATA/peers --out OUT/peers"),
     _gavel("gavel-parity"),
+    _reproduced("deadlines", "--out OUT/deadlines"),
     _reproduced("themis-w2", "--seeds 10 --out OUT/themis"),
     _reproduced("tiresias", "--seeds 10 --reference DATA/peers/tiresias --out OUT/tiresias"),
     _reproduced("themis-w1", "--seeds 10 --out OUT/themis"),

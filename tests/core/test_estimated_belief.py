@@ -76,6 +76,30 @@ def test_estimates_are_recorded_and_replay_identically(tmp_path: Path, duration:
     assert any("Run times of jobs are" in note for note in found.notes)
 
 
+def test_an_estimate_that_moves_by_more_than_its_tolerance_asks_again_and_replays(tmp_path: Path) -> None:
+    run = {
+        each: eunomia.simulate(
+            {**SMALL, "belief": {"duration": "history", "tolerance": each}}, record_to=tmp_path / f"{each}.jsonl.gz"
+        )
+        for each in (0.2, 1e9)
+    }
+    moments = {each: [moment for _, moment, _ in found.record.steps()] for each, found in run.items() if found.record}
+    last: dict[str, float] = {}
+    for event in (event for moment in moments[0.2] for event in moment.events):
+        if isinstance(event, Estimated):
+            before = last.get(event.job_id, event.run_s)
+            assert event.run_s == before or max(event.run_s / before, before / event.run_s) > 1.2
+            last[event.job_id] = event.run_s
+    count = {each: sum(isinstance(e, Estimated) for m in found for e in m.events) for each, found in moments.items()}
+    assert count[1e9] == 40 < count[0.2]
+    assert run[0.2].record is not None and first_difference(run[0.2].record) is None
+
+
+def test_a_tolerance_needs_run_times_from_history() -> None:
+    with pytest.raises(InvalidInput, match='write duration = "history"'):
+        eunomia.simulate({**SMALL, "belief": {"tolerance": 0.5}})
+
+
 def test_an_explanation_says_what_a_run_time_rests_on(tmp_path: Path) -> None:
     found = eunomia.simulate({**SMALL, "belief": {"duration": "history"}}, record_to=tmp_path / "record.jsonl.gz")
     assert found.record is not None
@@ -85,6 +109,22 @@ def test_an_explanation_says_what_a_run_time_rests_on(tmp_path: Path) -> None:
     declared = eunomia.simulate(SMALL, record_to=tmp_path / "declared.jsonl.gz")
     assert declared.record is not None
     assert "estimate" not in explain(declared.record, str(declared.jobs["job_id"][-1])).as_dict()
+
+
+def test_the_jobs_and_the_notes_of_a_run_have_the_intervals_and_what_came_of_them() -> None:
+    found = eunomia.simulate({**SMALL, "belief": {"duration": "none"}})
+    assert (found.jobs["estimated_run_s"] == 3600.0).all()
+    low, high = found.jobs["estimated_run_p10_s"], found.jobs["estimated_run_p90_s"]
+    speeds = set_up(scenario_from_dict(SMALL, Path()))
+    run_s = [
+        job.total_steps / speeds.truth.solo_throughput(job.job_type, job.scale_factor).max() for job in speeds.jobs
+    ]
+    inside = ((low <= run_s) & (run_s <= high)).sum()
+    assert 0 < inside < 40
+    assert any(f"hold {inside} of 40 finished jobs" in note for note in found.notes)
+    declared = eunomia.simulate(SMALL)
+    assert "estimated_run_s" not in declared.jobs
+    assert not any("80 % intervals" in note for note in declared.notes)
 
 
 def test_ignorance_changes_what_srtf_decides() -> None:

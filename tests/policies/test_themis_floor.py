@@ -9,7 +9,6 @@ import pytest
 
 from eunomia.allocation import problem_of
 from eunomia.allocation.view_from_problem import view_of
-from eunomia.model.answers import Grants
 from eunomia.model.view import View
 from eunomia.policies.grants.themis.agents import ended_leases, offers, read_state
 from eunomia.policies.grants.themis.bidding import BidTables, WonGangs, bid_tables, hold_auction
@@ -43,16 +42,17 @@ def auction(view: View, bidders: int | None = None) -> tuple[BidTables, WonGangs
 @pytest.mark.parametrize("apps", [2, 3, 5])
 def test_an_auction_of_one_accelerator_gives_nothing_to_two_or_more(apps: int) -> None:
     """Each would have it all without the others, so each keeps less than all of one, rounded down: none. The seat is
-    left over, everybody bid, and so it goes to the worst-off, who has waited longest."""
+    left over, everybody bid, and so it is drawn who has it."""
     view = waiting(*[100.0 * m for m in range(apps)])
     tables, won = auction(view)
     assert tables.count.max() == 1
     assert won.partial is not None
     assert won.partial.share.min() < 1
     assert len(won.gang) == 0
-    answer = Themis(f=0.0, indivisible="floor").decide(view)
-    assert answer.rows.job.tolist() == [apps - 1]
-    assert np.isnan(answer.until).all()  # for a whole lease
+    policy = Themis(f=0.0, indivisible="floor")
+    answers = [policy.decide(replace(view, seed=(0, ask))) for ask in range(60)]
+    assert {answer.rows.job.tolist()[0] for answer in answers} == set(range(apps))
+    assert all(np.isnan(answer.until).all() for answer in answers)  # for a whole lease
 
 
 def test_a_lone_bidder_keeps_what_it_wins() -> None:
@@ -91,29 +91,12 @@ def test_each_keeps_the_whole_gangs_in_its_part_of_what_it_won_and_the_first_of_
     assert (won.part == 1).all()
 
 
-def test_nothing_is_drawn_where_everybody_bids() -> None:
+def test_what_two_searches_win_of_three_seats_is_rounded_down_to_none() -> None:
     """Two searches of three jobs each and three seats: one wins a seat and keeps 2/3 of it, the other wins two and
-    keeps 1/3 of them, 2/3 of a seat too. By chance that is one or none; rounded down it is none, whatever the seed."""
+    keeps 1/3 of them, 2/3 of a seat too. Rounded down that is none."""
     view = waiting(*[0.0] * 6, accelerators=3)
     view = replace(view, columns={**view.columns, "app": np.array([0, 0, 0, 1, 1, 1])})
     tables, won = auction(view)
     assert won.partial is not None
     assert (won.partial.share * tables.count[won.partial.row]).tolist() == pytest.approx([2 / 3, 2 / 3])
     assert not len(won.gang)
-    answers = {
-        how: [reported(Themis(f=0.0, indivisible=how).decide(replace(view, seed=(0, ask)))) for ask in range(20)]  # type: ignore[arg-type]
-        for how in ("floor", "randomized")
-    }
-    assert all(answer == answers["floor"][0] for answer in answers["floor"])
-    assert any(answer != answers["randomized"][0] for answer in answers["randomized"])
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_any_view_has_one_answer_where_everybody_bids(seed: int) -> None:
-    view, floor = a_view(Themis(), seed), Themis(f=0.0, indivisible="floor")
-    assert reported(floor.decide(replace(view, seed=(1, 1)))) == reported(floor.decide(replace(view, seed=(2, 2))))
-
-
-def reported(answer: Grants) -> list[list[float]]:
-    """Return who is seated on which type, where, and who is stopped."""
-    return [list(map(float, column)) for column in (answer.rows.job, answer.rows.type, answer.device, answer.stop)]

@@ -37,6 +37,11 @@ class RayCluster:
         self._cluster.wait_for_nodes()
 
     @property
+    def lost(self) -> set[str]:
+        """Names of nodes that are missing."""
+        return NODES.keys() - self._nodes.keys()
+
+    @property
     def address(self) -> str:
         return str(self._cluster.address)
 
@@ -62,7 +67,7 @@ class RayCluster:
         for group, one in placement_group_table().items():
             if one["state"] != GONE:
                 remove_placement_group(_handle(group))
-        for name in NODES.keys() - self._nodes.keys():
+        for name in self.lost:
             self.add(name, NODES[name][1])
 
     def signal_store(self, number: signal.Signals) -> None:

@@ -54,12 +54,12 @@ def test_every_run_of_the_artifact_but_the_drawn_one_is_equal(peers: Path) -> No
 # ---- by hand ----------------------------------------------------------------------------------------------------
 
 
-def ran(jobs: Sequence[tuple[int, int, int]], **said: object) -> TickOutcome:
-    """Run jobs of (submitted, duration, accelerators) of one tenant on 8 accelerators."""
+def ran(jobs: Sequence[tuple[int, int, int]], accelerators: int = 8, **said: object) -> TickOutcome:
+    """Run jobs of (submitted, duration, accelerators) of one tenant on so many accelerators."""
     submitted, duration, size = np.array(jobs).T
     names = tuple(str(n) for n in range(len(jobs)))
     owner = np.zeros(len(jobs), dtype=np.int64)
-    there = ArtifactWorkload(names, owner, size, submitted, duration, ("all",), np.ones(1), 8)
+    there = ArtifactWorkload(names, owner, size, submitted, duration, ("all",), np.ones(1), accelerators)
     return Ticks(there, ArtifactOptions(**({"selection": "fairness", "quota": "fair", "lease": 900.0} | said))).run()  # type: ignore[arg-type]
 
 
@@ -81,6 +81,11 @@ def test_a_lease_that_ends_is_given_to_who_got_less() -> None:
     assert outcome.end.tolist() == [2700, 3600]
     assert outcome.expiries.tolist() == [1, 1]  # the second lease of each ends with the job
     assert outcome.fairness.tolist() == pytest.approx([14400 / (2700 * 4), 14400 / (2700 * 4 + 900 * 8)])
+
+
+@pytest.mark.parametrize(("size", "expiries"), [(32, 1), (33, 0)])
+def test_leases_of_more_than_32_accelerators_do_not_end(size: int, expiries: int) -> None:
+    assert ran([(0, 1800, size)], accelerators=size).expiries.tolist() == [expiries]
 
 
 def test_a_new_job_ends_a_fresh_lease_whose_work_is_lost() -> None:

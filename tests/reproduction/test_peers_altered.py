@@ -393,19 +393,29 @@ def test_pollux_takes_results_of_one_workload_under_one_policy(short: Path) -> N
     assert any(note.startswith("pollux optimus: not compared: ") for note in found.notes)
 
 
-@pytest.mark.parametrize("folder", ["upstream_sim_32gpu", "upstream_sim_vs_physical_32gpu"])
-def test_shockwave_results_of_fewer_jobs_than_the_trace_has_are_refused(
-    folder: str, peers: Path, tmp_path: Path
-) -> None:
+def one_job_short(folder: str, peers: Path, place: Path) -> None:
+    """Lay out Shockwave's results with the last job of a folder's results missing."""
     for file in (peers / "shockwave").iterdir():
-        (tmp_path / file.name).symlink_to(file)
-    (tmp_path / folder).unlink()
-    (tmp_path / folder).mkdir()
+        (place / file.name).symlink_to(file)
+    (place / folder).unlink()
+    (place / folder).mkdir()
     for file in (peers / "shockwave" / folder).iterdir():
-        (tmp_path / folder / file.name).write_text(file.read_text())
-    altered(tmp_path / folder / "jct_by_job.csv", without(119))
+        (place / folder / file.name).write_text(file.read_text())
+    altered(place / folder / "jct_by_job.csv", without(119))
+
+
+def test_shockwave_results_of_fewer_jobs_than_the_trace_has_are_refused(peers: Path, tmp_path: Path) -> None:
+    one_job_short("upstream_sim_32gpu", peers, tmp_path)
     with pytest.raises(InvalidInput, match="it has 119 jobs, the trace 120"):
         shockwave.reproduce(tmp_path, Request())
+
+
+def test_shockwave_real_results_of_fewer_jobs_are_refused_beside_a_run_without_any(peers: Path, tmp_path: Path) -> None:
+    one_job_short("upstream_sim_vs_physical_32gpu", peers, tmp_path)
+    found = shockwave.reproduce(tmp_path, Request())
+    failed = [row for row in found.rows if row.quantity == "runs that failed"]
+    assert all("it has 119 jobs, the trace 120" in row.note for row in failed)
+    assert {row.series for row in found.rows} - {row.series for row in failed} == {"shockwave gandiva_fair"}
 
 
 def test_shockwave_takes_any_number_of_accelerators_jobs_and_runs(peers: Path, tmp_path: Path) -> None:

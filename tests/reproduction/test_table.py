@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from eunomia.cli.app import app
-from eunomia_reproduction import EXPERIMENTS
+from eunomia_reproduction import EXPERIMENTS, expected
 from eunomia_reproduction.figure import Figure, FigureCurve
 from eunomia_reproduction.table import COLUMNS, FigureRow, FigureTable
 
@@ -165,6 +165,14 @@ def test_a_check_passes_with_the_expected_misses_and_fails_when_any_row_changes(
     assert checked(miss, row(100, 102))[0] == 1  # still within, but another value
     CliRunner().invoke(app, [*words, "--accept", "--seeds", "2"])
     assert {path.name for path in (tmp_path / "expected").iterdir()} == {"some-1.csv", "some-2.csv"}
+
+
+def test_an_expected_row_that_was_never_run_takes_any_value() -> None:
+    table = FigureTable(rows=(row(100, 200), row(100, 101)))
+    known = expected.rows_of(table)
+    miss, hit = known
+    assert expected.changes(table, {miss: (expected.NOT_RUN, ""), hit: known[hit]}) == []
+    assert expected.changes(table, {miss: known[miss], hit: ("102", "true")}) != []
 
 
 @pytest.mark.parametrize(

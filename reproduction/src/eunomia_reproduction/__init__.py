@@ -87,27 +87,32 @@ EXPERIMENTS: dict[str, Entry] = {
         10,
         "data/traces",
     ),
+    "deadlines": Entry(
+        "eunomia_reproduction.deadlines:reproduce",
+        "deadlines missed by policies that go by them, at loads with room for all",
+        2,
+    ),
     "philly-tables": Entry(
         "eunomia_reproduction.philly:reproduce",
         "why Philly's jobs wait, how they end and why they fail, from a synthetic workload",
-        7,
+        22,
     ),
     "themis-w1": Entry(
         "eunomia_reproduction.themis:w1",
-        "Themis' worst ρ against its rivals', searches by HyperDrive",
-        6,
+        "Themis' worst ρ against its rivals' under the same leases, searches by HyperDrive",
+        30,
         least_seeds=10,
     ),
     "themis-w2": Entry(
         "eunomia_reproduction.themis:w2",
         "the same with wide gangs and successive halving",
-        3,
+        15,
         least_seeds=10,
     ),
     "themis-sweep": Entry(
         "eunomia_reproduction.themis:sweep",
         "Themis' worst ρ by f and length of leases",
-        16,
+        60,
         least_seeds=10,
     ),
     "gavel-parity": Entry(

@@ -8,32 +8,42 @@ as asks for about twice what there is, as at the peaks of its trace (460 acceler
 values are a yardstick, not a target; what must hold is that no rival has a lower worst ρ.
 
 Machines are of 8, 16 and 2 accelerators, in racks; gangs are slowed by where they sit (`placement = "themis"`). Whoever
-is stopped loses 45 s. Rivals take jobs, not apps: each by its own rule, asked whenever something changes.
+is stopped loses 45 s. Rivals take jobs, not apps, each by its own rule: under the leases that Themis has, as in the
+paper, and beside that asked whenever something changes, when they may stop any job.
+
+ρ is T_sh / T_id, T_id = N x the time alone on the cluster. N, the mean number of apps present, depends on the policy:
+one that keeps all apps in the cluster has a low ρ. So each table has ρ with another T_id too, the same for all
+policies: that of the same searches under equal shares (`drf`), which is what T_id stands for.
 """
 
 from __future__ import annotations
 
-import os
+import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from eunomia.metrics.statistics import estimate
+from eunomia.runs.simulation import simulate
 from eunomia.scenario import Scenario, scenario_from_dict
-from eunomia.sweeps.batch import simulate_many
+from eunomia.sweeps.fingerprint import scenario_hash
 from eunomia_reproduction.figure import Figure, FigureCurve
+from eunomia_reproduction.run_cache import RunRequest, failures, make_all
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
-JOBS, RATE_PER_HOUR = 1500, 6.0
+WORKER = "eunomia_reproduction.themis_worker"
+JOBS, RATE_PER_HOUR = 6000, 6.0  # 1,500 trials are some thirty apps, and the worst is one that was alone
+LEASE_S = 1200.0
 NODES = [
     *({"type": "gpu", "count": 4, "accelerators": 8, "rack": f"r{rack}"} for rack in range(4)),
     *({"type": "gpu", "count": 3, "accelerators": 16, "rack": f"r{rack}"} for rack in range(2)),
     *({"type": "gpu", "count": 4, "accelerators": 2, "rack": f"r{rack}"} for rack in range(4)),
 ]
 STOP_S = 45.0
-OURS = "Themis"
+OURS, OF_JOBS = "Themis", "Themis, leases of jobs"  # the second auctions at once what a job leaves
 POLICY = {
     OURS: "themis",
     "SRSF": "srtf?measure=service",
@@ -60,8 +70,36 @@ ASKED: Mapping[int, tuple[float, ...]] = {  # f for each length of leases; the p
 }
 SOURCE = "Mahajan et al., NSDI 2020, section 8"
 ENOUGH_SEEDS = 10
-QUANTITIES = (("rho_themis_max", ""), ("rho_themis_mean", ""), ("app_jct_mean_s", "s"), ("cost_usd", "accelerator-h"))
-Summary = Mapping[str, float | int | None]
+QUANTITIES = (  # name, unit, and what is taken over the apps of a run
+    ("rho_themis_max", ""),
+    ("rho_fixed_max", ""),
+    ("rho_themis_mean", ""),
+    ("rho_fixed_mean", ""),
+    ("app_jct_mean_s", "s"),
+    ("cost_usd", "accelerator-h"),
+)
+AHEAD = {"rho_themis_max": "", "rho_fixed_max": ", T_id under equal shares"}  # what must be lowest, and its suffix
+Summary = Mapping[str, float]
+
+
+class Played(NamedTuple):
+    """A run to make: under leases of so many seconds, or else as the policy says by itself."""
+
+    work: str
+    policy: str
+    seed: int
+    lease_s: float | None = None
+
+
+class Shown(NamedTuple):
+    """What a run showed: of each app the seconds to its end and its ρ, nan = it did not end; and accelerator-hours."""
+
+    jct_s: list[float]
+    rho: list[float]
+    cost_usd: float
+
+
+EQUAL = "drf", LEASE_S  # the tenants of `searches` are its apps
 
 
 def w1(request: Request) -> FigureTable:
@@ -77,11 +115,11 @@ def w2(request: Request) -> FigureTable:
 def sweep(request: Request) -> FigureTable:
     """Play Themis with different f and leases on HyperDrive's searches."""
     asked = [(lease, f) for lease, values in ASKED.items() for f in values]
-    found = _played(request, "w1", {f"lease {lease} s, f {f:g}": f"themis?f={f}&lease_s={lease}" for lease, f in asked})
-    rows = []
+    policies = {f"lease {lease} s, f {f:g}": (f"themis?f={f}&lease_s={lease}", None) for lease, f in asked}
+    found, rows = _played(request, "w1", policies)
     for lease, f in asked:
         by_seed = found[f"lease {lease} s, f {f:g}"]
-        for quantity, unit in (QUANTITIES[0], QUANTITIES[3]):
+        for quantity, unit in (QUANTITIES[0], QUANTITIES[1], QUANTITIES[-1]):
             published = BY_F.get(lease, {}).get(f) if quantity == "rho_themis_max" else None
             rows.append(_mean(f"w1, leases of {lease} s", quantity, unit, by_seed, published, x=f))
     figure = Figure(
@@ -106,33 +144,79 @@ def _curves(lease: int, rows: Sequence[FigureRow]) -> list[FigureCurve]:
 
 
 def _against_rivals(request: Request, work: str) -> FigureTable:
-    found = _played(request, work, POLICY)
-    rows = []
+    rivals = [policy for policy in POLICY if policy != OURS]
+    policies: dict[str, tuple[str, float | None]] = {OURS: (POLICY[OURS], None)}
+    policies[OF_JOBS] = f"{POLICY[OURS]}?app_leases=false", None
+    policies |= {rival: (POLICY[rival], LEASE_S) for rival in rivals}
+    policies |= {f"{rival}, at every event": (POLICY[rival], None) for rival in rivals}
+    found, rows = _played(request, work, policies)
     for policy, by_seed in found.items():
         for quantity, unit in QUANTITIES:
-            published = WORST[work][policy] if quantity == "rho_themis_max" else None
+            published = WORST[work].get(policy) if quantity == "rho_themis_max" else None
             rows.append(_mean(f"{work}: {policy}", quantity, unit, by_seed, published))
-    for rival in POLICY:
-        if rival != OURS:
-            rows.append(_ahead(work, rival, found))
+    rows += [_ahead(work, rival, quantity, found) for quantity in AHEAD for rival in rivals]
     return FigureTable(rows=tuple(rows), notes=_notes(request, work))
 
 
-def _played(request: Request, work: str, policies: Mapping[str, str]) -> dict[str, list[Summary]]:
-    """Return the numbers of every policy under every seed."""
-    tasks = [(name, seed) for name in policies for seed in range(request.seeds)]
-    request.tell(f"{len(tasks)} runs of {JOBS:,} jobs each")
-    scenarios = [scenario_of(work, policies[name], seed) for name, seed in tasks]
-    keep = None if request.keep is None else request.keep / "runs"
-    found: dict[str, list[Summary]] = {name: [] for name in policies}
-    summaries = simulate_many(scenarios, workers=os.cpu_count() or 1, folder=keep)
-    for (name, _), summary in zip(tasks, summaries, strict=True):
-        found[name].append(summary)
-    return found
+def _played(
+    request: Request, work: str, policies: Mapping[str, tuple[str, float | None]]
+) -> tuple[dict[str, list[Summary]], list[FigureRow]]:
+    """Return the numbers of every policy under every seed, and rows of runs that failed."""
+    seeds = range(request.seeds)
+    runs = [Played(work, policy, seed, lease) for seed in seeds for policy, lease in (EQUAL, *policies.values())]
+    orders = {}
+    for run in runs:
+        scenario = scenario_of(run.work, run.policy, run.seed, lease_s=run.lease_s)
+        task = {"jobs": JOBS, **run._asdict()}
+        orders[run] = RunRequest(scenario.name, scenario_hash(scenario), task)
+    shown, failed = make_all(orders, WORKER, _read, lambda one: f"worst ρ {_worst(one.rho):.2f}", request)
+    found: dict[str, list[Summary]] = {}
+    for name, (policy, lease) in policies.items():
+        pairs = [
+            (shown.get(Played(work, policy, k, lease)), shown.get(Played(work, EQUAL[0], k, EQUAL[1]))) for k in seeds
+        ]
+        found[name] = [summary_of(one, equal) for one, equal in pairs if one is not None and equal is not None]
+    return found, list(failures({orders[run].name: why for run, why in failed.items()}))
 
 
-def scenario_of(work: str, policy: str, seed: int, jobs: int = JOBS, rate_per_hour: float = RATE_PER_HOUR) -> Scenario:
-    """Return one run. jobs are trials, rate_per_hour apps."""
+def show(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Make a run that a task describes, and return what it showed."""
+    scenario = scenario_of(said["work"], said["policy"], said["seed"], said["jobs"], lease_s=said["lease_s"])
+    result = simulate(scenario)
+    apps = result.figures.apps
+    rho, jct = (np.asarray(apps[name], dtype=float).tolist() for name in ("rho_themis", "jct_s"))
+    return Shown(jct, rho, float(result.summary["cost_usd"] or 0.0))._asdict()
+
+
+def _read(file: Path) -> Shown:
+    return Shown(**json.loads(file.read_text(encoding="utf-8")))
+
+
+def _worst(rho: Sequence[float]) -> float:
+    return max((one for one in rho if not math.isnan(one)), default=math.nan)
+
+
+def summary_of(one: Shown, equal: Shown) -> Summary:
+    """Return the quantities of a run, with T_id of its own and with that of the run under equal shares."""
+    jct = np.array(one.jct_s)
+    fixed = jct * np.array(equal.rho) / np.array(equal.jct_s)
+    by_name = {"themis": np.array(one.rho), "fixed": fixed}
+    numbers = {"app_jct_mean_s": float(np.nanmean(jct)), "cost_usd": one.cost_usd}
+    for name, rho in by_name.items():
+        numbers |= {f"rho_{name}_max": float(np.nanmax(rho)), f"rho_{name}_mean": float(np.nanmean(rho))}
+    return numbers
+
+
+def scenario_of(
+    work: str,
+    policy: str,
+    seed: int,
+    jobs: int = JOBS,
+    rate_per_hour: float = RATE_PER_HOUR,
+    *,
+    lease_s: float | None = None,
+) -> Scenario:
+    """Return one run. jobs are trials, rate_per_hour apps; lease_s None = the policy's own mechanism."""
     gangs, tuner = WORK[work]
     said: dict[str, Any] = {
         "seed": seed,
@@ -150,13 +234,16 @@ def scenario_of(work: str, policy: str, seed: int, jobs: int = JOBS, rate_per_ho
         "physics": {"placement": "themis", "accelerators_per_slot": 2},
         "overheads": {"restore_s": STOP_S},
     }
-    return scenario_from_dict(said, Path(), f"{work} {policy} seed {seed}")
+    if lease_s is not None:
+        said["mechanism"] = {"name": "leases", "length_s": lease_s, "aligned": False, "recall": False}
+    under = "" if lease_s is None else f", leases of {lease_s:g} s"
+    return scenario_from_dict(said, Path(), f"{work} {policy}{under}, seed {seed}")
 
 
 def _mean(
     series: str, quantity: str, unit: str, by_seed: Sequence[Summary], published: float | None, x: float | str = ""
 ) -> FigureRow:
-    values = [float(value) for summary in by_seed if (value := summary[quantity]) is not None]
+    values = [summary[quantity] for summary in by_seed]
     mean = estimate(np.array(values))
     if mean is None:
         note = "no app finished"
@@ -176,12 +263,12 @@ def _mean(
     )
 
 
-def _ahead(work: str, rival: str, found: Mapping[str, Sequence[Summary]]) -> FigureRow:
+def _ahead(work: str, rival: str, quantity: str, found: Mapping[str, Sequence[Summary]]) -> FigureRow:
     """Return under how many seeds Themis' worst ρ is not above the rival's; it has to be every one."""
     pairs = zip(found[OURS], found[rival], strict=True)
-    ahead = sum(mine["rho_themis_max"] <= other["rho_themis_max"] for mine, other in pairs)  # type: ignore[operator]
+    ahead = sum(mine[quantity] <= other[quantity] for mine, other in pairs)
     return FigureRow(
-        series=f"{work}: {OURS} not behind {rival}",
+        series=f"{work}: {OURS} not behind {rival}{AHEAD[quantity]}",
         quantity="seeds",
         unit="",
         published=len(found[OURS]),

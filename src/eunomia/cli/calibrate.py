@@ -15,7 +15,11 @@ from eunomia.inputs.problems import refused
 
 def calibrate(
     measured: Annotated[
-        Path, typer.Argument(metavar="MEASURED.csv", help="Long table: type, job_type, scale_factor, steps_per_s.")
+        Path,
+        typer.Argument(
+            metavar="MEASURED",
+            help="Long table (type, job_type, scale_factor, steps_per_s), or the folder or record of `eunomia run`.",
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="FILE.csv", help="Table to write, for [throughputs] source.")],
     types: Annotated[
@@ -28,7 +32,7 @@ def calibrate(
     """Estimate throughputs on all types and sizes from your own few measurements.
 
     The measurements are placed beside the catalogue's analytic model; the table has the median and both ends of the
-    80 % interval.
+    80 % interval. Of a run, the rates are those between the steps that its jobs reported.
 
     Example: eunomia calibrate measured.csv --types v100,a100-80gb,h100 --out throughputs.csv
     """
@@ -36,12 +40,14 @@ def calibrate(
         import numpy as np
 
         from eunomia.inputs.atomic_write import check_place, write_output
+        from eunomia.records.measured_rates import measured_rates
+        from eunomia.records.record import Record
         from eunomia.throughputs import read_table
         from eunomia.throughputs.estimators.calibration import as_csv, interval_width
         from eunomia.throughputs.estimators.calibration import calibrate as estimate
 
         check_place(out, force=force, endings=(".csv",), column="--out")
-        found = read_table(str(measured))
+        found = measured_rates(Record(measured)) if _is_run(measured) else read_table(str(measured))
         rows = estimate(found, [name.strip() for name in types.split(",") if name.strip()], _sizes(sizes))
         write_output(out, as_csv(rows).encode(), column="--out")
         widths = interval_width(rows)
@@ -59,6 +65,10 @@ def calibrate(
             print(f"{counts}, {summary['cannot_run']} cannot run")
             print(f"p90 / p10 is {summary['median_p90_over_p10']} in the median")
             print(f"written: {out}")
+
+
+def _is_run(path: Path) -> bool:
+    return path.is_dir() or path.name.endswith((".jsonl", ".jsonl.gz"))
 
 
 def _sizes(text: str) -> list[int]:

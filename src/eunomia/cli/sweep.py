@@ -43,6 +43,12 @@ def sweep(
     jobs: Annotated[
         int | None, typer.Option("--jobs", metavar="N", min=1, help="Processes at a time; without it, one a core.")
     ] = None,
+    on: Annotated[
+        str,
+        typer.Option(
+            "--on", metavar="WHERE", help="local, or the address of a Ray cluster; auto: the one that runs here."
+        ),
+    ] = "local",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check everything, list the runs, estimate the time; run nothing.")
     ] = False,
@@ -81,7 +87,7 @@ def sweep(
             return
         if force:
             remove_runs(place)
-        outcome = _carry_out(sweep_file, rows, place, workers)
+        outcome = _carry_out(sweep_file, rows, place, workers if on == "local" else jobs or 0, on)
         _report(content_of(sweep_file, frame, outcome).renamed(pictures.names), outcome, place, pictures, as_json)
         if outcome.failures or outcome.unfinished:
             raise typer.Exit(FAILED)
@@ -92,12 +98,12 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _carry_out(sweep_file: SweepFile, rows: Sequence[PlannedRun], out: Path, workers: int) -> SweepResult:
+def _carry_out(sweep_file: SweepFile, rows: Sequence[PlannedRun], out: Path, workers: int, on: str) -> SweepResult:
     from eunomia.sweeps.runner import carry_out
 
     try:
         with _progress(len(rows)) as report:
-            return carry_out(sweep_file, rows, out, workers, report)
+            return carry_out(sweep_file, rows, out, workers, report, on=on)
     except KeyboardInterrupt:
         typer.echo(f"interrupted; what is finished is in {out}, and the same command continues from there", err=True)
         raise typer.Exit(INTERRUPTED) from None

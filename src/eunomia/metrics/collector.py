@@ -31,6 +31,7 @@ from eunomia.model.events import (
     Answered,
     AppFinished,
     AskAbandoned,
+    Estimated,
     JobCancelled,
     JobFailed,
     JobFinished,
@@ -64,6 +65,7 @@ class MetricsCollector:
         self.end_s = 0.0  # last event of a job
         self.ended = 0  # count of jobs that ended
         self.app_ends: dict[str, AppEnd] = {}  # of apps whose user reported an end
+        self.estimates: dict[int, Estimated] = {}  # by row, the first of each job whose run time is estimated
         self.weights: list[tuple[int, float, float]] = []  # row, time, new weight; 0 while the job is paused
         self.pauses = Pauses()
         self.cancelled_by_tuner: list[int] = []  # rows of jobs
@@ -105,6 +107,9 @@ class MetricsCollector:
                     self._pause(self._rows.row(name), at)
                 case JobResumed(name):
                     self._resume(self._rows.row(name), at)
+                case Estimated(name):
+                    self.estimates.setdefault(self._rows.row(name), event)
+                    continue
                 case JobUpdated(name, weight) if not math.isnan(weight):
                     self._update_weight(self._rows.row(name), at, weight)
                     continue

@@ -85,6 +85,7 @@ class Metrics(MetricsCollector):
         jobs = _columns(self, apps)
         jobs |= usage.of_jobs(self, alone, jobs)
         jobs |= ({} if self._waits is None else self._waits.columns(self.end_s)) | _outcome_columns(self)
+        jobs |= _estimate_columns(self)
         table = apps.table(self.jobs, self.app_ends, jobs["attained_service_s"])
         begin = float(np.min(jobs["submitted_s"])) if self.jobs else 0.0
         edges = _bins(begin, max(self.end_s, begin), bins)
@@ -189,6 +190,16 @@ def _outcome_columns(collector: MetricsCollector) -> dict[str, Array]:
         "deadline_s": np.where(has_deadline, deadline, np.nan),
         "deadline_missed": np.where(has_deadline, missed.astype(float), np.nan),
     }
+
+
+def _estimate_columns(collector: MetricsCollector) -> dict[str, Array]:
+    """Return the columns of jobs.csv on run times estimated at submission; none where no job's is."""
+    if not collector.estimates:
+        return {}
+    table = np.full((3, len(collector.jobs)), np.nan)
+    for row, each in collector.estimates.items():
+        table[:, row] = each.run_s, each.low_s, each.high_s
+    return dict(zip(("estimated_run_s", "estimated_run_p10_s", "estimated_run_p90_s"), table, strict=True))
 
 
 def _texts(values: Iterable[str]) -> Array:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
 
 from eunomia.backends.protocol import Backend
+from eunomia.model.arrays import Array
 from eunomia.model.decisions import Decision, GiveUp, Refuse
 from eunomia.model.events import Estimated, Event, JobCancelled, JobFinished, JobSubmitted, Moment
 from eunomia.model.job import Job
@@ -17,14 +20,18 @@ UNKNOWN = RunTimeEstimate(3600.0, 120.0, 108_000.0, 0)  # without a history: any
 class RunTimeEstimating:
     """Adds an `Estimated` to the moment in which a job is submitted.
 
-    Run times count as on the job's fastest type, whatever type it ran on. Without `learns` every job gets the same
-    estimate, `UNKNOWN`. Jobs that did not complete say nothing of their run times.
+    When a job ends, those of its tenant are estimated again; a median that has moved by more than the share
+    `tolerance` since it was reported last is reported anew, and asks the policy again. None: reported once. Run times
+    count as on the job's fastest type, whatever type it ran on. Without `learns` every job gets the same estimate,
+    `UNKNOWN`. Jobs that did not complete say nothing of their run times.
     """
 
-    def __init__(self, world: Backend, believed: Speeds, *, learns: bool):
+    def __init__(self, world: Backend, believed: Speeds, *, learns: bool, tolerance: float | None = None):
         self._world, self._believed, self._learns = world, believed, learns
-        self._history = RunTimeHistory()
+        self._history, self._tolerance = RunTimeHistory(), tolerance
         self._running: dict[str, tuple[Job, float]] = {}  # job and its run time on its fastest type
+        self._reported: dict[str, dict[str, float]] = {}  # by tenant and running job: the median reported last
+        self._news: dict[str, None] = {}  # tenants with jobs that ended since the last moment, in order
         self._at = 0.0
 
     def moments(self) -> Iterator[Moment]:
@@ -40,6 +47,7 @@ class RunTimeEstimating:
                         self._end(name, ran=False)
                     case JobSubmitted(job):
                         estimates.append(self._submit(job))
+            estimates += self._moved()
             yield Moment.of(moment.at, (*moment.events, *estimates)) if estimates else moment
 
     def carry_out(self, decision: Decision) -> None:
@@ -50,14 +58,65 @@ class RunTimeEstimating:
         self._world.carry_out(decision)
 
     def _submit(self, job: Job) -> Estimated:
-        run_s = job.total_steps / float(self._believed.solo_throughput(job.job_type, job.scale_factor).max())
+        run_s = _run_time_s(job, self._believed)
         found = UNKNOWN
         if self._learns and job.job_id not in self._running:
             found = self._history.submit(job.job_id, job.tenant, job.scale_factor, job.app, self._at)
             self._running[job.job_id] = (job, run_s)
-        return Estimated(job.job_id, found.median_s, found.low_s, found.high_s, found.measurements)
+            self._reported.setdefault(job.tenant, {})[job.job_id] = found.median_s
+        return _event(job.job_id, found)
+
+    def _moved(self) -> list[Event]:
+        """Return the estimates that have moved by more than the tolerance."""
+        news, self._news = list(self._news), {}
+        if self._tolerance is None:
+            return []
+        events: list[Event] = []
+        for tenant in news:
+            reported = self._reported[tenant]
+            for name, before in reported.items():
+                found = self._history.estimate_again(name, self._at)
+                if max(found.median_s / before, before / found.median_s) > 1.0 + self._tolerance:
+                    reported[name] = found.median_s
+                    events.append(_event(name, found))
+        return events
 
     def _end(self, name: str, *, ran: bool) -> None:
         job, run_s = self._running.pop(name, (None, 0.0))
         if job is not None:
             self._history.end(name, run_s if ran else 0.0, self._at)
+            del self._reported[job.tenant][name]
+            if ran:
+                self._news[job.tenant] = None
+
+
+def estimates_note(jobs: Sequence[Job], columns: Mapping[str, Array], believed: Speeds) -> tuple[str, ...]:
+    """Return what came of the run times estimated at submission: coverage, error and width; nothing without any.
+
+    `columns` are those of jobs.csv, of some of the jobs. Jobs that did not finish are not counted.
+    """
+    if "estimated_run_s" not in columns:
+        return ()
+    job_by_id = {job.job_id: job for job in jobs}
+    run_s = np.array([_run_time_s(job_by_id[name], believed) for name in columns["job_id"]])
+    names = ("estimated_run_s", "estimated_run_p10_s", "estimated_run_p90_s")
+    done = (columns["status"] == "finished") & ~np.isnan(columns[names[0]])
+    if not done.any():
+        return ("Run times were estimated, and no job has finished to judge them by.",)
+    run_s, median, low, high = (each[done] for each in (run_s, *(columns[name] for name in names)))
+    inside = np.count_nonzero((low <= run_s) & (run_s <= high))
+    factor = float(np.median(np.maximum(median / run_s, run_s / median)))
+    return (
+        f"The 80 % intervals of run times estimated at submission hold {inside:,} of {len(run_s):,} finished jobs "
+        f"({inside / len(run_s):.0%}); an estimate is off by a factor of {factor:.2g} in the median, and an interval's "
+        f"ends by one of {float(np.median(high / low)):,.2g}.",
+    )
+
+
+def _run_time_s(job: Job, speeds: Speeds) -> float:
+    """Return the run time of a job on its fastest type."""
+    return job.total_steps / float(speeds.solo_throughput(job.job_type, job.scale_factor).max())
+
+
+def _event(name: str, found: RunTimeEstimate) -> Estimated:
+    return Estimated(name, found.median_s, found.low_s, found.high_s, found.measurements)

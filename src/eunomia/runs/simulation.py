@@ -31,7 +31,7 @@ from eunomia.runs.as_it_was import AS_IT_WAS, past_metrics
 from eunomia.runs.end_summary import Refusals, completion_sentences
 from eunomia.runs.measurement_window import StopWhenMeasured, measured_figures, measured_jobs, measured_note
 from eunomia.runs.result_files import write_columns, write_json
-from eunomia.runs.run_time_estimates import RunTimeEstimating
+from eunomia.runs.run_time_estimates import RunTimeEstimating, estimates_note
 from eunomia.runs.scenario_variants import spelling
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
 from eunomia.setup.backend_factory import virtual_backend, with_losses
@@ -190,7 +190,10 @@ class OpenRun:
                 raise scenario.refused(("world", "backend"), rule, fix, scenario.world.backend)
             backend = with_tuners(world, setup.jobs, setup.tuners, drawn_loss(scenario.seed), reports=reports)
         if scenario.belief.duration != "declared":
-            backend = RunTimeEstimating(backend, setup.believed, learns=scenario.belief.duration == "history")
+            belief = scenario.belief
+            backend = RunTimeEstimating(
+                backend, setup.believed, learns=belief.duration == "history", tolerance=belief.tolerance
+            )
         if self.measured is not None and scenario.measure.stop:
             backend = StopWhenMeasured(backend, self.measured)
         return backend
@@ -202,11 +205,12 @@ class OpenRun:
         losses, given_up = world.losses(metrics.end_s), stalled or world.given_up
         self._world = world = None  # its memory is used again for the figures
         figures = measured_figures(with_losses(metrics, losses), self.measured, metrics.metrics)
+        said = estimates_note(metrics.jobs, figures.jobs, setup.believed) if metrics.estimates else ()
         return Result(
             scenario=setup.scenario,
             figures=figures,
             timing=timed(),
-            notes=setup.notes + measured_note(self.measured, setup.jobs),
+            notes=setup.notes + measured_note(self.measured, setup.jobs) + said,
             refusals=self.refusals.why,
             given_up=given_up,
             offered_load=setup.offered_load(),

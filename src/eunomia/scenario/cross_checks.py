@@ -60,6 +60,9 @@ def contradictions(data: dict[str, Any]) -> Iterator[Finding]:
     if belief.get("duration", "declared") != "declared" and _table(data, "world").get("backend") == "local":
         rule, fix = "run times are estimated in simulation only", 'write duration = "declared", or leave it out'
         yield Finding(("belief", "duration"), belief["duration"], rule, fix)
+    if belief.get("duration", "declared") != "history" and belief.get("tolerance") is not None:
+        rule, fix = "run times are not estimated from history", 'write duration = "history", or leave tolerance out'
+        yield Finding(("belief", "tolerance"), belief["tolerance"], rule, fix)
     if belief.get("kind", "oracle") != "estimated":
         for key in ("references", "profiled", "choose", "caution", "profile_s", "charge", "method", "solver"):
             if belief.get(key, _default(BeliefSection, key)) != _default(BeliefSection, key):

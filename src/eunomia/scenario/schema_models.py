@@ -224,6 +224,11 @@ class BeliefSection(Section):
         description="run times; declared: as submitted; history: estimated from ended jobs of like size and tenant; "
         "none: the same for all",
     )
+    tolerance: NotNegative | None = Field(
+        default=None,
+        description="no unit, where duration is history; a job whose estimate has moved by more than this share when "
+        "another of its tenant ends asks the policy again; absent = estimated once, when submitted",
+    )
 
 
 class PolicySection(OpenSection):

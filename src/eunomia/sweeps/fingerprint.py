@@ -24,6 +24,11 @@ def scenario_hash(scenario: Scenario) -> str:
     return sha256(json.dumps(inputs, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
+def input_files(scenario: Scenario) -> list[Path]:
+    """Return the files and folders that a run of the scenario reads."""
+    return [path for _, path in _files(scenario, scenario.as_dict())]
+
+
 def _files(scenario: Scenario, data: dict[str, Any]) -> Iterator[tuple[str, Path]]:
     """Yield every string of the scenario that names a file or folder, with its path; twice where it names two."""
     trace, options = scenario.workload.trace, scenario.workload.options

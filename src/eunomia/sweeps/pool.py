@@ -100,24 +100,24 @@ class Pool:
     """Up to `workers` processes `python -m module`; leaving the context kills them."""
 
     def __init__(self, workers: int, module: str = WORKER):
-        self._max_workers, self._module = workers, module
-        self._workers: list[_Worker] = []
+        self.workers, self._module = workers, module
+        self._running: list[_Worker] = []
         self._selector = selectors.DefaultSelector()
 
     def __enter__(self) -> Pool:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        for worker in self._workers:
+        for worker in self._running:
             worker.end()
         self._selector.close()
 
     def run(self, tasks: Iterable[Task], on_answer: Callable[[Task, Answer], None]) -> None:
         """Run all tasks, started in order; call `on_answer` as each ends."""
         waiting = deque(tasks)
-        for _ in range(min(self._max_workers, len(waiting))):
+        for _ in range(min(self.workers, len(waiting))):
             self._start_worker().assign(waiting.popleft())
-        while any(worker.task for worker in self._workers):
+        while any(worker.task for worker in self._running):
             for key, _ in self._selector.select():
                 worker: _Worker = key.data
                 answer = worker.answer()
@@ -135,15 +135,15 @@ class Pool:
         if not worker.alive:
             self._remove(worker)
         if waiting:
-            (worker if worker in self._workers else self._start_worker()).assign(waiting.popleft())
+            (worker if worker in self._running else self._start_worker()).assign(waiting.popleft())
 
     def _start_worker(self) -> _Worker:
         worker = _Worker(self._module)
-        self._workers.append(worker)
+        self._running.append(worker)
         self._selector.register(worker.answers, selectors.EVENT_READ, worker)
         return worker
 
     def _remove(self, worker: _Worker) -> None:
         self._selector.unregister(worker.answers)
-        self._workers.remove(worker)
+        self._running.remove(worker)
         worker.end()

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eunomia.runs.compare import prices_of_fairness
 from eunomia.sweeps.estimate import RunTimeEstimates
@@ -16,7 +16,11 @@ from eunomia.sweeps.store import Resamples, Store
 from eunomia.sweeps.sweep_file import SweepFile
 from eunomia.sweeps.table import write_table
 
+if TYPE_CHECKING:
+    from eunomia.sweeps.ray_pool import RayPool
+
 TABLE = "sweep.parquet"
+LOCAL = "local"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,15 +80,20 @@ def carry_out(
     out: Path,
     workers: int,
     report: Callable[[SweepProgress], None] | None = None,
+    *,
+    on: str = LOCAL,
 ) -> SweepResult:
     """Run what is not done, and write sweep.parquet. A failed run does not stop the others.
+
+    workers: runs at a time; on Ray 0 = one for each of its cores.
+    on: "local", in processes of this machine, or the address of a Ray cluster, "auto" that which runs here.
 
     If interrupted, finished runs are kept and not repeated. Raises InvalidInput when `out` cannot be used, and OSError
     when its disk is full.
     """
     store = Store(out)
-    with store.opened(sweep.text), Pool(workers) as pool:
-        tracker = _Tracker(sweep, rows, store, workers, report)
+    with store.opened(sweep.text), _pool(on, store, workers) as pool:
+        tracker = _Tracker(sweep, rows, store, pool.workers, report)
         pool.run([tracker.task(row) for row in tracker.waiting], tracker.on_answer)
         done = [row for row in rows if row.scenario_hash not in tracker.failures]
         summaries = tuple(store.summary(row.scenario_hash) for row in done)
@@ -104,6 +113,14 @@ def carry_out(
             offered_load=tuple(store.offered_load(row.scenario_hash) for row in done),
             resamples=tuple(store.resamples(row.scenario_hash) for row in done),
         )
+
+
+def _pool(on: str, store: Store, workers: int) -> Pool | RayPool:
+    if on == LOCAL:
+        return Pool(workers)
+    from eunomia.sweeps.ray_pool import RayPool
+
+    return RayPool(on, store, workers)
 
 
 class _Tracker:

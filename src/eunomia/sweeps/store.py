@@ -134,6 +134,12 @@ class Store:
         with replacing_folder(self._runs / scenario_hash) as draft:  # one without jobs.csv may be there
             _fill(draft, result, jobs=jobs)
 
+    def keep(self, scenario_hash: str, files: Mapping[str, bytes]) -> None:
+        """Write a run that was made elsewhere, atomically; files by name."""
+        with replacing_folder(self._runs / scenario_hash) as draft:
+            for name, content in files.items():
+                (draft / name).write_bytes(content)
+
     def summary(self, scenario_hash: str) -> dict[str, float | int | None]:
         """Return the numbers of a finished run."""
         return dict(self._read(scenario_hash, "summary.json"))

@@ -52,11 +52,28 @@ def test_before_any_job_has_ended_the_estimate_rests_on_none() -> None:
     assert found.low_s < found.median_s < found.high_s
 
 
+def test_a_waiting_job_is_expected_to_run_longer_once_its_tenants_jobs_turn_out_long() -> None:
+    history = RunTimeHistory()
+    for m in range(20):
+        history.submit(f"short-{m}", "t", 1, "", 1000.0 * m)
+        history.end(f"short-{m}", 60.0, 1000.0 * m + 60.0)
+    first = history.submit("waits", "t", 1, "", 30_000.0)
+    assert history.estimate_again("waits", 30_000.0) == first  # nothing has ended since
+    for m in range(10):
+        history.submit(f"long-{m}", "t", 1, "", 30_100.0 + m)
+    for m in range(10):
+        history.end(f"long-{m}", 6000.0, 36_200.0 + m)
+    found = history.estimate_again("waits", 36_300.0)
+    assert found.median_s > 3 * first.median_s
+    assert found.measurements == 30
+    assert history.estimate_again("waits", 36_300.0) == found  # to ask teaches nothing
+
+
 def typical(*jobs: tuple[float, float], at: float = 1e6) -> float:
     """The weighted median of a tenant's jobs, each with its log run time, below 0 = running, and its submission."""
     recent = np.zeros((RECENT, 4))
     recent[: len(jobs), :2] = np.reshape(jobs, (-1, 2))
-    return _typical(recent, len(jobs), at, 0.0, 0.0, 5.0, np.zeros(RECENT + 1), np.zeros(RECENT + 1))
+    return _typical(recent, len(jobs), at, 0.0, 0.0, 5.0, np.zeros(RECENT + 1), np.zeros(RECENT + 1), -1)
 
 
 def test_the_last_jobs_of_a_tenant_outweigh_the_general_run_time() -> None:

@@ -21,7 +21,6 @@ from eunomia.throughputs.estimators.matching import (
     draw_profile,
     draw_references,
     matched_pair,
-    moving_average,
     take_fingerprint,
 )
 from eunomia.throughputs.estimators.pair_table import PairTable
@@ -176,10 +175,6 @@ def test_a_fingerprint_of_zeros_takes_a_reference_by_seed() -> None:
         refs.match(nothing, "als", np.random.default_rng(5))[0]
         == refs.match(nothing, "als", np.random.default_rng(5))[0]
     )
-
-
-def test_a_measured_rate_is_averaged_with_the_estimate() -> None:
-    assert moving_average(4.0, 2.0) == 3.0
 
 
 def test_more_references_than_jobs_are_refused() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eunomia_reproduction.philly import traced
+from eunomia_reproduction.philly import quotas, traced
 from eunomia_reproduction.philly.delays import delays, orderings
 from eunomia_reproduction.philly.failures import played, reasons, statuses
 from eunomia_reproduction.philly.played import BUSY, DESCRIBED, LOAD, NEVER, waited
@@ -15,7 +15,6 @@ PLAYS = {  # load, and the part of the cluster in use from which on jobs are pre
     "at load 1.4 without preemption": (1.4, NEVER),
 }
 ORDERED = "at load 1.4"  # at less, few gangs wait
-OF_THE_TRACE = {"from the trace": DESCRIBED, "from the trace without preemption": NEVER}
 NOTES = (
     "Tables 6 and 7 are inputs of the outcome model; here they are counted in the simulated world, trial by trial",
     "a job whose virtual cluster cannot take it within its quota waits for fair share, even where it may borrow; tries "
@@ -43,7 +42,5 @@ def reproduce(request: Request) -> FigureTable:
         rows += orderings(waits, how) if how == ORDERED else []
     if trace is None:
         return FigureTable(rows=tuple(rows), notes=NOTES)
-    for how, above in OF_THE_TRACE.items():
-        request.tell(f"philly-tables: {how}")
-        rows += delays([traced.waited(trace, 0, above)], how)
+    rows += quotas.rows(trace, request.tell)
     return FigureTable(rows=tuple(rows), notes=(*NOTES, OF_ITS_OWNERS, *trace.notes))

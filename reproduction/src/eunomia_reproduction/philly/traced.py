@@ -9,6 +9,7 @@ it names, and are spread over the others in proportion to the passed jobs of the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +35,7 @@ NODES = [
 SINCE_S = 4_235_580.0  # 2017-10-03
 UNTIL_S = SINCE_S + 21 * 86_400.0
 FULLY_NAMED = ("0e4a51", "2869ce", "7f04ca", "ee9e8c")  # whose jobs the trace names whether they passed or not
+RELAX_AFTER = 3  # tries
 LIKE = "data/traces/philly"
 
 
@@ -62,16 +64,25 @@ def owned(trace: Trace, seed: int) -> Trace:
     return replace(trace, tenant=tuple(map(str, tenant.tolist())))
 
 
-def waited(trace: Trace, seed: int, preempt_above: float = DESCRIBED) -> Waited:
-    """Play the trace with the owners that a seed draws."""
+def waited(
+    trace: Trace,
+    seed: int,
+    preempt_above: float = DESCRIBED,
+    quotas: Mapping[str, int] | None = None,
+    relax_after: int = RELAX_AFTER,
+) -> Waited:
+    """Play the trace with the owners that a seed draws; quotas are by weight if left out."""
     mine = owned(trace, seed)
     scenario = scenario_from_dict(
         {
             "cluster": {"nodes": NODES},
             "workload": {"generator": "poisson"},
-            "tenants": {name: {"weight": weight} for name, weight in WEIGHT.items()},
+            "tenants": {
+                name: {"weight": weight} if quotas is None else {"quota": quotas[name]}
+                for name, weight in WEIGHT.items()
+            },
             "throughputs": {"source": "uniform"},
-            "policy": {"name": "philly", "preempt_above": preempt_above},
+            "policy": {"name": "philly", "preempt_above": preempt_above, "relax_after": relax_after},
         },
         Path(),
     )

@@ -65,9 +65,14 @@ class RunTimeEstimate:
 @kernel(allocates=False)
 def _open_job(
     groups: Ints, at: float, log_size: float, stats: Floats, weights: Floats, x: Floats,
-    recent: Floats, count: int, values: Floats, shares: Floats,
+    recent: Floats, count: int, values: Floats, shares: Floats, own: int,
 ) -> tuple[float, float]:  # fmt: skip
-    """Write the features of a job into `x`, count it as running, and return the centre and scale of its estimate."""
+    """Write the features of a job into `x`, and return the centre and scale of its estimate.
+
+    A new job, whose `own` is -1, is counted as running. Of a job that was estimated before, `own` is its number among
+    its tenant's jobs, and `x` keeps what is about the time of its submission: only the averages are those of now.
+    """
+    new = own < 0
     x[0], x[1] = 1.0, log_size
     parent = PRIOR_LOG_S
     for q in range(GROUPS):
@@ -77,18 +82,20 @@ def _open_job(
         x[c] = slow if q == 0 else slow - parent
         x[c + 1] = fast - slow
         x[c + 2] = s[_LAST] - slow if s[_COUNT] > 0 else 0.0
-        x[c + 3] = log_one(1.0 + s[_RUNNING])
-        x[c + 4] = log_one(1.0 + max(at - s[_SUBMITTED], 0.0)) - 5.0
-        x[c + 5] = log_one(1.0 + max(at - s[_ENDED], 0.0)) - 5.0
-        waited = at - s[_SUBMITTED_SUM] / s[_RUNNING] if s[_RUNNING] > 0 else 0.0
-        x[c + 6] = log_one(1.0 + max(waited, 0.0)) - 5.0 if s[_RUNNING] > 0 else 0.0
+        if new:
+            x[c + 3] = log_one(1.0 + s[_RUNNING])
+            x[c + 4] = log_one(1.0 + max(at - s[_SUBMITTED], 0.0)) - 5.0
+            x[c + 5] = log_one(1.0 + max(at - s[_ENDED], 0.0)) - 5.0
+            waited = at - s[_SUBMITTED_SUM] / s[_RUNNING] if s[_RUNNING] > 0 else 0.0
+            x[c + 6] = log_one(1.0 + max(waited, 0.0)) - 5.0 if s[_RUNNING] > 0 else 0.0
         x[c + 7] = log_one(1.0 + s[_COUNT]) - 3.0
         parent = slow
         if q == 2:
-            gap = log_one(1.0 + max(at - s[_SUBMITTED], 0.0))
-            x[_RECENT_FEATURE] = _typical(recent, count, at, gap, log_size, slow, values, shares)
-            new = recent[count % RECENT]
-            new[_VALUE], new[_AT], new[_GAP], new[_SIZE] = -1.0, at, gap, log_size
+            gap = log_one(1.0 + max(at - s[_SUBMITTED], 0.0)) if new else x[c + 4] + 5.0
+            x[_RECENT_FEATURE] = _typical(recent, count, at, gap, log_size, slow, values, shares, own)
+            if new:
+                row = recent[count % RECENT]
+                row[_VALUE], row[_AT], row[_GAP], row[_SIZE] = -1.0, at, gap, log_size
     x[_RECENT_FEATURE] -= parent
     for place, q in enumerate(OUTCOME_GROUPS):
         s, c = stats[groups[q]], _OUTCOME_FEATURE + 4 * place
@@ -102,19 +109,24 @@ def _open_job(
     for q in (0, 2, 3):
         s = stats[groups[q]]
         scale = (s[_MISS] + 3.0 * SLOW * scale) / (s[_SLOW_WEIGHT] + 3.0 * SLOW)
-    for q in range(GROUPS):
-        s = stats[groups[q]]
-        s[_SUBMITTED] = at
-        s[_RUNNING] += 1.0
-        s[_SUBMITTED_SUM] += at
+    if new:
+        for q in range(GROUPS):
+            s = stats[groups[q]]
+            s[_SUBMITTED] = at
+            s[_RUNNING] += 1.0
+            s[_SUBMITTED_SUM] += at
     return min(max(centre, 0.0), LONGEST_LOG_S), max(scale, LEAST_SCALE)
 
 
 @kernel(allocates=False)
 def _typical(
-    recent: Floats, count: int, at: float, gap: float, log_size: float, general: float, values: Floats, weights: Floats
-) -> float:
-    """Return the weighted median of the log run times of a tenant's last jobs and a general one of weight 1."""
+    recent: Floats, count: int, at: float, gap: float, log_size: float, general: float, values: Floats,
+    weights: Floats, own: int,
+) -> float:  # fmt: skip
+    """Return the weighted median of the log run times of a tenant's last jobs and a general one of weight 1.
+
+    The job of number `own` is left out.
+    """
     kept = min(count, RECENT)
     values[0], weights[0], total = general, 1.0, 1.0
     for m in range(kept):
@@ -122,6 +134,8 @@ def _typical(
         away = row[_GAP] - gap
         weight = exp_one(-m / RECENCY - abs(row[_SIZE] - log_size) / LOG_2 - away * away / 2.0)
         value = row[_VALUE]
+        if count - 1 - m == own:
+            weight = 0.0
         if value < 0.0:
             value, weight = log_one(max(at - row[_AT], 1.0)) + RUNNING_MORE, weight * RUNNING_WEIGHT
         place = m + 1
@@ -201,21 +215,33 @@ class RunTimeHistory:
             self._recent[tenant] = np.zeros((RECENT, 4)), [0]
         recent, count = self._recent[tenant]
         centre, scale = _open_job(
-            groups,
-            at,
-            log_one(float(size)),
-            self._stats,
-            self._weights,
-            x,
-            recent,
-            count[0],
-            self._values,
-            self._shares,
-        )
+            groups, at, log_one(float(size)), self._stats, self._weights, x,
+            recent, count[0], self._values, self._shares, -1,
+        )  # fmt: skip
         self._slots[job_id] = tenant, count[0]
         count[0] += 1
-        ends = tuple(min(max(centre + scale * each, 0.0), LONGEST_LOG_S) for each in self._quantiles)
+        ends = self._ends(centre, scale)
         self._open[job_id] = (groups, at, x, centre, ends)
+        return self._answer(groups, centre, ends)
+
+    def estimate_again(self, job_id: str, at: float) -> RunTimeEstimate:
+        """Estimate the run time of a submitted job by the jobs that have ended until now; nothing is learnt from it.
+
+        When it was submitted, and how many ran then, stays as it was.
+        """
+        groups, _, x, _, _ = self._open[job_id]
+        tenant, number = self._slots[job_id]
+        recent, count = self._recent[tenant]
+        centre, scale = _open_job(
+            groups, at, float(x[1]), self._stats, self._weights, x.copy(),
+            recent, count[0], self._values, self._shares, number,
+        )  # fmt: skip
+        return self._answer(groups, centre, self._ends(centre, scale))
+
+    def _ends(self, centre: float, scale: float) -> tuple[float, ...]:
+        return tuple(min(max(centre + scale * each, 0.0), LONGEST_LOG_S) for each in self._quantiles)
+
+    def _answer(self, groups: Ints, centre: float, ends: tuple[float, ...]) -> RunTimeEstimate:
         low, high = (exp_one(each) for each in ends)
         median = min(max(exp_one(centre), low), high)
         return RunTimeEstimate(median, low, high, int(self._likes(groups)))

@@ -18,8 +18,6 @@ from eunomia.model.products import row_dots
 from eunomia.throughputs.estimators.completion import complete
 from eunomia.throughputs.estimators.pair_table import PairTable
 
-ALPHA = 0.5  # of the moving average of measured rates
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprint:
@@ -104,8 +102,3 @@ def take_fingerprint(
 def matched_pair(refs: ReferenceSet, match_x: int, match_y: int) -> tuple[Floats, Floats]:
     """Return the normalised throughputs of two jobs beside each other by their matches, (type,) each."""
     return refs.kept[match_x, :, match_y], refs.kept[match_y, :, match_x]
-
-
-def moving_average(before: float, measured: float, alpha: float = ALPHA) -> float:
-    """Return the estimate after a measurement, as Gavel updates throughputs on real machines."""
-    return alpha * measured + (1.0 - alpha) * before

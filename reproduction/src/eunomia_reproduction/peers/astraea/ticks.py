@@ -8,6 +8,7 @@ is as the artifact does it, odd or not:
 - when a job leaves the list of running ones, the next in that list is not looked at before the next tick;
 - jobs of tenants without a share, and those that are wider than their tenant's quota, vanish;
 - how long jobs last it could learn from a file, but never reads it: the chance to end within a lease is always 1;
+- leases of jobs of more than 32 accelerators never end;
 - a lease that ended and is given anew at once costs nothing; checkpoints and resumes are counted, never charged;
 - places do not matter: on nodes of 8 accelerators a gang is placed wherever enough are free, spread if need be.
 """
@@ -25,6 +26,7 @@ from eunomia_reproduction.peers.astraea.accounts import HOUR_S, UsageAccounts, d
 from eunomia_reproduction.peers.astraea.inputs import ArtifactOptions, ArtifactWorkload
 
 TICK_S = 10
+WITHOUT_END = 32  # accelerators; leases of wider jobs do not end
 YOUNGEST_S = 120  # a first lease is not fresh before that age
 
 
@@ -102,7 +104,8 @@ class Ticks:
     def _end(self, now: int) -> None:
         """Let jobs finish and leases end."""
         running = self.running
-        done, over = self.ran[running] >= self.jobs.duration[running], self.lease[running] >= self.options.lease
+        done = self.ran[running] >= self.jobs.duration[running]
+        over = (self.lease[running] >= self.options.lease) & (self.jobs.size[running] <= WITHOUT_END)
         leaving, passed_over = [], -1
         for place in np.flatnonzero(done | over).tolist():
             if place != passed_over:

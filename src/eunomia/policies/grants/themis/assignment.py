@@ -90,6 +90,18 @@ class Assignment:
                 self.free &= ~mine
         return kept_for
 
+    def place_within_apps(self, app: Ints, until: Floats) -> None:
+        """Give the devices that apps still have under a lease to their waiting jobs, until that ends.
+
+        app, until (device,) are whose they are, -1 = of no app, and when the lease ends.
+        """
+        state, waits = self.state, self.state.view.on_type < 0
+        for a in np.unique(app[app >= 0]).tolist():
+            for job in state.by_priority(np.flatnonzero(state.wants & waits & (state.view.app == a))).tolist():
+                mine = self.free & (app == a)
+                if not self._place_best(job, mine, until):
+                    break
+
     def place_winners(self, gangs: CandidateGangs, awards: WonGangs) -> None:
         """Give winners their gangs, first those that keep the devices they have."""
         first = gangs.first
@@ -100,16 +112,17 @@ class Assignment:
             self._give(job, type, gangs.unit[entries], gangs.amount[entries], own=own, part=float(awards.part[k]))
 
     def place_leftovers(self, bidders: Ints, rng: np.random.Generator) -> None:
-        """Give what is left to jobs of apps that did not bid, drawn, then to bidders' jobs, the worst-off app first.
+        """Give what is left to jobs of apps that did not bid, then to bidders' jobs; both are drawn.
 
-        Each gets its best place, first among devices that no job behind it holds.
+        A draw rewards no ρ that an app might report. Each gets its best place, first among devices that no job behind
+        it holds.
         """
         state = self.state
-        rank = np.full(len(state.elapsed), -1)
-        rank[bidders] = np.arange(len(bidders))
-        of = rank[state.view.app]
-        outside, inside = np.flatnonzero(state.wants & (of < 0)), np.flatnonzero(state.wants & (of >= 0))
-        line = np.concatenate((rng.permutation(outside), inside[np.argsort(of[inside], kind="stable")]))
+        bid = np.zeros(len(state.elapsed), dtype=bool)
+        bid[bidders] = True
+        inside = bid[state.view.app]
+        outside, inside = np.flatnonzero(state.wants & ~inside), np.flatnonzero(state.wants & inside)
+        line = np.concatenate((rng.permutation(outside), rng.permutation(inside)))
         if len(line) == 0 or not self.free.any():
             return
         behind = np.zeros(state.view.jobs, dtype=bool)  # its lease has ended, and it is further back in the line
@@ -120,8 +133,8 @@ class Assignment:
         for m, j, part in zip(job.tolist(), type.tolist(), np.split(devices, first[1:-1]), strict=False):
             self.given.give(m, j, part)
 
-    def answer(self, bidders: Ints, kept_for: Bools, proof: Partial | None) -> Grants:
-        """Return what was given as an answer."""
+    def answer(self, auctioned: float, bidders: Ints, kept_for: Bools, proof: Partial | None) -> Grants:
+        """Return what was given as an answer; the last auction was at `auctioned`."""
         state, view = self.state, self.state.view
         job = np.array(self.given.jobs, dtype=np.int64)
         loses = state.ended.copy()
@@ -136,25 +149,36 @@ class Assignment:
         return self.given.build(
             stop=np.flatnonzero(loses),
             why=self._why(bidders, kept_for),
-            memory=_memory(view.at, np.asarray(last[view.app])),
+            memory=_memory(auctioned, np.asarray(last[view.app])),
             certificate=certificate,
         )
 
     def _give(self, job: int, type: int, unit: Ints, count: Ints, *, own: bool, part: float = 1.0) -> None:
         """Give a gang the devices that it has, or others on these units. It wants no more."""
-        state = self.state
-        devices = _devices_on(state.levels, state.gangs, job, self.free, state.view.holder >= 0, own, unit, count)
-        self.free[devices] = False
-        state.wants[job] = False
-        self.given.give(job, type, devices, state.view.at + part * self.lease_s if part < 1 else math.nan)
+        devices = self._devices(job, self.free, unit, count, own=own)
+        self._lease(job, type, devices, self.state.view.at + part * self.lease_s if part < 1 else math.nan)
 
-    def _place_best(self, job: int) -> bool:
-        """Place a gang where it ends soonest, and count that as held; say whether there was a place."""
-        state, free = self.state, self.by_unit()
-        unit, count = np.empty((2, len(free)), dtype=np.int64)
-        n, type, time, own = best_place(state.levels, state.gangs, job, free, True, unit, count)
+    def _lease(self, job: int, type: int, devices: Ints, until: float) -> None:
+        self.free[devices] = False
+        self.state.wants[job] = False
+        self.given.give(job, type, devices, until)
+
+    def _devices(self, job: int, free: Bools, unit: Ints, count: Ints, *, own: bool) -> Ints:
+        state = self.state
+        return _devices_on(state.levels, state.gangs, job, free, state.view.holder >= 0, own, unit, count)
+
+    def _place_best(self, job: int, among: Bools | None = None, until: Floats | None = None) -> bool:
+        """Place a gang where it ends soonest, and count that as held; say whether there was a place.
+
+        Its devices are `among` these, (device,), and its lease ends with the first of theirs, `until` (device,).
+        """
+        state, free = self.state, self.free if among is None else among
+        by_unit = state.by_unit(free)
+        unit, count = np.empty((2, len(by_unit)), dtype=np.int64)
+        n, type, time, own = best_place(state.levels, state.gangs, job, by_unit, among is None, unit, count)
         if n > 0:
-            self._give(job, type, unit[:n], count[:n], own=own)
+            devices = self._devices(job, free, unit[:n], count[:n], own=own)
+            self._lease(job, type, devices, math.nan if until is None else float(until[devices].min()))
             state.held[job], state.here[job] = True, time
         return n > 0
 

@@ -4,16 +4,18 @@
     bid table              each app of F bids  V_i(G) = 1 / ρ_i(G)  for at most 64 sets of accelerators G
     partial allocation     pf = argmax Π_i V_i(G_i)
     hidden payment         i keeps the part c_i = Π_{j≠i} V_j(pf_j) / max Π_{j≠i} V_j(G_j) of pf_i
-    leftover               to apps outside F, drawn by seed; then to those of F
+    leftover               to apps outside F, then to those of F, both drawn by seed
 
 ρ = T_sh / T_id: when the app will finish, counted from its submission, over how long it would take on a private part
 1/N of the cluster, N the average number of apps during its life; paused jobs count with all that they have left. At
 most 1 is fair. Every grant is a lease; a winner of its own accelerators continues without a restart. What cannot be
 divided is a gang: `randomized` keeps each of the gangs won on average c times, `floor` rounds down, `lease` keeps all
 for the part c of `lease_s`, or none for less than a minute. An app places its jobs by weight, of equals the one that
-has done least first. The next auction is held `batch_s` later at the soonest: what comes free meanwhile is offered
-together, and leases that end continue. An app that has held nothing for `patience_s` has one gang placed before the
-auction, the longest wait first; while too little is free for it, what is free of its fastest type is kept.
+has done least first. Leases are granted to apps: what a job leaves before its lease ends goes to another job of its app
+until then, if one fits (`app_leases`). The next auction is held `batch_s` later at the soonest: what comes free
+meanwhile is offered together, and leases that end continue. An app that has held nothing for `patience_s` has one gang
+placed before the auction, the longest wait first; while too little is free for it, what is free of its fastest type is
+kept.
 
 Example (examples/two_jobs.json). Both apps of one job want the v100: text has 12600 / 2 = 6300 s left there, image
 12600 / 4 = 3150 s. With two apps T_id is twice that. Neither holds seats, so what tells them apart is ρ if they had all
@@ -44,6 +46,7 @@ from eunomia.policies.grants.themis.agents import (
     offers,
     read_state,
 )
+from eunomia.policies.grants.themis.app_leases import leases_after, remaining_leases
 from eunomia.policies.grants.themis.assignment import Assignment, nothing_offered, postponed, renewed
 from eunomia.policies.grants.themis.bidding import ROWS, BidTables, bid_tables, hold_auction, misjudged
 from eunomia.solvers.auction.bids import Bids
@@ -75,6 +78,7 @@ class Themis:
     lease_s: float = 1200.0
     patience_s: float = 3600.0
     batch_s: float = 1.0
+    app_leases: bool = True
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="themis",
@@ -129,14 +133,20 @@ class Themis:
         if view.at < due:
             return postponed(view, ended, due)
         if self.bid_error == 0 and no_contention(view, ended):
-            return renewed(view, ended)
-        return self.hold_auction(view, ended, offered)
+            answer = renewed(view, ended)
+        else:
+            answer = self.hold_auction(view, ended, offered)
+        if not self.app_leases:
+            return answer
+        return replace(answer, memory={**answer.memory, **leases_after(view, answer, self.lease_s)})
 
     def hold_auction(self, view: View, ended: Bools, offered: Bools) -> Grants:
         """Return what comes of an auction of the devices `offered`, (device,); `ended` (job,) leases are over."""
         state, rng = read_state(view, ended, offered), view.rng()
         lease_s = self.lease_s if self.indivisible == "lease" else math.nan
         assignment = Assignment(state, offered.copy(), lease_s)
+        if self.app_leases:
+            assignment.place_within_apps(*remaining_leases(view))
         kept_for = assignment.place_overdue(self.patience_s)
         free, proof, line = assignment.by_unit(), None, state.worst_first()
         bidders = line[: max(1, math.ceil((1 - self.f) * len(line) - 1e-9)) if free.any() else 0]
@@ -146,7 +156,8 @@ class Themis:
             assignment.place_winners(tables.gangs, awards)
             proof = awards.partial
             assignment.place_leftovers(bidders, rng)
-        return assignment.answer(bidders, kept_for, proof)
+        auctioned = view.at if len(bidders) else float(view.memory.get("auctioned", -math.inf))
+        return assignment.answer(auctioned, bidders, kept_for, proof)
 
     def bids(self, state: AuctionState, bidders: Ints, free: Ints, rng: np.random.Generator) -> BidTables:
         """Return what apps bid for what is free, (unit,)."""

@@ -1,0 +1,145 @@
+"""Runs of a sweep as tasks of a Ray cluster: inputs are sent to it once, results come back to the folder of the sweep.
+
+A task whose node or process dies is tried again `RETRIES` times; then its run fails, and the others go on.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import shutil
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.scenario import scenario_from_dict
+from eunomia.sweeps.fingerprint import input_files
+from eunomia.sweeps.pool import Answer, Task
+from eunomia.sweeps.store import Store
+from eunomia.sweeps.worker import attempt, simulate_task
+
+RETRIES = 2  # of a task after the death of its process or node
+AHEAD = 2  # tasks a core that Ray knows of, so that none waits for us
+Files = dict[str, bytes]
+
+
+class RayPool:
+    """The cores of a Ray cluster; leaving the context ends the tasks that run."""
+
+    def __init__(self, address: str, store: Store, workers: int):
+        self._store, self._address = store, address
+        self._ray, self._is_ours = _connected(address)
+        cores = int(self._ray.cluster_resources().get("CPU", 1))
+        self.workers = min(workers or cores, cores)
+
+    def __enter__(self) -> RayPool:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._is_ours:
+            self._ray.shutdown()
+
+    def run(self, tasks: Iterable[Task], on_answer: Callable[[Task, Answer], None]) -> None:
+        """Run all tasks, started in order; call `on_answer` as each ends."""
+        ray, waiting = self._ray, deque(tasks)
+        inputs = dict(_inputs(waiting))
+        key = _key(inputs)
+        held = [ray.put(inputs)]  # in a list: a task fetches it only if its node does not have the files yet
+        remote = ray.remote(num_cpus=1, max_retries=RETRIES)(run_on_node)
+        running: dict[Any, Task] = {}
+        while waiting or running:
+            while waiting and len(running) < AHEAD * self.workers:
+                task = waiting.popleft()
+                running[remote.remote(dict(task), str(Path.cwd()), key, held)] = task
+            for done in ray.wait(list(running), num_returns=1)[0]:
+                task = running.pop(done)
+                try:
+                    answer, files = ray.get(done)
+                except ray.exceptions.RayError as error:
+                    answer = {"error": f"Ray gave it up after {RETRIES + 1} tries: {error}", "traceback": []}
+                else:
+                    if files:
+                        self._store.keep(task["hash"], files)
+                on_answer(task, answer)
+
+
+def _connected(address: str) -> tuple[Any, bool]:
+    """Return the module of Ray, connected, and whether that is new: a program on Ray may be connected already.
+
+    Raises InvalidInput if Ray is not installed or no cluster is there.
+    """
+    if find_spec("ray") is None:
+        raise InvalidInput([Problem(file="--on", rule="Ray is not installed", fix='pip install "eunomia[ray]"')])
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+
+    if ray.is_initialized() and address in ("auto", ray.get_runtime_context().gcs_address):
+        return ray, False
+    try:
+        ray.init(address=address, namespace="eunomia", log_to_driver=False, logging_level="ERROR")
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        rule = f"no Ray cluster answers at {address!r}: {str(error).splitlines()[0]}"
+        raise InvalidInput([Problem(file="--on", rule=rule, fix="start one with ray start --head")]) from error
+    return ray, True
+
+
+def _inputs(tasks: Iterable[Task]) -> Iterator[tuple[str, bytes]]:
+    """Yield absolute path and content of each file that the runs read."""
+    seen: set[Path] = set()
+    for task in tasks:
+        scenario = scenario_from_dict(task["scenario"], Path(task["base"]), task["name"])
+        for path in input_files(scenario):
+            for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+                if file.is_file() and file not in seen:
+                    seen.add(file)
+                    yield os.path.abspath(file), file.read_bytes()
+
+
+def _key(inputs: Files) -> str:
+    """Return a digest of names and contents."""
+    digest = sha256()
+    for name, content in sorted(inputs.items()):
+        digest.update(sha256(name.encode()).digest() + sha256(content).digest())
+    return digest.hexdigest()[:32]
+
+
+def run_on_node(task: dict[str, Any], cwd: str, key: str, held: list[Any]) -> tuple[dict[str, Any], Files]:
+    """Run one task on a node of Ray; return its answer, and the files of the run by name.
+
+    The run reads copies of the files of the sweep, below one folder and with the paths that they had.
+    """
+    root = _unpacked(key, held)
+    base, here = (Path(f"{root}{os.path.abspath(folder)}") for folder in (task["base"], cwd))
+    for folder in (base, here):
+        folder.mkdir(parents=True, exist_ok=True)
+    os.chdir(here)
+    with tempfile.TemporaryDirectory() as out:
+        folder = Path(out) / "runs" / task["hash"]
+        folder.parent.mkdir()
+        answer = attempt({**task, "base": str(base), "out": out}, simulate_task)
+        files = {file.name: file.read_bytes() for file in folder.iterdir()} if folder.is_dir() else {}
+    return {key: value for key, value in answer.items() if key not in ("errno", "file")}, files  # another disk
+
+
+def _unpacked(key: str, held: list[Any]) -> Path:
+    """Return the folder with the copies on this node; it is made by the first task that needs it."""
+    root = Path(tempfile.gettempdir()) / f"eunomia-{getpass.getuser()}-{key}"
+    if not root.is_dir():
+        import ray
+
+        draft = Path(tempfile.mkdtemp(prefix=f"{root.name}-", dir=root.parent))
+        for name, content in ray.get(held[0]).items():
+            copy = Path(f"{draft}{name}")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(content)
+        with suppress(OSError):  # another task was first
+            draft.rename(root)
+        shutil.rmtree(draft, ignore_errors=True)
+    return root

@@ -1,0 +1,94 @@
+"""Sweeps on a real Ray cluster have the same bytes as on the local pool, and outlive nodes and workers."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+from tests.ray_cluster.loopback import RayCluster
+
+from eunomia.inputs.problems import InvalidInput
+from eunomia.sweeps import plan, read
+from eunomia.sweeps.runner import carry_out
+
+SWEEP = """\
+[scenario]
+policy = { name = "fifo" }
+cluster = { accelerators = { v100 = 4 } }
+workload = { trace = "data/jobs.csv" }
+throughputs = { source = "uniform" }
+[axes]
+policy = ["fifo", "las", "own.py:Own"]
+seed = [0, 1, 2, 3]
+"""
+OWN = """\
+import os
+from eunomia import Policy
+from eunomia.policies.order.fifo import Fifo
+class Own(Fifo):
+    pass
+"""
+TIMES = "timing.json"  # how long a run took is its own
+
+
+def sweep_in(folder: Path, text: str = SWEEP, own: str = OWN) -> Path:
+    (folder / "data").mkdir(parents=True)
+    rows = [f"j{n},{60 * n},{1 + n % 4},x,{600 + 100 * n}" for n in range(20)]
+    (folder / "data" / "jobs.csv").write_text("job_id,submitted_s,scale_factor,job_type,duration_s\n" + "\n".join(rows))
+    (folder / "own.py").write_text(own)
+    (folder / "sweep.toml").write_text(text)
+    return folder / "sweep.toml"
+
+
+def runs_of(out: Path) -> dict[str, bytes]:
+    files = sorted(file for file in (out / "runs").rglob("*") if file.is_file() and file.name != TIMES)
+    return {str(file.relative_to(out)): file.read_bytes() for file in files}
+
+
+def test_a_sweep_on_ray_has_the_bytes_of_one_on_this_machine_and_sends_its_inputs(
+    ray_cluster: RayCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = sweep_in(tmp_path / "here")
+    sweep, rows = read(file), plan(read(file))
+    local = carry_out(sweep, rows, tmp_path / "local", 2)
+    aside = tmp_path / "aside"
+    started = threading.Event()
+
+    def hide(_: object) -> None:  # what the driver has read is not read again by the nodes
+        if not started.is_set():
+            started.set()
+            shutil.move(tmp_path / "here", aside)
+
+    on_ray = carry_out(sweep, rows, tmp_path / "ray", 1, hide, on=ray_cluster.address)
+    assert not on_ray.failures and len(on_ray.rows) == len(local.rows) == 12
+    assert runs_of(tmp_path / "ray") == runs_of(tmp_path / "local")
+    assert started.is_set()
+
+
+def test_a_run_whose_process_always_dies_is_named_and_the_others_go_on_though_a_node_is_lost(
+    ray_cluster: RayCluster, tmp_path: Path
+) -> None:
+    dies = "import os\n" + OWN.replace("    pass", "    def decide(self, view):\n        os._exit(9)")
+    file = sweep_in(tmp_path / "here", own=dies)
+    sweep = read(file)
+    lost = threading.Event()
+
+    def lose(_: object) -> None:
+        if not lost.is_set():
+            lost.set()
+            ray_cluster.remove("k80-0")
+
+    found = carry_out(sweep, plan(sweep), tmp_path / "out", 0, lose, on=ray_cluster.address)
+    ray_cluster.repair()
+    assert len(found.rows) == 8
+    assert {failure.row.labels["policy"] for failure in found.failures} == {"own.py:Own"}
+    assert all("Ray gave it up after 3 tries" in failure.error for failure in found.failures)
+
+
+def test_an_address_without_a_cluster_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason='needs the extra: pip install "eunomia[ray]"')
+    file = sweep_in(tmp_path / "here")
+    with pytest.raises(InvalidInput, match="no Ray cluster answers at 'nowhere'"):
+        carry_out(read(file), plan(read(file)), tmp_path / "out", 0, on="nowhere")
