@@ -113,18 +113,26 @@ def workload(name: str, gpus: int, pods: int = 1, **more: object) -> dict[str, o
         **{key: value for key, value in more.items() if key != "status"},
     }
     metadata = {"name": name, "namespace": "lab", "creationTimestamp": "2026-11-23T03:00:00Z"}
-    return {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload", "metadata": metadata, "spec": spec,
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": metadata, "spec": spec,
             "status": more.get("status", {})}  # fmt: skip
 
 
-def dump(path: Path, *workloads: dict[str, object]) -> Path:
-    flavors = [{"name": "v100", "resources": [{"name": "cpu", "nominalQuota": 64},
-                                              {"name": "nvidia.com/gpu", "nominalQuota": "8"}]}]  # fmt: skip
-    cluster = {"kind": "ClusterQueue", "metadata": {"name": "main"}, "spec": {"resourceGroups": [
-        {"coveredResources": ["cpu", "nvidia.com/gpu"], "flavors": flavors}]}}  # fmt: skip
-    local = {"kind": "LocalQueue", "metadata": {"name": "team", "namespace": "lab"}, "spec": {"clusterQueue": "main"}}
+def dump(path: Path, *workloads: dict[str, object], quota: str = "8", **of_local: str) -> Path:
+    version = "kueue.x-k8s.io/v1beta2"
+    flavors = [{"name": "v100", "resources": [{"name": "cpu", "nominalQuota": "64"},
+                                              {"name": "nvidia.com/gpu", "nominalQuota": quota}]}]  # fmt: skip
+    cluster = {"apiVersion": version, "kind": "ClusterQueue", "metadata": {"name": "main"}, "spec": {
+        "namespaceSelector": {}, "stopPolicy": "None",
+        "resourceGroups": [{"coveredResources": ["cpu", "nvidia.com/gpu"], "flavors": flavors}]}}  # fmt: skip
+    local = {"apiVersion": version, "kind": "LocalQueue", "metadata": {"name": "team", "namespace": "lab"},
+             "spec": {"clusterQueue": "main", "stopPolicy": "None", **of_local}}  # fmt: skip
     path.write_text(json.dumps({"kind": "List", "items": [cluster, local, *workloads]}))
     return path
+
+
+def condition(kind: str, at: str) -> dict[str, str]:
+    """Return a condition with all that Kubernetes requires of one."""
+    return {"type": kind, "status": "True", "reason": kind, "message": "", "lastTransitionTime": at}
 
 
 ADMITTED = {
@@ -133,14 +141,14 @@ ADMITTED = {
         "podSetAssignments": [{"name": "main", "flavors": {"nvidia.com/gpu": "v100"}, "count": 2}],
     },
     "conditions": [
-        {"type": "QuotaReserved", "status": "True", "lastTransitionTime": "2026-11-23T03:10:00Z"},
-        {"type": "Admitted", "status": "True", "lastTransitionTime": "2026-11-23T03:10:00Z"},
+        condition("QuotaReserved", "2026-11-23T03:10:00Z"),
+        condition("Admitted", "2026-11-23T03:10:00Z"),
     ],
 }
 
 
 def test_kueue_s_objects_are_read_with_quota_admission_and_gangs(tmp_path: Path) -> None:
-    over = {"conditions": [{"type": "Finished", "status": "True", "lastTransitionTime": "2026-11-23T03:40:00Z"}]}
+    over = {"conditions": [condition("Finished", "2026-11-23T03:40:00Z")]}
     path = dump(
         tmp_path / "q.json", workload("runs", 4, 2, status=ADMITTED), workload("waits", 2, 2, priority=5),
         workload("over", 4, status=over), workload("elsewhere", 1, queueName="none"),
@@ -156,6 +164,22 @@ def test_kueue_s_objects_are_read_with_quota_admission_and_gangs(tmp_path: Path)
     found = {one.job_id: one for one in forecast_starts(queue)}
     assert 0 < found["lab/waits"].p50_s < 3600
     assert "no LocalQueue 'none'" in found["lab/elsewhere"].reason and "not active" in found["lab/stopped"].reason
+
+
+@pytest.mark.parametrize("spent", ["accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds"])
+def test_kueue_s_quantities_partial_admission_stop_policy_and_earlier_run_time_count(
+    tmp_path: Path, spent: str
+) -> None:
+    fewer = {**ADMITTED, "reclaimablePods": [{"name": "main", "count": 1}], spent: 600}
+    path = dump(tmp_path / "q.json", workload("runs", 4, 3, status=fewer), workload("waits", 2), quota="1k",
+                stopPolicy="Hold")  # fmt: skip
+    queue = kueue_queue(path)
+    assert queue.capacity == {"main/v100": 1000}, "Kubernetes writes 1000 so"
+    runs, waits = sorted(queue.jobs, key=lambda job: job.job_id)
+    assert (runs.size, runs.limit_s, runs.held) == (4, 3000.0, ""), "two of three pods were admitted; one is over"
+    assert "is stopped" in waits.held
+    with pytest.raises(InvalidInput, match="no quantity"):
+        kueue_queue(dump(tmp_path / "q.json", quota="many"))
 
 
 def test_a_dump_without_a_cluster_queue_is_refused(tmp_path: Path) -> None:

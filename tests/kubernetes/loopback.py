@@ -1,0 +1,166 @@
+"""A real API server of Kubernetes on this machine: etcd, kube-apiserver and kube-controller-manager on loopback.
+
+Everything is in one folder, on free ports; the daemons are children of this process and end with `close`. There is no
+scheduler and no kubelet: tests bind pods, and play the kubelet's part.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lightkube import Client
+from lightkube.config.kubeconfig import KubeConfig
+from lightkube.core.exceptions import ApiError
+from lightkube.models.core_v1 import NodeSpec
+from lightkube.models.meta_v1 import ObjectMeta
+from lightkube.resources.core_v1 import Node, NodeStatus, ServiceAccount
+from lightkube.types import PatchType
+
+NODES = {"v100-0": ("v100", 4), "v100-1": ("v100", 4), "k80-0": ("k80", 8)}
+TOKEN = "admin-of-the-tests"
+BUILT = ("kube-apiserver", "kube-controller-manager")
+
+
+def programs() -> Path:
+    """Return the folder where `tools/install_kubernetes --build` leaves what it builds."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("EUNOMIA_KUBERNETES") or cache / "eunomia" / "kubernetes")
+
+
+def why_not() -> str:
+    """Return why a server cannot be started here; "" if it can."""
+    missing = [name for name in ("etcd", "openssl") if shutil.which(name) is None]
+    missing += [name for name in BUILT if not os.access(programs() / name, os.X_OK)]
+    return f"{', '.join(missing)} not there: tools/install_kubernetes --build makes them, once" if missing else ""
+
+
+class LoopbackServer:
+    """The running API server, with the nodes of `NODES`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._daemons: dict[str, subprocess.Popen[bytes]] = {}
+        self._etcd, self._peer, self._port = _free_ports(3)
+        self.url = f"https://127.0.0.1:{self._port}"
+        (folder / "etcd").mkdir(mode=0o700)
+        subprocess.run(["openssl", "genrsa", "-out", str(folder / "sa.key"), "2048"], check=True, capture_output=True)
+        public = ["openssl", "rsa", "-in", str(folder / "sa.key"), "-pubout", "-out", str(folder / "sa.pub")]
+        subprocess.run(public, check=True, capture_output=True)
+        (folder / "tokens.csv").write_text(f'{TOKEN},admin,admin,"system:masters"\n')
+        self.config = {
+            "apiVersion": "v1", "kind": "Config", "current-context": "loop",
+            "clusters": [{"name": "loop", "cluster": {"server": self.url, "insecure-skip-tls-verify": True}}],
+            "users": [{"name": "admin", "user": {"token": TOKEN}}],
+            "contexts": [{"name": "loop", "context": {"cluster": "loop", "user": "admin", "namespace": "default"}}],
+        }  # fmt: skip
+        (folder / "kubeconfig").write_text(json.dumps(self.config))
+        self.admin = self.client()
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    def client(self) -> Client:
+        """Return a new client with an administrator's rights."""
+        return Client(KubeConfig.from_dict(self.config))
+
+    def _start(self) -> None:
+        folder, client_url, peer_url = self.folder, f"http://127.0.0.1:{self._etcd}", f"http://127.0.0.1:{self._peer}"
+        self._daemon(
+            "etcd", "--data-dir", str(folder / "etcd"), "--listen-client-urls", client_url,
+            "--advertise-client-urls", client_url, "--listen-peer-urls", peer_url, "--log-level", "error",
+            "--initial-advertise-peer-urls", peer_url, "--initial-cluster", f"default={peer_url}", "--unsafe-no-fsync",
+        )  # fmt: skip
+        self.start_server()
+        self._daemon(
+            str(programs() / "kube-controller-manager"), f"--kubeconfig={folder}/kubeconfig", "--leader-elect=false",
+            "--controllers=job,garbagecollector,serviceaccount,namespace,podgc", "--port=0", "--secure-port=0",
+        )  # fmt: skip
+        until(lambda: self._has("default"), "the service account exists, so pods may be made")
+        for name, (kind, count) in NODES.items():
+            self.add_node(name, kind, count)
+
+    def _has(self, account: str) -> bool:
+        try:
+            self.admin.get(ServiceAccount, account)
+        except ApiError:
+            return False
+        return True
+
+    def start_server(self) -> None:
+        """Start the API server, and wait until it is ready."""
+        folder = self.folder
+        self._daemon(
+            str(programs() / "kube-apiserver"), f"--etcd-servers=http://127.0.0.1:{self._etcd}",
+            "--bind-address=127.0.0.1", f"--secure-port={self._port}", "--insecure-port=0",
+            f"--cert-dir={folder}/certs", "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-signing-key-file={folder}/sa.key", f"--service-account-key-file={folder}/sa.pub",
+            "--service-cluster-ip-range=10.0.0.0/24", "--authorization-mode=RBAC",
+            f"--token-auth-file={folder}/tokens.csv",
+            "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+        )  # fmt: skip
+        until(self.is_ready, "the API server is ready", 90.0)
+
+    def is_ready(self) -> bool:
+        """Whether the server says that it is ready: by its status, as the text says ok of parts before."""
+        argv = ["curl", "-skf", "-m", "2", "-o", "/dev/null", "-H", f"Authorization: Bearer {TOKEN}"]
+        argv.append(f"{self.url}/readyz")
+        return subprocess.run(argv, check=False).returncode == 0
+
+    def signal_server(self, number: int) -> None:
+        """Send a signal to the API server."""
+        self._daemons["kube-apiserver"].send_signal(number)
+
+    def add_node(self, name: str, kind: str, count: int) -> None:
+        """Make a node that is ready."""
+        self.admin.create(Node(metadata=ObjectMeta(name=name, labels={"gpu-type": kind}), spec=NodeSpec()))
+        room = {"cpu": "32", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": str(count)}
+        ready = {"type": "Ready", "status": "True", "reason": "Test"}
+        status: dict[str, Any] = {"status": {"capacity": room, "allocatable": room, "conditions": [ready]}}
+        self.admin.patch(NodeStatus, name, status, patch_type=PatchType.MERGE)
+
+    def _daemon(self, *argv: str) -> None:
+        name = Path(argv[0]).name
+        with open(self.folder / f"{name}.out", "ab") as out:
+            self._daemons[name] = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+            )
+
+    def close(self) -> None:
+        """End the daemons."""
+        self.admin.close()
+        for daemon in reversed(self._daemons.values()):
+            daemon.terminate()
+        for daemon in reversed(self._daemons.values()):
+            try:
+                daemon.wait(10)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
+
+
+def until(holds: Callable[[], bool], what: str, within_s: float = 30.0) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {within_s:g} s: {what}"
+        time.sleep(0.1)
+
+
+def _free_ports(count: int) -> list[int]:
+    held = [socket.socket() for _ in range(count)]
+    for one in held:
+        one.bind(("127.0.0.1", 0))
+    ports = [int(one.getsockname()[1]) for one in held]
+    for one in held:
+        one.close()
+    return ports
