@@ -232,7 +232,7 @@ def take_lead(db: PostgresConnection, name: str) -> tuple[int, str]:
 
 def exists(db: PostgresConnection) -> bool:
     """Return whether the database holds a store."""
-    return bool(db.execute("SELECT to_regclass('leader') IS NOT NULL").fetchone()[0])  # type: ignore[index]
+    return bool(db.execute("SELECT to_regclass('leader') IS NOT NULL").fetchone()[0])
 
 
 def create(db: PostgresConnection, generation: int = 0, *, replaces: str = "") -> None:
@@ -253,7 +253,7 @@ def create(db: PostgresConnection, generation: int = 0, *, replaces: str = "") -
 
 def _migrate(db: PostgresConnection, url: str) -> None:
     """Bring an older store to this version. Raises StoreProblem for a newer one."""
-    version = int(db.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()[0])  # type: ignore[index]
+    version = int(db.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()[0])
     if version > VERSION:
         rule = f"the store has version {version}, and this program knows up to {VERSION}"
         raise StoreProblem.of(url, rule, "start the version that wrote it, or a newer one")
