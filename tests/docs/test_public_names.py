@@ -13,7 +13,7 @@ import eunomia
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "api.md"
-PUBLIC = {"eunomia", "eunomia.testing", "eunomia.lease"}
+PUBLIC = {"eunomia", "eunomia.testing", "eunomia.lease", "eunomia.ray"}
 # Blocks of files of the package itself are no users' code.
 BLOCK = re.compile(r"^( *)```python(?! title=\"src/)[^\n]*\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 

@@ -35,7 +35,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveSer
     live.kill(signal.SIGTERM)
 
 
-def test_the_result_of_a_function_comes_back_and_its_error_is_told(service: LiveService, tmp_path: Path) -> None:
+def test_the_result_of_a_function_comes_back_and_its_error_is_given(service: LiveService, tmp_path: Path) -> None:
     import gang_functions
 
     assert gang(gang_functions.held, accelerators=2, folder=tmp_path, factor=0.5) == {"factor": 0.5, "seats": 2}

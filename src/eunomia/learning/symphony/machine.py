@@ -29,7 +29,7 @@ class Processor(NamedTuple):
     core: int = -1
 
 
-class Kernel(NamedTuple):
+class GraphKernel(NamedTuple):
     """Isolated seconds by type of processor (0 = no implementation), and demands (shares of a resource)."""
 
     name: str
@@ -55,14 +55,14 @@ MEMORY, PCIE, NIC = 4, 6, 8  # rows of the first of each
 LIMIT = np.array([1.67, 1.67, 1.67, 1.67, 2.5, 2.5, 1.8, 1.8, 1.8])
 HIDDEN = (6, 7, 8)  # resources that no counter measures
 KERNELS = (
-    Kernel("align", (90, 14, 9), 0.80, 0.30, 0.10, 0.55),
-    Kernel("indel_realign", (25, 0, 0), 0.70, 0.45, 0.0, 0.0),
-    Kernel("pair_hmm", (400, 8, 6), 0.83, 0.20, 0.10, 0.35),
-    Kernel("sort", (18, 0, 0), 0.50, 0.70, 0.0, 0.0),
-    Kernel("eeg_filter", (40, 6, 10), 0.83, 0.30, 0.20, 0.85),
-    Kernel("graph_inference", (60, 10, 0), 0.70, 0.50, 0.20, 0.70),
-    Kernel("factor_graph", (30, 12, 0), 0.60, 0.40, 0.10, 0.30),
-    Kernel("collect", (10, 0, 0), 0.30, 0.30, 0.0, 0.0, 0.6),
+    GraphKernel("align", (90, 14, 9), 0.80, 0.30, 0.10, 0.55),
+    GraphKernel("indel_realign", (25, 0, 0), 0.70, 0.45, 0.0, 0.0),
+    GraphKernel("pair_hmm", (400, 8, 6), 0.83, 0.20, 0.10, 0.35),
+    GraphKernel("sort", (18, 0, 0), 0.50, 0.70, 0.0, 0.0),
+    GraphKernel("eeg_filter", (40, 6, 10), 0.83, 0.30, 0.20, 0.85),
+    GraphKernel("graph_inference", (60, 10, 0), 0.70, 0.50, 0.20, 0.70),
+    GraphKernel("factor_graph", (30, 12, 0), 0.60, 0.40, 0.10, 0.30),
+    GraphKernel("collect", (10, 0, 0), 0.30, 0.30, 0.0, 0.0, 0.6),
 )
 
 

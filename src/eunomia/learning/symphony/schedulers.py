@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from eunomia.learning.symphony.machine import DEMAND, KERNELS, PROCESSORS, SECONDS, slowdown
-from eunomia.learning.symphony.world import NO_OP, KernelDecision, KernelMoment, KernelWorld, Workload
+from eunomia.learning.symphony.world import NO_OP, GraphWorkload, KernelDecision, KernelMoment, KernelWorld
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.rounding import rounded
 
@@ -26,7 +26,7 @@ _SOCKET = np.array([one.socket for one in PROCESSORS])
 
 
 class KernelScheduler(Protocol):
-    """Decides at each moment; told of every kernel that ended."""
+    """Decides at each moment; is given every kernel that ended."""
 
     def handle(self, moment: KernelMoment) -> KernelDecision:
         """Return one decision."""
@@ -132,14 +132,14 @@ def wait_s(moment: KernelMoment) -> Floats:
     return np.where(moment.running >= 0, left, np.where(moment.idle, 0.0, 2.0))
 
 
-def play(work: Workload, scheduler: KernelScheduler, seed: int) -> KernelWorld:
+def play(work: GraphWorkload, scheduler: KernelScheduler, seed: int) -> KernelWorld:
     """Run a workload to its end; `seed` is that of counters and other tenants."""
     world = KernelWorld(work, np.random.default_rng(seed))
     beside: dict[int, Ints] = {}
-    told = np.zeros(len(work.kernel), dtype=bool)
+    reported = np.zeros(len(work.kernel), dtype=bool)
     for moment in world.moments():
-        for task in np.flatnonzero(np.isfinite(world.end) & ~told).tolist():
-            told[task] = True
+        for task in np.flatnonzero(np.isfinite(world.end) & ~reported).tolist():
+            reported[task] = True
             u = int(world.processor[task])
             alone = SECONDS[work.kernel[task], u, work.data[task]]
             slow = float((world.end[task] - world.begin[task]) / alone)

@@ -38,7 +38,7 @@ _KINDS = np.array([one.kind for one in PROCESSORS])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
+class GraphWorkload:
     """Tasks of all applications; parents have lower rows than their children."""
 
     kernel: Ints  # (task,)
@@ -49,7 +49,7 @@ class Workload:
     children: tuple[tuple[int, ...], ...]
 
 
-def draw_workload(rng: np.random.Generator, *, tasks: int, load: float) -> Workload:
+def draw_workload(rng: np.random.Generator, *, tasks: int, load: float) -> GraphWorkload:
     """Draw applications of 4 to 10 tasks; at load 1 the best processors of an empty machine would be busy 60 %."""
     kernel: list[int] = []
     parents: list[tuple[int, ...]] = []
@@ -71,7 +71,7 @@ def draw_workload(rng: np.random.Generator, *, tasks: int, load: float) -> Workl
         path[row] += max((path[child] for child in children[row]), default=0.0)
         for parent in parents[row]:
             children[parent].append(row)
-    return Workload(
+    return GraphWorkload(
         kernel=np.array(kernel), data=rng.integers(SOCKETS, size=tasks), parents=tuple(parents), path_s=path,
         arrival=np.array(arrival), children=tuple(map(tuple, children)),
     )  # fmt: skip
@@ -82,7 +82,7 @@ class KernelMoment:
     """What is known now. Axes: ready task in order of arrival, processor. `load` is the truth, for oracles."""
 
     at: float
-    work: Workload
+    work: GraphWorkload
     tasks: Ints  # (ready,) rows of the workload
     ready_s: Floats  # (ready,) seconds since it could start
     kernel: Ints  # (ready,)
@@ -132,7 +132,7 @@ class KernelDecision:
 class KernelWorld:
     """One run of a workload."""
 
-    def __init__(self, work: Workload, rng: np.random.Generator):
+    def __init__(self, work: GraphWorkload, rng: np.random.Generator):
         self.work, self._rng = work, rng
         count = len(work.kernel)
         self.at = 0.0

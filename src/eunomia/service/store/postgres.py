@@ -211,7 +211,7 @@ class PostgresStore(ServiceStore):
 def renew(db: PostgresConnection, lead: int) -> bool:
     """Say that a generation still leads; False if it does not."""
     text = "UPDATE leader SET renewed = clock_timestamp() WHERE one = 1 AND generation = ?"
-    return db.execute(text, (lead,)).rowcount == 1
+    return bool(db.execute(text, (lead,)).rowcount == 1)
 
 
 def take_lead(db: PostgresConnection, name: str) -> tuple[int, str]:
