@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from typing import Any
@@ -16,18 +15,7 @@ from lightkube.core.exceptions import ApiError
 from lightkube.resources.batch_v1 import Job
 from lightkube.resources.core_v1 import Node, Pod, PodStatus
 from lightkube.types import CascadeType, PatchType
-from tests.kubernetes.loopback import NODES, LoopbackServer, until, why_not
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackServer]:
-    if not os.environ.get("EUNOMIA_TEST_KUBERNETES"):
-        pytest.skip("starts an API server of Kubernetes: set EUNOMIA_TEST_KUBERNETES=1")
-    if reason := why_not():
-        pytest.skip(reason)
-    one = LoopbackServer(tmp_path_factory.mktemp("kubernetes"))
-    yield one
-    one.close()
+from tests.kubernetes.loopback import NODES, LoopbackServer, until
 
 
 @pytest.fixture

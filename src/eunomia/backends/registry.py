@@ -10,6 +10,7 @@ BACKENDS: dict[str, str] = {
     "local": "eunomia.backends.local.world:LocalWorld",
     "slurm": "eunomia.backends.slurm.world:SlurmWorld",
     "ray": "eunomia.backends.ray.world:RayWorld",
+    "kubernetes": "eunomia.backends.kubernetes.world:KubernetesWorld",
 }
 DEFAULT = "simulated"
 BACKENDS_OF_PACKAGES = "eunomia.backends"  # entry points of packages' backends

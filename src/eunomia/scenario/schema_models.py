@@ -307,12 +307,32 @@ class RaySection(Section):
     )
 
 
+class KubernetesSection(Section):
+    """How Kubernetes is asked to run gangs."""
+
+    image: str = Field(default="", description="container image of all pods; required")
+    namespace: str = Field(default="", description="namespace of the Jobs; empty: that of the context")
+    context: str = Field(
+        default="", description="context of the kubectl settings; empty: the current one, or the pod's own"
+    )
+    resource: Text = Field(default="nvidia.com/gpu", description="what nodes call their accelerators")
+    type_label: str = Field(
+        default="", description="label of nodes with their accelerator type; empty: nvidia.com/gpu.product or gpu-type"
+    )
+    claim: str = Field(default="", description="volume claim with the folder of the jobs; empty: a folder of the node")
+    mount: str = Field(default="", description="that folder, here and in the pods; empty: nothing is mounted")
+    poll_s: Annotated[Finite, Field(gt=0)] = Field(default=1.0, description="seconds between two lists of the Jobs")
+    timeout_s: Annotated[Finite, Field(gt=0)] = Field(
+        default=10.0, description="seconds after which a request counts as unanswered"
+    )
+
+
 class WorldSection(Section):
     """The backend that carries out decisions, and its faults."""
 
     backend: Annotated[str, WithJsonSchema({"anyOf": [{"enum": [*BACKENDS]}, {"type": "string"}]})] = Field(
         default=DEFAULT,
-        description="simulated, local processes, slurm or ray; your own: path.py:Class, or the name of its entry point",
+        description="simulated, local processes, slurm, ray or kubernetes; your own: path.py:Class, or an entry point",
     )
     replay_status: bool = Field(default=False, description="jobs fail or are cancelled as in the trace")
     job_failures_per_hour: NotNegative = Field(default=0.0, description="failures per hour of a running job")
@@ -345,8 +365,9 @@ class WorldSection(Section):
     )
     slurm: SlurmSection = SlurmSection()
     ray: RaySection = RaySection()
+    kubernetes: KubernetesSection = KubernetesSection()
     workdir: Text | None = Field(
-        default=None, description="local, slurm, ray: folder for jobs' files; left out: work, in the folder of the run"
+        default=None, description="real backends: folder for jobs' files; left out: work, in the folder of the run"
     )
 
 

@@ -1,0 +1,166 @@
+"""A real API server of Kubernetes keeps the contract of worlds, with a kubelet of the tests that runs processes."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("lightkube", reason='needs the extra: pip install "eunomia[kubernetes]"')
+import httpx2
+from lightkube import Client
+from lightkube.config.kubeconfig import KubeConfig
+from lightkube.core.exceptions import ApiError
+from lightkube.resources.batch_v1 import Job
+from lightkube.resources.core_v1 import Node, NodeStatus, Pod
+from lightkube.types import CascadeType, PatchType
+from tests.kubernetes.kubelet import Kubelet
+from tests.kubernetes.loopback import NODES, LoopbackServer, until
+
+from eunomia.backends.engines.engine import EngineAway, EngineEnd, EngineGang, GangRequest
+from eunomia.backends.engines.gangs import EngineGangs, EngineTimes
+from eunomia.backends.kubernetes.engine import Kubernetes
+from eunomia.backends.kubernetes.objects import PodSettings
+from eunomia.model.topology import Node as ClusterNode
+from eunomia.model.topology import Topology
+from eunomia.testing import ProcessDriver, Work, WorldContract, WorldDriver
+
+CLUSTER = Topology.of([ClusterNode(type=kind, accelerators=size) for kind, size in NODES.values()])
+ORDER = tuple(NODES)
+TIMES = EngineTimes(poll_s=0.3, nodes_s=0.5, lost_start_s=2.0, vanished_s=60.0)
+
+
+class FaultyKubernetes(Kubernetes):
+    """The engine, or what it answers during a fault."""
+
+    fault = ""
+
+    def gangs(self) -> list[EngineGang]:
+        if self.fault == "error":
+            raise EngineAway("Kubernetes: 503")
+        return [] if self.fault == "empty" else super().gangs()
+
+    def ended(self, request: GangRequest, number: str) -> EngineEnd | None:
+        return None if self.fault == "empty" else super().ended(request, number)
+
+    def submit(self, request: GangRequest) -> str:
+        if self.fault == "error":
+            raise EngineAway("Kubernetes: 503")
+        number = super().submit(request)
+        if self.fault == "lost":
+            raise EngineAway("Kubernetes did not answer in time")
+        return number
+
+
+class KubernetesDriver(ProcessDriver):
+    """Drives the world of a service whose engine is the API server of the tests."""
+
+    world: EngineGangs
+
+    def __init__(self, server: LoopbackServer, folder: Path, works: Mapping[str, Work]) -> None:
+        self.server, self._kubelet = server, Kubelet(server)
+        self._client = Client(KubeConfig.from_dict(server.config), timeout=httpx2.Timeout(1.0))
+        self._engine = FaultyKubernetes(self._client, PodSettings(image="none"))
+        super().__init__(
+            folder, works, CLUSTER,
+            lambda report: EngineGangs(self._engine, folder / "jobs", CLUSTER, report=report, times=TIMES),
+        )  # fmt: skip
+
+    def close(self) -> None:
+        super().close()
+        for job in self.server.admin.list(Job):
+            self.server.admin.delete(Job, job.metadata.name, cascade=CascadeType.BACKGROUND)
+        self._kubelet.close()
+        self._client.close()
+        for pod in self.server.admin.list(Pod):
+            with suppress(ApiError):
+                self.server.admin.delete(Pod, pod.metadata.name, grace_period=0)
+        until(lambda: not list(self.server.admin.list(Pod)), "no pod is left")
+        for name in ORDER:
+            with suppress(ApiError):
+                self.server.admin.delete(Node, name)
+            self.server.add_node(name, *NODES[name])
+
+    def placement(self, job_id: str, epoch: int) -> dict[int, int]:
+        """Return what the pods of the gang have."""
+        found: Counter[int] = Counter()
+        for pod in self.server.admin.list(Pod):
+            if (pod.metadata.annotations or {}).get("eunomia.dev/mark", "").endswith(f":{job_id}:{epoch}"):
+                found[ORDER.index(pod.spec.nodeName)] += int(pod.spec.containers[0].resources.limits["nvidia.com/gpu"])
+        return dict(found)
+
+    def orphans(self) -> list[tuple[str, int]]:
+        return self.world.orphans()
+
+    def in_service(self, node: int) -> bool:
+        return node not in self._away_nodes
+
+    def taken(self, node: int) -> int:
+        return self.world.taken(node)
+
+    @contextmanager
+    def away(self, how: str) -> Iterator[None]:
+        self._engine.fault = how
+        if how == "timeout":
+            self.server.signal_server(signal.SIGSTOP)
+        yield
+        if how == "timeout":
+            self.server.signal_server(signal.SIGCONT)
+        self._engine.fault = ""
+
+    @contextmanager
+    def lost_answers(self) -> Iterator[None]:
+        self._engine.fault = "lost"
+        yield
+        self._engine.fault = ""
+
+    def drain(self, node: int) -> None:
+        self._change(node, {"spec": {"unschedulable": True}})
+
+    def resume(self, node: int) -> None:
+        self._change(node, {"spec": {"unschedulable": None}})
+
+    def lose(self, node: int) -> None:
+        self._kubelet.lose(ORDER[node])
+        self.server.admin.delete(Node, ORDER[node])
+        for pod in self.server.admin.list(Pod):  # what the collector of pods does after a while
+            if pod.spec.nodeName == ORDER[node]:
+                self.server.admin.delete(Pod, pod.metadata.name, grace_period=0)
+
+    @contextmanager
+    def shrunk(self, node: int) -> Iterator[None]:
+        self._room(node, 3)
+        yield
+        self._room(node, 4)
+
+    def _room(self, node: int, count: int) -> None:
+        room = {"status": {"allocatable": {"nvidia.com/gpu": str(count)}}}
+        self.server.admin.patch(NodeStatus, ORDER[node], room, patch_type=PatchType.MERGE)
+
+    def _change(self, node: int, change: dict[str, Any]) -> None:
+        self.server.admin.patch(Node, ORDER[node], change, patch_type=PatchType.MERGE)
+
+    @contextmanager
+    def stranger(self, node: int) -> Iterator[Callable[[], bool]]:
+        limits = {"limits": {"nvidia.com/gpu": "1"}}
+        held = {"name": "main", "image": "none", "command": ["sleep", "600"], "resources": limits}
+        spec = {"nodeName": ORDER[node], "restartPolicy": "Never", "automountServiceAccountToken": False,
+                "containers": [held]}  # fmt: skip
+        admin = self.server.admin
+        admin.create(Pod.from_dict({"metadata": {"name": "stranger", "namespace": "default"}, "spec": spec}))
+        yield lambda: admin.get(Pod, "stranger").status.phase == "Running"
+        admin.delete(Pod, "stranger", grace_period=1)
+
+
+class TestKubernetesWorld(WorldContract):
+    @pytest.fixture(autouse=True)
+    def _with_server(self, server: LoopbackServer) -> None:
+        self.server = server
+
+    def driver(self, folder: Path, works: Mapping[str, Work]) -> WorldDriver:
+        return KubernetesDriver(self.server, folder, works)
