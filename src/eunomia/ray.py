@@ -20,7 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from eunomia.service.client import Client, find_service
+from eunomia.service.client import Client, Unreachable, find_service
 
 POLL_S = 1.0
 ENDS = ("succeeded", "failed", "cancelled", "rejected")
@@ -39,7 +39,8 @@ def gang(
     types: accelerator types that will do; empty = any. duration_s: expected seconds, for policies that use them.
     folder: where the result is written, which the nodes must share; without it the current one. arguments and result
     are JSON. Raises ValueError for a function that has no name in a module or arguments that are no JSON, GangFailed if
-    the job fails, ConnectionError if no service answers. Interrupted, it cancels the job.
+    the job fails, ConnectionError if no service takes it; later a service that does not answer is waited for.
+    Interrupted, it cancels the job.
     """
     name = f"{function.__module__}:{function.__qualname__}"
     if function.__module__ == "__main__" or "<" in name or "." in function.__qualname__:
@@ -70,9 +71,14 @@ def gang(
 
 def _wait(client: Client, job: str) -> dict[str, Any]:
     """Return the job when it has ended."""
-    while (found := client.get(f"/v1/jobs/{job}"))["state"] not in ENDS:
+    while True:
+        try:
+            found = client.get(f"/v1/jobs/{job}")
+        except Unreachable:  # it is being started again; the job goes on meanwhile
+            found = {"state": ""}
+        if found["state"] in ENDS:
+            return found
         time.sleep(POLL_S)
-    return found
 
 
 def main() -> None:

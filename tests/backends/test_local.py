@@ -243,7 +243,7 @@ with Lease() as lease:
     next_one = f"import pathlib; assert pathlib.Path({str(tmp_path / 'left')!r}).exists()"
     other = f"import pathlib; pathlib.Path({str(tmp_path / 'elsewhere')!r}).touch()"
     jobs = [python("first", slow), python("next", next_one), python("other", other)]
-    with LocalWorld(jobs, TWO, workdir=tmp_path / "run") as world:
+    with LocalWorld(jobs, TWO, workdir=tmp_path / "run", grace_s=60.0) as world:
 
         def decide(event, moment):
             match event:

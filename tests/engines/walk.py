@@ -91,12 +91,7 @@ def service_after_kills(tmp_path: Path, world: str) -> LiveService:
             time.sleep(rng.choice([0.0, 1.0]))
             service.start()
         until(lambda: all(service.operator.get(f"/v1/jobs/{job}")["state"] == "succeeded" for job in jobs), within_s=60)
-        found = lines(ledger)
-        starts = Counter((job, epoch) for kind, job, epoch, _ in found if kind == "start")
-        assert set(starts.values()) == {1}, "an epoch was started twice"
-        assert {(job, int(step)) for kind, job, _, step in found if kind == "step"} == {
-            (job, step) for job, steps in jobs.items() for step in range(steps)
-        }
+        check_ledger(ledger, jobs)
     except BaseException:
         service.kill(signal.SIGTERM)
         raise

@@ -40,6 +40,9 @@ class FaultyKubernetes(Kubernetes):
 
     fault = ""
 
+    def close(self) -> None:
+        """Keep the client, which the world has after a restart too."""
+
     def gangs(self) -> list[EngineGang]:
         if self.fault == "error":
             raise EngineAway("Kubernetes: 503")

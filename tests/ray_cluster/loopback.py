@@ -60,13 +60,11 @@ class RayCluster:
 
     def repair(self) -> None:
         """Start the nodes that are missing, and end all gangs."""
-        from ray.util.placement_group import placement_group_table, remove_placement_group
-
-        from eunomia.backends.ray.agent import GONE, _handle
+        from ray.util.placement_group import PlacementGroup, placement_group_table, remove_placement_group
 
         for group, one in placement_group_table().items():
-            if one["state"] != GONE:
-                remove_placement_group(_handle(group))
+            if one["state"] != "REMOVED":
+                remove_placement_group(PlacementGroup(self.ray.PlacementGroupID(bytes.fromhex(group))))
         for name in self.lost:
             self.add(name, NODES[name][1])
 

@@ -73,7 +73,7 @@ def sweep(
         from eunomia.sweeps import plan, read
         from eunomia.sweeps.analysis import content_of
         from eunomia.sweeps.axes import frame_of
-        from eunomia.sweeps.store import check_place, remove_runs
+        from eunomia.sweeps.store import check_place
 
         place = results_folder(out, file)
         check_place(place)
@@ -85,9 +85,7 @@ def sweep(
         if dry_run:
             _show_plan(sweep_file, rows, place, workers, as_json)
             return
-        if force:
-            remove_runs(place)
-        outcome = _carry_out(sweep_file, rows, place, workers if on == "local" else jobs or 0, on)
+        outcome = _carry_out(sweep_file, rows, place, workers if on == "local" else jobs or 0, on, anew=force)
         _report(content_of(sweep_file, frame, outcome).renamed(pictures.names), outcome, place, pictures, as_json)
         if outcome.failures or outcome.unfinished:
             raise typer.Exit(FAILED)
@@ -98,12 +96,14 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _carry_out(sweep_file: SweepFile, rows: Sequence[PlannedRun], out: Path, workers: int, on: str) -> SweepResult:
+def _carry_out(
+    sweep_file: SweepFile, rows: Sequence[PlannedRun], out: Path, workers: int, on: str, *, anew: bool
+) -> SweepResult:
     from eunomia.sweeps.runner import carry_out
 
     try:
         with _progress(len(rows)) as report:
-            return carry_out(sweep_file, rows, out, workers, report, on=on)
+            return carry_out(sweep_file, rows, out, workers, report, on=on, anew=anew)
     except KeyboardInterrupt:
         typer.echo(f"interrupted; what is finished is in {out}, and the same command continues from there", err=True)
         raise typer.Exit(INTERRUPTED) from None

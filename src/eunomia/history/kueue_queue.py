@@ -18,7 +18,7 @@ from typing import Any
 from eunomia.history.queue_forecast import QueueJob, QueueSnapshot
 from eunomia.inputs.problems import refused
 
-SUFFIXES = {"m": Decimal("0.001"), "k": Decimal(1000), "M": Decimal(10) ** 6}  # of the quantities of accelerators
+SUFFIXES = {"m": Decimal("0.001"), "k": Decimal(1000), "M": Decimal(1_000_000)}  # of the quantities of accelerators
 ACCELERATORS = ("nvidia.com/gpu", "amd.com/gpu", "google.com/tpu", "gpu.intel.com/i915", "habana.ai/gaudi")
 SPENT = ("accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds")  # v1beta2; v1beta1, sic
 

@@ -5,19 +5,21 @@ A task whose node or process dies is tried again `RETRIES` times; then its run f
 
 from __future__ import annotations
 
-import getpass
 import os
 import shutil
 import tempfile
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
+from socket import gethostname
 from types import TracebackType
 from typing import Any
 
+from eunomia import __version__
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.scenario import scenario_from_dict
 from eunomia.sweeps.fingerprint import input_files
@@ -27,6 +29,7 @@ from eunomia.sweeps.worker import attempt, simulate_task
 
 RETRIES = 2  # of a task after the death of its process or node
 AHEAD = 2  # tasks a core that Ray knows of, so that none waits for us
+KEPT_S = 7 * 86_400.0  # for which a node keeps inputs that no sweep uses
 Files = dict[str, bytes]
 
 
@@ -38,11 +41,15 @@ class RayPool:
         self._ray, self._is_ours = _connected(address)
         cores = int(self._ray.cluster_resources().get("CPU", 1))
         self.workers = min(workers or cores, cores)
+        self._at_once = self.workers if self.workers < cores else AHEAD * cores
+        self._running: dict[Any, Task] = {}
 
     def __enter__(self) -> RayPool:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for task in self._running:
+            self._ray.cancel(task, force=True)
         if self._is_ours:
             self._ray.shutdown()
 
@@ -52,14 +59,14 @@ class RayPool:
         inputs = dict(_inputs(waiting))
         key = _key(inputs)
         held = [ray.put(inputs)]  # in a list: a task fetches it only if its node does not have the files yet
+        del inputs
         remote = ray.remote(num_cpus=1, max_retries=RETRIES)(run_on_node)
-        running: dict[Any, Task] = {}
-        while waiting or running:
-            while waiting and len(running) < AHEAD * self.workers:
+        while waiting or self._running:
+            while waiting and len(self._running) < self._at_once:
                 task = waiting.popleft()
-                running[remote.remote(dict(task), str(Path.cwd()), key, held)] = task
-            for done in ray.wait(list(running), num_returns=1)[0]:
-                task = running.pop(done)
+                self._running[remote.remote(dict(task), __version__, str(Path.cwd()), key, held)] = task
+            for done in ray.wait(list(self._running), num_returns=1)[0]:
+                task = self._running.pop(done)
                 try:
                     answer, files = ray.get(done)
                 except ray.exceptions.RayError as error:
@@ -80,7 +87,11 @@ def _connected(address: str) -> tuple[Any, bool]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
 
-    if ray.is_initialized() and address in ("auto", ray.get_runtime_context().gcs_address):
+    if ray.is_initialized():
+        connected = ray.get_runtime_context().gcs_address
+        if address not in ("auto", connected):
+            rule = f"this process is connected to the Ray cluster at {connected} already, not to {address!r}"
+            raise InvalidInput([Problem(file="--on", rule=rule, fix="call ray.shutdown() before")])
         return ray, False
     try:
         ray.init(address=address, namespace="eunomia", log_to_driver=False, logging_level="ERROR")
@@ -110,11 +121,16 @@ def _key(inputs: Files) -> str:
     return digest.hexdigest()[:32]
 
 
-def run_on_node(task: dict[str, Any], cwd: str, key: str, held: list[Any]) -> tuple[dict[str, Any], Files]:
+def run_on_node(
+    task: dict[str, Any], version: str, cwd: str, key: str, held: list[Any]
+) -> tuple[dict[str, Any], Files]:
     """Run one task on a node of Ray; return its answer, and the files of the run by name.
 
     The run reads copies of the files of the sweep, below one folder and with the paths that they had.
     """
+    if version != __version__:
+        why = f"{gethostname()} has Eunomia {__version__}, and the sweep is of {version}: install the same"
+        return {"error": why, "traceback": []}, {}
     root = _unpacked(key, held)
     base, here = (Path(f"{root}{os.path.abspath(folder)}") for folder in (task["base"], cwd))
     for folder in (base, here):
@@ -130,16 +146,23 @@ def run_on_node(task: dict[str, Any], cwd: str, key: str, held: list[Any]) -> tu
 
 def _unpacked(key: str, held: list[Any]) -> Path:
     """Return the folder with the copies on this node; it is made by the first task that needs it."""
-    root = Path(tempfile.gettempdir()) / f"eunomia-{getpass.getuser()}-{key}"
-    if not root.is_dir():
-        import ray
+    place = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eunomia" / "inputs"
+    root = place / key
+    if root.is_dir():
+        root.touch()
+        return root
+    import ray
 
-        draft = Path(tempfile.mkdtemp(prefix=f"{root.name}-", dir=root.parent))
-        for name, content in ray.get(held[0]).items():
-            copy = Path(f"{draft}{name}")
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(content)
-        with suppress(OSError):  # another task was first
-            draft.rename(root)
-        shutil.rmtree(draft, ignore_errors=True)
+    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for other in place.iterdir():
+        if other.stat().st_mtime < time.time() - KEPT_S:
+            shutil.rmtree(other, ignore_errors=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{key}-", dir=place))
+    for name, content in ray.get(held[0]).items():
+        copy = Path(f"{draft}{name}")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(content)
+    with suppress(OSError):  # another task was first
+        draft.rename(root)
+    shutil.rmtree(draft, ignore_errors=True)
     return root

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from eunomia.runs.compare import prices_of_fairness
 from eunomia.sweeps.estimate import RunTimeEstimates
 from eunomia.sweeps.plan import PlannedRun
 from eunomia.sweeps.pool import Answer, Pool, Task
-from eunomia.sweeps.store import Resamples, Store
+from eunomia.sweeps.store import Resamples, Store, remove_runs
 from eunomia.sweeps.sweep_file import SweepFile
 from eunomia.sweeps.table import write_table
 
@@ -82,17 +83,19 @@ def carry_out(
     report: Callable[[SweepProgress], None] | None = None,
     *,
     on: str = LOCAL,
+    anew: bool = False,
 ) -> SweepResult:
     """Run what is not done, and write sweep.parquet. A failed run does not stop the others.
 
     workers: runs at a time; on Ray 0 = one for each of its cores.
     on: "local", in processes of this machine, or the address of a Ray cluster, "auto" that which runs here.
+    anew: remove the runs of an earlier sweep in `out` first.
 
     If interrupted, finished runs are kept and not repeated. Raises InvalidInput when `out` cannot be used, and OSError
     when its disk is full.
     """
     store = Store(out)
-    with store.opened(sweep.text), _pool(on, store, workers) as pool:
+    with _pool(on, store, workers) as pool, _begun(store, sweep, anew):
         tracker = _Tracker(sweep, rows, store, pool.workers, report)
         pool.run([tracker.task(row) for row in tracker.waiting], tracker.on_answer)
         done = [row for row in rows if row.scenario_hash not in tracker.failures]
@@ -113,6 +116,15 @@ def carry_out(
             offered_load=tuple(store.offered_load(row.scenario_hash) for row in done),
             resamples=tuple(store.resamples(row.scenario_hash) for row in done),
         )
+
+
+@contextmanager
+def _begun(store: Store, sweep: SweepFile, anew: bool) -> Iterator[None]:
+    """Open the folder of the sweep, with `anew` without its runs; only when there is something to run them on."""
+    if anew:
+        remove_runs(store.out)
+    with store.opened(sweep.text):
+        yield
 
 
 def _pool(on: str, store: Store, workers: int) -> Pool | RayPool:

@@ -142,3 +142,7 @@ class Engine(Protocol):
     def set_node(self, name: str, reason: str) -> None:
         """Take a node out of service, with a reason, or bring it back (reason "")."""
         ...
+
+    def close(self) -> None:
+        """End what was opened to speak to it; its gangs go on."""
+        ...

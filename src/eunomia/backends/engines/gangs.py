@@ -138,6 +138,7 @@ class EngineGangs:
         self._closing, self._stops_jobs = True, stop_jobs
         self._orders.put(None)
         self._thread.join(wait_s)
+        self.engine.close()
 
     # ---- what it knows: read from any thread -------------------------------------------------------------------
 
@@ -476,6 +477,7 @@ class EngineGangs:
         except EngineAway:
             end = None
         if end is not None:
+            gang.over_polls += 1
             self._resolve(gang, end)
         elif now >= gang.missing_since + self._times.vanished_s:
             self._end(gang, "lost", f"{self.engine.name} does not know it any more")

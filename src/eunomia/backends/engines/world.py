@@ -92,11 +92,14 @@ class EngineWorld(BackendClass):
     @classmethod
     def discovered(cls, options: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the engine's nodes as those of a cluster. Raises InvalidInput if it does not answer."""
+        engine = cls.engine_of(options)
         try:
-            nodes = cls.engine_of(options).nodes()
+            nodes = engine.nodes()
         except (EngineAway, EngineRefused) as error:
             fix = "declare the nodes instead, as in accelerators = { v100 = 4 }"
             raise InvalidInput([Problem(file="[cluster] discover", rule=str(error), fix=fix)]) from error
+        finally:
+            engine.close()
         return [
             {"type": kind, "accelerators": count, "cpus": node.cpus, "memory_gib": node.memory_gib}
             for node in nodes

@@ -100,11 +100,11 @@ class Kubernetes:
     def _listed(self) -> dict[str, GangObjects]:
         """Return our gangs by name; of several pods of a Job the one that is bound."""
         found: dict[str, GangObjects] = {}
-        for job in self._client.list(Job, labels={CLUSTER: None}):  # type: ignore[dict-item]
+        for job in self._client.list(Job, labels={CLUSTER: None}):
             if (mark := mark_of(job)) is not None:
                 gang = found.setdefault(job.metadata.labels[GANG], GangObjects(mark))
                 gang.jobs[part_of(job)] = job
-        for pod in self._client.list(Pod, labels={CLUSTER: None}):  # type: ignore[dict-item]
+        for pod in self._client.list(Pod, labels={CLUSTER: None}):
             if (mark := mark_of(pod)) is None:
                 continue
             gang, part = found.setdefault(pod.metadata.labels[GANG], GangObjects(mark)), part_of(pod)
@@ -199,6 +199,10 @@ class Kubernetes:
         }
         with _answers():
             self._client.patch(Node, name, change, patch_type=PatchType.MERGE)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
 
 
 def _is_complete(gang: GangObjects) -> bool:

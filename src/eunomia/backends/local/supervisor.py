@@ -9,8 +9,8 @@ the lease file (`stop`: the grace), it locks the files in `locks` before it laun
 the file `record`, so that another scheduler finds it. With `processes` the gang has so many processes, with the
 variables of torchrun; when one of them fails, the others are stopped. One with `claim` runs under an engine, which may
 have started it twice: the first to create that file goes on, and ends with the exit code of the gang. It adds
-`environment` to its own and starts the gang in `cwd`. With the argument `--die-with-parent` it is killed when the
-process that started it ends.
+`environment` to its own and starts the gang in `cwd`. With the arguments `--die-with-parent PID` it kills the gang,
+with all of its processes, when the process that started it ends.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ REAP_S = 0.02  # between checks for killed processes
 CANNOT_START = 127
 UNKILLABLE_S = 5.0  # after KILL: then its seats are out of service until the last process has ended
 DIE_WITH_PARENT, SUBREAPER = 1, 36  # PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER of <linux/prctl.h>
+ABANDONED = signal.SIGUSR1  # the parent has ended: kill the gang at once
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -45,7 +46,7 @@ class Supervisor:
         self.orders = rest
         self.wake = wake
         self.cause = "exited"  # or asked, orphaned, expired, signalled: why the gang was stopped
-        self.signalled = False
+        self.signalled = self.abandoned = False
         self.reads_orders = True
         self.kill_at = math.inf
         self.end = math.inf  # of the lease
@@ -136,6 +137,8 @@ class Supervisor:
             os.read(self.wake, 4096)
         if 0 in ready:
             self.read_orders(os.read(0, 4096))
+        if self.abandoned:
+            self.stop("orphaned", 0.0)
         if self.signalled:
             self.signalled = False
             self.stop("signalled", self.spec["grace_s"])
@@ -360,25 +363,35 @@ def _first_line() -> tuple[bytes, bytes]:
     return line, rest
 
 
+def die_with_parent() -> None:
+    """Be signalled when the parent ends; end now if it has ended already."""
+    control(DIE_WITH_PARENT, ABANDONED)
+    if os.getppid() != int(sys.argv[sys.argv.index("--die-with-parent") + 1]):
+        raise SystemExit("the process that started this one has ended")
+
+
 def main() -> None:
+    if "--die-with-parent" in sys.argv:
+        die_with_parent()
     line, rest = _first_line()
     spec = json.loads(line)
     if "lock" in spec:
         os.set_inheritable(spec["lock"], False)  # inherited by supervisors, not by gangs
     os.environ.update(spec.get("environment", {}))
     control(SUBREAPER, 1)
-    if "--die-with-parent" in sys.argv:
-        control(DIE_WITH_PARENT, signal.SIGKILL)
     wake_read, wake_write = os.pipe()
     for end in (wake_read, wake_write):
         os.set_blocking(end, False)
     supervisor = Supervisor(spec, rest, wake_read)
 
     def on_signal(number: int, _frame: object) -> None:
-        supervisor.signalled = supervisor.signalled or number != signal.SIGCHLD
+        if number == ABANDONED:
+            supervisor.abandoned = True
+        else:
+            supervisor.signalled = supervisor.signalled or number != signal.SIGCHLD
 
     signal.set_wakeup_fd(wake_write)
-    for number in (*STOP_SIGNALS, signal.SIGCHLD):
+    for number in (*STOP_SIGNALS, signal.SIGCHLD, ABANDONED):
         signal.signal(number, on_signal)
     supervisor.run()
     if "claim" in spec and supervisor.code:

@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +28,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 LIVE = ("ALIVE", "PENDING_CREATION", "DEPENDENCIES_UNREADY", "RESTARTING")
 NODE_ID = "ray.io/node-id"  # label that Ray gives each node
 GONE = "REMOVED"
-DIE_WITH_PARENT = "--die-with-parent"  # option of the supervisor, as Ray kills actors without a warning
+RELEASE_TRIES = 60
 CALL_S = 5.0  # for an actor to take a signal
 
 
@@ -47,14 +48,25 @@ class RayGang:
         try:
             with open(stdin, "rb") as orders, open(log, "ab") as out:
                 self._child = subprocess.Popen(
-                    [*argv, DIE_WITH_PARENT], stdin=orders, stdout=subprocess.DEVNULL, stderr=out, cwd="/",
-                    env={**environment, **variables},
+                    [*argv, "--die-with-parent", str(os.getpid())], stdin=orders, stdout=subprocess.DEVNULL, stderr=out,
+                    cwd="/", env={**environment, **variables},
                 )  # fmt: skip
             for number in self._signals:
                 self._child.send_signal(number)
             self._child.wait()
         finally:
-            remove_placement_group(self._group)  # which ends this actor too
+            self._release()
+
+    def _release(self) -> None:
+        """Remove the placement group, which ends this actor too; without an answer of Ray's store only this actor."""
+        for _ in range(RELEASE_TRIES):
+            try:
+                remove_placement_group(self._group)
+            except (ray.exceptions.RayError, RuntimeError):
+                time.sleep(1.0)
+            else:
+                return
+        os._exit(0)
 
     def signal(self, number: int) -> None:
         """Signal the supervisor."""
@@ -69,56 +81,71 @@ class Agent:
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
+        self._ids: dict[str, str] | None = None  # of the actors in the last list, by name
 
     def submit(self, name: str, parts: list[list[Any]], command: dict[str, Any]) -> None:
         """Start a gang when its accelerators are free. A second call with its name changes nothing.
 
         parts: node, resources of its bundle; the gang's command runs in the first.
         """
-        ids = {node: node_id for node, node_id, _ in _alive_nodes()}
-        missing = [node for node, _ in parts if node not in ids]
-        if missing:
-            raise ConnectionError(f"{', '.join(missing)} is not alive")
+        alive = {node: (node_id, record["Resources"]) for node, node_id, record in _alive_nodes()}
+        for node, resources in parts:
+            if node not in alive:
+                raise ConnectionError(f"{node} is not alive")
+            for kind, asked in resources.items():
+                if asked > (there := alive[node][1].get(kind, 0.0)):
+                    raise ValueError(f"{node} has {there:g} {kind} in all, and {asked:g} are asked for")
         group = self._group(name)
         if group is None:
             group = placement_group(
                 [resources for _, resources in parts], name=name, lifetime="detached",
-                bundle_label_selector=[{NODE_ID: ids[node]} for node, _ in parts],
+                bundle_label_selector=[{NODE_ID: alive[node][0]} for node, _ in parts],
             )  # fmt: skip
         variables = {
             "RAY_ADDRESS": ray.get_runtime_context().gcs_address,
             "EUNOMIA_RAY_NAMESPACE": self._namespace,
             "EUNOMIA_RAY_PLACEMENT_GROUP": name,
         }
-        ray.remote(RayGang).options(
+        gang = ray.remote(RayGang).options(
             name=name, namespace=self._namespace, lifetime="detached", get_if_exists=True, num_cpus=0,
             num_gpus=parts[0][1]["GPU"], max_restarts=0, max_concurrency=4,
             scheduling_strategy=PlacementGroupSchedulingStrategy(group, 0),
-        ).remote(variables=variables, **command)  # fmt: skip
+        )  # fmt: skip
+        try:
+            gang.remote(variables=variables, **command)
+        except ValueError:
+            remove_placement_group(group)
+            raise
 
     def gangs(self) -> list[dict[str, str]]:
-        """Return name and state of each gang; those that are over give their accelerators back."""
-        states = {one["Name"]: one["State"] for each in LIVE for one in state.actors(actor_state_name=each).values()}
-        left = {
-            one["name"]: group
-            for group, one in placement_group_table().items()
-            if one["name"] and one["name"] not in states and one["state"] != GONE
-        }
-        for name, end in self._ends(set(left)).items():
-            states[name] = end
-            remove_placement_group(_handle(left[name]))
-        return [{"name": name, "state": found} for name, found in states.items() if name]
+        """Return name and state of each gang; those that ended since the last list give their accelerators back."""
+        live = [one for each in LIVE for one in _actors(actor_state_name=each)]
+        states = {one["Name"]: self._state(one) for one in live}
+        if self._ids is None:  # the first list of this process: what ended before
+            groups = {one["name"] for one in placement_group_table().values() if one["state"] != GONE}
+            gone = {
+                one["Name"]: one for one in _actors(actor_state_name="DEAD") if one["Name"] in groups - states.keys()
+            }
+        else:
+            gone = {name: state.actors(actor_id=id) for name, id in self._ids.items() if name not in states}
+        for name, actor in gone.items():
+            states[name] = _cause(actor["DeathCause"])
+            if (group := self._group(name)) is not None:
+                remove_placement_group(group)
+        self._ids = {one["Name"]: one["ActorID"] for one in live}
+        return [{"name": name, "state": found} for name, found in states.items()]
+
+    def _state(self, actor: dict[str, Any]) -> str:
+        """Return the state of an actor; STARTING for one that has its accelerators and no process yet."""
+        found = str(actor["State"])
+        if found in LIVE[1:3] and (group := self._group(actor["Name"])) is not None:
+            return "STARTING" if placement_group_table(group)["state"] == "CREATED" else found
+        return found
 
     def ended(self, name: str) -> str:
         """Return how a gang ended; "" if Ray does not know."""
-        return self._ends({name}).get(name, "")
-
-    def _ends(self, names: set[str]) -> dict[str, str]:
-        """Return why the dead actors with these names died, in Ray's words."""
-        if not names:
-            return {}
-        dead = state.actors(actor_state_name="DEAD").values()
-        return {one["Name"]: _cause(one["DeathCause"]) for one in dead if one["Name"] in names}
+        dead = [one for one in _actors(actor_state_name="DEAD") if one["Name"] == name]
+        return _cause(dead[-1]["DeathCause"]) if dead else ""
 
     def signal(self, name: str, number: int) -> None:
         """Signal the supervisor of a gang, if it is there."""
@@ -130,7 +157,7 @@ class Agent:
 
     def cancel(self, name: str, only_waiting: bool) -> None:
         """End a gang; one that runs is killed, unless only one that waits is meant."""
-        alive = {one["Name"] for one in state.actors(actor_state_name="ALIVE").values()}
+        alive = {one["Name"] for one in _actors(actor_state_name="ALIVE")}
         group = self._group(name)
         if group is not None and not (only_waiting and name in alive):
             remove_placement_group(group)
@@ -145,7 +172,7 @@ class Agent:
                 "name": name,
                 "labels": node["Labels"],
                 "resources": total,
-                "used": total.get("GPU", 0.0) - free.get(node_id, {}).get("GPU", 0.0),
+                "used": total.get("GPU", 0.0) - free.get(node_id, total).get("GPU", 0.0),
                 "away": (internal_kv._internal_kv_get(key, namespace=space) or b"").decode(),
             }
         for node in ray.nodes():
@@ -167,14 +194,15 @@ class Agent:
         return f"drained:{name}".encode(), f"eunomia:{self._namespace}".encode()
 
     def _group(self, name: str) -> PlacementGroup | None:
-        for group, one in placement_group_table().items():
-            if one["name"] == name and one["state"] != GONE:
-                return _handle(group)
-        return None
+        try:
+            return ray.util.get_placement_group(name)
+        except ValueError:  # there is none
+            return None
 
 
-def _handle(group: str) -> PlacementGroup:
-    return PlacementGroup(ray.PlacementGroupID(bytes.fromhex(group)))
+def _actors(**which: str) -> list[dict[str, Any]]:
+    """Return the actors of gangs: other users' may have any name."""
+    return [one for one in state.actors(**which).values() if one["ActorClassName"] == RayGang.__name__]
 
 
 def _alive_nodes() -> list[tuple[str, str, dict[str, Any]]]:

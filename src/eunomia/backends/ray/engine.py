@@ -24,7 +24,13 @@ from eunomia.backends.engines.engine import (
 )
 from eunomia.backends.ray.client import Ask
 
-PHASES = {"ALIVE": RUNS, "RESTARTING": QUEUED, "PENDING_CREATION": QUEUED, "DEPENDENCIES_UNREADY": QUEUED}
+PHASES = {
+    "ALIVE": RUNS,
+    "STARTING": RUNS,
+    "RESTARTING": QUEUED,
+    "PENDING_CREATION": QUEUED,
+    "DEPENDENCIES_UNREADY": QUEUED,
+}
 TYPE_LABELS = ("ray.io/accelerator-type", "gpu-type")
 TYPE_RESOURCE = "accelerator_type:"  # resource that Ray gives nodes with accelerators that it knows
 GIB = 2.0**30
@@ -37,8 +43,8 @@ class Ray:
     node_lost = frozenset({"NODE_DIED", "UNSCHEDULABLE"})
     adopts = False
 
-    def __init__(self, ask: Ask, *, type_label: str = "") -> None:
-        self._ask = ask
+    def __init__(self, ask: Ask, *, type_label: str = "", close: Callable[[], None] = lambda: None) -> None:
+        self._ask, self._close = ask, close
         self._labels = (type_label,) if type_label else TYPE_LABELS
 
     def submit(self, request: GangRequest) -> str:
@@ -90,6 +96,10 @@ class Ray:
     def set_node(self, name: str, reason: str) -> None:
         """Note in Ray's store that a node is out of service, or back."""
         self._ask("set_node", name=name, reason=f"drained, {reason}" if reason else "")
+
+    def close(self) -> None:
+        """End the agent."""
+        self._close()
 
     def _node_of(self, record: Mapping[str, Any]) -> EngineNode:
         resources, kind = record["resources"], self._type_of(record)

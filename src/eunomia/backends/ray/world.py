@@ -27,7 +27,7 @@ class RayWorld(EngineWorld):
             str(options.get("namespace", NAMESPACE)),
             float(options.get("timeout_s", 10.0)),
         )
-        return Ray(client.ask, type_label=str(options.get("type_label", "")))
+        return Ray(client.ask, type_label=str(options.get("type_label", "")), close=client.close)
 
     @classmethod
     def check(cls, inputs: BackendInputs) -> None:

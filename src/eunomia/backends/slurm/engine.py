@@ -193,6 +193,9 @@ class Slurm:
         else:
             self.call("scontrol", "update", f"NodeName={name}", "State=RESUME")
 
+    def close(self) -> None:
+        """Do nothing: each command is a process of its own."""
+
 
 def node_of(record: dict[str, str]) -> EngineNode:
     """Return a node from its block of `scontrol show node --details`."""
