@@ -47,4 +47,4 @@ def test_a_simulation_has_no_overheads_to_measure(tmp_path: Path) -> None:
     (tmp_path / "site.toml").write_text(SCENARIO.replace('backend = "local"', 'backend = "simulated"'))
     done = CliRunner().invoke(app, ["world", "measure", str(tmp_path / "site.toml")])
     assert done.exit_code == 2
-    assert 'set backend = "local", "slurm" or "ray"' in done.output
+    assert 'set backend = "local" or an engine, such as "slurm"' in done.output

@@ -44,7 +44,10 @@ def measure_overheads(scenario: Scenario, workdir: Path, trials: int) -> Measure
     """
     setup = set_up(scenario)
     if not setup.backend.real_time:
-        rule, fix = "a simulation has the overheads that it is given", 'set backend = "local", "slurm" or "ray"'
+        rule, fix = (
+            "a simulation has the overheads that it is given",
+            'set backend = "local" or an engine, such as "slurm"',
+        )
         raise scenario.refused(("world", "backend"), rule, fix, scenario.world.backend)
     workdir.mkdir(parents=True, exist_ok=True)
     ledger = workdir.resolve() / "trials.jsonl"
