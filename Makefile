@@ -67,7 +67,7 @@ test-slurm: extras ## run the tests against a real Slurm on loopback (installs i
 test-ray: extras ## run the tests against a real Ray cluster on this machine (installs the extra into .venv; else skipped)
 	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
 		--require-hashes -r requirements-ray.lock
-	@EUNOMIA_TEST_RAY=1 $(INSIDE) $(RUN) pytest -rs $(PYTEST_FLAGS) tests/ray_cluster
+	@EUNOMIA_TEST_RAY=1 $(INSIDE) $(RUN) pytest -rs -o faulthandler_timeout=120 $(PYTEST_FLAGS) tests/ray_cluster
 
 .PHONY: test-kubernetes
 test-kubernetes: extras ## run the tests against a real API server (needs tools/install_kubernetes --build, once; else skipped)
