@@ -17,7 +17,7 @@ from typing import Any
 
 from eunomia.backends.engines.engine import EngineAway, EngineRefused
 
-START_S = 60.0  # for the agent to reach the cluster
+START_S = 30.0  # for the agent to reach the cluster
 PATIENCE = 5  # questions in a row without an answer, after which another agent is started
 Ask = Callable[..., Any]
 
