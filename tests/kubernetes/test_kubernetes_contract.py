@@ -29,6 +29,7 @@ from eunomia.backends.kubernetes.objects import PodSettings
 from eunomia.model.topology import Node as ClusterNode
 from eunomia.model.topology import Topology
 from eunomia.testing import ProcessDriver, Work, WorldContract, WorldDriver
+from eunomia.testing.world_contract import seats_on
 
 CLUSTER = Topology.of([ClusterNode(type=kind, accelerators=size) for kind, size in NODES.values()])
 ORDER = tuple(NODES)
@@ -167,3 +168,18 @@ class TestKubernetesWorld(WorldContract):
 
     def driver(self, folder: Path, works: Mapping[str, Work]) -> WorldDriver:
         return KubernetesDriver(self.server, folder, works)
+
+    @pytest.mark.parametrize("notes", [{}, {"eunomia.dev/part": "first"}, {"eunomia.dev/part": "0"}])
+    def test_a_job_that_only_looks_like_ours_is_left_alone(self, tmp_path: Path, notes: dict[str, str]) -> None:
+        mark = {"eunomia.dev/mark": "ab12:theirs:1", "eunomia.dev/node": ORDER[1]}
+        pod = {"restartPolicy": "Never", "schedulerName": "eunomia", "containers": [{"name": "main", "image": "none"}]}
+        meta = {"labels": {"eunomia.dev/cluster": "ab12"}, "annotations": mark | notes}
+        theirs = {"metadata": {"name": "theirs", "namespace": "default", **meta},
+                  "spec": {"template": {"metadata": meta, "spec": pod}}}  # fmt: skip
+        with self.world(tmp_path, a=Work(steps=3, step_s=0.2)) as world:
+            self.server.admin.create(Job.from_dict(theirs))
+            world.launch("a", 1, seats_on(world, node=1, count=2))
+            assert self.until_over(world, "a") == "finished"
+            (left,) = self.server.admin.list(Pod, labels={"job-name": "theirs"})
+            assert left.spec.nodeName is None
+            assert world.orphans() == []

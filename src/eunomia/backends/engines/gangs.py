@@ -365,7 +365,7 @@ class EngineGangs:
         begun = time.monotonic()
         try:
             found = self.engine.gangs()
-        except EngineAway as error:
+        except (EngineAway, EngineRefused) as error:
             self._failures += 1
             if self._failures > 1 or self._listed is None:
                 self._be_silent(str(error))
@@ -474,7 +474,8 @@ class EngineGangs:
         gang.missing_since = gang.missing_since or now
         try:
             end = self.engine.ended(self._request(gang), gang.number)
-        except EngineAway:
+        except (EngineAway, EngineRefused) as error:
+            _log.warning("%s: how it ended could not be asked: %s", gang.mark, error)
             end = None
         if end is not None:
             gang.over_polls += 1
@@ -565,7 +566,8 @@ class EngineGangs:
             self._nodes = tuple(self.engine.nodes())
             if not self._names:
                 self._names = assign(self._topology, self._nodes, self._workdir, self.engine.name)
-        except EngineAway:
+        except (EngineAway, EngineRefused) as error:
+            _log.warning("nodes of %s could not be read: %s", self.engine.name, error)
             return
         except InvalidInput as error:
             _log.error("%s", error)

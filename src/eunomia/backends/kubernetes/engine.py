@@ -35,7 +35,6 @@ from eunomia.backends.engines.engine import (
 )
 from eunomia.backends.kubernetes.objects import (
     CLUSTER,
-    GANG,
     NODE,
     POD,
     REASON,
@@ -48,7 +47,7 @@ from eunomia.backends.kubernetes.objects import (
     jobs_of,
     mark_of,
     node_of,
-    part_of,
+    place_of,
 )
 
 PHASES = {"waiting": QUEUED, "bound": QUEUED, "running": RUNS}
@@ -101,13 +100,14 @@ class Kubernetes:
         """Return our gangs by name; of several pods of a Job the one that is bound."""
         found: dict[str, GangObjects] = {}
         for job in self._client.list(Job, labels={CLUSTER: None}):
-            if (mark := mark_of(job)) is not None:
-                gang = found.setdefault(job.metadata.labels[GANG], GangObjects(mark))
-                gang.jobs[part_of(job)] = job
+            if (place := place_of(job)) is not None:
+                mark, name, part = place
+                found.setdefault(name, GangObjects(mark)).jobs[part] = job
         for pod in self._client.list(Pod, labels={CLUSTER: None}):
-            if (mark := mark_of(pod)) is None:
+            if (place := place_of(pod)) is None:
                 continue
-            gang, part = found.setdefault(pod.metadata.labels[GANG], GangObjects(mark)), part_of(pod)
+            mark, name, part = place
+            gang = found.setdefault(name, GangObjects(mark))
             job = gang.jobs.get(part)
             if part not in gang.pods or (job is not None and bound_to(job) == pod.metadata.uid):
                 gang.pods[part] = pod

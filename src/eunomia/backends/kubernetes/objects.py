@@ -111,14 +111,19 @@ def bound_to(job: Any) -> str:
     return str((job.metadata.annotations or {}).get(POD, ""))
 
 
-def part_of(found: Any) -> int:
-    """Return the number of the part of a Job or pod."""
-    return int((found.metadata.annotations or {}).get(PART, "0"))
-
-
 def mark_of(found: Any) -> Mark | None:
-    """Return the mark of a Job or pod."""
+    """Return the mark of a Job or pod; None for those of others."""
     return Mark.parse((found.metadata.annotations or {}).get(MARK, ""))
+
+
+def place_of(found: Any) -> tuple[Mark, str, int] | None:
+    """Return mark, gang and part of a Job or pod of ours; None for what others made, whatever it claims to be."""
+    mark, notes = mark_of(found), found.metadata.annotations or {}
+    part = notes.get(PART, "")
+    if mark is None or NODE not in notes or not (part.isascii() and part.isdigit()):
+        return None
+    name = gang_name(mark)
+    return (mark, name, int(part)) if (found.metadata.labels or {}).get(GANG) == name else None
 
 
 def holds(pod: Any, resource: str) -> int:
