@@ -9,10 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +20,7 @@ from lightkube.models.core_v1 import NodeSpec
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.core_v1 import Node, NodeStatus, ServiceAccount
 from lightkube.types import PatchType
+from tests.engines.loopback import free_ports, until
 
 NODES = {"v100-0": ("v100", 4), "v100-1": ("v100", 4), "k80-0": ("k80", 8)}
 TOKEN = "admin-of-the-tests"
@@ -48,7 +46,7 @@ class LoopbackServer:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
-        self._etcd, self._peer, self._port = _free_ports(3)
+        self._etcd, self._peer, self._port = free_ports(3)
         self.url = f"https://127.0.0.1:{self._port}"
         (folder / "etcd").mkdir(mode=0o700)
         subprocess.run(["openssl", "genrsa", "-out", str(folder / "sa.key"), "2048"], check=True, capture_output=True)
@@ -146,21 +144,3 @@ class LoopbackServer:
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
-
-
-def until(holds: Callable[[], bool], what: str, within_s: float = 30.0) -> None:
-    """Wait until something holds."""
-    deadline = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {within_s:g} s: {what}"
-        time.sleep(0.1)
-
-
-def _free_ports(count: int) -> list[int]:
-    held = [socket.socket() for _ in range(count)]
-    for one in held:
-        one.bind(("127.0.0.1", 0))
-    ports = [int(one.getsockname()[1]) for one in held]
-    for one in held:
-        one.close()
-    return ports

@@ -19,8 +19,9 @@ from lightkube.core.exceptions import ApiError
 from lightkube.resources.batch_v1 import Job
 from lightkube.resources.core_v1 import Node, NodeStatus, Pod
 from lightkube.types import CascadeType, PatchType
+from tests.engines.loopback import until
 from tests.kubernetes.kubelet import Kubelet
-from tests.kubernetes.loopback import NODES, LoopbackServer, until
+from tests.kubernetes.loopback import NODES, LoopbackServer
 
 from eunomia.backends.engines.engine import EngineAway, EngineEnd, EngineGang, GangRequest
 from eunomia.backends.engines.gangs import EngineGangs, EngineTimes

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
-import time
 from pathlib import Path
+
+from tests.engines.loopback import free_ports, until
 
 NODES = {"v100-0": ("v100", 4), "v100-1": ("v100", 4), "k80-0": ("k80", 8)}
 CONF = """\
@@ -78,7 +78,7 @@ class LoopbackCluster:
         self.folder = folder
         self.conf = folder / "slurm.conf"
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
-        ports = dict(zip(["port", *NODES], _free_ports(1 + len(NODES)), strict=True))
+        ports = dict(zip(["port", *NODES], free_ports(1 + len(NODES)), strict=True))
         for name in ("state", "spool", *(f"spool/{node}" for node in NODES)):
             (folder / name).mkdir(mode=0o755)
         fields = {"folder": folder, "min_job_age": min_job_age, "scheduling": scheduling, **ports}
@@ -102,11 +102,11 @@ class LoopbackCluster:
             "munged", "--foreground", "--force", f"--socket={folder}/munge.socket", f"--key-file={folder}/munge.key",
             f"--pid-file={folder}/munged.pid", f"--log-file={folder}/munged.log", f"--seed-file={folder}/munge.seed",
         )  # fmt: skip
-        _until((folder / "munge.socket").exists, "munged is up")
+        until((folder / "munge.socket").exists, "munged is up")
         self.start_controller()
         for node in NODES:
             self._daemon("slurmd", "-D", "-N", node, name=node)
-        _until(lambda: self.say("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split().__len__() == len(NODES),
+        until(lambda: self.say("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split().__len__() == len(NODES),
                "all nodes are idle")  # fmt: skip
 
     def _daemon(self, *argv: str, name: str = "") -> None:
@@ -120,7 +120,7 @@ class LoopbackCluster:
     def start_controller(self) -> None:
         """Start slurmctld, and wait until it answers."""
         self._daemon("slurmctld", "-D")
-        _until(lambda: "UP" in self.say("scontrol", "ping"), "slurmctld answers")
+        until(lambda: "UP" in self.say("scontrol", "ping"), "slurmctld answers")
 
     def _write_gres(self, count: int) -> None:
         (self.folder / "gres.conf").write_text(GRES.format(folder=self.folder, last=count - 1))
@@ -132,7 +132,7 @@ class LoopbackCluster:
         self._daemons["v100-0"].wait()
         self._daemon("slurmd", "-D", "-N", "v100-0", name="v100-0")
         expected = "idle" if count == NODES["v100-0"][1] else "inval"
-        _until(lambda: self._state("v100-0") == expected, "slurmd has registered again")
+        until(lambda: self._state("v100-0") == expected, "slurmd has registered again")
 
     def _state(self, node: str) -> str:
         """Return the state of a node, after an attempt to resume it if it registered as it should."""
@@ -164,8 +164,8 @@ class LoopbackCluster:
         for node in NODES:
             if "idle" not in self.say("sinfo", "-h", "-n", node, "-o", "%t"):
                 self.say("scontrol", "update", f"nodename={node}", "state=resume")
-        _until(lambda: not self.say("squeue", "-h"), "no job is left")
-        _until(lambda: self.say("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split().__len__() == len(NODES),
+        until(lambda: not self.say("squeue", "-h"), "no job is left")
+        until(lambda: self.say("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split().__len__() == len(NODES),
                "all nodes are idle again")  # fmt: skip
 
     def close(self) -> None:
@@ -179,20 +179,3 @@ class LoopbackCluster:
                 daemon.kill()
                 daemon.wait()
         os.environ.pop("SLURM_CONF", None)
-
-
-def _until(holds: object, what: str, within_s: float = 30.0) -> None:
-    deadline = time.monotonic() + within_s
-    while not holds():  # type: ignore[operator]
-        assert time.monotonic() < deadline, f"not within {within_s:g} s: {what}"
-        time.sleep(0.1)
-
-
-def _free_ports(count: int) -> list[int]:
-    held = [socket.socket() for _ in range(count)]
-    for one in held:
-        one.bind(("127.0.0.1", 0))
-    ports = [int(one.getsockname()[1]) for one in held]
-    for one in held:
-        one.close()
-    return ports
