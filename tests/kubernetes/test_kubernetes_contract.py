@@ -19,22 +19,16 @@ from lightkube.core.exceptions import ApiError
 from lightkube.resources.batch_v1 import Job
 from lightkube.resources.core_v1 import Node, NodeStatus, Pod
 from lightkube.types import CascadeType, PatchType
-from tests.engines.loopback import until
+from tests.engines.driver import ORDER, EngineDriver
+from tests.engines.loopback import NODES, until
 from tests.kubernetes.kubelet import Kubelet
-from tests.kubernetes.loopback import NODES, LoopbackServer
+from tests.kubernetes.loopback import LoopbackServer
 
 from eunomia.backends.engines.engine import EngineAway, EngineEnd, EngineGang, GangRequest
-from eunomia.backends.engines.gangs import EngineGangs, EngineTimes
 from eunomia.backends.kubernetes.engine import Kubernetes
 from eunomia.backends.kubernetes.objects import PodSettings
-from eunomia.model.topology import Node as ClusterNode
-from eunomia.model.topology import Topology
-from eunomia.testing import ProcessDriver, Work, WorldContract, WorldDriver
+from eunomia.testing import Work, WorldContract, WorldDriver
 from eunomia.testing.world_contract import seats_on
-
-CLUSTER = Topology.of([ClusterNode(type=kind, accelerators=size) for kind, size in NODES.values()])
-ORDER = tuple(NODES)
-TIMES = EngineTimes(poll_s=0.3, nodes_s=0.5, lost_start_s=2.0, vanished_s=60.0)
 
 
 class FaultyKubernetes(Kubernetes):
@@ -62,19 +56,14 @@ class FaultyKubernetes(Kubernetes):
         return number
 
 
-class KubernetesDriver(ProcessDriver):
+class KubernetesDriver(EngineDriver):
     """Drives the world of a service whose engine is the API server of the tests."""
-
-    world: EngineGangs
 
     def __init__(self, server: LoopbackServer, folder: Path, works: Mapping[str, Work]) -> None:
         self.server, self._kubelet = server, Kubelet(server)
         self._client = Client(KubeConfig.from_dict(server.config), timeout=httpx2.Timeout(1.0))
         self._engine = FaultyKubernetes(self._client, PodSettings(image="none"))
-        super().__init__(
-            folder, works, CLUSTER,
-            lambda report: EngineGangs(self._engine, folder / "jobs", CLUSTER, report=report, times=TIMES),
-        )  # fmt: skip
+        super().__init__(self._engine, folder, works)
 
     def close(self) -> None:
         super().close()
@@ -98,15 +87,6 @@ class KubernetesDriver(ProcessDriver):
             if (pod.metadata.annotations or {}).get("eunomia.dev/mark", "").endswith(f":{job_id}:{epoch}"):
                 found[ORDER.index(pod.spec.nodeName)] += int(pod.spec.containers[0].resources.limits["nvidia.com/gpu"])
         return dict(found)
-
-    def orphans(self) -> list[tuple[str, int]]:
-        return self.world.orphans()
-
-    def in_service(self, node: int) -> bool:
-        return node not in self._away_nodes
-
-    def taken(self, node: int) -> int:
-        return self.world.taken(node)
 
     @contextmanager
     def away(self, how: str) -> Iterator[None]:
