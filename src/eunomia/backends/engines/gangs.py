@@ -54,6 +54,7 @@ from eunomia.model.topology import Topology
 KILL_MARGIN_S = 10.0  # after the grace, for the engine to end a gang by itself
 REFUSED_S = 5.0  # until a user's job that could not be placed is decided about again
 RECORD_POLLS = 3  # for the exit record of a gang that is over to be seen here
+NOT_DONE = (EngineAway, EngineRefused, InvalidInput)  # what an engine could not be asked or did not do, for now
 _log = logging.getLogger(__name__)
 
 
@@ -330,14 +331,14 @@ class EngineGangs:
 
     def _call_back(self, gang: _Gang) -> None:
         """Tell a gang that was stopped, or cancel it if it waits; what failed is tried again at the next poll."""
-        request = self._request(gang)
         try:
+            request = self._request(gang)
             if gang.state == RUNS:
                 self.engine.call_back(request, gang.number)
             else:
                 self.engine.cancel(request, gang.number, only_waiting=True)
             gang.stop_at = time.monotonic()
-        except (EngineAway, EngineRefused) as error:
+        except NOT_DONE as error:
             _log.warning("%s could not be called back: %s", gang.mark, error)
 
     def _request(self, gang: _Gang) -> GangRequest:
@@ -358,7 +359,7 @@ class EngineGangs:
             try:
                 self.engine.cancel(self._request(gang), gang.number)
                 gang.killed = True
-            except (EngineAway, EngineRefused) as error:
+            except NOT_DONE as error:
                 _log.warning("%s could not be killed: %s", gang.mark, error)
 
     # ---- polls -----------------------------------------------------------------------------------------------------
@@ -462,7 +463,7 @@ class EngineGangs:
     def _cancel_second(self, gang: _Gang, number: str) -> None:
         try:
             self.engine.cancel(self._request(gang), number, only_waiting=True)
-        except (EngineAway, EngineRefused) as error:
+        except NOT_DONE as error:
             _log.warning("%s could not be cancelled: %s", number, error)
 
     def _miss(self, gang: _Gang) -> None:
@@ -479,7 +480,7 @@ class EngineGangs:
         gang.missing_since = gang.missing_since or now
         try:
             end = self.engine.ended(self._request(gang), gang.number)
-        except (EngineAway, EngineRefused) as error:
+        except NOT_DONE as error:
             _log.warning("%s: how it ended could not be asked: %s", gang.mark, error)
             end = None
         if end is not None:
@@ -615,6 +616,6 @@ class EngineGangs:
             if not self._names:
                 self._read_names()
             self.engine.set_node(self._names[node], reason)
-        except (EngineAway, EngineRefused, InvalidInput) as error:
+        except NOT_DONE as error:
             _log.warning("node %d could not be %s in %s: %s", node, "drained" if reason else "resumed",
                          self.engine.name, error)  # fmt: skip
