@@ -67,6 +67,7 @@ class KubernetesDriver(EngineDriver):
 
     def close(self) -> None:
         super().close()
+        self._engine.release()
         for job in self.server.admin.list(Job):
             self.server.admin.delete(Job, job.metadata.name, cascade=CascadeType.BACKGROUND)
         self._kubelet.close()

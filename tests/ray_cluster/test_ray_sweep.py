@@ -74,7 +74,8 @@ def test_a_sweep_on_ray_has_the_bytes_of_one_on_this_machine_and_sends_its_input
 def test_a_run_whose_process_always_dies_is_named_and_the_others_go_on_though_a_node_is_lost(
     ray_cluster: RayCluster, tmp_path: Path
 ) -> None:
-    dies = "import os\n" + OWN.replace("    pass", "    def decide(self, view):\n        os._exit(9)")
+    note = f"open({str(tmp_path / 'tries')!r}, 'a').write('x')"
+    dies = "import os\n" + OWN.replace("    pass", f"    def decide(self, view):\n        {note}\n        os._exit(9)")
     file = sweep_in(tmp_path / "here", own=dies)
     sweep = read(file)
     lost = threading.Event()
@@ -89,6 +90,7 @@ def test_a_run_whose_process_always_dies_is_named_and_the_others_go_on_though_a_
     ray_cluster.repair()
     assert len(found.rows) == 8
     assert {failure.row.labels["policy"] for failure in found.failures} == {"own.py:Own"}
+    assert len((tmp_path / "tries").read_text()) <= 3 * 4, "four runs were tried at most three times each"
     assert all("Ray gave it up after 3 tries" in failure.error for failure in found.failures)
 
 

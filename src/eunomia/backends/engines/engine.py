@@ -110,6 +110,7 @@ class Engine(Protocol):
     name: str
     node_lost: frozenset[str]  # states of gangs that ended through no fault of theirs
     adopts: bool  # whether it takes over jobs that users submitted to the engine
+    cluster: str  # id of the folder of jobs that it acts for; set by the world
 
     def submit(self, request: GangRequest) -> str:
         """Start a gang when its accelerators are free; return its number. Raises EngineRefused."""

@@ -103,7 +103,7 @@ class EngineGangs:
         self.engine, self._workdir, self._topology, self._report = engine, workdir.resolve(), topology, report
         self._times, self._forked, self._base = times or EngineTimes(), forked, base
         self._workdir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.cluster = cluster_id(self._workdir)
+        self.cluster = engine.cluster = cluster_id(self._workdir)
         self._names: dict[int, str] = {}
         self._live: dict[tuple[str, int], _Gang] = {}
         self._listed: dict[Mark, list[EngineGang]] | None = None  # ours in the last list; None = none yet
