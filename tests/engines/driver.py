@@ -8,7 +8,8 @@ from pathlib import Path
 from tests.engines.loopback import NODES
 
 from eunomia.backends.engines.engine import Engine
-from eunomia.backends.engines.gangs import EngineGangs, EngineTimes
+from eunomia.backends.engines.gang_state import EngineTimes
+from eunomia.backends.engines.gangs import EngineGangs
 from eunomia.model.topology import Node, Topology
 from eunomia.testing import ProcessDriver, Work
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote, unquote
 
+from eunomia.inputs.problems import InvalidInput
+
 QUEUED, RUNS, OVER = "queued", "runs", "over"  # phases of an engine's gang
 
 
@@ -21,6 +23,9 @@ class EngineAway(Exception):
 
 class EngineRefused(Exception):
     """The engine answered that it will not do it."""
+
+
+NOT_DONE = (EngineAway, EngineRefused, InvalidInput)  # what an engine could not be asked or did not do, for now
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from eunomia.backends.engines.engine import Engine, EngineAway, EngineRefused
-from eunomia.backends.engines.gangs import EngineGangs, EngineTimes
+from eunomia.backends.engines.gang_state import EngineTimes
+from eunomia.backends.engines.gangs import EngineGangs
 from eunomia.backends.engines.job_files import CLUSTER, folder_of
 from eunomia.backends.inputs import BackendClass, BackendInputs
 from eunomia.backends.local.clock import RunClock
