@@ -21,7 +21,12 @@ from eunomia.throughputs.durations.judging import replay
 from eunomia.throughputs.estimators.pair_estimator import PairEstimator
 from eunomia.throughputs.estimators.pair_table import JobFeatures
 
-KINDS, TYPES, JOBS, REFERENCES = 26, 4, 2_048, 16  # kinds: Gavel's 26 models and batch sizes, whatever the number of jobs
+KINDS, TYPES, JOBS, REFERENCES = (
+    26,
+    4,
+    2_048,
+    16,
+)  # kinds: Gavel's 26 models and batch sizes, whatever the number of jobs
 GOALS = {"update": 5.0, "estimate": 20.0, "choose": None, "run_time": 0.05}  # ms
 
 

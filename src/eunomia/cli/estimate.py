@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 from time import process_time
 from typing import Annotated, Any
@@ -42,6 +44,10 @@ def estimate(
     legacy_indexing: Annotated[
         bool, typer.Option("--legacy-indexing", help="Of match: read fingerprints as the public code of Gavel does.")
     ] = False,
+    shares: Annotated[
+        str,
+        typer.Option("--shares", metavar="0.05,0.2", help="Judge at each of these shares, too, for errors.svg in DIR."),
+    ] = "",
     seed: Annotated[int, typer.Option(metavar="S", min=0, help="Draws references and profiled pairs.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing DIR.")] = False,
     as_json: JsonOption = False,
@@ -66,6 +72,7 @@ def estimate(
             references=references, profiled=profiled, method=method, solver=solver,
             legacy_indexing=legacy_indexing, noise=noise, seed=seed, choose=choose,
         )  # fmt: skip
+        further = _shares(shares, out)
         measured = PairTable.of(read_table(str(table)))
         begun = process_time()
         found = judge(measured, settings)
@@ -75,15 +82,35 @@ def estimate(
         }  # fmt: skip
         summary["seconds"] = round(process_time() - begun, 3)
         if out is not None:
-            from eunomia.report.estimate_page import write_judgement
+            from eunomia.report.estimate_page import write_errors, write_judgement
             from eunomia.runs.results_dir import whole_folder
 
             with whole_folder(out, force=force) as folder:
                 write_judgement(found, summary, folder)
+                judged = [judge(measured, replace(settings, profiled=share)).summary() for share in further]
+                points = sorted((float(each["measurements"] or 0), float(each["mae_hidden"] or 0)) for each in judged)
+                if points:
+                    label = f"pairs measured, {method}, {choose}, seed {seed}"
+                    write_errors(points, label, "errors", folder)
         if as_json:
             print(json.dumps(summary, allow_nan=False))
         else:
             _show(summary, out)
+
+
+def _shares(text: str, out: Path | None) -> list[float]:
+    """Return the shares of --shares. Raises InvalidInput for one that is none, and where no folder is named."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if words and out is None:
+        raise refused("command line", "--shares", text, "errors are written into a folder", "give --out DIR")
+    try:
+        shares = [float(word) for word in words]
+    except ValueError:
+        shares = [math.nan]
+    if not all(0 <= share < 1 for share in shares):
+        rule, fix = "a share is at least 0 and below 1", "write them as 0.05,0.1,0.2"
+        raise refused("command line", "--shares", text, rule, fix)
+    return shares
 
 
 def _check_name(option: str, name: str, known: tuple[str, ...]) -> None:

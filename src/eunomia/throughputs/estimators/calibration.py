@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,11 +17,12 @@ from eunomia.throughputs import analytic
 from eunomia.throughputs.catalogue import Accelerator, resolve
 from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80
 from eunomia.throughputs.estimators.pair_table import UNIT_FACTOR, split_name
-from eunomia.throughputs.estimators.type_transfer import TransferFacts, TypeTransfer, fit_calibration, traits_of
+from eunomia.throughputs.estimators.type_transfer import NOISE, TransferFacts, TypeTransfer, fit_calibration, traits_of
 from eunomia.throughputs.jobs import JobFacts, job_types
 from eunomia.throughputs.measured import Measurements, nearest_size, relative_rate
 
-PER_DOUBLING = 0.1  # standard deviation of the logarithm of a rate for each doubling of the gang that was not measured
+PER_DOUBLING = 0.1  # standard deviation of the logarithm of a rate for each doubling of a gang, before any was measured
+PRIOR_DOUBLINGS = 4.0  # how many measured ones that counts as
 COLUMNS = ("type", "job_type", "scale_factor", "steps_per_s", "steps_per_s_p10", "steps_per_s_p90")
 
 
@@ -39,7 +41,9 @@ class CalibratedRate:
 def calibrate(measured: Measurements, types: Sequence[str], sizes: Sequence[int]) -> list[CalibratedRate]:
     """Estimate the rate of every measured job type on every type and size, those measured included.
 
-    A measured cell keeps its measured rate. Raises InvalidInput for rates of 0, for those far from what the catalogue
+    A measured cell keeps its measured rate. Where a job was measured on a type, other sizes there follow from the
+    nearest measured one; how gangs grow beside the analytic model, and how surely, is learnt from jobs measured in
+    several sizes. Raises InvalidInput for rates of 0, for those far from what the catalogue
     expects of their kind, and for types that are not in the catalogue.
     """
     names = tuple(dict.fromkeys((*(key[0] for key in measured.alone), *types)))
@@ -48,7 +52,8 @@ def calibrate(measured: Measurements, types: Sequence[str], sizes: Sequence[int]
     facts = _facts(jobs, accelerators)
     cells = [(jobs.index(job), names.index(type), size, rate) for (type, job, size), rate in measured.alone.items()]
     _refuse_wrong(measured, facts, cells, jobs, names)
-    single = np.array([rate / _growth(names[t], jobs[m], size) for m, t, size, rate in cells])
+    scaling = _fit_scaling(cells, jobs, names)
+    single = np.array([rate / scaling.growth(m, t, size) for m, t, size, rate in cells])
     measured_jobs, measured_types = (np.array([cell[axis] for cell in cells], dtype=np.int64) for axis in (0, 1))
     beliefs = TypeTransfer(facts, fit_calibration(facts, measured_jobs, measured_types, single))
     beliefs.learn(measured_jobs, measured_types, single)
@@ -63,12 +68,114 @@ def calibrate(measured: Measurements, types: Sequence[str], sizes: Sequence[int]
                 if rate is None and not _fits(job, accelerators[t], size):
                     rows.append(CalibratedRate(name, job, size, 0.0, 0.0, 0.0))
                     continue
-                far = abs(elementary.log2(size / nearest_size(known_sizes, size)))
-                sd = float(np.sqrt(spread[m, t] ** 2 + (PER_DOUBLING * far) ** 2))
-                middle = float(median[m, t]) * _growth(name, job, size) if rate is None else rate
+                here = [own for type, each, own in measured.alone if (type, each) == (name, job)]
+                near = nearest_size(here or known_sizes, size)
+                level = measured.alone[name, job, near] / scaling.growth(m, t, near) if here else float(median[m, t])
+                middle = level * scaling.growth(m, t, size) if rate is None else rate
+                doubtful = NOISE if here else spread[m, t] ** 2
+                sd = float(np.sqrt(doubtful + (scaling.per_doubling * elementary.log2(size / near)) ** 2))
                 factor = elementary.exp(GAUSSIAN_80 * sd)
                 rows.append(CalibratedRate(name, job, size, middle, middle / factor, middle * factor))
     return rows
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRate:
+    """A measured rate beside its estimate from other measurements; steps/s."""
+
+    rate: float
+    estimate: CalibratedRate
+
+    @property
+    def error(self) -> float:
+        """The relative error of the median."""
+        return abs(self.estimate.median / self.rate - 1.0)
+
+    @property
+    def inside(self) -> bool:
+        """Whether the 80 % interval holds the rate."""
+        return self.estimate.low <= self.rate <= self.estimate.high
+
+
+def check_one_by_one(measured: Measurements) -> list[CheckedRate]:
+    """Estimate each measurement from all others; those that are their job type's only one are left out."""
+    found = []
+    for key in measured.alone:
+        others = {other: rate for other, rate in measured.alone.items() if other != key}
+        found += _checked(Measurements(measured.name, others, {}), {key: measured.alone[key]})
+    return found
+
+
+def errors_by_count(measured: Measurements, draws: int = 8, seed: int = 0) -> list[tuple[int, float, int]]:
+    """Return for 1, 2, 4, … measurements of each job type the mean error of those left, and how many these are.
+
+    Which are known is drawn. Sizes that leave nothing to estimate are not there.
+    """
+    rng, keys, found = np.random.default_rng(seed), list(measured.alone), []
+    for count in (1, 2, 4, 8, 16):
+        errors: list[float] = []
+        for _ in range(draws):
+            known: dict[str, list[tuple[str, str, int]]] = {}
+            for key in (keys[m] for m in rng.permutation(len(keys))):
+                if len(known.setdefault(key[1], [])) < count:
+                    known[key[1]].append(key)
+            told = {key: measured.alone[key] for each in known.values() for key in each}
+            left = {key: rate for key, rate in measured.alone.items() if key not in told}
+            errors += [each.error for each in _checked(Measurements(measured.name, told, {}), left)]
+        if errors:
+            found.append((count, float(np.mean(errors)), len(errors) // draws))
+    return found
+
+
+def _checked(known: Measurements, hidden: Mapping[tuple[str, str, int], float]) -> list[CheckedRate]:
+    jobs = {job for _, job, _ in known.alone}
+    wanted = {key: rate for key, rate in hidden.items() if key[1] in jobs}
+    if not wanted:
+        return []
+    rows = calibrate(known, [type for type, _, _ in wanted], sorted({size for _, _, size in wanted}))
+    return [
+        CheckedRate(wanted[key], row)
+        for row in rows
+        if (key := (row.type, row.job_type, row.scale_factor)) in wanted and row.median > 0
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scaling:
+    """How rates grow with the size of a gang: the analytic model times exp(slope) for each doubling."""
+
+    jobs: tuple[str, ...]
+    types: tuple[str, ...]
+    slope: Floats  # (job,)
+    per_doubling: float  # standard deviation of the logarithm of a rate for each doubling
+
+    def growth(self, job: int, type: int, size: int) -> float:
+        """Return the rate of a gang of that size over that of one accelerator."""
+        analytic_growth = _growth(self.types[type], self.jobs[job], size)
+        return analytic_growth * elementary.exp(float(self.slope[job]) * elementary.log2(float(size)))
+
+
+def _fit_scaling(
+    cells: Sequence[tuple[int, int, int, float]], jobs: tuple[str, ...], types: tuple[str, ...]
+) -> _Scaling:
+    """Learn slopes from jobs measured in several sizes on a type; those of jobs are shrunk to their mean."""
+    steps: list[tuple[int, float, float]] = []  # job, doublings, logarithm of the rate over the analytic growth
+    ordered = sorted(cells)
+    for (m, t, size, rate), (other, type, larger, faster) in pairwise(ordered):
+        if (m, t) == (other, type):
+            grown = _growth(types[t], jobs[m], larger) / _growth(types[t], jobs[m], size)
+            steps.append((m, elementary.log2(larger / size), elementary.log(faster / rate / grown)))
+    if not steps:
+        return _Scaling(jobs, types, np.zeros(len(jobs)), PER_DOUBLING)
+    job, far, off = (np.array(column) for column in zip(*steps, strict=True))
+    common = float((off * far).sum() / (np.square(far).sum() + 1.0))
+    left, slope = off - common * far, np.full(len(jobs), common)
+    for m in range(len(jobs)):
+        own = job == m
+        slope[m] += float((left[own] * far[own]).sum() / (np.square(far[own]).sum() + 1.0))
+    miss = np.square((off - slope[job] * far) / far).sum()
+    variance = (miss + PRIOR_DOUBLINGS * PER_DOUBLING**2) / (len(steps) + PRIOR_DOUBLINGS)
+    return _Scaling(jobs, types, slope, float(np.sqrt(variance)))
 
 
 def as_csv(rows: Sequence[CalibratedRate]) -> str:
