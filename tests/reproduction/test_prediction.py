@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from eunomia_reproduction import estimator, ignorance, load
+from eunomia_reproduction.larger_counts import judge_counts
 from eunomia_reproduction.table import Request
 from eunomia_reproduction.type_transfer_data import (
     judge_ratios,
@@ -50,6 +51,15 @@ def test_another_type_of_mlperf_is_within_its_goal(data: Path) -> None:
     found = judge_transfer(read_mlperf(data / "prediction" / "mlperf-training"))
     assert found.median_case <= 0.12
     assert found.coverage80 is not None and 0.78 <= found.coverage80 <= 0.82
+
+
+def test_a_larger_count_is_within_its_goal_where_the_benchmark_is_known_on_other_types(data: Path) -> None:
+    found, left_out = (
+        judge_counts(data / "prediction" / "mlperf-training", other_types=each) for each in (True, False)
+    )
+    assert found.median <= 0.12 < found.power_law
+    assert found.median < left_out.median and found.mean < left_out.mean
+    assert 0.76 <= found.coverage80 <= 0.84
 
 
 def test_a_type_known_by_its_data_sheet_alone_has_honest_intervals(data: Path) -> None:

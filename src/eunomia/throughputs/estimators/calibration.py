@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -16,13 +15,13 @@ from eunomia.model.arrays import Floats
 from eunomia.throughputs import analytic
 from eunomia.throughputs.catalogue import Accelerator, resolve
 from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80
+from eunomia.throughputs.estimators.gang_growth import GangGrowth, common_growth, widening
 from eunomia.throughputs.estimators.pair_table import UNIT_FACTOR, split_name
 from eunomia.throughputs.estimators.type_transfer import NOISE, TransferFacts, TypeTransfer, fit_calibration, traits_of
 from eunomia.throughputs.jobs import JobFacts, job_types
 from eunomia.throughputs.measured import Measurements, nearest_size, relative_rate
 
-PER_DOUBLING = 0.1  # standard deviation of the logarithm of a rate for each doubling of a gang, before any was measured
-PRIOR_DOUBLINGS = 4.0  # how many measured ones that counts as
+Cell = tuple[int, int, int, float]  # job, type, size, rate
 COLUMNS = ("type", "job_type", "scale_factor", "steps_per_s", "steps_per_s_p10", "steps_per_s_p90")
 
 
@@ -43,8 +42,8 @@ def calibrate(measured: Measurements, types: Sequence[str], sizes: Sequence[int]
 
     A measured cell keeps its measured rate. Where a job was measured on a type, other sizes there follow from the
     nearest measured one; how gangs grow beside the analytic model, and how surely, is learnt from jobs measured in
-    several sizes. Raises InvalidInput for rates of 0, for those far from what the catalogue
-    expects of their kind, and for types that are not in the catalogue.
+    several sizes. Raises InvalidInput for rates of 0, for those far from what the catalogue expects of their kind, and
+    for types that are not in the catalogue.
     """
     names = tuple(dict.fromkeys((*(key[0] for key in measured.alone), *types)))
     accelerators = resolve(names)
@@ -52,8 +51,8 @@ def calibrate(measured: Measurements, types: Sequence[str], sizes: Sequence[int]
     facts = _facts(jobs, accelerators)
     cells = [(jobs.index(job), names.index(type), size, rate) for (type, job, size), rate in measured.alone.items()]
     _refuse_wrong(measured, facts, cells, jobs, names)
-    scaling = _fit_scaling(cells, jobs, names)
-    single = np.array([rate / scaling.growth(m, t, size) for m, t, size, rate in cells])
+    growth = _Growth(cells, jobs, names, sizes)
+    single = np.array([rate / growth.between(m, t, 1, size)[0] for m, t, size, rate in cells])
     measured_jobs, measured_types = (np.array([cell[axis] for cell in cells], dtype=np.int64) for axis in (0, 1))
     beliefs = TypeTransfer(facts, fit_calibration(facts, measured_jobs, measured_types, single))
     beliefs.learn(measured_jobs, measured_types, single)
@@ -70,10 +69,11 @@ def calibrate(measured: Measurements, types: Sequence[str], sizes: Sequence[int]
                     continue
                 here = [own for type, each, own in measured.alone if (type, each) == (name, job)]
                 near = nearest_size(here or known_sizes, size)
-                level = measured.alone[name, job, near] / scaling.growth(m, t, near) if here else float(median[m, t])
-                middle = level * scaling.growth(m, t, size) if rate is None else rate
-                doubtful = NOISE if here else spread[m, t] ** 2
-                sd = float(np.sqrt(doubtful + (scaling.per_doubling * elementary.log2(size / near)) ** 2))
+                level = float(median[m, t]) * growth.between(m, t, 1, near)[0]
+                level = measured.alone[name, job, near] if here else level
+                grown, unsure = growth.between(m, t, near, size)
+                middle = level * grown if rate is None else rate
+                sd = float(np.sqrt((NOISE if here else spread[m, t] ** 2) + (0.0 if near == size else unsure**2)))
                 factor = elementary.exp(GAUSSIAN_80 * sd)
                 rows.append(CalibratedRate(name, job, size, middle, middle / factor, middle * factor))
     return rows
@@ -140,42 +140,25 @@ def _checked(known: Measurements, hidden: Mapping[tuple[str, str, int], float]) 
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Scaling:
-    """How rates grow with the size of a gang: the analytic model times exp(slope) for each doubling."""
+class _Growth:
+    """How the gangs of each measured job grow; see `gang_growth`."""
 
-    jobs: tuple[str, ...]
-    types: tuple[str, ...]
-    slope: Floats  # (job,)
-    per_doubling: float  # standard deviation of the logarithm of a rate for each doubling
+    def __init__(self, cells: Sequence[Cell], jobs: tuple[str, ...], types: tuple[str, ...], sizes: Sequence[int]):
+        self._jobs, self._types = jobs, types
+        measured: list[dict[tuple[int, int], float]] = [{} for _ in jobs]
+        for m, t, size, rate in cells:
+            measured[m][t, size] = elementary.log(rate / _growth(types[t], jobs[m], size))
+        every = sorted({1, *sizes, *(cell[2] for cell in cells)})
+        common = common_growth(len(types), every, measured)
+        self._beliefs = [GangGrowth(every, own, common) for own in measured]
+        self._widening = widening(len(types), every, measured)
 
-    def growth(self, job: int, type: int, size: int) -> float:
-        """Return the rate of a gang of that size over that of one accelerator."""
-        analytic_growth = _growth(self.types[type], self.jobs[job], size)
-        return analytic_growth * elementary.exp(float(self.slope[job]) * elementary.log2(float(size)))
-
-
-def _fit_scaling(
-    cells: Sequence[tuple[int, int, int, float]], jobs: tuple[str, ...], types: tuple[str, ...]
-) -> _Scaling:
-    """Learn slopes from jobs measured in several sizes on a type; those of jobs are shrunk to their mean."""
-    steps: list[tuple[int, float, float]] = []  # job, doublings, logarithm of the rate over the analytic growth
-    ordered = sorted(cells)
-    for (m, t, size, rate), (other, type, larger, faster) in pairwise(ordered):
-        if (m, t) == (other, type):
-            grown = _growth(types[t], jobs[m], larger) / _growth(types[t], jobs[m], size)
-            steps.append((m, elementary.log2(larger / size), elementary.log(faster / rate / grown)))
-    if not steps:
-        return _Scaling(jobs, types, np.zeros(len(jobs)), PER_DOUBLING)
-    job, far, off = (np.array(column) for column in zip(*steps, strict=True))
-    common = float((off * far).sum() / (np.square(far).sum() + 1.0))
-    left, slope = off - common * far, np.full(len(jobs), common)
-    for m in range(len(jobs)):
-        own = job == m
-        slope[m] += float((left[own] * far[own]).sum() / (np.square(far[own]).sum() + 1.0))
-    miss = np.square((off - slope[job] * far) / far).sum()
-    variance = (miss + PRIOR_DOUBLINGS * PER_DOUBLING**2) / (len(steps) + PRIOR_DOUBLINGS)
-    return _Scaling(jobs, types, slope, float(np.sqrt(variance)))
+    def between(self, job: int, type: int, size: int, larger: int) -> tuple[float, float]:
+        """Return the rate of one size over another's, and the standard deviation of its logarithm."""
+        mean, variance = self._beliefs[job].between(type, size, larger)
+        analytic_growth = (_growth(self._types[type], self._jobs[job], each) for each in (size, larger))
+        before, after = analytic_growth
+        return after / before * elementary.exp(mean), self._widening * float(np.sqrt(variance))
 
 
 def as_csv(rows: Sequence[CalibratedRate]) -> str:
@@ -229,7 +212,7 @@ def _fits(job: str, accelerator: Accelerator, size: int) -> bool:
 
 
 def _refuse_wrong(
-    measured: Measurements, facts: TransferFacts, cells: list[tuple[int, int, int, float]],
+    measured: Measurements, facts: TransferFacts, cells: list[Cell],
     jobs: tuple[str, ...], names: tuple[str, ...],
 ) -> None:  # fmt: skip
     problems = Problems(measured.name)
