@@ -18,8 +18,13 @@ from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
 ERRORS = (0.1, 0.2, 0.4, 0.8)
 DURATIONS = ("history", "none")
-BY_THROUGHPUT = ("max_min_fairness", "finish_time_fairness", "max_throughput", "proportional_fairness", "allox", "srtf")
-BY_RUN_TIME = ("srtf", "allox", "finish_time_fairness", "makespan", "least_slack")
+BY_THROUGHPUT = (
+    "max_min_fairness", "finish_time_fairness", "max_throughput", "proportional_fairness", "allox", "srtf",
+    "water_filling", "throughput_per_cost", "gandiva_fair", "carbyne", "themis", "makespan",
+)  # fmt: skip
+BY_RUN_TIME = (
+    "srtf", "allox", "finish_time_fairness", "makespan", "least_slack", "carbyne", "themis", "optimus", "metis",
+)  # fmt: skip
 JOBS, RATE_PER_HOUR = 40, 1.5
 QUANTITY = "mean JCT over that of true beliefs"
 

@@ -14,9 +14,7 @@ from eunomia.model.events import Estimated, Event, JobCancelled, JobFailed, JobF
 from eunomia.model.job import Job
 from eunomia.model.speeds import Speeds
 from eunomia.setup.run_config import RunConfig
-from eunomia.throughputs.durations.run_time_history import RunTimeEstimate, RunTimeHistory
-
-UNKNOWN = RunTimeEstimate(3600.0, 120.0, 108_000.0, 0)  # without a history: any job
+from eunomia.throughputs.durations.run_time_history import UNKNOWN, RunTimeEstimate, RunTimeHistory
 
 
 class RunTimeEstimating:

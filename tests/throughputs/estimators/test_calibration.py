@@ -41,12 +41,12 @@ def test_what_is_further_from_the_measurements_is_less_sure() -> None:
     assert rows["v100", 1] < rows["k80", 1]
 
 
-def grown(exponent: float, noise: float = 0.0) -> Measurements:
-    """Gangs of 1 to 16 of four models unknown to the catalogue, whose rates grow with that power of their size."""
+def grown(exponent: float, noise: float = 0.0, models: int = 4) -> Measurements:
+    """Gangs of 1 to 16 of models unknown to the catalogue, whose rates grow with that power of their size."""
     rng = np.random.default_rng(0)
     alone = {
         ("v100", f"model {m}", size): float((m + 2) * size**exponent * np.exp(rng.normal(0, noise)))
-        for m in range(4)
+        for m in range(models)
         for size in (1, 2, 4, 8, 16)
     }
     return Measurements("mine.csv", alone, {})
@@ -59,6 +59,15 @@ def test_how_gangs_grow_is_learnt_from_sizes_that_were_measured() -> None:
             assert rows[f"model {m}", 64].median == pytest.approx((m + 2) * 64**exponent, rel=0.08)
     exact, noisy = (calibrate(grown(0.95, each), [], [64])[-1] for each in (0.0, 0.3))
     assert noisy.high / noisy.low > 1.2 * exact.high / exact.low
+
+
+def test_one_wild_size_in_fifty_moves_other_jobs_by_less_than_their_intervals() -> None:
+    clean = grown(0.6, 0.05, models=10)
+    wild = Measurements("mine.csv", {**clean.alone, ("v100", "model 3", 16): 100 * 5 * 16**0.6}, {})
+    before, after = (calibrate(each, [], [32]) for each in (clean, wild))
+    for row, moved in zip(before, after, strict=True):
+        if row.job_type != "model 3":
+            assert row.low <= moved.median <= row.high
 
 
 def test_intervals_of_sizes_hold_what_was_left_out() -> None:

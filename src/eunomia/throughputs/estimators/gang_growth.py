@@ -23,7 +23,8 @@ LEVEL = 100.0
 SLOPE, WALK = 0.01, 0.02  # a, b
 TYPE_SLOPE, TYPE_WALK = 0.002, 0.002  # c, d
 NOISE = 0.003  # variance of the logarithm of a measured rate
-CHECKED = 64
+MOST = 0.7  # of the logarithm in a doubling: a factor of 2 off what is expected
+CHECKED = 64  # measurements at most that are left out to see how wide an interval has to be
 SHRUNK = 1.0  # doublings for which what is expected counts
 
 Rates = Mapping[tuple[int, int], float]  # by (type, size): logarithm of the measured rate over the expected one
@@ -61,7 +62,8 @@ def common_growth(types: int, sizes: Sequence[int], jobs: Sequence[Rates]) -> Fl
         for ((type, size), value), ((same, larger), grown) in pairwise(sorted(measured.items())):
             if type == same:
                 first, last = sizes.index(size), sizes.index(larger)
-                off[type, first + 1 : last + 1] += (grown - value) * np.diff(x)[first:last] / (x[last] - x[first])
+                step = min(max((grown - value) / (x[last] - x[first]), -MOST), MOST)  # wild ones count little
+                off[type, first + 1 : last + 1] += step * np.diff(x)[first:last]
                 far[type, first + 1 : last + 1] += np.diff(x)[first:last]
     slope = float(off.sum() / (far.sum() + SHRUNK))
     per_doubling = (off + SHRUNK * slope) / (far + SHRUNK)
