@@ -104,6 +104,15 @@ def test_a_job_that_measures_runs_on_its_type_alone() -> None:
     assert set(source.job_types) == {"a", measuring_on("fast"), measuring_on("slow")}
 
 
+def test_slices_are_simulated_and_leave_the_ends_of_jobs_alone() -> None:
+    for more, said in (
+        ({"physics": {"fates": "philly"}}, "draws how jobs end over all jobs"),
+        ({"world": {"backend": "local"}}, "what is measured is simulated"),
+    ):
+        with pytest.raises(InvalidInput, match=said):
+            eunomia.simulate({**SMALL, "belief": SLICES, **more})
+
+
 @pytest.mark.parametrize(
     ("belief", "said"),
     [

@@ -53,10 +53,11 @@ def contradictions(data: dict[str, Any]) -> Iterator[Finding]:
         if not is_path(name):
             yield Finding(("tenants", name), name, EMPTY_PART, WHOLE_PATH)
     yield from _check_spelling(_table(data, "policy"), "policy", PolicySection)
-    yield from _belief_findings(_table(data, "belief"), _table(data, "world").get("backend", DEFAULT))
+    yield from _belief_findings(data)
 
 
-def _belief_findings(belief: dict[str, Any], backend: object) -> Iterator[Finding]:
+def _belief_findings(data: dict[str, Any]) -> Iterator[Finding]:
+    belief = _table(data, "belief")
     if belief.get("kind", "oracle") == "oracle" and belief.get("error"):
         fix = 'write kind = "noisy" beside it, or leave error out'
         yield Finding(("belief", "error"), belief["error"], "an oracle makes no error", fix)
@@ -76,9 +77,12 @@ def _belief_findings(belief: dict[str, Any], backend: object) -> Iterator[Findin
         if belief.get("method", "best") != "best":
             rule = "the published estimator takes no measurements one by one"
             yield Finding(("belief", "method"), belief["method"], rule, 'write method = "best", or another charge')
-        if backend == "local":
-            fix = 'write charge = "job", or leave it out'
+        fix = 'write charge = "job", or leave it out'
+        if _table(data, "world").get("backend") == "local":
             yield Finding(("belief", "charge"), "slices", "what is measured is simulated", fix)
+        if _table(data, "physics").get("fates", "off") != "off":
+            rule = "physics.fates draws how jobs end over all jobs, those that measure included"
+            yield Finding(("belief", "charge"), "slices", rule, fix)
 
 
 def _default(section: type[Section], key: str) -> Any:
