@@ -44,7 +44,7 @@ def test_the_summary_the_cells_and_the_picture_are_written(table: Path, tmp_path
 
 def test_errors_are_drawn_against_what_was_measured(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    words = ["estimate", "--table", str(table), "--references", "3", "--out", str(out), "--shares", "0,0.5"]
+    words = ["estimate", "--table", str(table), "--references", "3", "--out", str(out), "--profiled", "0.5,0"]
     ran = CliRunner().invoke(app, words)
     assert ran.exit_code == 0, ran.output
     points = [
@@ -79,8 +79,9 @@ def test_measurements_are_checked_by_the_others(tmp_path: Path) -> None:
         (["--choose", "best"], "choose one of random, telling"),
         (["--solver", "svd"], "choose one of als"),
         (["--references", "9"], "give 2 to 5"),
-        (["--shares", "0.1"], "give --out DIR"),
-        (["--shares", "0.1,2", "--out", "somewhere"], "write them as 0.05,0.1,0.2"),
+        (["--profiled", "0.1,0.2"], "give --out DIR"),
+        (["--profiled", "0.1,2", "--out", "somewhere"], "write it as 0.2, or several as 0.2,0.05,0.4"),
+        (["--profiled", "nan"], "write it as 0.2, or several as 0.2,0.05,0.4"),
     ],
 )
 def test_what_cannot_be_judged_is_refused(table: Path, words: list[str], said: str) -> None:

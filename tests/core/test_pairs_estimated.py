@@ -14,6 +14,7 @@ from eunomia.core.belief import Belief
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.events import Event, JobSubmitted, PairsEstimated
 from eunomia.model.job import Job
+from eunomia.records.explain import explain
 from eunomia.records.replay import first_difference
 from eunomia.runs.simulation import Result
 from eunomia.scenario import scenario_from_dict
@@ -76,6 +77,8 @@ def test_what_is_measured_is_recorded_replays_and_brings_beliefs_nearer_to_the_t
         before = setup.believed.packed_throughput(name, partner, 1) / alone
         errors += np.abs(before - true).sum(), np.abs(kept - true).sum()
     assert errors[1] < errors[0] / 2
+    said = explain(found.record, str(found.jobs["job_id"][-1])).estimate
+    assert said is not None and f"by {news[-1].measurements} pairs measured during the run" in said
 
 
 def test_a_belief_of_a_pair_holds_for_gangs_of_each_size_and_only_where_the_pair_fits() -> None:

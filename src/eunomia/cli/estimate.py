@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import replace
 from pathlib import Path
 from time import process_time
@@ -29,11 +28,12 @@ def estimate(
     ] = "best",
     references: Annotated[int, typer.Option(metavar="R", help="Reference jobs, drawn by the seed.")] = 16,
     profiled: Annotated[
-        float,
+        str,
         typer.Option(
-            metavar="Q", min=0.0, max=1.0, help="Share of a new job's pairs with references that are measured."
+            metavar="Q[,Q]",
+            help="Share of a new job's pairs with references that is measured; errors.svg in DIR has further ones.",
         ),
-    ] = 0.2,
+    ] = "0.2",
     choose: Annotated[
         str, typer.Option(metavar="NAME", help="Which pairs are measured: random, or telling (those that teach most).")
     ] = "random",
@@ -44,10 +44,6 @@ def estimate(
     legacy_indexing: Annotated[
         bool, typer.Option("--legacy-indexing", help="Of match: read fingerprints as the public code of Gavel does.")
     ] = False,
-    shares: Annotated[
-        str,
-        typer.Option("--shares", metavar="0.05,0.2", help="Judge at each of these shares, too, for errors.svg in DIR."),
-    ] = "",
     seed: Annotated[int, typer.Option(metavar="S", min=0, help="Draws references and profiled pairs.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing DIR.")] = False,
     as_json: JsonOption = False,
@@ -68,16 +64,16 @@ def estimate(
         _check_name("--method", method, METHODS)
         _check_name("--choose", choose, CHOICES)
         _check_name("--solver", solver, tuple(SOLVERS))
+        shares = _shares(profiled, out)
         settings = JudgeSettings(
-            references=references, profiled=profiled, method=method, solver=solver,
+            references=references, profiled=shares[0], method=method, solver=solver,
             legacy_indexing=legacy_indexing, noise=noise, seed=seed, choose=choose,
         )  # fmt: skip
-        further = _shares(shares, out)
         measured = PairTable.of(read_table(str(table)))
         begun = process_time()
         found = judge(measured, settings)
         summary: dict[str, Any] = {
-            "table": str(table), "method": method, "references": references, "profiled": profiled, "seed": seed,
+            "table": str(table), "method": method, "references": references, "profiled": shares[0], "seed": seed,
             **found.summary(),
         }  # fmt: skip
         summary["seconds"] = round(process_time() - begun, 3)
@@ -87,11 +83,10 @@ def estimate(
 
             with whole_folder(out, force=force) as folder:
                 write_judgement(found, summary, folder)
-                judged = [judge(measured, replace(settings, profiled=share)).summary() for share in further]
-                points = sorted((float(each["measurements"] or 0), float(each["mae_hidden"] or 0)) for each in judged)
-                if points:
-                    label = f"pairs measured, {method}, {choose}, seed {seed}"
-                    write_errors(points, label, "errors", folder)
+                if len(shares) > 1:
+                    judged = [judge(measured, replace(settings, profiled=share)).summary() for share in sorted(shares)]
+                    points = [(float(each["measurements"] or 0), float(each["mae_hidden"] or 0)) for each in judged]
+                    write_errors(points, f"pairs measured, {method}, {choose}, seed {seed}", "errors", folder)
         if as_json:
             print(json.dumps(summary, allow_nan=False))
         else:
@@ -99,17 +94,16 @@ def estimate(
 
 
 def _shares(text: str, out: Path | None) -> list[float]:
-    """Return the shares of --shares. Raises InvalidInput for one that is none, and where no folder is named."""
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    if words and out is None:
-        raise refused("command line", "--shares", text, "errors are written into a folder", "give --out DIR")
+    """Return the shares of --profiled. Raises InvalidInput for one that is none, and for several without a folder."""
     try:
-        shares = [float(word) for word in words]
+        shares = [float(word) for word in text.split(",")]
     except ValueError:
-        shares = [math.nan]
-    if not all(0 <= share < 1 for share in shares):
-        rule, fix = "a share is at least 0 and below 1", "write them as 0.05,0.1,0.2"
-        raise refused("command line", "--shares", text, rule, fix)
+        shares = []
+    if not shares or not all(0 <= share <= 1 for share in shares):
+        rule, fix = "a share is between 0 and 1", "write it as 0.2, or several as 0.2,0.05,0.4"
+        raise refused("command line", "--profiled", text, rule, fix)
+    if len(shares) > 1 and out is None:
+        raise refused("command line", "--profiled", text, "errors are drawn into a folder", "give --out DIR")
     return shares
 
 

@@ -76,6 +76,7 @@ class Belief(GrowingColumns):
         self.prefer: Ints = np.zeros((0, types), dtype=np.int64)  # (kind, type) types, the fastest first
         self._overheads = overheads or Overheads()
         self.estimates: dict[int, Estimated] = {}  # by row, of jobs whose total is estimated
+        self.pairs_measured = 0  # on which the believed throughputs of pairs rest that were estimated during the run
         self._jobs: list[Job] = []
         self._kinds: dict[tuple[str, int], int] = {}
         self._alone: list[Floats] = []  # by kind
@@ -183,6 +184,7 @@ class Belief(GrowingColumns):
 
     def estimate_pairs(self, estimate: PairsEstimated) -> None:
         """Believe estimated throughputs of pairs instead of those believed so far."""
+        self.pairs_measured = estimate.measurements
         kinds = defaultdict(list)
         for kind in list(self._kinds)[: len(self._table)]:
             kinds[kind[0]].append(kind)
