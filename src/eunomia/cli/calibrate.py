@@ -35,7 +35,7 @@ def calibrate(
             "--check", metavar="DIR", help="Folder for truth.svg, each measurement by the others, and errors.svg."
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing FILE.csv.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing FILE.csv and DIR.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Estimate throughputs on all types and sizes from your own few measurements.

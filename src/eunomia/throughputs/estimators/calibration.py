@@ -119,9 +119,9 @@ def errors_by_count(measured: Measurements, draws: int = 8, seed: int = 0) -> li
             for key in (keys[m] for m in rng.permutation(len(keys))):
                 if len(known.setdefault(key[1], [])) < count:
                     known[key[1]].append(key)
-            told = {key: measured.alone[key] for each in known.values() for key in each}
-            left = {key: rate for key, rate in measured.alone.items() if key not in told}
-            errors += [each.error for each in _checked(Measurements(measured.name, told, {}), left)]
+            given = {key: measured.alone[key] for each in known.values() for key in each}
+            left = {key: rate for key, rate in measured.alone.items() if key not in given}
+            errors += [each.error for each in _checked(Measurements(measured.name, given, {}), left)]
         if errors:
             found.append((count, float(np.mean(errors)), len(errors) // draws))
     return found
