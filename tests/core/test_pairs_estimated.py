@@ -116,14 +116,21 @@ def test_slices_are_simulated_and_leave_the_ends_of_jobs_alone() -> None:
             eunomia.simulate({**SMALL, "belief": SLICES, **more})
 
 
+def test_the_published_estimator_is_fed_by_slices_beside_references(tmp_path: Path) -> None:
+    found = run(tmp_path, method="match", budget=0.1)
+    assert found.record is not None and first_difference(found.record) is None
+    assert found.summary["jobs_finished"] == 15
+    assert len(slices(found)) > 20
+    assert any(isinstance(event, PairsEstimated) for _, event in events(found))
+
+
 @pytest.mark.parametrize(
     ("belief", "said"),
     [
         ({"profile_s": 0.0}, "write profile_s = 60 beside it"),
-        ({"method": "match"}, "takes no measurements one by one"),
         ({"kind": "oracle"}, 'write kind = "estimated" beside it'),
     ],
 )
-def test_slices_need_a_length_and_an_estimator_that_takes_them(belief: dict[str, Any], said: str) -> None:
+def test_slices_need_a_length_and_estimated_throughputs(belief: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         eunomia.simulate({**SMALL, "belief": {**SLICES, **belief}})

@@ -38,6 +38,7 @@ CURVES: dict[str, tuple[bool, Mapping[str, Any]]] = {
     ),
     "ours, pairs that run anyway": (True, {**SLICES, "budget": 0.0}),
     "ours, slices within 3 % of the time": (True, SLICES),
+    "matching, slices within 3 % of the time": (True, {**SLICES, "method": "match"}),
 }
 ALONE, TRUE = "LAS without space sharing", "true throughputs"
 SOURCE = "section 7.4: close to true throughputs, better than no sharing (no numbers)"

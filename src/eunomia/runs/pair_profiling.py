@@ -15,7 +15,7 @@ from eunomia.model.job import Job
 from eunomia.model.topology import Topology
 from eunomia.setup.belief_estimate import EstimatedSpeeds
 from eunomia.throughputs.estimators.judging import beliefs_from_references
-from eunomia.throughputs.estimators.matching import ReferenceSet
+from eunomia.throughputs.estimators.matching import GrowingMatches, ReferenceSet
 
 Pair = tuple[int, int, int]  # job type, accelerator type, partner
 COMPARED = 32  # pairs that are compared by what they would teach: the least known ones
@@ -32,6 +32,7 @@ class ProfilerSettings:
     budget: float
     slice_s: float
     telling: bool = True
+    matching: str = ""  # solver of the published estimator; empty = ours
     caution: float = 0.0
     tolerance: float = 0.02
     seed: int = 0
@@ -60,6 +61,10 @@ class PairProfiling:
         references = ReferenceSet(believed.references, self._pairs.kept[among])
         self._beliefs = beliefs_from_references(self._pairs.features, references, 0.0, self._rng)
         self._plan = self._beliefs.copy()  # as if what is under way were measured
+        self._matches = None
+        if settings.matching:
+            shape = len(self._pairs.types), len(self._number)
+            self._matches = GrowingMatches(*shape, references, settings.matching, settings.seed)
         self._wanted = dict(measuring)  # pairs not yet asked for
         self._pair_of = {job.job_id: pair for pair, job in measuring.items()}
         self._running: dict[str, Pair] = {}  # jobs that measure, submitted
@@ -167,6 +172,8 @@ class PairProfiling:
         for one, other in ((i, k), (k, i)):
             value = float(self._pairs.kept[one, w, other])
             self._beliefs.observe(one, w, other, value)
+            if self._matches is not None:
+                self._matches.observe(one, w, other, value)
             if not planned:
                 self._plan.observe(one, w, other, value)
         self._news = True
@@ -224,8 +231,12 @@ class PairProfiling:
 
     def _estimate(self) -> Floats:
         """Return what is believed of all pairs; those of references are known."""
-        found = self._beliefs.estimate()
-        kept = np.clip(found.median - self._settings.caution * (found.median - found.low), 1e-3, 1.0)
+        if self._matches is None:
+            found = self._beliefs.estimate()
+            kept = found.median - self._settings.caution * (found.median - found.low)
+        else:
+            kept = self._matches.estimate()
+        kept = np.clip(kept, 1e-3, 1.0)
         known = ~self._is_new
         fixed = (known[:, None] & known)[:, None, :] | (self._pairs.kept == 0)
         return np.where(fixed, self._pairs.kept, kept)

@@ -200,7 +200,7 @@ class OpenRun:
             settings = ProfilerSettings(
                 budget=belief.budget, slice_s=belief.profile_s, telling=belief.choose == "telling",
                 caution=belief.caution, tolerance=0.02 if belief.tolerance is None else belief.tolerance,
-                seed=scenario.seed,
+                seed=scenario.seed, matching=belief.solver if belief.method == "match" else "",
             )  # fmt: skip
             backend = self._profiling = PairProfiling(
                 backend, setup.believed, setup.measuring, setup.topology, settings

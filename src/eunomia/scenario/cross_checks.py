@@ -74,9 +74,6 @@ def _belief_findings(data: dict[str, Any]) -> Iterator[Finding]:
         if belief.get("profile_s", 0.0) == 0.0:
             fix = "write profile_s = 60 beside it"
             yield Finding(("belief", "charge"), "slices", "jobs that measure hold an accelerator for some time", fix)
-        if belief.get("method", "best") != "best":
-            rule = "the published estimator takes no measurements one by one"
-            yield Finding(("belief", "method"), belief["method"], rule, 'write method = "best", or another charge')
         fix = 'write charge = "job", or leave it out'
         if _table(data, "world").get("backend") == "local":
             yield Finding(("belief", "charge"), "slices", "what is measured is simulated", fix)

@@ -82,7 +82,8 @@ def with_measuring(scenario: Scenario, jobs: tuple[Job, ...], believed: Speeds) 
 def measuring_jobs(scenario: Scenario, believed: Speeds) -> dict[tuple[int, int, int], Job]:
     """Return a job for every pair that may be measured during the run, by (job type, type, partner).
 
-    One of the pair is no reference, and the two fit. They are submitted when they are wanted.
+    One of the pair is no reference, and the two fit; for the published estimator the other is one. They are submitted
+    when they are wanted.
     """
     if scenario.belief.charge != "slices" or not isinstance(believed, EstimatedSpeeds):
         return {}
@@ -90,7 +91,7 @@ def measuring_jobs(scenario: Scenario, believed: Speeds) -> dict[tuple[int, int,
     is_new[believed.references] = False
     cells = [
         (int(i), int(w), int(k)) for i, w, k in zip(*np.nonzero(pairs.kept > 0), strict=True)
-        if is_new[i] and not (is_new[k] and k < i)
+        if is_new[i] and not (is_new[k] and (k < i or scenario.belief.method == "match"))
     ]  # fmt: skip
     return {
         cell: Job(

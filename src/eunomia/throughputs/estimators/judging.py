@@ -19,7 +19,7 @@ from eunomia.throughputs.estimators.matching import (
     ReferenceSet,
     draw_profile,
     draw_references,
-    matched_pair,
+    matched_rates,
     take_fingerprint,
 )
 from eunomia.throughputs.estimators.pair_estimator import PairEstimator
@@ -214,10 +214,7 @@ def _match(case: _Case, settings: JudgeSettings, rng: np.random.Generator) -> _A
     for x in case.new.tolist():
         matches[x], _ = refs.match(case.prints[x], settings.solver, rng)
         alone[np.ix_([x], np.arange(kept.shape[1]), refs.jobs)] = refs.kept[matches[x]]
-    median = np.zeros(kept.shape)
-    for i in range(len(kept)):
-        for k in range(len(kept)):
-            median[i, :, k], _ = matched_pair(refs, matches[i], matches[k])
+    median = matched_rates(refs, [matches[i] for i in range(len(kept))])
     family = case.table.features.family
     related = [x for x in case.new.tolist() if (family[refs.jobs] == family[x]).any()]
     hits = [bool(family[refs.jobs[matches[x]]] == family[x]) for x in related]
