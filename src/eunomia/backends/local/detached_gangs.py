@@ -305,7 +305,8 @@ class DetachedGangs:
             gang.process = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(SUPERVISOR)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, bufsize=0,
-                env=self._libraries, cwd=folder.path, start_new_session=True,
+                env=self._libraries | {"EUNOMIA_LEASE_FILE": str(folder.lease)}, cwd=folder.path,
+                start_new_session=True,
             )  # fmt: skip
         self._forked()
         self._live[gang.job_id, gang.epoch] = gang
