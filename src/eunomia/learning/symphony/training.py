@@ -3,7 +3,7 @@
 One step is an iteration as published: 2 environments × 20 decisions, and the LSTM unrolled over them. All parameters,
 those of the Bayesian network included, are trained end to end; its gradients are pathwise, of 32 samples. The reward
 between two decisions is minus Σ dt / τ over the tasks that could start and have not ended, τ their best isolated
-seconds: the printed −Σ 1 / T_i would grow with T_i. In the first 70 % of the steps L_A is the cross-entropy to the
+seconds: the printed −Σ 1 / T_i would grow with T_i. In the first 90 % of the steps L_A is the cross-entropy to the
 oracle of true loads in the states that the policy itself visits.
 """
 
@@ -42,12 +42,12 @@ from eunomia.scenario import Scenario
 
 ENVIRONMENTS, STEPS, TASKS = 2, 20, 128
 GAMMA, ENTROPY, LEARNING_RATE, CLIP = 0.99, 0.01, 0.005, 1.0
-IMITATION = 0.7  # of the steps
+IMITATION = 0.9  # of the steps
 GENTLE = 0.1  # of the learning rate, for the actor–critic and at the end
 BELIEF_RATE = 5.0  # times the learning rate: there are few parameters, and each is larger than a weight
 REWARD = 0.05  # the scale of rewards
 LOADS = (0.4, 1.2)
-JUDGED, JUDGED_TASKS, JUDGED_FROM = 4, 48, 800_000
+JUDGED, JUDGED_TASKS, JUDGED_FROM = 6, 96, 800_000
 
 
 class TorchOps:
@@ -142,8 +142,8 @@ class _Episode:
 class SymphonyTraining:
     """Trains Symphony in its own world; of the scenario only the seed counts."""
 
-    default_steps: ClassVar[int] = 300
-    judge_every: ClassVar[int] = 10
+    default_steps: ClassVar[int] = 2000
+    judge_every: ClassVar[int] = 20
     black_box: ClassVar[bool] = False
     features: tuple[Feature, ...] = FEATURES
 
