@@ -25,7 +25,7 @@ def tell_training(policy: Policy, model: ModelFile) -> None:
     """Say on the card of this policy instance what its model was trained on. For a `__post_init__`."""
     head = model.header
     metrics = ", ".join(f"{name} {value:.3g}" for name, value in head.metrics.items())
-    file = "the shipped model" if FOLDER == Path(model.name).parent else model.name
+    file = "the shipped model" if Path(model.name).parent == FOLDER else model.name
     text = (
         f"{file}, by eunomia train {head.trained}: scenario {head.scenario_sha256[:12]}, seed {head.seed}, "
         f"step {head.steps:,}, {metrics}"
