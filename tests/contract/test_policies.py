@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -208,3 +208,15 @@ class TestTheSuiteItself:
 
         with pytest.raises(AssertionError, match=r"more|cannot run"):
             Joined().test_an_answer_fits_the_view(0)
+
+    def test_a_parameter_that_is_accepted_out_of_range_is_named_with_its_value(self) -> None:
+        @dataclass(frozen=True)
+        class Lenient:
+            quantum: float = 1.0
+            info: ClassVar[PolicyInfo] = policies.load("las").info
+
+        class Joined(PolicyContract):
+            policy = Lenient()
+
+        with pytest.raises(pytest.fail.Exception, match=r"Lenient\(quantum=.*\) is accepted"):
+            Joined().test_parameters_out_of_range_are_refused_by_name()

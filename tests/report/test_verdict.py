@@ -7,9 +7,10 @@ import pytest
 
 from eunomia.inputs.problems import InvalidInput
 from eunomia.report import TenantFigures
-from eunomia.report.findings import findings
+from eunomia.report.findings import findings, worst_at_own_measure
 from eunomia.report.judgement import blocks
 from eunomia.report.number_format import shown
+from eunomia.report.seed_groups import seed_groups
 from eunomia.report.table import COLUMNS
 
 HOUR, DAY = 3600.0, 86400.0
@@ -166,6 +167,19 @@ def test_policies_that_made_the_same_run_are_named_together(a_report, a_run):
     assert "edf and by_weight made the very same run: nothing in these jobs tells them apart (see the notes)." in (
         found.more
     )
+
+
+def test_a_policy_that_is_worst_at_its_own_measure_is_named(a_report, a_run):
+    def run(label, rho, own_measure=""):
+        return a_run(label, [HOUR], summary={"rho_themis_max": rho}, own_measure=own_measure)
+
+    others = run("fifo", 2.0), run("las", 1.25)
+    (sentence,) = worst_at_own_measure(seed_groups(a_report(run("themis", 3.0, "rho_themis_max"), *others)))
+    assert sentence == (
+        "themis is the worst of 3 at what it is meant to keep small, the worst finish-time fairness ρ: 3.00, "
+        "1.25 under las."
+    )
+    assert not worst_at_own_measure(seed_groups(a_report(run("themis", 2.0, "rho_themis_max"), *others)))  # a tie
 
 
 def test_a_policy_that_finished_fewer_jobs_does_not_win(a_report, a_run):

@@ -33,6 +33,9 @@ RECALLABLE = LeaseTerms(recall=True)
 ROUNDS = LeaseTerms(length_s=360.0, aligned=True)
 
 
+_MEASURES: Mapping[str, str] = {"jct": "jct_mean_s", "cost": "cost_usd", "deadline": "deadlines_missed"}  # by objective
+
+
 @accepts_former_names(
     {
         "door": "answer_type",
@@ -58,6 +61,7 @@ class PolicyInfo:
     memory_columns: Mapping[str, float] = field(default_factory=dict)  # by job: its value for a new one
     mechanism: LeaseTerms = ENDLESS
     explains_waits: bool = False  # its reason for a wait begins with its cause: fair share, fragmentation or another
+    measure: str = ""  # number of summary.json that it is meant to keep small; "" = that of its first objective
     # Promises, which spare questions; `eunomia.testing` checks them. The first is of grants, the others of an order.
     renews_leases: bool = False  # while no job waits, running jobs keep their seats
     covers_all_jobs: bool = (
@@ -79,6 +83,12 @@ class PolicyInfo:
         unknown = sorted(self.needs - COLUMNS)
         if unknown:
             raise ValueError(f"policy {self.name!r} needs {unknown}, which no view has; it has {sorted(COLUMNS)}")
+
+    @property
+    def own_measure(self) -> str:
+        """Return the number of summary.json that the policy is meant to keep small; "" = none."""
+        objective = self.taxonomy.objectives[0] if self.taxonomy is not None and self.taxonomy.objectives else ""
+        return self.measure or _MEASURES.get(objective, "")
 
     @property
     def may_renew_in_time(self) -> bool:

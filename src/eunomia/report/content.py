@@ -63,6 +63,7 @@ class RunFigures:
     tenants: TenantFigures | None = None
     submitted_s: Floats | None = None  # (job,); None = unknown, then no weeks can be resampled
     offered_load: float | None = None  # demand of the jobs ÷ capacity while they arrive; None = unknown
+    own_measure: str = ""  # number of `summary` that the policy is meant to keep small; "" = none
     folder: str = ""  # of the run's files, beside the report; "" = none
 
     def __post_init__(self) -> None:

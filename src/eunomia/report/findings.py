@@ -67,6 +67,12 @@ PRICES = {  # a measure in which the recommended policy may be worse than anothe
     "preemptions": "it preempts {value} times, {other} {least}",
 }
 MOST_PRICES = 2
+OWN_MEASURES: dict[str, tuple[str, Unit]] = {  # that policies are meant to keep small
+    **{name: (what, unit) for name, what, unit in MEASURES},
+    "rho_isolated_max": ("worst ρ against an even split of the cluster", "ratio"),
+    "deadlines_missed": ("number of deadlines missed", "count"),
+}
+MOST_RIVALS = 2  # of which the worst is not worth a sentence
 
 
 def findings(content: ReportContent) -> Findings:
@@ -83,7 +89,7 @@ def findings(content: ReportContent) -> Findings:
     where = f"At load {every_load[-1]:g} " if len(every_load) > 1 else ""
     before = winners_by_load(settings, every_load) if len(every_load) > 1 else []
     found = compare(group, where)
-    more = (*before, *found.more, *identical(group), *multiplicity(settings))
+    more = (*before, *found.more, *worst_at_own_measure(group), *identical(group), *multiplicity(settings))
     return Findings(
         warnings=(*idle(settings, every_load), *found.warnings),
         answer=found.answer,
@@ -342,6 +348,22 @@ def idle(settings: Sequence[SeedGroup], every_load: tuple[float, ...]) -> list[s
         f"waits. Queues, and with them differences, are to be expected from about load {enough:g} on (--load "
         f"{enough:g})."
     ]
+
+
+def worst_at_own_measure(group: Sequence[SeedGroup]) -> list[str]:
+    """Return a sentence about each policy that is the worst of at least three at what it is meant to keep small."""
+    found = []
+    for setting in group:
+        name = setting.runs[0].own_measure
+        ranked = ranking(comparable(group), name)
+        if len(ranked) > MOST_RIVALS and ranked[-1][1] is setting and not tied(setting, ranked[-2][1], name):
+            what, unit = OWN_MEASURES[name]
+            value, least = shown(ranked[-1][0], unit), shown(ranked[0][0], unit)
+            found.append(
+                f"{setting.label} is the worst of {len(ranked)} at what it is meant to keep small, the {what}: "
+                f"{value}, {least} under {ranked[0][1].label}."
+            )
+    return found
 
 
 def identical(group: Sequence[SeedGroup]) -> list[str]:

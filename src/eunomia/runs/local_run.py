@@ -79,6 +79,7 @@ def run_real(
             refusals=refusals.why,
             given_up=stalled,
             offered_load=setup.offered_load(),
+            own_measure=setup.policy.info.own_measure,
         )
         result = replace(result, outcomes=_outcomes(world, states, result))
         result.write(results)

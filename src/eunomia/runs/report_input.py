@@ -37,6 +37,7 @@ def run_figures(result: Result, label: str, folder: str = "") -> RunFigures:
         tenants=_tenants(result),
         submitted_s=jobs["submitted_s"][done],
         offered_load=result.offered_load,
+        own_measure=result.own_measure,
         folder=folder,
     )
 

@@ -56,6 +56,7 @@ class Result:
     given_up: str = ""  # why the run was ended early, if it was
     outcomes: tuple[JobOutcome, ...] = ()  # of the jobs of a real run
     offered_load: float | None = None  # mean demand of the jobs ÷ capacity while they arrive
+    own_measure: str = ""  # number of summary.json that the policy is meant to keep small; "" = none
 
     @property
     def summary(self) -> Mapping[str, float | int | None]:
@@ -214,6 +215,7 @@ class OpenRun:
             refusals=self.refusals.why,
             given_up=given_up,
             offered_load=setup.offered_load(),
+            own_measure=setup.policy.info.own_measure,
         )
 
 

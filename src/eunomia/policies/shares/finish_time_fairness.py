@@ -70,6 +70,7 @@ class FinishTimeFairness:
         objective="least worst finish time, relative to isolation",
         technique="level program with curved demands, through capacity prices",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",
+        measure="rho_isolated_max",
         taxonomy=Taxonomy(
             objectives=("fairness",),
             fairness=("job", "long-term"),

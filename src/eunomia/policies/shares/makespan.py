@@ -58,6 +58,7 @@ class Makespan:
         objective="least time until the last of today's jobs ends",
         technique="level program through capacity prices",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",
+        measure="makespan_s",
         taxonomy=Taxonomy(objectives=("jct",), heterogeneity="yes", sharing=("temporal",), preemptive=True),
         needs=NEEDS | {"remaining"},
         oracle=True,

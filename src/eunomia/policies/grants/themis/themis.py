@@ -86,6 +86,7 @@ class Themis:
         objective="least worst finish-time fairness",
         technique="partial-allocation auctions among the worst-off, with leases",
         paper="Mahajan et al., Themis, NSDI 2020",
+        measure="rho_themis_max",
         taxonomy=Taxonomy(
             objectives=("fairness",),
             fairness=("app", "long-term"),
