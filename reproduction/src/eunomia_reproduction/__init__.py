@@ -93,7 +93,7 @@ EXPERIMENTS: dict[str, Entry] = {
     ),
     "pairs": Entry(
         "eunomia_reproduction.pairs:reproduce",
-        "who shares an accelerator with a fifth of the pairs profiled, beside the exact matching",
+        "jobs that share an accelerator, matched by estimates with a fifth of the pairs profiled",
         2,
         "data/gavel",
     ),

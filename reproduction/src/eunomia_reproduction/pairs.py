@@ -1,4 +1,4 @@
-"""Who shares an accelerator with whom, when a fifth of the pairs is profiled, beside the exact matching.
+"""Which jobs share an accelerator when a fifth of the pairs is profiled, beside the exact matching.
 
 Twenty jobs of Gavel's types on ten v100s: every job has a partner, and the total is Σ of both normalised throughputs of
 each pair. The matching of the largest believed total is played with the true rates and compared with the best there is
