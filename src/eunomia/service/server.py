@@ -128,9 +128,11 @@ def _world(site: Site, writer: Writer) -> ServiceWorld:
         options = world_options(scenario)
         world: ServiceWorld = backend.for_service(jobs, topology, report=report, options=options, forked=forked)
         return world
+    if os.geteuid() == 0:
+        site.state.chmod(0o711)  # accounts pass through to the folders of their jobs
     return DetachedGangs(
         jobs, topology, lease_s=site.service.supervisor_lease_s, report=writer.put, forked=forked, driver=_driver(site),
-        log_bytes=int(site.service.log_mib * 2**20),
+        log_bytes=int(site.service.log_mib * 2**20), account=site.service.account,
     )  # fmt: skip
 
 
