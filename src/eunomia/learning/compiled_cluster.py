@@ -117,10 +117,12 @@ def _observe(
     """Write what is observed now, and which actions are legal."""
     rows, places, at = len(seen), len(node_type) if placement else len(by_type), clock[AT]
     by_type[:] = 0
+    all_free = 0
     for node in range(len(free)):
         by_type[node_type[node]] += free[node]
+        all_free += free[node]
         servers[node, 0] = free[node]
-    cluster[0], cluster[1], cluster[2] = at / TIME_S, numbers[ACTIVE], by_type.sum()
+    cluster[0], cluster[1], cluster[2] = at / TIME_S, numbers[ACTIVE], all_free
     for k in range(rows):
         for place in range(places):
             legal[k * places + place] = False
