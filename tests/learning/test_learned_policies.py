@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import eunomia
+from eunomia import InvalidInput
 from eunomia.learning.shipped import FOLDER
 from eunomia.model.decisions import Ask
 from eunomia.model.events import Answered
@@ -17,6 +18,7 @@ from eunomia.policies import build
 from eunomia.records.record import Record, to_json
 from eunomia.runs.local_run import run_real
 from eunomia.scenario import load_scenario
+from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.run_config import set_up
 
 TYPES = ("resnext", "ctc", "resnet", "wlm")
@@ -72,3 +74,21 @@ def test_the_card_says_what_was_learnt_and_which_policy_answers_where_the_model_
     assert f"eunomia train {LEARNED[name]}" in info.learnt_from and "seed" in info.learnt_from
     other = build(info.fallback).info
     assert other.needs <= info.needs and other.answer_type == info.answer_type
+
+
+@pytest.mark.parametrize(
+    ("fallback", "message"),
+    [("las", "needs scale_factor, service, throughput"), ("max_throughput", "answers with shares"), ("lass", "lass")],
+)
+def test_a_fallback_that_cannot_answer_in_its_place_is_refused_when_the_policy_is_read(
+    fallback: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "own.py").write_text(
+        "from dataclasses import dataclass\nfrom typing import ClassVar\nfrom eunomia import PolicyInfo\n"
+        "@dataclass(frozen=True)\nclass Own:\n    info: ClassVar[PolicyInfo] = PolicyInfo(\n"
+        "        name='own', answer_type='order', objective='', technique='', paper='',\n"
+        f"        needs=frozenset({{'capacity', 'on_type'}}), fallback='{fallback}')\n"
+        "    def decide(self, view):\n        raise AssertionError\n"
+    )
+    with pytest.raises(InvalidInput, match=message):
+        find_policy(f"{tmp_path}/own.py:Own", {}, tmp_path)
