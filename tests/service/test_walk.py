@@ -88,6 +88,20 @@ def test_a_third_job_preempts_the_first_which_resumes_and_a_kill_loses_and_doubl
     )
 
 
+def test_a_service_whose_world_fails_ends_and_the_next_one_goes_on(live: LiveService) -> None:
+    live.start(EUNOMIA_TEST_BUILD="1", EUNOMIA_FAULT_POINT="launch.forked:raise")
+    assert live.process is not None
+    ledger, client = live.folder / "ledger", live.operator
+    job = client.submit(recorded(ledger, 4, 0.05))["id"]
+    assert live.process.wait(30) == 1
+    assert "the local world has failed" in (live.folder / "log").read_text()
+    assert live.process.stdout is not None
+    live.process.stdout.close()
+    live.start()
+    until(lambda: states(live.operator, [job]) == ["succeeded"])
+    check_ledger(ledger, {job: 4})
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_the_service_and_its_supervisors_are_killed_at_random_and_every_step_is_done_once(

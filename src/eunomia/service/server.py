@@ -59,6 +59,11 @@ class JsonLines(logging.Formatter):
 class ServiceWorld(WorldOrders, Protocol):
     """A world behind a service."""
 
+    @property
+    def failure(self) -> Exception | None:
+        """Return why it carries out no more orders; None while it does."""
+        ...
+
     def start(self) -> None:
         """Begin to carry out orders."""
         ...
@@ -223,6 +228,7 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
     sweep_at = time.monotonic() + SWEEP_S
     while not serving.done():
         await asyncio.sleep(0.2)
+        running.writer.failure = running.writer.failure or running.world.failure
         if running.writer.failure is not None or not running.store.leads() or not running.thread.is_alive():
             stop()
         if time.monotonic() >= sweep_at:

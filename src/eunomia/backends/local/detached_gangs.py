@@ -15,7 +15,6 @@ import os
 import selectors
 import subprocess
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -40,6 +39,7 @@ from eunomia.backends.reports import (
     SeatsTaken,
     StepsSaved,
 )
+from eunomia.backends.world_thread import WorldThread
 from eunomia.lease import CALLED_BACK, write_whole
 from eunomia.model.decisions import Start
 from eunomia.model.job import Job
@@ -170,10 +170,15 @@ class DetachedGangs:
         self._selector.register(self._wake_read, selectors.EVENT_READ, None)
         self._closing, self._stops_jobs = False, False
         self._renew_at = self._poll_at = 0.0
-        self._thread = threading.Thread(target=self._run, name="local world", daemon=True)
+        self._thread = WorldThread(target=self._run, name="local world", daemon=True)
         (self._workdir / "seats").mkdir(parents=True, exist_ok=True, mode=0o700)
         if os.geteuid() == 0:
             self._workdir.chmod(0o711)  # accounts pass through to the folders of their jobs
+
+    @property
+    def failure(self) -> Exception | None:
+        """Return what ended the thread unexpectedly."""
+        return self._thread.failure
 
     def start(self) -> None:
         """Begin to carry out orders."""
@@ -300,7 +305,8 @@ class DetachedGangs:
             gang.process = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(SUPERVISOR)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, bufsize=0,
-                env=self._libraries, cwd=folder.path, start_new_session=True,
+                env=self._libraries | {"EUNOMIA_LEASE_FILE": str(folder.lease)}, cwd=folder.path,
+                start_new_session=True,
             )  # fmt: skip
         self._forked()
         self._live[gang.job_id, gang.epoch] = gang
