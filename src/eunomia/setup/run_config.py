@@ -200,6 +200,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
             *world_models.notes(scenario),
             *_notes_on_unused_options(scenario, policy, work.jobs, real_time=backend.real_time),
             *_notes_on_belief(scenario, policy),
+            *_note_on_training(policy),
             *_note_on_host_capacity(policy, mechanism, topology, work.jobs),
             *mechanism.notes(topology.types),
         ),
@@ -246,6 +247,12 @@ def _notes_on_belief(scenario: Scenario, policy: Policy) -> tuple[str, ...]:
         source = "estimated from jobs that ended before" if belief.duration == "history" else "the same guess for all"
         notes.append(f"Run times of jobs are {source}; {policy.info.name} {reads} them.")
     return tuple(notes)
+
+
+def _note_on_training(policy: Policy) -> tuple[str, ...]:
+    """Return a note on what a learned policy has learnt from."""
+    info = policy.info
+    return (f"{info.name} has learnt: {info.learnt_from}.",) if info.learnt_from else ()
 
 
 def _cluster_notes(scenario: Scenario) -> tuple[str, ...]:
