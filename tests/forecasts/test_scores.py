@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 from eunomia.cli.app import app
 from eunomia.forecasts.intervals import NEEDED, IntervalCorrection, TimeInterval, quantiles
 from eunomia.forecasts.scoring import ForecastOutcome, score
+from eunomia.records.record import Record
+from eunomia.records.replay import new_scheduler
 
 INF = float("inf")
 
@@ -101,11 +103,10 @@ def test_declared_run_times_of_a_queue_are_foreseen_from_its_record(record: Path
 
 
 def test_what_tenants_may_use_is_known_from_the_record(tmp_path: Path) -> None:
-    quotas = "[tenants.a]\nquota = 6\n[tenants.b]\nquota = 2\n"
-    out = recorded(tmp_path, f'[policy]\nname = "quotas"\nborrowing = false\n{quotas}')
-    found = CliRunner().invoke(app, ["forecast", "score", "--record", str(out), "--jobs", "10", "--json"])
-    assert found.exit_code == 0, found.output
-    assert json.loads(found.stdout)["within_1_min_or_5_percent"] == 1.0
+    out = recorded(tmp_path, '[policy]\nname = "quotas"\n[tenants.a]\nquota = 6\n[tenants.b]\nquota = 2\nweight = 3\n')
+    tree = new_scheduler(Record(out / "record.jsonl.gz")).state.owners.tree
+    assert dict(zip(tree.names, tree.said_quota.tolist(), strict=True)) == {"a": 6.0, "b": 2.0}
+    assert dict(zip(tree.names, tree.weight.tolist(), strict=True)) == {"a": 1.0, "b": 3.0}
 
 
 def test_a_file_that_is_no_record_is_refused(tmp_path: Path) -> None:
