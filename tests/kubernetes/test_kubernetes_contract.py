@@ -24,9 +24,9 @@ from tests.engines.loopback import NODES, until
 from tests.kubernetes.kubelet import Kubelet
 from tests.kubernetes.loopback import LoopbackServer
 
-from eunomia.backends.engines.engine import EngineAway, EngineEnd, EngineGang, GangRequest
+from eunomia.backends.engines.engine import EngineAway, EngineEnd, EngineGang, GangRequest, Mark
 from eunomia.backends.kubernetes.engine import Kubernetes
-from eunomia.backends.kubernetes.objects import PodSettings
+from eunomia.backends.kubernetes.objects import PodSettings, gang_name
 from eunomia.testing import Work, WorldContract, WorldDriver
 from eunomia.testing.world_contract import seats_on
 
@@ -165,3 +165,15 @@ class TestKubernetesWorld(WorldContract):
             (left,) = self.server.admin.list(Pod, labels={"job-name": "theirs"})
             assert left.spec.nodeName is None
             assert world.orphans() == []
+
+    def test_a_job_of_others_that_has_the_name_already_is_not_taken_for_the_gang(self, tmp_path: Path) -> None:
+        pod = {"restartPolicy": "Never", "schedulerName": "nobody", "containers": [{"name": "main", "image": "none"}]}
+        with self.world(tmp_path, a=Work(steps=3, step_s=0.2)) as world:
+            assert isinstance(world, KubernetesDriver)
+            name = f"{gang_name(Mark(world.world.cluster, 'a', 1))}-0"
+            theirs = {"metadata": {"name": name, "namespace": "default"}, "spec": {"template": {"spec": pod}}}
+            made = self.server.admin.create(Job.from_dict(theirs))
+            world.launch("a", 1, seats_on(world, node=1, count=2))
+            assert self.until_over(world, "a") == "failed"
+            assert "another Job has the name" in world.reason("a", 1)
+            assert self.server.admin.get(Job, name).metadata.uid == made.metadata.uid
