@@ -24,7 +24,6 @@ from eunomia.backends.engines.engine import (
     EngineAway,
     EngineEnd,
     EngineGang,
-    EngineNode,
     EngineRefused,
     GangRequest,
     Mark,
@@ -106,30 +105,9 @@ class EngineGangs:
 
     # ---- what it knows: read from any thread -------------------------------------------------------------------
 
-    def inventory(self) -> tuple[EngineNode, ...]:
-        """Return the engine's nodes, as last listed."""
-        return self._nodes.listed
-
     def orphans(self) -> list[tuple[str, int]]:
         """Return job and epoch of gangs that bear our mark and that no order is about. They are left alone."""
         return sorted((mark.job_id, mark.epoch) for mark in self._orphans)
-
-    def adopt(self) -> list[tuple[str, int, tuple[int, ...]]]:
-        """Return job, epoch and seats of the gangs that the engine has."""
-        return [(*key, gang.order.seats) for key, gang in sorted(self._live.items()) if gang.number]
-
-    def about(self, job_id: str, epoch: int) -> str:
-        """Return waiting, running, unknown, or the engine's word for a gang that is being ended; "" = not known."""
-        gang = self._live.get((job_id, epoch))
-        if gang is None:
-            return ""
-        if gang.unknown:
-            return "unknown"
-        return "running" if gang.launched else "waiting"
-
-    def silence(self) -> str:
-        """Return why the engine does not answer; "" = it does."""
-        return self._silence
 
     def taken(self, node: int) -> int:
         """Return how many accelerators of a node others hold."""
