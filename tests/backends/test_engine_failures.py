@@ -1,4 +1,4 @@
-"""What happens to a world on an engine when the engine's answers are not what anybody expects."""
+"""What happens to a world on an engine whose engine answers in a way that was not expected."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class HiddenNodes(FakeSlurm):
 
 
 class Broken(EngineWorld):
-    """A world whose engine fails as nobody expects."""
+    """A world whose engine fails in a way that was not expected."""
 
     @staticmethod
     def engine_of(options: Mapping[str, Any]) -> Slurm:  # type: ignore[override]

@@ -167,7 +167,7 @@ class TestKubernetesWorld(WorldContract):
             assert world.orphans() == []
 
     def test_a_job_of_others_that_has_the_name_already_is_not_taken_for_the_gang(self, tmp_path: Path) -> None:
-        pod = {"restartPolicy": "Never", "schedulerName": "nobody", "containers": [{"name": "main", "image": "none"}]}
+        pod = {"restartPolicy": "Never", "schedulerName": "theirs", "containers": [{"name": "main", "image": "none"}]}
         with self.world(tmp_path, a=Work(steps=3, step_s=0.2)) as world:
             assert isinstance(world, KubernetesDriver)
             name = f"{gang_name(Mark(world.world.cluster, 'a', 1))}-0"

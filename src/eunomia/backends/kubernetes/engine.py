@@ -211,7 +211,7 @@ class Kubernetes:
         self._client.close()
 
     def release(self) -> None:
-        """Let another service act at once; one that cannot be told waits until the Lease has ended."""
+        """Let another service act at once; without an answer it waits until the Lease has ended."""
         try:
             self._leadership.release()
         except (ApiError, httpx2.HTTPError, EngineAway) as error:
