@@ -157,13 +157,15 @@ class Lease:
         return math.inf if end is None else float(end)
 
 
-def write_whole(path: Path, text: str, *, durable: bool = False) -> None:
-    """Replace a file atomically; with `durable` also sync it to disk."""
+def write_whole(path: Path, text: str, *, durable: bool = False, mode: int | None = None) -> None:
+    """Replace a file atomically; with `durable` also sync it to disk, with `mode` let others than its owner read it."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
     try:
         with open(draft, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
             if durable:
                 os.fsync(file.fileno())
         os.replace(draft, path)

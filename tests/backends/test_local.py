@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from eunomia.backends.local import LocalWorld, ResumedWorld
 from eunomia.backends.local.environment import visible_devices
-from eunomia.backends.local.job_directory import folder_name
+from eunomia.backends.local.job_directory import JobFolder, folder_name
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.decisions import Decision, Refuse, Renew, SetTimer, Start, Stop
 from eunomia.model.events import (
@@ -435,6 +435,21 @@ def test_a_progress_report_that_cannot_be_so_is_passed_over_aloud(tmp_path, capl
         moments = drive(world, at_once)
     assert events(moments)[1:] == [JobFinished("liar", 1)]
     assert "progress.json" in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link", "folder"])
+def test_a_progress_report_that_is_no_plain_file_is_not_opened(tmp_path, caplog, kind):
+    folder = JobFolder(tmp_path, tmp_path / "checkpoint")
+    (tmp_path / "secret").write_text('{"step": 4}')
+    match kind:
+        case "fifo":
+            os.mkfifo(folder.progress)
+        case "link":
+            folder.progress.symlink_to(tmp_path / "secret")
+        case _:
+            folder.progress.mkdir()
+    assert folder.read_progress(10.0) is None
+    assert "not a progress report" in caplog.text
 
 
 def test_progress_never_exceeds_the_steps_submitted(tmp_path):

@@ -74,6 +74,7 @@ def follow(block: Block, folder: Path) -> None:
     demand_shown(shown, run(command.removeprefix("$ "), folder), command.removeprefix("$ "))
 
 
+@pytest.mark.slow
 def test_every_block_of_the_tutorial_does_what_it_shows(tmp_path: Path) -> None:
     for block in blocks():
         if block.language not in NOT_RUN:

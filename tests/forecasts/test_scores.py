@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 from eunomia.cli.app import app
 from eunomia.forecasts.intervals import NEEDED, IntervalCorrection, TimeInterval, quantiles
 from eunomia.forecasts.scoring import ForecastOutcome, score
+from eunomia.records.record import Record
+from eunomia.records.replay import new_scheduler
 
 INF = float("inf")
 
@@ -70,7 +72,10 @@ def test_the_score_counts_what_was_said_against_what_came() -> None:
 
 @pytest.fixture(scope="module")
 def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("record")
+    return recorded(tmp_path_factory.mktemp("record"), '[policy]\nname = "fifo"\n')
+
+
+def recorded(folder: Path, policy: str) -> Path:
     rng = np.random.default_rng(3)
     at = np.cumsum(rng.exponential(60.0, 120))
     run_s = rng.lognormal(6.0, 0.8, 120)
@@ -80,7 +85,7 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     (folder / "scenario.toml").write_text(
         '[cluster]\naccelerators = { gpu = 8 }\n[workload]\ntrace = "jobs.csv"\n[throughputs]\nsource = "uniform"\n'
-        '[policy]\nname = "fifo"\n'
+        + policy
     )
     found = CliRunner().invoke(
         app, ["simulate", str(folder / "scenario.toml"), "--out", str(folder / "out"), "--record"]
@@ -95,6 +100,13 @@ def test_declared_run_times_of_a_queue_are_foreseen_from_its_record(record: Path
     figures = json.loads(found.stdout)
     assert figures["jobs"] == figures["forecasts"] == 25
     assert figures["within_1_min_or_5_percent"] == 1.0 == figures["start_coverage"]
+
+
+def test_what_tenants_may_use_is_known_from_the_record(tmp_path: Path) -> None:
+    out = recorded(tmp_path, '[policy]\nname = "quotas"\n[tenants.a]\nquota = 6\n[tenants.b]\nquota = 2\nweight = 3\n')
+    tree = new_scheduler(Record(out / "record.jsonl.gz")).state.owners.tree
+    assert dict(zip(tree.names, tree.said_quota.tolist(), strict=True)) == {"a": 6.0, "b": 2.0}
+    assert dict(zip(tree.names, tree.weight.tolist(), strict=True)) == {"a": 1.0, "b": 3.0}
 
 
 def test_a_file_that_is_no_record_is_refused(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ class Launch:
     array_index: int | None = None
     shared: bool = False  # a partner has the same seats
     adopt_only: bool = False  # it was running: do not start it again
+    user: str = ""  # who submitted the job
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import PolicyInfo
 from eunomia.model.speeds import Speeds
+from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
 from eunomia.records.record import Record, from_json, to_json
 
@@ -77,6 +79,16 @@ def header(
     }
 
 
+def recorded_tenants(tenants: Mapping[str, Tenant]) -> dict[str, Any]:
+    """Return the header field of the tenants' options; none where all have the defaults."""
+    declared = {name: tenant for name, tenant in tenants.items() if repr(tenant) != repr(Tenant())}  # a quota may be nan
+    fields = {
+        name: [tenant.weight, tenant.inner, None if math.isnan(tenant.quota) else tenant.quota, tenant.borrows]
+        for name, tenant in declared.items()
+    }
+    return {"tenants": fields} if fields else {}
+
+
 def new_scheduler(record: Record, info: PolicyInfo | None = None) -> Scheduler:
     """Build the scheduler of a record from its header. Raises InvalidInput for an incomplete header.
 
@@ -102,7 +114,11 @@ def new_scheduler(record: Record, info: PolicyInfo | None = None) -> Scheduler:
         belief = Belief(speeds, Overheads(**head["overheads"]))
         retries = Adaptive(by_tenant=head.get("retry_by") == "tenant") if head.get("retry") == "adaptive" else None
         mechanism = from_dict(from_json(head["mechanism"]))
-        return Scheduler(topology, info, mechanism, belief, seed=head["seed"], comes_again=retries)
+        tenants = {
+            name: Tenant(weight, inner, math.nan if quota is None else quota, borrows)
+            for name, (weight, inner, quota, borrows) in head.get("tenants", {}).items()
+        }
+        return Scheduler(topology, info, mechanism, belief, seed=head["seed"], tenants=tenants, comes_again=retries)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         rule = f"the header is not complete ({error})"
         problem = Problem(file=str(record.path), row=1, rule=rule, fix="record again")

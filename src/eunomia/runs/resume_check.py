@@ -25,7 +25,7 @@ def check_same_run(recorded: Mapping[str, Any], header: Mapping[str, Any], scena
     problems = problems or [
         _changed_otherwise(name, recorded, now, out)
         for name in now
-        if name != "version" and recorded.get(name) != now[name]
+        if name != "version" and recorded.get(name, now[name]) != now[name]
     ]
     if problems:
         raise InvalidInput(problems)

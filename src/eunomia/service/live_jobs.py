@@ -254,7 +254,7 @@ class LiveJobs:
         self.next_order += 1
         return Launch(
             self.next_order - 1, row.id, row.epoch, row.seats, row.spec,
-            0.0 if row.estimated else row.total_steps, row.array_index, row.shared, adopt_only,
+            0.0 if row.estimated else row.total_steps, row.array_index, row.shared, adopt_only, row.owner,
         )  # fmt: skip
 
     def _stop(self, row: JobRow, epoch: int, save: bool) -> None:

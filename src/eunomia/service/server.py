@@ -59,6 +59,11 @@ class JsonLines(logging.Formatter):
 class ServiceWorld(WorldOrders, Protocol):
     """A world behind a service."""
 
+    @property
+    def failure(self) -> Exception | None:
+        """Return why it carries out no more orders; None while it does."""
+        ...
+
     def start(self) -> None:
         """Begin to carry out orders."""
         ...
@@ -128,9 +133,11 @@ def _world(site: Site, writer: Writer) -> ServiceWorld:
         options = world_options(scenario)
         world: ServiceWorld = backend.for_service(jobs, topology, report=report, options=options, forked=forked)
         return world
+    if os.geteuid() == 0:
+        site.state.chmod(0o711)  # accounts pass through to the folders of their jobs
     return DetachedGangs(
         jobs, topology, lease_s=site.service.supervisor_lease_s, report=writer.put, forked=forked, driver=_driver(site),
-        log_bytes=int(site.service.log_mib * 2**20),
+        log_bytes=int(site.service.log_mib * 2**20), account=site.service.account,
     )  # fmt: skip
 
 
@@ -221,6 +228,7 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
     sweep_at = time.monotonic() + SWEEP_S
     while not serving.done():
         await asyncio.sleep(0.2)
+        running.writer.failure = running.writer.failure or running.world.failure
         if running.writer.failure is not None or not running.store.leads() or not running.thread.is_alive():
             stop()
         if time.monotonic() >= sweep_at:

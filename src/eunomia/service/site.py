@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from pydantic import Field, ValidationError
 
+from eunomia.backends.local.accounts import has_account
 from eunomia.backends.local.environment import NO_DEVICE
 from eunomia.backends.registry import BACKENDS, load
 from eunomia.backends.registry import DEFAULT as SIMULATED
@@ -71,6 +73,9 @@ class ServiceSection(Section):
     )
     log_mib: Annotated[Finite, Field(gt=0, le=1e6)] = Field(
         default=64.0, description="a job's log is moved aside when it is longer; one old part is kept"
+    )
+    account: str = Field(
+        default="", description="account under which root runs jobs of users without one; empty: that of the service"
     )
     accelerator_memory_gib: dict[str, Positive] = Field(
         default_factory=dict, description="memory of an accelerator by type; discovered ones need none"
@@ -242,6 +247,8 @@ def _service(data: Any, places: SourceLocations, problems: list[Problem]) -> Ser
         return None
     _check_listen(service, add)
     _check_database(service.database, add)
+    if service.account and not has_account(service.account):
+        add("account", service.account, "this machine has no such account", "name one that getent passwd lists")
     return service
 
 
@@ -321,7 +328,10 @@ def _jobs_run(site: Site) -> str:
     backend = site.setup.scenario.world.backend
     if backend != "local":
         return f"as gangs of {backend}, submitted by user {_user()}; they go on without the service"
-    return f"as processes of user {_user()}; they outlive the service by {site.service.supervisor_lease_s:g} s"
+    who = f"user {_user()}"
+    if os.geteuid() == 0:
+        who = f"the user who submitted them, of users without an account here of user {site.service.account or _user()}"
+    return f"as processes of {who}; they outlive the service by {site.service.supervisor_lease_s:g} s"
 
 
 def _user() -> str:

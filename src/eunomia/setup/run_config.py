@@ -30,7 +30,7 @@ from eunomia.model.speeds import Speeds
 from eunomia.model.taxonomy import NONE
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
-from eunomia.records.replay import header
+from eunomia.records.replay import header, recorded_tenants
 from eunomia.scenario import Scenario
 from eunomia.scenario.machine_list import read_machine_list
 from eunomia.setup import world_models
@@ -125,7 +125,7 @@ class RunConfig:
         core = header(jobs, nodes, self.policy.info, self.mechanism, self.overheads, self.believed, self.scenario.seed)
         made_from = {"version": __version__, "scenario": self.scenario.as_dict(), "inputs": _sha256(self.scenario)}
         date = {} if self.began is None else {"began": self.began.isoformat(sep=" ")}
-        return core | made_from | _retrying(self.scenario) | date
+        return core | made_from | _retrying(self.scenario) | recorded_tenants(self.tenants) | date
 
 
 def _retrying(scenario: Scenario) -> dict[str, str]:

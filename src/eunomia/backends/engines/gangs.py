@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import queue
 import secrets
-import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,6 +47,7 @@ from eunomia.backends.reports import (
     SubmissionFound,
     SubmissionGone,
 )
+from eunomia.backends.world_thread import WorldThread
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.topology import Topology
 
@@ -118,7 +118,12 @@ class EngineGangs:
         self._orders: queue.SimpleQueue[Order | Topology | None] = queue.SimpleQueue()
         self._closing, self._stops_jobs = False, False
         self._poll_at = self._nodes_at = 0.0
-        self._thread = threading.Thread(target=self._run, name=f"{engine.name} world", daemon=True)
+        self._thread = WorldThread(target=self._run, name=f"{engine.name} world", daemon=True)
+
+    @property
+    def failure(self) -> Exception | None:
+        """Return what ended the thread unexpectedly."""
+        return self._thread.failure
 
     def start(self) -> None:
         """Begin to carry out orders."""

@@ -15,14 +15,14 @@ import os
 import selectors
 import subprocess
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from eunomia.backends.local.accounts import Account, account_of
 from eunomia.backends.local.device_use import DeviceDriver
 from eunomia.backends.local.environment import environment_of
 from eunomia.backends.local.gang import SUPERVISOR, Ending, kill_processes, processes_of
@@ -39,6 +39,7 @@ from eunomia.backends.reports import (
     SeatsTaken,
     StepsSaved,
 )
+from eunomia.backends.world_thread import WorldThread
 from eunomia.lease import CALLED_BACK, write_whole
 from eunomia.model.decisions import Start
 from eunomia.model.job import Job
@@ -70,6 +71,8 @@ class LaunchOrder(Protocol):
     def shared(self) -> bool: ...
     @property
     def adopt_only(self) -> bool: ...
+    @property
+    def user(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,27 @@ class EpochFolder(JobFolder):
     """The files of one start of a job; log, progress and checkpoints are those of the job."""
 
     epoch: int = 0
+    account: Account | None = None  # under which the job runs; None = that of the service
+
+    @property
+    def own(self) -> Path:
+        """Return the folder in which the job may write besides its checkpoints."""
+        return self.path if self.account is None else self.path / "own"
+
+    @property
+    def progress(self) -> Path:
+        return self.own / "progress.json"
+
+    def make(self) -> None:
+        """Create the folders; those that the job writes to belong to its account, which passes through the others."""
+        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for folder in dict.fromkeys((self.checkpoints, self.own)):
+            if not folder.exists():
+                folder.mkdir(mode=0o700)
+                if self.account is not None:
+                    self.account.own(folder)
+        if self.account is not None:
+            self.path.chmod(0o711)
 
     @property
     def lease(self) -> Path:
@@ -114,7 +138,8 @@ class _Gang:
     def write_lease(self, end_s: float) -> None:
         self.lease_end = end_s
         order = {} if self.stop_grace_s is None else {"stop": self.stop_grace_s}
-        write_whole(self.folder.lease, json.dumps({"end_s": end_s, **order}))
+        mode = None if self.folder.account is None else 0o644  # its account reads it
+        write_whole(self.folder.lease, json.dumps({"end_s": end_s, **order}), mode=mode)
 
 
 class DetachedGangs:
@@ -123,11 +148,14 @@ class DetachedGangs:
     def __init__(
         self, workdir: Path, topology: Topology, *, lease_s: float, report: Callable[[Report], None],
         forked: Callable[[], None] = lambda: None, driver: DeviceDriver | None = None, look_s: float = LOOK_S,
-        log_bytes: int = 0,
+        log_bytes: int = 0, account: str = "",
     ) -> None:  # fmt: skip
+        """`account`: of this machine, for jobs of users who have none, where this process is root."""
         self._workdir, self._topology, self._lease_s, self._report = workdir.resolve(), topology, lease_s, report
-        self._forked, self._log_bytes = forked, log_bytes
+        self._forked, self._log_bytes, self._account = forked, log_bytes, account
         self._inherited = dict(os.environ)
+        # A supervisor has the rights of this process, so no variable that a user chose.
+        self._libraries = {name: self._inherited[name] for name in ("LD_LIBRARY_PATH",) if name in self._inherited}
         self._seats: SeatWatch | None = None
         if driver is not None:
             self._seats = SeatWatch(driver, topology, self._inherited, self._workdir, look_s)
@@ -142,8 +170,15 @@ class DetachedGangs:
         self._selector.register(self._wake_read, selectors.EVENT_READ, None)
         self._closing, self._stops_jobs = False, False
         self._renew_at = self._poll_at = 0.0
-        self._thread = threading.Thread(target=self._run, name="local world", daemon=True)
+        self._thread = WorldThread(target=self._run, name="local world", daemon=True)
         (self._workdir / "seats").mkdir(parents=True, exist_ok=True, mode=0o700)
+        if os.geteuid() == 0:
+            self._workdir.chmod(0o711)  # accounts pass through to the folders of their jobs
+
+    @property
+    def failure(self) -> Exception | None:
+        """Return what ended the thread unexpectedly."""
+        return self._thread.failure
 
     def start(self) -> None:
         """Begin to carry out orders."""
@@ -230,7 +265,7 @@ class DetachedGangs:
         if key in self._live:
             return
         path = self._workdir / folder_name(order.job_id)
-        folder = EpochFolder(path, path / "checkpoint", order.epoch)
+        folder = EpochFolder(path, path / "checkpoint", order.epoch, account_of(order.user, self._account))
         grace_s = float(order.spec.get("checkpoint", {}).get("grace_s", 10.0))
         gang = _Gang(
             order.job_id, order.epoch, folder, grace_s, order.total_steps or float("inf"), frozenset(order.seats)
@@ -262,17 +297,16 @@ class DetachedGangs:
 
     def _spawn(self, gang: _Gang, order: LaunchOrder) -> None:
         folder = gang.folder
-        folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        folder.checkpoints.mkdir(exist_ok=True, mode=0o700)
+        folder.make()
         gang.write_lease(time.monotonic() + self._lease_s)
-        cwd = order.spec.get("cwd") or str(folder.path)
         with open(folder.log, "ab") as log:
             log.write(f"--- epoch {gang.epoch}\n".encode())
             log.flush()
             gang.process = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(SUPERVISOR)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, bufsize=0,
-                env=self._environment(order, folder), cwd=cwd, start_new_session=True,
+                env=self._libraries | {"EUNOMIA_LEASE_FILE": str(folder.lease)}, cwd=folder.path,
+                start_new_session=True,
             )  # fmt: skip
         self._forked()
         self._live[gang.job_id, gang.epoch] = gang
@@ -292,6 +326,9 @@ class DetachedGangs:
         per_accelerator = order.spec.get("processes") == "per_accelerator"
         return {
             "command": [sys.executable if first == "python" else first, *rest],
+            "environment": self._environment(order, folder),
+            "cwd": order.spec.get("cwd") or str(folder.own),
+            **({} if folder.account is None else {"account": asdict(folder.account)}),
             "lease": str(folder.lease),
             "progress": str(folder.progress),
             "exit": str(folder.exit),
@@ -318,6 +355,8 @@ class DetachedGangs:
             "EUNOMIA_PROGRESS_FILE": str(folder.progress),
             "EUNOMIA_CHECKPOINT_DIR": str(folder.checkpoints),
         }
+        if folder.account is not None:
+            ours = folder.account.environment(ours)
         return {**ours, **order.spec.get("env", {}), **files}
 
     def _watch(self, gang: _Gang, pid: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -9,6 +10,7 @@ import logging
 import math
 import os
 import re
+import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,7 @@ MAX_NAME = 80  # characters of a folder's name
 TAIL_BYTES = 4096  # of a log, read for its last lines
 RETRY_S = 0.05  # between attempts to lock a folder
 SHOWN = 200  # characters of a line of a log
+MAX_REPORT = 65_536  # bytes of a progress report
 _log = logging.getLogger(__name__)
 
 
@@ -74,7 +77,7 @@ class JobFolder:
     def read_progress(self, total_steps: float) -> float | None:
         """Return the saved steps that the job reports; None without a valid report."""
         try:
-            step = json.loads(self.progress.read_bytes())["step"]
+            step = json.loads(_written_by_job(self.progress))["step"]
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -88,7 +91,7 @@ class JobFolder:
     def read_loss(self) -> float:
         """Return the last loss that the job reported; nan without a valid one."""
         try:
-            loss = json.loads(self.progress.read_bytes())["loss"]
+            loss = json.loads(_written_by_job(self.progress))["loss"]
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return math.nan  # `read_progress` logs invalid reports
         return float(loss) if isinstance(loss, (int, float)) and not isinstance(loss, bool) else math.nan
@@ -105,6 +108,17 @@ class JobFolder:
         """Return the last line of the log, for a message; "" if it is empty."""
         lines = last_lines(self.log, 1)
         return lines[0][:SHOWN] if lines else ""
+
+
+def _written_by_job(path: Path) -> bytes:
+    """Return the beginning of a file that a job may have replaced by anything. Raises OSError for what is no file."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "not a plain file", str(path))
+        return os.read(handle, MAX_REPORT)
+    finally:
+        os.close(handle)
 
 
 def last_lines(log: Path, count: int) -> list[str]:

@@ -8,15 +8,16 @@ A command line with `detached` makes a supervisor that outlives its scheduler un
 the lease file (`stop`: the grace), it locks the files in `locks` before it launches the gang, and writes who it is to
 the file `record`, so that another scheduler finds it. With `processes` the gang has so many processes, with the
 variables of torchrun; when one of them fails, the others are stopped. One with `claim` runs under an engine, which may
-have started it twice: the first to create that file goes on, and ends with the exit code of the gang. It adds
-`environment` to its own and starts the gang in `cwd`. With the arguments `--die-with-parent PID` it kills the gang,
-with all of its processes, when the process that started it ends.
+have started it twice: the first to create that file goes on, and ends with the exit code of the gang. The gang has
+`environment` besides the supervisor's own, begins in `cwd`, and runs under `account`, if that is given. With the
+arguments `--die-with-parent PID` it kills the gang, with all of its processes, when the process that started it ends.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import fcntl
 import json
 import math
@@ -33,7 +34,8 @@ POLL_S = 0.2  # of the lease and progress files
 REAP_S = 0.02  # between checks for killed processes
 CANNOT_START = 127
 UNKILLABLE_S = 5.0  # after KILL: then its seats are out of service until the last process has ended
-DIE_WITH_PARENT, SUBREAPER = 1, 36  # PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER of <linux/prctl.h>
+# PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER and PR_SET_NO_NEW_PRIVS of <linux/prctl.h>
+DIE_WITH_PARENT, SUBREAPER, NO_NEW_PRIVILEGES = 1, 36, 38
 ABANDONED = signal.SIGUSR1  # the parent has ended: kill the gang at once
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -61,7 +63,7 @@ class Supervisor:
         if self.spec.get("detached") and not self.may_launch():
             return
         for variables in ranks(self.spec["processes"]) if "processes" in self.spec else [{}]:
-            self.pids.append(launch(self.spec["command"], variables, self.spec.get("cwd", "")))
+            self.pids.append(launch(self.spec, variables))
         self.running.update(self.pids)
         if self.spec.get("detached"):
             self.write_record(launched=True)
@@ -249,20 +251,24 @@ def ranks(count: int) -> list[dict[str, str]]:
     return [{"RANK": str(rank), "LOCAL_RANK": str(rank), **shared} for rank in range(count)]
 
 
-def launch(command: list[str], variables: dict[str, str], cwd: str = "") -> int:
+def launch(spec: dict[str, Any], variables: dict[str, str]) -> int:
     """Start a process in its own session; it is killed when this process ends. Return its pid, also its group id."""
     parent = os.getpid()
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # no signal may be lost between fork and exec
     pid = os.fork()
     if pid == 0:
-        _exec(command, variables, parent, cwd)
+        _exec(spec, variables, parent)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     return pid
 
 
-def _exec(command: list[str], variables: dict[str, str], parent: int, cwd: str) -> NoReturn:
+def _exec(spec: dict[str, Any], variables: dict[str, str], parent: int) -> NoReturn:
+    command = spec["command"]
+    what = f"cannot start {command[0]!r}"
     try:
-        control(DIE_WITH_PARENT, signal.SIGKILL)
+        if "account" in spec:
+            become(**spec["account"])
+        control(DIE_WITH_PARENT, signal.SIGKILL)  # after the change of user, which forgets it
         if os.getppid() != parent:
             os._exit(CANNOT_START)
         os.setsid()
@@ -272,13 +278,25 @@ def _exec(command: list[str], variables: dict[str, str], parent: int, cwd: str) 
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(2, 1)
-        if cwd:
-            os.chdir(cwd)
+        if spec.get("cwd"):
+            what = f"cannot begin in the folder {spec['cwd']!r}"
+            os.chdir(spec["cwd"])
+            what = f"cannot start {command[0]!r}"
         os.execvpe(command[0], command, {**os.environ, **variables})
     except OSError as error:
-        os.write(2, f"cannot start {command[0]!r}: {error.strerror}\n".encode(errors="replace"))
+        os.write(2, f"{what}: {error.strerror}\n".encode(errors="replace"))
     finally:
         os._exit(CANNOT_START)
+
+
+def become(uid: int, gid: int, groups: list[int], **_person: str) -> None:
+    """Give up the rights of root for those of an account, for good. Raises OSError if they cannot be given up."""
+    os.setgroups(groups)
+    os.setresgid(gid, gid, gid)
+    os.setresuid(uid, uid, uid)
+    control(NO_NEW_PRIVILEGES, 1)
+    if os.getresuid() != (uid, uid, uid) or os.getresgid() != (gid, gid, gid):
+        raise PermissionError(errno.EPERM, "the rights of root could not be given up")
 
 
 def descendants(root: int) -> list[int]:

@@ -125,9 +125,9 @@ def is_new_store(folder: Path, path: Path) -> bool:
 
 
 def check_mode(folder: Path) -> None:
-    """Raise StoreProblem if other users may read the folder."""
+    """Raise StoreProblem if other users may read the folder; those whose jobs root runs pass through it."""
     mode = folder.stat().st_mode & 0o777
-    if mode & 0o077:
+    if mode & 0o066:
         rule = f"other users may read the folder (mode {mode:04o}), which holds tokens and jobs"
         raise StoreProblem.of(folder, rule, f"type: chmod 700 {folder}")
 
