@@ -1,14 +1,16 @@
-"""Steps of `eunomia/Cluster-v0` with about 20 jobs on 8 servers, against a plain Python toy of the same cluster.
+"""Steps of the environments with about 20 jobs on 8 servers, against a plain Python toy of the same cluster.
 
 The agent takes the first legal action, so that next to nothing is spent on the policy. The toy knows only sizes, ends
-and free accelerators; the environment has the core, its checks and the metrics of `eunomia simulate`.
+and free accelerators; `eunomia/Cluster-v0` has the core, its checks and the metrics of `eunomia simulate`, and
+`eunomia/CompiledCluster-v0` gives the same steps without them.
 """
 
 from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from benchmarks.side_by_side import Comparison, compare
 STEPS = 2000
 SCENARIO = {
     "cluster": {"accelerators": {"v100": 32}, "accelerators_per_node": 4},
-    "workload": {"generator": "poisson", "jobs": 2000, "rate_per_hour": 10.0},
+    "workload": {"generator": "poisson", "jobs": 2000, "rate_per_hour": 20.0},
     "throughputs": {"source": "uniform"},
 }
 
@@ -47,21 +49,31 @@ class Toy:
 
 
 def cases() -> Iterator[Comparison]:
-    """Yield the one comparison; none without the extra."""
+    """Yield the comparisons; none without the extra."""
     try:
+        from eunomia.learning.compiled_environment import CompiledClusterEnv
         from eunomia.learning.environment import ClusterEnv
     except ModuleNotFoundError:
         return
-    env, toy = ClusterEnv(SCENARIO, "placement", jobs=64, window="oldest"), Toy(20, 8)
+    toy = Toy(20, 8)
+
+    def toy_steps() -> None:
+        for _ in range(STEPS):
+            toy.step()
+
+    for cls in (ClusterEnv, CompiledClusterEnv):
+        env = cls(SCENARIO, "placement", jobs=64, window="oldest")
+        name = f"environment: steps of {cls.__name__}"
+        yield compare(name, STEPS, _steps_of(env), toy_steps, "a plain Python toy")
+
+
+def _steps_of(env: Any) -> Callable[[], None]:
+    """Return what takes the steps; the first call compiles."""
     state = [env.reset()[1]]
 
-    def ours() -> None:
+    def steps() -> None:
         for _ in range(STEPS):
             _, _, ended, _, info = env.step(int(np.argmax(state[0]["action_mask"])))
             state[0] = env.reset()[1] if ended else info
 
-    def other() -> None:
-        for _ in range(STEPS):
-            toy.step()
-
-    yield compare("environment: steps of eunomia/Cluster-v0", STEPS, ours, other, "a plain Python toy")
+    return steps

@@ -23,7 +23,7 @@ WARM_UP_JOBS = 50
 NODES = [{"type": "gpu", "count": 321, "accelerators": 2}, {"type": "gpu", "count": 231, "accelerators": 8}]
 
 
-def _data() -> Path:
+def data_folder() -> Path:
     """Return the folder of the data. Raises SystemExit with how to name it when the trace is not there."""
     folder = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).parents[2] / "shared" / "data"))
     if not (folder / TRACE).is_file():
@@ -45,7 +45,7 @@ def one(policy: str, load: float, jobs: int, weights: str) -> dict[str, Any]:
     """Run once in this process; return the timing and enough of the summary to tell the run."""
     from eunomia import simulate
 
-    trace = _data() / TRACE
+    trace = data_folder() / TRACE
     simulate(_scenario(trace, policy, load, WARM_UP_JOBS, weights))  # loads what numba compiled
     result = simulate(_scenario(trace, policy, load, jobs, weights))
     shown = {name: result.summary[name] for name in ("jct_mean_s", "preemptions", "end_s")}
@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--weights", default="", help="philly: quotas as ASTRAEA's artifact has them")
     parser.add_argument("--here", action="store_true", help="one run, in this process, as JSON")
     asked = parser.parse_args()
-    _data()
+    data_folder()
     if asked.here:
         print(json.dumps(one(asked.policy[0], asked.load[0], asked.jobs[0], asked.weights)))
         return

@@ -42,6 +42,36 @@ def test_the_summary_the_cells_and_the_picture_are_written(table: Path, tmp_path
     assert CliRunner().invoke(app, [*words, "--force"]).exit_code == 0
 
 
+def test_errors_are_drawn_against_what_was_measured(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ["estimate", "--table", str(table), "--references", "3", "--out", str(out), "--profiled", "0.5,0"]
+    ran = CliRunner().invoke(app, words)
+    assert ran.exit_code == 0, ran.output
+    points = [
+        (float(row["measured"]), row["mean_error"])
+        for row in csv.DictReader((out / "errors.csv").read_text().splitlines())
+    ]
+    assert points[0][0] == 0 < points[1][0]
+    assert (out / "errors.svg").stat().st_size > 0
+
+
+def test_measurements_are_checked_by_the_others(tmp_path: Path) -> None:
+    measured, check = tmp_path / "mine.csv", tmp_path / "check"
+    rows = [f"{type},A,{size},{size * rate}" for type, rate in (("v100", 4), ("k80", 1)) for size in (1, 2)]
+    measured.write_text("\n".join(["type,job_type,scale_factor,steps_per_s", *rows]) + "\n")
+    words = ["calibrate", str(measured), "--out", str(tmp_path / "out.csv"), "--check", str(check), "--json", "--force"]
+    for _ in range(2):
+        ran = CliRunner().invoke(app, words)
+        assert ran.exit_code == 0, ran.output
+    found = json.loads(ran.stdout)
+    assert found["checked"] == 4 == len((check / "truth.csv").read_text().splitlines()) - 1
+    assert found["mean_error"] < 0.2
+    assert all((check / name).stat().st_size > 0 for name in ("truth.svg", "errors.svg", "errors.csv"))
+    measured.write_text("\n".join(["type,job_type,scale_factor,steps_per_s", rows[0]]) + "\n")
+    ran = CliRunner().invoke(app, words)
+    assert "no job type has two measurements" in json.loads(ran.stdout)["error"]["problems"][0]["rule"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -49,6 +79,9 @@ def test_the_summary_the_cells_and_the_picture_are_written(table: Path, tmp_path
         (["--choose", "best"], "choose one of random, telling"),
         (["--solver", "svd"], "choose one of als"),
         (["--references", "9"], "give 2 to 5"),
+        (["--profiled", "0.1,0.2"], "give --out DIR"),
+        (["--profiled", "0.1,2", "--out", "somewhere"], "write it as 0.2, or several as 0.2,0.05,0.4"),
+        (["--profiled", "nan"], "write it as 0.2, or several as 0.2,0.05,0.4"),
     ],
 )
 def test_what_cannot_be_judged_is_refused(table: Path, words: list[str], said: str) -> None:

@@ -203,11 +203,6 @@ def test_an_option_of_estimates_needs_them() -> None:
         eunomia.simulate({**SMALL, "belief": {"profiled": 0.5}})
 
 
-def test_run_times_are_estimated_in_simulation_only() -> None:
-    with pytest.raises(InvalidInput, match="in simulation only"):
-        eunomia.simulate({**SMALL, "belief": {"duration": "history"}, "world": {"backend": "local"}})
-
-
 def test_the_rounds_of_gavel_take_the_truth_only() -> None:
     scenario = {**SMALL, "policy": {"name": "max_min_fairness"}, "mechanism": {"name": "gavel"}}
     with pytest.raises(InvalidInput, match=r"\[belief\] is not the truth"):

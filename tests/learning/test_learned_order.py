@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,9 +21,11 @@ from eunomia.learning.order.features import (
 from eunomia.learning.order.policy import LearnedOrder
 from eunomia.learning.perceptron import Perceptron
 from eunomia.learning.shipped import load_model
+from eunomia.learning.training import train
 from eunomia.model import elementary
 from eunomia.model.tenants import Tenants
 from eunomia.model.view import View
+from eunomia.scenario import scenario_from_dict
 
 NEW = {SEEN_SERVICE: -1.0, SEEN_RATE: 0.0}
 
@@ -105,6 +108,31 @@ def test_a_model_of_other_features_is_refused_by_name() -> None:
     other = replace(model, header=replace(model.header, features=(Feature(name="duration"), *FEATURES[1:])))
     with pytest.raises(ValueError, match="'log_run_time'"):
         other.check_features(FEATURES)
+
+
+def test_a_resumed_training_ends_with_the_bytes_of_one_without_interruption(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch", reason="training needs torch")
+    from eunomia.learning.order.training import OrderTraining
+
+    scenario = scenario_from_dict(
+        {"cluster": {"accelerators": {"v100": 64}}, "workload": {"generator": "philly-like", "jobs": 600}}, tmp_path
+    )
+    monkeypatch.setattr(OrderTraining, "judge_every", 3)
+    train("order", scenario, tmp_path / "whole.safetensors", steps=9)
+    plain = OrderTraining.train
+
+    def interrupted(self: OrderTraining, step: int) -> None:
+        if step == 7:
+            raise KeyboardInterrupt
+        plain(self, step)
+
+    monkeypatch.setattr(OrderTraining, "train", interrupted)
+    assert train("order", scenario, tmp_path / "m.safetensors", steps=9).interrupted
+    monkeypatch.setattr(OrderTraining, "train", plain)
+    train("order", scenario, tmp_path / "m.safetensors", steps=9, resume=True)
+    assert (tmp_path / "m.safetensors").read_bytes() == (tmp_path / "whole.safetensors").read_bytes()
 
 
 @pytest.mark.parametrize("parameters", [{"step": 0.0}, {"ask_s": np.inf}, {"size_weight": -1.0}])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from eunomia.learning.metis.slot_world import ElasticJobs, SlotWorld, draw_jobs,
 from eunomia.learning.model_file import Feature
 from eunomia.learning.shipped import load_model
 from eunomia.model.arrays import Floats
+from eunomia.scenario import load_scenario
 
 SHIPPED = MetisNetwork.of(load_model("", "metis"))
 NETWORKS = {"shipped": SHIPPED, "untrained": MetisNetwork.drawn(np.random.default_rng(1))}
@@ -146,6 +148,34 @@ def test_every_decision_of_a_slot_has_the_return_of_the_slot_discounted_by_slots
     by_slot = [returns[one.slot] for one in decisions]
     assert len({(one.slot, value) for one, value in zip(decisions, by_slot, strict=True)}) == decisions[-1].slot + 1
     assert returns[0] == pytest.approx(sum(0.5**u * reward for u, reward in enumerate(rewards)))
+
+
+def test_the_order_of_a_slot_s_decisions_does_not_change_the_loss() -> None:
+    torch = pytest.importorskip("torch", reason="training needs torch")
+    from eunomia.learning.metis.training import MetisTraining, _batch, episode, slot_returns
+
+    work = MetisTraining(load_scenario(Path("examples/learning/metis.toml")), 1, np.random.default_rng(0))
+    decisions, rewards = episode(jobs_of(5.0, 5.0), 8, lambda state, step, x, c, allowed: int(np.argmax(allowed)))
+    returns = torch.tensor(slot_returns(rewards)[[one.slot for one in decisions]], dtype=torch.float32)
+    inside = np.flatnonzero([one.slot == 0 for one in decisions])
+    order = np.arange(len(decisions))
+    order[inside] = inside[::-1]
+    assert len(inside) > 2
+
+    def loss(rows: object) -> float:
+        batch = _batch([decisions[k] for k in rows])  # type: ignore[attr-defined]
+        return float(work._loss(0.01, *batch, returns[rows] - 1.0, returns[rows]).detach())
+
+    assert loss(order) == pytest.approx(loss(np.arange(len(decisions))), rel=1e-6)
+
+
+def test_the_trained_network_widens_a_job_alone_as_far_as_it_pays_in_nine_of_ten_cases() -> None:
+    rng, right = np.random.default_rng(7), 0
+    for _ in range(40):
+        jobs = jobs_of(rng.uniform(2.0, 20.0), slope=(rng.uniform(0.02, 0.2), rng.uniform(0.01, 0.1)))
+        state = SlotWorld(jobs, 8).state()
+        right += int(SHIPPED.allocate(state)[0] == np.argmax(state.decrease[0]))
+    assert right >= 36
 
 
 def test_a_model_of_other_features_is_refused_by_name() -> None:

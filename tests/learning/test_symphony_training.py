@@ -46,6 +46,22 @@ def test_a_resumed_training_gives_the_bytes_of_one_without_interruption(
     assert (tmp_path / "m.safetensors").read_bytes() == (tmp_path / "whole.safetensors").read_bytes()
 
 
+def test_the_lstm_is_unrolled_over_the_decisions_and_forgets_where_an_episode_begins() -> None:
+    work = SymphonyTraining(load_scenario(EXAMPLE), 10, np.random.default_rng(0))
+    work.train(0)
+    seen, begins, *_ = work._rollout()
+    state = tuple(torch.ones_like(one) for one in work._state)
+
+    def values(begin_at: int) -> np.ndarray:
+        marks = torch.zeros_like(begins)
+        marks[begin_at] = 1.0
+        return np.array([work._net(seen, start, marks)[1].detach().numpy() for start in (state, work._state)])
+
+    other, same = values(2)
+    assert not np.array_equal(other[:2], same[:2])  # the state is carried from decision to decision
+    np.testing.assert_array_equal(other[2:], same[2:])
+
+
 def test_a_step_changes_every_part_and_the_parameters_of_the_belief() -> None:
     work = SymphonyTraining(load_scenario(EXAMPLE), 10, np.random.default_rng(0))
     before = {name: np.array(array) for name, array in work.arrays().items()}

@@ -9,7 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eunomia.throughputs import read_table
 from eunomia_reproduction import estimator, ignorance, load
+from eunomia_reproduction.larger_counts import judge_counts
+from eunomia_reproduction.single_jobs import judge_singles
 from eunomia_reproduction.table import Request
 from eunomia_reproduction.type_transfer_data import (
     judge_ratios,
@@ -50,6 +53,24 @@ def test_another_type_of_mlperf_is_within_its_goal(data: Path) -> None:
     found = judge_transfer(read_mlperf(data / "prediction" / "mlperf-training"))
     assert found.median_case <= 0.12
     assert found.coverage80 is not None and 0.78 <= found.coverage80 <= 0.82
+
+
+@pytest.mark.slow
+def test_one_measurement_of_a_single_job_beats_the_ratio_of_like_jobs(data: Path) -> None:
+    table = read_table(str(data / "gavel" / "simulation_throughputs.json.gz"))
+    for other_batches, mean in ((False, 0.25), (True, 0.16)):
+        found = judge_singles(table, other_batches=other_batches)
+        assert found.mean <= mean < found.ratio_mean
+        assert found.median < found.ratio_median
+
+
+def test_a_larger_count_is_within_its_goal_where_the_benchmark_is_known_on_other_types(data: Path) -> None:
+    found, left_out = (
+        judge_counts(data / "prediction" / "mlperf-training", other_types=each) for each in (True, False)
+    )
+    assert found.median <= 0.12 < found.power_law
+    assert found.median < left_out.median and found.mean < left_out.mean
+    assert 0.76 <= found.coverage80 <= 0.84
 
 
 def test_a_type_known_by_its_data_sheet_alone_has_honest_intervals(data: Path) -> None:

@@ -137,6 +137,30 @@ def test_a_wrong_answer_of_a_policy_from_a_file_is_an_ask_without_an_answer(benc
     assert bench.store._db.execute("SELECT count(*) FROM news WHERE kind = 'solver_overrun'").fetchone() == (1,)
 
 
+@pytest.mark.parametrize("wrong", ["late", "invalid"])
+def test_where_a_policy_fails_that_has_a_fallback_it_answers_and_is_counted(tmp_path: Path, wrong: str) -> None:
+    with_fallback = SLOW.replace('frozenset({"submitted"})', 'NEEDS, fallback="fifo"').replace(
+        "@dataclass", 'NEEDS = frozenset({"throughput", "scale_factor", "capacity", "on_type"})\n\n@dataclass'
+    )
+    (tmp_path / "slow.py").write_text(with_fallback)
+    bench, later = Bench(tmp_path, SITE.replace("cpu = 1", "cpu = 2")), LaterRunner()
+    bench.controller.runner = later
+    one, two = (bench.submit().body["id"] for _ in range(2))
+    asked = later.asks[0].asked
+    no_such_job = Order(Rows(np.array([7]), np.array([0])))
+    bench.do(PolicyOverran(asked, "too slow") if wrong == "late" else PolicyAnswered(asked, no_such_job))
+    assert (bench.state(one), bench.state(two)) == ("starting", "pending")
+    assert bench.controller.fallbacks == 1
+    ((kind, detail),) = bench.store._db.execute("SELECT kind, detail FROM news WHERE job = ''").fetchall()
+    assert kind == "policy_fallback" and ("too slow" if wrong == "late" else "cannot be carried out") in detail
+    bench.clock.at += 2.0
+    bench.do()
+    assert len(later.asks) == 2  # the policy itself is asked again
+    bench.restart()  # the replay finds the fallback's answer in the log
+    assert bench.state(one) == "starting"
+    bench.store.close()
+
+
 def test_a_view_and_an_answer_survive_the_way_to_another_process(bench: Bench, later: LaterRunner) -> None:
     bench.submit(duration_s=100.0)
     (ask,) = later.asks

@@ -25,7 +25,7 @@ from eunomia.inputs.problems import InvalidInput
 from eunomia.model.answers import Order, Rows
 from eunomia.model.arrays import NO_INTS
 from eunomia.model.decisions import Ask, Start
-from eunomia.model.events import AppFinished, JobFinished, JobSubmitted, Moment
+from eunomia.model.events import AppFinished, Estimated, JobFinished, JobSubmitted, Moment
 from eunomia.model.job import Job
 from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
@@ -251,6 +251,21 @@ def test_interrupted_at_each_of_its_changes_a_run_loses_nothing_and_runs_nothing
         epochs = starts_by_epoch(out / "work" / f"job-{n}" / "log")
         assert epochs == sorted(set(epochs))
     assert not (out / "run").exists()
+
+
+def test_run_times_are_estimated_from_the_seconds_that_real_jobs_held_seats_also_after_an_interruption(
+    tmp_path: Path,
+) -> None:
+    scenario, out = written(tmp_path, *steppers(tmp_path, 3, 6, 9), seats=1), tmp_path / "out"
+    scenario.write_text(scenario.read_text() + '[belief]\nduration = "history"\ntolerance = 0.1\n')
+    result, interruptions = interrupted_until_it_ends(scenario, out, first=2)
+    assert interruptions >= 2
+    assert set(result.jobs["status"].tolist()) == {"finished"}
+    assert result.record is not None and first_difference(result.record) is None
+    estimates = [event for _, moment, _ in result.record.steps() for event in moment.events if type(event) is Estimated]
+    assert len(estimates) > 3
+    assert estimates[-1].run_s < estimates[0].run_s / 10  # minutes were guessed, and seconds were held
+    assert any("of 3 finished jobs" in note for note in result.notes)
 
 
 def test_a_job_that_ended_while_no_scheduler_was_there_is_not_run_again(tmp_path: Path) -> None:

@@ -86,6 +86,17 @@ EXPERIMENTS: dict[str, Entry] = {
         "kernels placed by Symphony against Sparrow, Graphene, Paragon and an oracle on unseen workloads",
         1,
     ),
+    "symphony-samples": Entry(
+        "eunomia_reproduction.symphony_samples:reproduce",
+        "iterations that Symphony and its black-box twin take to 30 % loss over an oracle",
+        10,
+    ),
+    "pairs": Entry(
+        "eunomia_reproduction.pairs:reproduce",
+        "jobs that share an accelerator, matched by estimates with a fifth of the pairs profiled",
+        2,
+        "data/gavel",
+    ),
     "learned-order": Entry(
         "eunomia_reproduction.learned_order:reproduce",
         "an order learnt without durations between FIFO and SRTF on Philly, Venus and ITP",

@@ -12,6 +12,8 @@ from eunomia.throughputs import read_table
 from eunomia.throughputs.durations.judging import RunTimeScores, replay, score
 from eunomia.throughputs.estimators.judging import JudgeSettings, judge
 from eunomia.throughputs.estimators.pair_table import PairTable
+from eunomia_reproduction.larger_counts import judge_counts
+from eunomia_reproduction.single_jobs import judge_singles
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 from eunomia_reproduction.type_transfer_data import (
     judge_ratios,
@@ -33,7 +35,7 @@ def reproduce(request: Request) -> FigureTable:
     """Measure every figure; `published` holds what others reached, goals are in the notes of rows."""
     data = request.folder("data")
     return FigureTable(
-        rows=(*_pairs(data, request), *_types(data), *_run_times(data)),
+        rows=(*_pairs(data, request), *_types(data), *_singles(data), *_counts(data), *_run_times(data)),
         notes=(
             f"Pairs: {request.seeds} seed(s) of references and profiled pairs. Types: each model left out in turn.",
             "Run times: causal replay, the last two thirds of the jobs that use accelerators.",
@@ -91,6 +93,38 @@ def _types(data: Path) -> list[FigureRow]:
             ]  # fmt: skip
             if found.coverage80 is not None:
                 rows.append(_row(series, "coverage of the 80 % interval", found.coverage80))
+    return rows
+
+
+def _singles(data: Path) -> list[FigureRow]:
+    table, rows = read_table(str(data / "gavel" / "simulation_throughputs.json.gz")), []
+    for known, other_batches in (("other families", False), ("other batch sizes, too", True)):
+        found = judge_singles(table, other_batches=other_batches)
+        series = f"Gavel's single jobs on another type from one, known: {known}"
+        rows += [
+            _row(f"{series}: median ratio", "mean error", found.ratio_mean),
+            _row(f"{series}: median ratio", "median error", found.ratio_median),
+            _row(f"{series}: ours", "mean error", found.mean),
+            _row(f"{series}: ours", "median error", found.median),
+            _row(f"{series}: ours", "coverage of the 80 % interval", found.coverage80),
+        ]
+    return rows
+
+
+def _counts(data: Path) -> list[FigureRow]:
+    rows = []
+    for known, other_types in (("known on other types", True), ("left out", False)):
+        found, series = (
+            judge_counts(data / "prediction" / "mlperf-training", other_types=other_types),
+            f"a larger count from two smaller, MLPerf, benchmark {known}",
+        )
+        rows += [
+            _row(f"{series}: power law", "median error", found.power_law),
+            _row(f"{series}: ours", "median error", found.median, "goal: at most 0.12"),
+            _row(f"{series}: ours", "mean error", found.mean),
+            _row(f"{series}: ours", "p90 of error", found.p90),
+            _row(f"{series}: ours", "coverage of the 80 % interval", found.coverage80),
+        ]
     return rows
 
 

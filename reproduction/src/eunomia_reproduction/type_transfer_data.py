@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.inputs.open_table import read_table
+from eunomia.inputs.table import InputTable
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
 from eunomia.throughputs.analytic import GIGA, PEAK_SHARE
@@ -198,15 +199,25 @@ def _work(model: str, mode: str, seq_len: int, batch: int) -> tuple[float, float
     return passes * flop, passes * traffic
 
 
+def mlperf_throughputs(table: InputTable) -> dict[tuple[str, str, int], list[float]]:
+    """Return the median throughputs of runs by benchmark, type and count: closed, successful, no repeats."""
+    names = ("benchmark", "type", "accelerators", "division", "status", "repeat_of", "throughput_median")
+    found: dict[tuple[str, str, int], list[float]] = {}
+    for bench, type, count, division, status, repeat, rate in zip(*map(table.text, names), strict=True):
+        if division == "closed" and status == "success" and not repeat and count and rate and float(rate):
+            found.setdefault((bench, type, int(count)), []).append(float(rate))
+    return found
+
+
 def read_mlperf(folder: Path, accelerators: int = 8) -> TransferTable:
     """Read the median throughput of each benchmark on each type at one count: closed, successful, no repeats."""
     table = read_table(folder / "runs.csv.gz", "runs.csv.gz").stripped()
-    names = ("benchmark", "type", "accelerators", "division", "status", "repeat_of", "throughput_median")
-    found: dict[tuple[str, str], list[float]] = {}
-    for bench, type, count, division, status, repeat, rate in zip(*map(table.text, names), strict=True):
-        counts = division == "closed" and status == "success" and not repeat and type in MLPERF_SPECS
-        if counts and rate and float(rate) and int(count or 0) == accelerators:
-            found.setdefault((bench, type), []).append(float(rate))
+    every = mlperf_throughputs(table)
+    found = {
+        (bench, type): rates
+        for (bench, type, count), rates in every.items()
+        if count == accelerators and type in MLPERF_SPECS
+    }
     benches, types = (tuple(dict.fromkeys(key[m] for key in found)) for m in (0, 1))
     areas = ("vision", *dict.fromkeys(MLPERF_AREAS.values()))
     specs = elementary.log(np.array([MLPERF_SPECS[type] for type in types], dtype=float))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from eunomia.cli.errors import handle_errors
 from eunomia.cli.options import JsonOption
 from eunomia.inputs.problems import refused
+
+if TYPE_CHECKING:
+    from eunomia.throughputs.measured import Measurements
 
 
 def calibrate(
@@ -26,7 +29,13 @@ def calibrate(
         str, typer.Option("--types", metavar="A,B", help="Accelerator types of the catalogue to estimate for, too.")
     ] = "",
     sizes: Annotated[str, typer.Option("--sizes", metavar="1,2", help="Sizes of gangs to estimate for.")] = "1,2,4,8",
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing FILE.csv.")] = False,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            "--check", metavar="DIR", help="Folder for truth.svg, each measurement by the others, and errors.svg."
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing FILE.csv and DIR.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Estimate throughputs on all types and sizes from your own few measurements.
@@ -49,6 +58,7 @@ def calibrate(
         check_place(out, force=force, endings=(".csv",), column="--out")
         found = measured_rates(Record(measured)) if _is_run(measured) else read_table(str(measured))
         rows = estimate(found, [name.strip() for name in types.split(",") if name.strip()], _sizes(sizes))
+        checked = None if check is None else _check(found, check, force=force)
         write_output(out, as_csv(rows).encode(), column="--out")
         widths = interval_width(rows)
         summary = {
@@ -57,14 +67,43 @@ def calibrate(
             "cannot_run": len(rows) - len(widths),
             "median_p90_over_p10": round(float(np.median(widths)), 4) if len(widths) else None,
             "out": str(out),
-        }
+        } | (checked or {})
         if as_json:
             print(json.dumps(summary))
         else:
             counts = f"{summary['rows']} rows from {summary['measurements']} measurements"
             print(f"{counts}, {summary['cannot_run']} cannot run")
             print(f"p90 / p10 is {summary['median_p90_over_p10']} in the median")
+            if checked is not None:
+                print(
+                    f"{checked['checked']} measurements estimated from the others: mean error "
+                    f"{checked['mean_error']:.1%}, {checked['coverage80']:.0%} inside the 80 % interval: {check}"
+                )
             print(f"written: {out}")
+
+
+def _check(found: Measurements, folder: Path, *, force: bool) -> dict[str, Any]:
+    """Estimate each measurement from the others, write that into a folder, and return its figures."""
+    from eunomia.report.estimate_page import write_check, write_errors
+    from eunomia.runs.results_dir import whole_folder
+    from eunomia.throughputs.estimators.calibration import check_one_by_one, errors_by_count
+
+    checked = check_one_by_one(found)
+    if not checked:
+        rule = "no job type has two measurements, so none can be estimated from another"
+        raise refused(
+            "command line", "--check", str(folder), rule, "measure one on a further type or size, or leave it"
+        )
+    summary = {
+        "checked": len(checked),
+        "mean_error": round(sum(each.error for each in checked) / len(checked), 4),
+        "coverage80": round(sum(each.inside for each in checked) / len(checked), 4),
+    }
+    points = [(count, error) for count, error, _ in errors_by_count(found)]
+    with whole_folder(folder, force=force) as inside:
+        write_check(checked, summary, inside)
+        write_errors(points, "measurements of each job type", "errors", inside)
+    return summary
 
 
 def _is_run(path: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from time import process_time
 from typing import Annotated, Any
@@ -27,11 +28,12 @@ def estimate(
     ] = "best",
     references: Annotated[int, typer.Option(metavar="R", help="Reference jobs, drawn by the seed.")] = 16,
     profiled: Annotated[
-        float,
+        str,
         typer.Option(
-            metavar="Q", min=0.0, max=1.0, help="Share of a new job's pairs with references that are measured."
+            metavar="Q[,Q]",
+            help="Share of a new job's pairs with references that is measured; errors.svg in DIR has further ones.",
         ),
-    ] = 0.2,
+    ] = "0.2",
     choose: Annotated[
         str, typer.Option(metavar="NAME", help="Which pairs are measured: random, or telling (those that teach most).")
     ] = "random",
@@ -62,28 +64,47 @@ def estimate(
         _check_name("--method", method, METHODS)
         _check_name("--choose", choose, CHOICES)
         _check_name("--solver", solver, tuple(SOLVERS))
+        shares = _shares(profiled, out)
         settings = JudgeSettings(
-            references=references, profiled=profiled, method=method, solver=solver,
+            references=references, profiled=shares[0], method=method, solver=solver,
             legacy_indexing=legacy_indexing, noise=noise, seed=seed, choose=choose,
         )  # fmt: skip
         measured = PairTable.of(read_table(str(table)))
         begun = process_time()
         found = judge(measured, settings)
         summary: dict[str, Any] = {
-            "table": str(table), "method": method, "references": references, "profiled": profiled, "seed": seed,
+            "table": str(table), "method": method, "references": references, "profiled": shares[0], "seed": seed,
             **found.summary(),
         }  # fmt: skip
         summary["seconds"] = round(process_time() - begun, 3)
         if out is not None:
-            from eunomia.report.estimate_page import write_judgement
+            from eunomia.report.estimate_page import write_errors, write_judgement
             from eunomia.runs.results_dir import whole_folder
 
             with whole_folder(out, force=force) as folder:
                 write_judgement(found, summary, folder)
+                if len(shares) > 1:
+                    judged = [judge(measured, replace(settings, profiled=share)).summary() for share in sorted(shares)]
+                    points = [(float(each["measurements"] or 0), float(each["mae_hidden"] or 0)) for each in judged]
+                    write_errors(points, f"pairs measured, {method}, {choose}, seed {seed}", "errors", folder)
         if as_json:
             print(json.dumps(summary, allow_nan=False))
         else:
             _show(summary, out)
+
+
+def _shares(text: str, out: Path | None) -> list[float]:
+    """Return the shares of --profiled. Raises InvalidInput for one that is none, and for several without a folder."""
+    try:
+        shares = [float(word) for word in text.split(",")]
+    except ValueError:
+        shares = []
+    if not shares or not all(0 <= share <= 1 for share in shares):
+        rule, fix = "a share is between 0 and 1", "write it as 0.2, or several as 0.2,0.05,0.4"
+        raise refused("command line", "--profiled", text, rule, fix)
+    if len(shares) > 1 and out is None:
+        raise refused("command line", "--profiled", text, "errors are drawn into a folder", "give --out DIR")
+    return shares
 
 
 def _check_name(option: str, name: str, known: tuple[str, ...]) -> None:

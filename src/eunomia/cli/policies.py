@@ -100,7 +100,8 @@ def _card(policy: Any) -> dict[str, Any]:
 
     info = policy.info
     needs_value = any(one.default is MISSING and one.default_factory is MISSING for one in fields(policy))
-    needs = info.needs if needs_value else policy().info.needs
+    instance = info if needs_value else policy().info
+    needs = instance.needs
     mechanism = info.mechanism
     return {
         "name": info.name,
@@ -112,6 +113,8 @@ def _card(policy: Any) -> dict[str, Any]:
         "taxonomy": None if info.taxonomy is None else info.taxonomy.axes(needs),
         "suffers_without": sorted({fact for column, fact in FACTS.items() if column in needs}),
         "oracle": info.oracle,
+        "learnt_from": instance.learnt_from,
+        "fallback": info.fallback,
         "mechanism": {
             "length_s": mechanism.length_s if math.isfinite(mechanism.length_s) else None,
             "aligned": mechanism.aligned,
@@ -157,6 +160,10 @@ def _show(card: dict[str, Any]) -> None:
     console.print(f"parameters: {parameters}\nneeds: {', '.join(card['needs'])}", markup=False)
     suffers = ", ".join(card["suffers_without"])
     console.print(f"wrong beliefs: {f'suffers from those of {suffers}' if suffers else 'it reads none'}", markup=False)
+    if card["learnt_from"]:
+        console.print(
+            f"has learnt: {card['learnt_from']}\nin the service, where it fails: {card['fallback']}", markup=False
+        )
     if card["taxonomy"] is not None:
         axes = "; ".join(f"{axis} {', '.join(values)}" for axis, values in card["taxonomy"].items())
         console.print(f"taxonomy: {axes}", markup=False)

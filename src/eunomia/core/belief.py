@@ -6,6 +6,7 @@ which may differ from the truth.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,7 +17,7 @@ from eunomia.kernels import kernel
 from eunomia.model import elementary
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.curves import Curve
-from eunomia.model.events import Estimated
+from eunomia.model.events import Estimated, PairsEstimated
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.speeds import LEVELS, Speeds, by_level, spread_throughput
@@ -75,10 +76,12 @@ class Belief(GrowingColumns):
         self.prefer: Ints = np.zeros((0, types), dtype=np.int64)  # (kind, type) types, the fastest first
         self._overheads = overheads or Overheads()
         self.estimates: dict[int, Estimated] = {}  # by row, of jobs whose total is estimated
+        self.pairs_measured = 0  # on which the believed throughputs of pairs rest that were estimated during the run
         self._jobs: list[Job] = []
         self._kinds: dict[tuple[str, int], int] = {}
         self._alone: list[Floats] = []  # by kind
         self._table = np.zeros((0, 0, types))  # (kind, kind, type) of the kinds asked about so far
+        self._kept: dict[tuple[str, str], Floats] = {}  # by job type and partner, of pairs estimated during the run
         self._levels = np.zeros((0, LEVELS))  # (kind, level) likewise
         self._skew: Floats = np.zeros(0)  # (kind,) likewise
 
@@ -179,6 +182,26 @@ class Belief(GrowingColumns):
         self.steepness[row] = min(max(2.0 * _LOG_9 / decades, 0.3), 20.0)
         self.estimates[row] = estimate
 
+    def estimate_pairs(self, estimate: PairsEstimated) -> None:
+        """Believe estimated throughputs of pairs instead of those believed so far."""
+        self.pairs_measured = estimate.measurements
+        kinds = defaultdict(list)
+        for kind in list(self._kinds)[: len(self._table)]:
+            kinds[kind[0]].append(kind)
+        for name, partner, kept in zip(estimate.job_types, estimate.partners, estimate.kept, strict=True):
+            self._kept[name, partner] = kept
+            for mine in kinds[name]:
+                for other in kinds[partner]:
+                    self._table[self._kinds[mine], self._kinds[other]] = self._packed(mine, other)
+
+    def _packed(self, mine: tuple[str, int], other: tuple[str, int]) -> Floats:
+        """Return believed steps/s of a kind beside another, (type,); 0 where their sizes differ."""
+        if mine[1] != other[1]:
+            return np.zeros(len(self.speeds.types))
+        rates = self.speeds.packed_throughput(mine[0], other[0], mine[1])
+        kept = self._kept.get((mine[0], other[0]))
+        return rates if kept is None else np.where(rates > 0, kept * self._alone[self._kinds[mine]], 0.0)
+
     def kinds(self, rows: Ints) -> Ints:
         """Return the row of each job in the table of kinds, (row,)."""
         return np.asarray(self.kind[rows])
@@ -199,7 +222,7 @@ class Belief(GrowingColumns):
             for i, mine in enumerate(kinds):
                 for j, other in enumerate(kinds):
                     if max(i, j) >= known and mine[1] == other[1]:
-                        table[i, j] = self.speeds.packed_throughput(mine[0], other[0], mine[1])
+                        table[i, j] = self._packed(mine, other)
             self._table = table
         return self._table
 

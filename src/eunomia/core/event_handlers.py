@@ -26,6 +26,7 @@ from eunomia.model.events import (
     Measured,
     NodeJoined,
     NodeLost,
+    PairsEstimated,
     Progressed,
     TenantChanged,
     TimerFired,
@@ -80,6 +81,10 @@ def _update(event: JobUpdated, at: float, sched: SchedulerState) -> None:
 
 def _estimate(event: Estimated, at: float, sched: SchedulerState) -> None:
     sched.estimate(sched.state.row_of[event.job_id], event)
+
+
+def _estimate_pairs(event: PairsEstimated, at: float, sched: SchedulerState) -> None:
+    sched.estimate_pairs(event)
 
 
 def _measure(event: Measured, at: float, sched: SchedulerState) -> None:
@@ -168,6 +173,7 @@ HANDLERS: dict[type[Event], Callable[[Any, float, SchedulerState], list[Decision
     JobResumed: _resume,
     JobUpdated: _update,
     Estimated: _estimate,
+    PairsEstimated: _estimate_pairs,
     Measured: _measure,
     Progressed: _progress,
     NodeLost: _lose,

@@ -15,7 +15,7 @@ from eunomia.core.placement_pass import scratch_arrays
 from eunomia.core.state import State
 from eunomia.core.transitions import leave, requeue, start_all, stop_all
 from eunomia.model.arrays import Array, Floats, Ints
-from eunomia.model.events import Estimated
+from eunomia.model.events import Estimated, PairsEstimated
 from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import CAUSES, FINAL, NEXT_STAGE, PRESENT, Cause, Stage, step
 from eunomia.model.tenants import Tenant
@@ -114,6 +114,11 @@ class SchedulerState:
     def estimate(self, row: int, estimate: Estimated) -> None:
         """Replace the declared steps of a job by an estimate."""
         self.belief.estimate(row, estimate)
+        self.changes += 1
+
+    def estimate_pairs(self, estimate: PairsEstimated) -> None:
+        """Replace the believed throughputs of some pairs of job types."""
+        self.belief.estimate_pairs(estimate)
         self.changes += 1
 
     def start(self, row: int, at: float, type: int, shape: int, seats: Ints, until: float, partner: int) -> None:

@@ -16,6 +16,7 @@ import gymnasium
 import numpy as np
 
 from eunomia.inputs.problems import refused
+from eunomia.learning.compiled_cluster import AGAIN_S, HIGHEST, SERVICE_S, TIME_S
 from eunomia.learning.rewards import REWARDS, RewardMeter, last_reward
 from eunomia.model.answers import Answer, InvalidAnswer, Order, Shares
 from eunomia.model.arrays import Array, Bools, Floats, Ints
@@ -30,13 +31,10 @@ from eunomia.runs.scenario_variants import varied
 from eunomia.runs.simulation import OpenRun, Result
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
 from eunomia.setup.policy_lookup import find_policy
-from eunomia.setup.run_config import set_up
+from eunomia.setup.run_config import RunConfig, set_up
 
 ID = "eunomia/Cluster-v0"
 ANSWERS: Mapping[str, AnswerType] = {"order": "order", "grants": "grants", "shares": "shares", "placement": "grants"}
-AGAIN_S = 1e-3  # after a gang is seated, the next ask comes so soon
-HIGHEST = 1e9  # of an observed number
-TIME_S, SERVICE_S = 3600.0, 36000.0  # units of observed times and accelerator-seconds
 JOB_FEATURES = ("scale_factor", "age", "waiting_time", "service", "runs", "weight")  # then throughput by type
 SERVER_FEATURES = ("free", "accelerators")
 CLUSTER_FEATURES = ("time", "jobs", "free")
@@ -92,10 +90,10 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
         window: str = "refuse",
         illegal: str = "raise",
     ) -> None:
-        _check("policy_role", policy_role, tuple(ANSWERS))
-        _check("reward", reward, REWARDS)
-        _check("window", window, ("refuse", "oldest"))
-        _check("illegal", illegal, ("raise", "penalise"))
+        check_name("policy_role", policy_role, tuple(ANSWERS))
+        check_name("reward", reward, REWARDS)
+        check_name("window", window, ("refuse", "oldest"))
+        check_name("illegal", illegal, ("raise", "penalise"))
         if isinstance(scenario, Mapping):
             scenario = scenario_from_dict(scenario, Path.cwd())
         elif not isinstance(scenario, Scenario):
@@ -127,7 +125,7 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
         self._run: OpenRun | None = None
         self._asks: Generator[Ask, Answer, str] | None = None
         self._view: View | None = None
-        self._stalled = ""
+        self._stalled, self._begun = "", False
 
     # ---- an episode ------------------------------------------------------------------------------------------------
 
@@ -138,25 +136,31 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
 
         Options: `load`, and `trace`, a file.
         """
-        first = self._run is None
+        self._open(self._drawn(seed, options or {}))
+        return self._observation(), self._info()
+
+    def _drawn(self, seed: int | None, options: dict[str, Any]) -> RunConfig:
+        """Return what an episode is made from."""
+        first, self._begun = not self._begun, True
         super().reset(seed=self._scenario.seed if seed is None and first else seed)
         if seed is None:
             seed = self._scenario.seed if first else int(self.np_random.integers(2**31))
-        options = options or {}
         for name in options:
-            _check("options", name, ("load", "trace"))
+            check_name("options", name, ("load", "trace"))
         scenario = varied(self._scenario, load=options.get("load"), seed=seed)
         if "trace" in options:
             work = {"trace": str(options["trace"]), "load": scenario.workload.load}
             scenario = scenario.model_copy(update={"workload": type(scenario.workload).model_validate(work)})
-        setup = set_up(scenario, policy=self._policy)
+        return set_up(scenario, policy=self._policy)
+
+    def _open(self, setup: RunConfig) -> None:
+        """Begin an episode, and go on to its first ask."""
         self._run, scheduler = OpenRun(setup), setup.scheduler()
-        self._meter = RewardMeter(self.reward_name, scheduler, scenario.seed)
+        self._meter = RewardMeter(self.reward_name, scheduler, setup.scenario.seed)
         self._asks = asks_of(scheduler, self._run.backend(), [*self._run.observers, self._meter])
         self._stalled = ""
         self._advance(None)
         self._meter.pay()
-        return self._observation(), self._info()
 
     def step(self, action: Any) -> tuple[dict[str, Array], float, bool, bool, dict[str, Any]]:
         """Answer one ask. Raises InvalidAnswer for an illegal action, and RuntimeError where none is pending."""
@@ -196,8 +200,14 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
             self._view = (next(self._asks) if answer is None else self._asks.send(answer)).view
         except StopIteration as end:
             self._view, self._stalled = None, end.value
-        if self._view is not None and self._view.jobs > self._rows and self._window == "refuse":
-            jobs, self._view = self._view.jobs, None
+        if self._view is not None:
+            jobs, view, self._view = self._view.jobs, self._view, None
+            self._check_rows(jobs)
+            self._view = view
+
+    def _check_rows(self, jobs: int) -> None:
+        """Raise InvalidInput for more jobs than the observation has rows, unless the oldest are shown."""
+        if jobs > self._rows and self._window == "refuse":
             rule = f"{jobs} jobs are in the system at once, and the observation has {self._rows} rows"
             raise refused("environment", "jobs", self._rows, rule, 'give more jobs=…, or window="oldest"')
 
@@ -338,7 +348,7 @@ _JOB_COLUMNS = (
 )  # fmt: skip
 
 
-def _check(column: str, value: str, known: tuple[str, ...]) -> None:
+def check_name(column: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
         raise refused("environment", column, value, "there is none of this name", nearest(value, known))
 

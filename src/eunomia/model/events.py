@@ -52,6 +52,19 @@ class Estimated:
     measurements: int = 0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PairsEstimated(ValueEqual):
+    """Believed throughputs of pairs of job types have changed, by `measurements` measured pairs so far.
+
+    `kept` is the rate of each job type beside its partner over its rate alone, (pair, type).
+    """
+
+    job_types: Sequence[str]  # (pair,)
+    partners: Sequence[str]  # (pair,)
+    kept: Floats
+    measurements: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class JobPaused:
     """The user paused the job: it keeps its progress and requests nothing until it is resumed."""
@@ -163,7 +176,8 @@ class Answered:
 
 
 Event: TypeAlias = (
-    Progressed | JobSubmitted | JobUpdated | Estimated | JobFinished | JobFailed | JobCancelled | JobPaused | JobResumed
+    Progressed | JobSubmitted | JobUpdated | Estimated | PairsEstimated
+    | JobFinished | JobFailed | JobCancelled | JobPaused | JobResumed
     | Measured | AppFinished | TenantChanged | NodeLost | NodeJoined | AcceleratorsTaken | Answered | TimerFired
     | AskAbandoned
 )  # fmt: skip

@@ -73,6 +73,8 @@ class PolicyInfo:
     # Capabilities that callers go by; none of them asks for the name.
     backfills: bool = True  # in rounds, time that is left over may go to jobs without a share
     reads_nested_quotas: bool = True  # if it reads quotas: those of tenants below others too
+    learnt_from: str = ""  # what its model was trained on, for those who read its results
+    fallback: str = ""  # the policy that answers in the service where this one fails; it needs no other columns
 
     def __post_init__(self) -> None:
         if not self.needs.isdisjoint(FORMER_COLUMNS):

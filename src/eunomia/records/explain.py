@@ -149,13 +149,16 @@ def explain(record: Record, job_id: str, at: float | None = None) -> Explanation
 
 
 def _describe_estimate(scheduler: Scheduler, row: int) -> str | None:
-    """Return a sentence on the estimated run time of a job; None where it is declared."""
-    found = scheduler.belief.estimates.get(row)
-    if found is None:
-        return None
-    count = f"{found.measurements:,} measurement{'s' * (found.measurements != 1)} of like jobs"
-    interval = f"80 % between {found.low_s:,.3g} s and {found.high_s:,.3g} s"
-    return f"its run time of {found.run_s:,.3g} s is estimated from {count}, {interval}"
+    """Return what is estimated of a job, and from what: run time, speeds beside partners; None where nothing is."""
+    belief, said = scheduler.belief, []
+    if (found := belief.estimates.get(row)) is not None:
+        count = f"{found.measurements:,} measurement{'s' * (found.measurements != 1)} of like jobs"
+        interval = f"80 % between {found.low_s:,.3g} s and {found.high_s:,.3g} s"
+        said.append(f"its run time of {found.run_s:,.3g} s is estimated from {count}, {interval}")
+    if belief.pairs_measured:
+        count = f"{belief.pairs_measured:,} pair{'s' * (belief.pairs_measured != 1)} measured during the run"
+        said.append(f"its speeds beside other jobs are estimated, by {count} among others")
+    return "; ".join(said) or None
 
 
 def _refusal(record: Record, job_id: str) -> str | None:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from eunomia.inputs.atomic_write import write_whole
 from eunomia.report.image_export import COLOURS, STYLE, encode
+from eunomia.throughputs.estimators.calibration import CheckedRate
 from eunomia.throughputs.estimators.judging import PairJudgement
 
 COLUMNS = ("job_type", "type", "partner_job_type", "role", "truth", "estimate", "p10", "p90", "error")
@@ -24,9 +27,53 @@ def write_judgement(found: PairJudgement, summary: dict[str, Any], folder: Path)
     write_whole(folder / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
     write_whole(folder / "cells.csv", cells(found).encode())
     with mpl.rc_context(STYLE):
-        figure = draw_truth(found)
-        for form in ("svg", "png"):
-            write_whole(folder / f"truth.{form}", encode(figure, form))
+        _write_figure(draw_truth(found), folder / "truth")
+
+
+def write_errors(points: Sequence[tuple[float, float]], x_label: str, name: str, folder: Path) -> None:
+    """Write NAME.csv, .svg and .png: the mean error (y) against what was measured (x)."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([("measured", "mean_error"), *points])
+    write_whole(folder / f"{name}.csv", text.getvalue().encode())
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(5.2, 3.4), layout="constrained")
+        pane = figure.subplots()
+        pane.plot(*zip(*points, strict=True), marker="o", color=COLOURS[0])
+        pane.set(xlabel=x_label, ylabel="mean error", ylim=(0, None))
+        _write_figure(figure, folder / name)
+
+
+def write_check(found: Sequence[CheckedRate], summary: dict[str, Any], folder: Path) -> None:
+    """Write summary.json and truth.csv, .svg and .png: each measured rate beside its estimate from the others."""
+    write_whole(folder / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("type", "job_type", "scale_factor", "measured", "estimate", "p10", "p90"))
+    for each in found:
+        row = each.estimate
+        rates = (f"{rate:.6g}" for rate in (each.rate, row.median, row.low, row.high))
+        writer.writerow([row.type, row.job_type, row.scale_factor, *rates])
+    write_whole(folder / "truth.csv", text.getvalue().encode())
+    truth, guess, low, high = np.array(
+        [(each.rate, each.estimate.median, each.estimate.low, each.estimate.high) for each in found]
+    ).T
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(5.2, 5.0), layout="constrained")
+        pane = figure.subplots()
+        pane.set(xscale="log", yscale="log", xlabel="measured: steps/s", ylabel="estimated from the others")
+        for axis in (pane.xaxis, pane.yaxis):
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        ends = [min(low.min(), truth.min()), max(high.max(), truth.max())]
+        pane.plot(ends, ends, color="#57606a", linewidth=1)
+        pane.vlines(truth, low, high, color=COLOURS[0], alpha=0.4, linewidth=1)
+        pane.plot(truth, guess, ".", color=COLOURS[0], markersize=5)
+        pane.set_title(f"{len(found)} measurements, each left out", fontsize=10, loc="left")
+        _write_figure(figure, folder / "truth")
+
+
+def _write_figure(figure: Figure, path: Path) -> None:
+    for form in ("svg", "png"):
+        write_whole(path.with_suffix(f".{form}"), encode(figure, form))
 
 
 def cells(found: PairJudgement) -> str:

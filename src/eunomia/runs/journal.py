@@ -16,7 +16,7 @@ from eunomia.inputs.atomic_write import replacing, write_whole
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.answers import Answer
 from eunomia.model.decisions import Ask, Decision
-from eunomia.model.events import Answered, Event, Moment
+from eunomia.model.events import Answered, Estimated, Event, Moment
 from eunomia.model.job import Job
 from eunomia.model.policy import Policy
 from eunomia.records.record import (
@@ -129,8 +129,8 @@ class Past:
                     moment = record.moment(row, line)
                     answered = [event for event in moment.events if isinstance(event, Answered)]
                     past.answers.update((event.asked, event.answer) for event in answered)
-                    if not answered:
-                        seen.append(moment)
+                    if not answered:  # estimates follow from the rest, and are made again
+                        seen.append(Moment.of(moment.at, (e for e in moment.events if not isinstance(e, Estimated))))
                 case "world":
                     world.append(record.moment(row, line))
                 case "reply":

@@ -27,6 +27,7 @@ from eunomia.runs.measurement_window import measured_figures, measured_jobs, mea
 from eunomia.runs.report_input import report
 from eunomia.runs.results_dir import refused_out
 from eunomia.runs.resume_check import check_same_run
+from eunomia.runs.run_time_estimates import RunTimeEstimating, estimates_note, estimating_run_times
 from eunomia.runs.scenario_variants import spelling
 from eunomia.runs.simulation import Result, timing
 from eunomia.scenario import Scenario
@@ -61,6 +62,7 @@ def run_real(
     setup.backend.check(inputs)
     measured = measured_jobs(scenario, setup.jobs)
     metrics, refusals, states = setup.metrics(), Refusals(), JobStates(setup.topology, len(setup.jobs))
+    estimating: RunTimeEstimating | None = None
     with run_directory.locked(out, restart=restart):
         past = _past(setup, out, resume=resume)
         policy_runner = ResumedPolicyRunner(setup.policy, past.answers)
@@ -68,14 +70,19 @@ def run_real(
             if watcher is not None:
                 states.show_changes_to(watcher, lambda: not journal.repeated)
             observers: list[Observer] = [metrics, refusals, journal, states]
-            stalled = run(setup.scheduler(), _backend(setup, world, past, out, journal), policy_runner, observers)
+            backend = _backend(setup, world, past, out, journal)
+            if scenario.belief.duration != "declared":
+                backend = estimating = estimating_run_times(setup, backend, real=True)
+            stalled = run(setup.scheduler(), backend, policy_runner, observers)
         results = run_directory.make_results(out)
         pack(out / JOURNAL, results)
+        figures = measured_figures(with_losses(metrics, None), measured, metrics.metrics)
+        said = () if estimating is None else estimates_note(estimating.run_s, figures.jobs)
         result = Result(
             scenario=scenario,
-            figures=measured_figures(with_losses(metrics, None), measured, metrics.metrics),
+            figures=figures,
             timing=timing(wall, cpu, policy_runner, setup),
-            notes=setup.notes + measured_note(measured, setup.jobs),
+            notes=setup.notes + measured_note(measured, setup.jobs) + said,
             refusals=refusals.why,
             given_up=stalled,
             offered_load=setup.offered_load(),

@@ -12,7 +12,7 @@ from eunomia.inputs.problems import InvalidInput, refused
 MARKERS = ("summary.json", "compare.csv", "trace.json", "quality.json")  # at least one is in every results folder
 OTHER_FILES = (
     "jobs.csv", "apps.csv", "tenants.csv", "timing.json", "report.html", "record.jsonl.gz", "trace.html",
-    "cells.csv", "truth.svg", "truth.png",  # of an estimate
+    "cells.csv", "truth.svg", "truth.png", "truth.csv", "errors.csv", "errors.svg", "errors.png",  # of an estimate
     "jobs.parquet", "throughputs.csv", "scenario.toml",  # of an import
 )  # fmt: skip
 FOLDERS = ("charts", "work", "run")  # images; logs and checkpoints of real jobs; state of an unfinished run

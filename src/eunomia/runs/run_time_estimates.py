@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from eunomia.backends.protocol import Backend
-from eunomia.model.arrays import Array
-from eunomia.model.decisions import Decision, GiveUp, Refuse
-from eunomia.model.events import Estimated, Event, JobCancelled, JobFinished, JobSubmitted, Moment
+from eunomia.model.arrays import Array, Ints
+from eunomia.model.decisions import Decision, GiveUp, Refuse, Start, Starts, Stop
+from eunomia.model.events import Estimated, Event, JobCancelled, JobFailed, JobFinished, JobSubmitted, Moment
 from eunomia.model.job import Job
 from eunomia.model.speeds import Speeds
-from eunomia.throughputs.durations.run_time_history import RunTimeEstimate, RunTimeHistory
-
-UNKNOWN = RunTimeEstimate(3600.0, 120.0, 108_000.0, 0)  # without a history: any job
+from eunomia.setup.run_config import RunConfig
+from eunomia.throughputs.durations.run_time_history import UNKNOWN, RunTimeEstimate, RunTimeHistory
 
 
 class RunTimeEstimating:
@@ -22,14 +22,21 @@ class RunTimeEstimating:
 
     When a job ends, those of its tenant are estimated again; a median that has moved by more than the share
     `tolerance` since it was reported last is reported anew, and asks the policy again. None: reported once. Run times
-    count as on the job's fastest type, whatever type it ran on. Without `learns` every job gets the same estimate,
-    `UNKNOWN`. Jobs that did not complete say nothing of their run times.
+    count as on the job's fastest type, whatever type it ran on; those of real jobs are the times for which they held
+    accelerators, whose types are `real_types`, (device,). Without `learns` every job gets the same estimate, `UNKNOWN`.
+    Jobs that did not complete say nothing of their run times. `run_s` has those of completed jobs.
     """
 
-    def __init__(self, world: Backend, believed: Speeds, *, learns: bool, tolerance: float | None = None):
+    def __init__(
+        self, world: Backend, believed: Speeds, *, learns: bool, tolerance: float | None = None,
+        real_types: Ints | None = None,
+    ):  # fmt: skip
         self._world, self._believed, self._learns = world, believed, learns
-        self._history, self._tolerance = RunTimeHistory(), tolerance
-        self._running: dict[str, tuple[Job, float]] = {}  # job and its run time on its fastest type
+        self._history, self._tolerance, self._real_types = RunTimeHistory(), tolerance, real_types
+        self.run_s: dict[str, float] = {}
+        self._running: dict[str, Job] = {}  # waiting or running
+        self._held_s: dict[str, float] = {}  # on seats that were left, as on the fastest type
+        self._on: dict[str, tuple[float, float]] = {}  # of jobs on seats: since when, and speed over the fastest type's
         self._reported: dict[str, dict[str, float]] = {}  # by tenant and running job: the median reported last
         self._news: dict[str, None] = {}  # tenants with jobs that ended since the last moment, in order
         self._at = 0.0
@@ -45,6 +52,8 @@ class RunTimeEstimating:
                         self._end(name, ran=True)
                     case JobCancelled(name):
                         self._end(name, ran=False)
+                    case JobFailed(name):
+                        self._leave_seats(name)
                     case JobSubmitted(job):
                         estimates.append(self._submit(job))
             estimates += self._moved()
@@ -55,14 +64,21 @@ class RunTimeEstimating:
         match decision:
             case Refuse(name) | GiveUp(name):
                 self._end(name, ran=False)
+            case Stop(names) if self._real_types is not None:
+                for name in names:
+                    self._leave_seats(name)
+            case Start() if self._real_types is not None:
+                self._take_seats(decision)
+            case Starts() if self._real_types is not None:
+                for start in decision.each():
+                    self._take_seats(start)
         self._world.carry_out(decision)
 
     def _submit(self, job: Job) -> Estimated:
-        run_s = _run_time_s(job, self._believed)
-        found = UNKNOWN
-        if self._learns and job.job_id not in self._running:
+        found, is_known = UNKNOWN, job.job_id in self._running
+        self._running[job.job_id] = job
+        if self._learns and not is_known:
             found = self._history.submit(job.job_id, job.tenant, job.scale_factor, job.app, self._at)
-            self._running[job.job_id] = (job, run_s)
             self._reported.setdefault(job.tenant, {})[job.job_id] = found.median_s
         return _event(job.job_id, found)
 
@@ -82,23 +98,52 @@ class RunTimeEstimating:
         return events
 
     def _end(self, name: str, *, ran: bool) -> None:
-        job, run_s = self._running.pop(name, (None, 0.0))
-        if job is not None:
-            self._history.end(name, run_s if ran else 0.0, self._at)
+        self._leave_seats(name)
+        job, held_s = self._running.pop(name, None), self._held_s.pop(name, 0.0)
+        if job is None:
+            return
+        if ran:
+            self.run_s[name] = held_s if self._real_types is not None else _run_time_s(job, self._believed)
+        if self._learns:
+            self._history.end(name, self.run_s.get(name, 0.0), self._at)
             del self._reported[job.tenant][name]
             if ran:
                 self._news[job.tenant] = None
 
+    def _take_seats(self, start: Start) -> None:
+        assert self._real_types is not None
+        for name in filter(None, (start.job_id, start.partner_id)):
+            self._leave_seats(name)
+            if name in self._running:
+                rates = self._believed.solo_throughput(self._running[name].job_type, len(start.seats))
+                self._on[name] = self._at, float(rates[self._real_types[start.seats[0]]] / rates.max())
 
-def estimates_note(jobs: Sequence[Job], columns: Mapping[str, Array], believed: Speeds) -> tuple[str, ...]:
+    def _leave_seats(self, name: str) -> None:
+        since, speed = self._on.pop(name, (self._at, 0.0))
+        self._held_s[name] = self._held_s.get(name, 0.0) + (self._at - since) * speed
+
+
+def estimating_run_times(setup: RunConfig, world: Backend, *, real: bool = False) -> RunTimeEstimating:
+    """Return the backend with the estimates of run times that a scenario asks for."""
+    belief = setup.scenario.belief
+    return RunTimeEstimating(
+        world,
+        setup.believed,
+        learns=belief.duration == "history",
+        tolerance=belief.tolerance,
+        real_types=setup.topology.type if real else None,
+    )
+
+
+def estimates_note(run_s_of: Mapping[str, float], columns: Mapping[str, Array]) -> tuple[str, ...]:
     """Return what came of the run times estimated at submission: coverage, error and width; nothing without any.
 
-    `columns` are those of jobs.csv, of some of the jobs. Jobs that did not finish are not counted.
+    `run_s_of` has the run times of completed jobs, `columns` are those of jobs.csv, of some of the jobs. Jobs that did
+    not finish are not counted.
     """
     if "estimated_run_s" not in columns:
         return ()
-    job_by_id = {job.job_id: job for job in jobs}
-    run_s = np.array([_run_time_s(job_by_id[name], believed) for name in columns["job_id"]])
+    run_s = np.array([run_s_of.get(name, math.nan) for name in columns["job_id"]])
     names = ("estimated_run_s", "estimated_run_p10_s", "estimated_run_p90_s")
     done = (columns["status"] == "finished") & ~np.isnan(columns[names[0]])
     if not done.any():

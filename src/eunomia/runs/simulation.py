@@ -30,11 +30,13 @@ from eunomia.report.outcomes import JobOutcome
 from eunomia.runs.as_it_was import AS_IT_WAS, past_metrics
 from eunomia.runs.end_summary import Refusals, completion_sentences
 from eunomia.runs.measurement_window import StopWhenMeasured, measured_figures, measured_jobs, measured_note
+from eunomia.runs.pair_profiling import PairProfiling, ProfilerSettings
 from eunomia.runs.result_files import write_columns, write_json
-from eunomia.runs.run_time_estimates import RunTimeEstimating, estimates_note
+from eunomia.runs.run_time_estimates import RunTimeEstimating, estimates_note, estimating_run_times
 from eunomia.runs.scenario_variants import spelling
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
 from eunomia.setup.backend_factory import virtual_backend, with_losses
+from eunomia.setup.belief_estimate import EstimatedSpeeds
 from eunomia.setup.policy_lookup import changed_parameters
 from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.tuner_setup import drawn_loss, observes_losses, with_tuners
@@ -176,6 +178,9 @@ class OpenRun:
     def __init__(self, setup: RunConfig) -> None:
         self.setup, self.metrics, self.refusals = setup, setup.metrics(), Refusals()
         self.measured = measured_jobs(setup.scenario, setup.jobs)
+        self._counted = setup.jobs if self.measured is None and setup.measuring else self.measured
+        self._profiling: PairProfiling | None = None
+        self._estimating: RunTimeEstimating | None = None
         self.observers: tuple[Observer, ...] = (self.metrics, self.refusals)
         self._world: VirtualBackend | None = None
 
@@ -190,13 +195,22 @@ class OpenRun:
                 rule, fix = "it does not report steps of jobs, which tuners need", "choose another, or leave [apps] out"
                 raise scenario.refused(("world", "backend"), rule, fix, scenario.world.backend)
             backend = with_tuners(world, setup.jobs, setup.tuners, drawn_loss(scenario.seed), reports=reports)
-        if scenario.belief.duration != "declared":
-            belief = scenario.belief
-            backend = RunTimeEstimating(
-                backend, setup.believed, learns=belief.duration == "history", tolerance=belief.tolerance
+        belief = scenario.belief
+        if isinstance(setup.believed, EstimatedSpeeds) and setup.measuring:
+            settings = ProfilerSettings(
+                budget=belief.budget, slice_s=belief.profile_s, telling=belief.choose == "telling",
+                caution=belief.caution, tolerance=0.02 if belief.tolerance is None else belief.tolerance,
+                seed=scenario.seed, matching=belief.solver if belief.method == "match" else "",
+            )  # fmt: skip
+            backend = self._profiling = PairProfiling(
+                backend, setup.believed, setup.measuring, setup.topology, settings
             )
+        if belief.duration != "declared":
+            backend = self._estimating = estimating_run_times(setup, backend)
         if self.measured is not None and scenario.measure.stop:
             backend = StopWhenMeasured(backend, self.measured)
+        elif setup.measuring:
+            backend = StopWhenMeasured(backend, setup.jobs)
         return backend
 
     def result(self, stalled: str, timed: Callable[[], Mapping[str, float | int | None]]) -> Result:
@@ -205,8 +219,12 @@ class OpenRun:
         assert world is not None
         losses, given_up = world.losses(metrics.end_s), stalled or world.given_up
         self._world = world = None  # its memory is used again for the figures
-        figures = measured_figures(with_losses(metrics, losses), self.measured, metrics.metrics)
-        said = estimates_note(metrics.jobs, figures.jobs, setup.believed) if metrics.estimates else ()
+        figures = measured_figures(with_losses(metrics, losses), self._counted, metrics.metrics)
+        said: tuple[str, ...] = ()
+        if self._estimating is not None:
+            said = estimates_note(self._estimating.run_s, figures.jobs)
+        if self._profiling is not None:
+            said = (*said, self._profiling.note())
         return Result(
             scenario=setup.scenario,
             figures=figures,

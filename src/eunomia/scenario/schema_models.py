@@ -213,10 +213,14 @@ class BeliefSection(Section):
         description="seconds that a job holds its accelerators for each of these measurements before its first step; "
         "0 = measuring is free",
     )
-    charge: Literal["job", "job_type"] = Field(
+    charge: Literal["job", "job_type", "slices"] = Field(
         default="job",
         description="who measures; job: every job, before its first step; job_type: the first job of each job type "
-        "that is no reference, as further work of so many seconds on its fastest accelerator type",
+        "that is no reference, as further work of so many seconds on its fastest accelerator type; slices: jobs of "
+        "their own, submitted during the run within the budget, and pairs that run anyway",
+    )
+    budget: NotNegative = Field(
+        default=0.03, le=1, description="share of the accelerators' time since the run began for slices"
     )
     solver: Literal["als", "soft_impute", "svt"] = Field(default="als", description="matrix completion of match")
     duration: Literal["declared", "history", "none"] = Field(
@@ -226,8 +230,9 @@ class BeliefSection(Section):
     )
     tolerance: NotNegative | None = Field(
         default=None,
-        description="no unit, where duration is history; a job whose estimate has moved by more than this share when "
-        "another of its tenant ends asks the policy again; absent = estimated once, when submitted",
+        description="no unit; where duration is history, a job whose estimate has moved by more than this share when "
+        "another of its tenant ends asks the policy again, absent = estimated once, when submitted; where charge is "
+        "slices, a pair's estimate has to move by more to be believed anew, absent = 0.02",
     )
 
 

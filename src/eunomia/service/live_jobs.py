@@ -64,6 +64,8 @@ class LiveJobs:
         self.drained: dict[int, str] = {}  # node → reason
         self.taken_seats: dict[int, str] = {}  # seat → who uses it, that is no gang of ours
         self.stale_reports = 0
+        self.asked: Ask | None = None  # the last one
+        self.fallbacks = 0  # asks that the policy's fallback has answered
         self.waiting: Counter[str] = Counter()  # jobs that wait, by tenant
         self.followers: defaultdict[str, list[str]] = defaultdict(list)
         self.timers: list[tuple[float, str, str, int]] = []  # when, what, job, epoch
@@ -208,6 +210,7 @@ class LiveJobs:
         following = None
         for decision in decisions:
             if isinstance(decision, Ask):
+                self.asked = decision
                 answer = self.runner.answer(decision)
                 if answer is not None:  # else it is reported later
                     following = Moment(moment.at, (Answered(decision.asked, answer),))

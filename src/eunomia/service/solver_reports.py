@@ -1,12 +1,15 @@
-"""What comes of an ask that a solver answers later: its answer, or that there will be none."""
+"""What comes of an ask that a solver answers later: its answer, that of its fallback, or that there will be none."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
 
+import numpy as np
+
 from eunomia.model.answers import Answer, InvalidAnswer
 from eunomia.model.events import Answered, AskAbandoned, Moment
+from eunomia.policies import build
 from eunomia.service.live_jobs import LiveJobs
 from eunomia.service.messages import PolicyAnswered, PolicyOverran
 
@@ -32,9 +35,30 @@ def take_solver_report(jobs: LiveJobs, message: PolicyAnswered | PolicyOverran) 
     else:
         reason = message.reason
     if reason:
-        jobs.turn.news.append(("", "", "solver_overrun", json.dumps({"reason": reason, "epoch": 0})))
-        jobs.emit("", AskAbandoned(message.asked, jobs.at + PAUSE_S))
+        instead = _fallback_answer(jobs, message.asked)
+        kind = "solver_overrun" if instead is None else "policy_fallback"
+        jobs.turn.news.append(("", "", kind, json.dumps({"reason": reason, "epoch": 0})))
+        if instead is None:
+            jobs.emit("", AskAbandoned(message.asked, jobs.at + PAUSE_S))
+        else:
+            jobs.fallbacks += 1
+            jobs.emit("", Answered(message.asked, instead))
     jobs.flush(jobs.at)
+
+
+def _fallback_answer(jobs: LiveJobs, asked: int) -> Answer | None:
+    """Return what the policy's fallback answers to the same view; None without one, or where it cannot be used.
+
+    The policy is asked again after a pause, and finds the memory of its last answer.
+    """
+    policy, ask = jobs.site.setup.policy, jobs.asked
+    if not policy.info.fallback or ask is None or ask.asked != asked:
+        return None
+    heuristic, view = build(policy.info.fallback), ask.view
+    fresh = {name: np.full(view.jobs, value) for name, value in heuristic.info.memory_columns.items()}
+    answer = heuristic.decide(replace(view, memory={**fresh, **view.memory}))
+    answer = _in_time(jobs, replace(answer, memory={}, again_at=min(answer.again_at, jobs.at + PAUSE_S)))
+    return None if _wrong(jobs, asked, answer) else answer
 
 
 def _in_time(jobs: LiveJobs, answer: Answer) -> Answer:

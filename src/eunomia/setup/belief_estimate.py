@@ -7,25 +7,33 @@ from dataclasses import replace
 import numpy as np
 
 from eunomia.inputs.problems import InvalidInput
-from eunomia.model.arrays import Floats
+from eunomia.model.arrays import Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.speeds import Speeds, by_level, spread_throughput
 from eunomia.scenario import Scenario
 from eunomia.throughputs.estimators.judging import JudgeSettings, judge
 from eunomia.throughputs.estimators.pair_table import PairTable
+from eunomia.throughputs.measuring_jobs import measuring_on
+
+PROFILER = "profiler"  # tenant of the jobs that measure
 
 
 class EstimatedSpeeds:
     """Speeds alone are known, and which pairs fit into memory; how fast the members of a pair are is estimated.
 
-    `kept` is the estimate for gangs of one accelerator, (job type, type, job type), and holds for wider ones.
-    `measured` are the job types some of whose pairs were measured for it.
+    `kept` is the estimate for gangs of one accelerator, (job type, type, job type), and holds for wider ones. `pairs`
+    are the true ones; those of `references`, rows of it, are known.
     """
 
-    def __init__(self, truth: Speeds, job_types: tuple[str, ...], kept: Floats, measured: frozenset[str]):
-        self._truth, self._kept, self.measured = truth, kept, measured
-        self._row = {name: m for m, name in enumerate(job_types)}
+    def __init__(self, truth: Speeds, kept: Floats, pairs: PairTable, references: Ints):
+        self._truth, self.kept, self.pairs, self.references = truth, kept, pairs, references
+        self._row = {name: m for m, name in enumerate(pairs.job_types)}
         self.types = truth.types
+
+    @property
+    def measured(self) -> frozenset[str]:
+        """The job types that are no references."""
+        return frozenset(np.delete(np.array(self.pairs.job_types, dtype=object), self.references).tolist())
 
     def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s on each type, (type,)."""
@@ -37,7 +45,7 @@ class EstimatedSpeeds:
         one, other = self._row.get(job_type), self._row.get(partner)
         if one is None or other is None:
             return true
-        return np.where(true > 0, self._kept[one, :, other] * self.solo_throughput(job_type, scale_factor), 0.0)
+        return np.where(true > 0, self.kept[one, :, other] * self.solo_throughput(job_type, scale_factor), 0.0)
 
     def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s of a gang spread over machines, (type,)."""
@@ -71,6 +79,32 @@ def with_measuring(scenario: Scenario, jobs: tuple[Job, ...], believed: Speeds) 
     return tuple(charged)
 
 
+def measuring_jobs(scenario: Scenario, believed: Speeds) -> dict[tuple[int, int, int], Job]:
+    """Return a job for every pair that may be measured during the run, by (job type, type, partner).
+
+    One of the pair is no reference, and the two fit; for the published estimator the other is one. They are submitted
+    when they are wanted.
+    """
+    if scenario.belief.charge != "slices" or not isinstance(believed, EstimatedSpeeds):
+        return {}
+    pairs, is_new = believed.pairs, np.ones(len(believed.pairs.job_types), dtype=np.bool_)
+    is_new[believed.references] = False
+    cells = [
+        (int(i), int(w), int(k)) for i, w, k in zip(*np.nonzero(pairs.kept > 0), strict=True)
+        if is_new[i] and not (is_new[k] and (k < i or scenario.belief.method == "match"))
+    ]  # fmt: skip
+    return {
+        cell: Job(
+            job_id=f"{PROFILER}-{number:04d}",
+            total_steps=scenario.belief.profile_s,
+            sequence=number,
+            job_type=measuring_on(pairs.types[cell[1]]),
+            tenant=PROFILER,
+        )
+        for number, cell in enumerate(cells)
+    }
+
+
 def estimated_throughputs(scenario: Scenario, truth: Speeds, job_types: tuple[str, ...]) -> EstimatedSpeeds:
     """Draw references and profiled pairs by the scenario's seed, and estimate the other pairs.
 
@@ -90,16 +124,16 @@ def estimated_throughputs(scenario: Scenario, truth: Speeds, job_types: tuple[st
         raise _refusal(scenario, "references", rule, f"give at most {len(everywhere)}", belief.references)
     kept = np.minimum(kept / alone[:, :, None], 1.0)
     table = PairTable(scenario.throughputs.source, truth.types, everywhere, alone, kept)
+    later = belief.charge == "slices"
     settings = JudgeSettings(
-        references=belief.references, profiled=belief.profiled, method=belief.method, solver=belief.solver,
-        seed=scenario.seed, choose=belief.choose,
+        references=belief.references, profiled=0.0 if later else belief.profiled, method=belief.method,
+        solver=belief.solver, seed=scenario.seed, choose="random" if later else belief.choose,
     )  # fmt: skip
     found = judge(table, settings)
     known = np.isin(np.arange(len(everywhere)), found.references)
     both = known[:, None, None] & known[None, None, :]
     believed = found.raw - belief.caution * (found.raw - found.raw_low)
-    measured = frozenset(name for name, is_known in zip(everywhere, known, strict=True) if not is_known)
-    return EstimatedSpeeds(truth, everywhere, np.where(both, kept, np.clip(believed, 1e-3, 1.0)), measured)
+    return EstimatedSpeeds(truth, np.where(both, kept, np.clip(believed, 1e-3, 1.0)), table, found.references)
 
 
 def _refusal(scenario: Scenario, key: str, rule: str, fix: str, value: object) -> InvalidInput:

@@ -10,7 +10,7 @@ from typing import Any
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.policy import Policy, PolicyInfo, check_values
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.policies import POLICIES, load
+from eunomia.policies import POLICIES, build, load
 from eunomia.policies.presets import PRESETS
 from eunomia.setup.plugins import PluginLoader, Where
 
@@ -52,11 +52,27 @@ def find_policy(name: str, parameters: Mapping[str, Any], base: Path, where: Whe
     try:
         if isinstance(cls, type):
             check_values(cls, parameters)
-        return cls(**parameters)
+        policy = cls(**parameters)
+        _check_fallback(policy.info)
+        return policy
     except (TypeError, ValueError) as error:
         file, row = where(("policy", next(iter(parameters), "name")))
         problem = Problem(file=file, row=row, column="policy", rule=str(error), fix=f"see eunomia policies {name}")
         raise InvalidInput([problem]) from error
+
+
+def _check_fallback(info: PolicyInfo) -> None:
+    """Raise ValueError for a fallback that cannot answer in the policy's place."""
+    if not info.fallback:
+        return
+    other = build(info.fallback).info
+    if other.answer_type != info.answer_type:
+        rule = f"answers with {other.answer_type}, and {info.name} with {info.answer_type}"
+    elif more := sorted(other.needs - info.needs):
+        rule = f"needs {', '.join(more)}, which {info.name} does not"
+    else:
+        return
+    raise ValueError(f"the fallback {info.fallback!r} of {info.name} {rule}; name another on its card")
 
 
 def changed_parameters(policy: Policy) -> dict[str, Any]:

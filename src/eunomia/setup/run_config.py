@@ -34,7 +34,7 @@ from eunomia.records.replay import header, recorded_tenants
 from eunomia.scenario import Scenario
 from eunomia.scenario.machine_list import read_machine_list
 from eunomia.setup import world_models
-from eunomia.setup.belief_estimate import estimated_throughputs, profiling_s, with_measuring
+from eunomia.setup.belief_estimate import PROFILER, estimated_throughputs, measuring_jobs, profiling_s, with_measuring
 from eunomia.setup.belief_noise import NoisySpeeds
 from eunomia.setup.feasibility import check_lease_length, check_outages
 from eunomia.setup.mechanism import mechanism_of
@@ -43,8 +43,9 @@ from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.tenants import tenants_of
 from eunomia.setup.tuner_setup import is_searching, observes_losses, tuners_of
 from eunomia.setup.workload import PastSchedule, Workload, workload_of
-from eunomia.throughputs import BUILT_IN, catalogue, load
+from eunomia.throughputs import BUILT_IN, Throughputs, catalogue, load
 from eunomia.throughputs.interference import Neighbours
+from eunomia.throughputs.measuring_jobs import WithMeasuringJobs
 from eunomia.tuners.tuner import Tuner
 
 BURST = 10.0  # more than so many times the capacity is no load, but jobs that all arrive at once
@@ -71,6 +72,7 @@ class RunConfig:
     neighbours: Neighbours | None = None  # what gangs on one machine cost each other
     began: datetime | None = None  # local date and time at 0 s, if the trace has it
     past: PastSchedule | None = None  # the schedule as it was
+    measuring: dict[tuple[int, int, int], Job] = field(default_factory=dict)  # by pair: see `measuring_jobs`
 
     def scheduler(self) -> Scheduler:
         """Return a new scheduler."""
@@ -121,7 +123,7 @@ class RunConfig:
 
     def record_header(self) -> dict[str, Any]:
         """Return the header of a record: the scheduler's inputs, the scenario and the hashes of its files."""
-        jobs, nodes = list(self.jobs), list(self.nodes)
+        jobs, nodes = [*self.jobs, *self.measuring.values()], list(self.nodes)
         core = header(jobs, nodes, self.policy.info, self.mechanism, self.overheads, self.believed, self.scenario.seed)
         made_from = {"version": __version__, "scenario": self.scenario.as_dict(), "inputs": _sha256(self.scenario)}
         date = {} if self.began is None else {"began": self.began.isoformat(sep=" ")}
@@ -160,6 +162,9 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
     )
     topology = Topology.of(nodes, scenario.physics.accelerators_per_slot)
     truth = load(scenario.throughputs.source, topology.types, base=scenario.base)
+    job_types = truth.job_types
+    if scenario.belief.charge == "slices":
+        truth = Throughputs(truth.types, WithMeasuringJobs(truth.source, truth.types))
     work = work or workload_of(scenario, topology, truth)
     detailed = is_searching(scenario) or observes_losses(policy) or world_models.is_on(scenario)
     real = world_models.placed_throughputs(scenario, topology, truth) if detailed else truth
@@ -167,9 +172,10 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
     if scenario.belief.kind == "noisy":
         believed = NoisySpeeds(believed, scenario.belief.error, scenario.seed)
     elif scenario.belief.kind == "estimated":
-        believed = estimated_throughputs(scenario, believed, truth.job_types)
+        believed = estimated_throughputs(scenario, believed, job_types)
     backend, costs = find_backend(scenario), scenario.overheads
     jobs, charges_each_job = with_measuring(scenario, work.jobs, believed), scenario.belief.charge == "job"
+    measuring = measuring_jobs(scenario, believed)
     mechanism = mechanism_of(scenario, policy, len(work.jobs), real_time=backend.real_time)
     setup = RunConfig(
         scenario=scenario,
@@ -187,13 +193,14 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
             restore_by_size=tuple(sorted((int(size), s) for size, s in costs.restore_by_size.items())),
         ),
         tuners=tuners_of(scenario, work.jobs),
-        tenants=tenants_of(scenario, work.jobs, float(topology.capacity().sum())),
+        tenants=tenants_of(scenario, (*work.jobs, *measuring.values()), float(topology.capacity().sum())),
         notes=(
             *_cluster_notes(scenario),
             *work.notes,
             *world_models.notes(scenario),
             *_notes_on_unused_options(scenario, policy, work.jobs, real_time=backend.real_time),
             *_notes_on_belief(scenario, policy),
+            *_note_on_training(policy),
             *_note_on_host_capacity(policy, mechanism, topology, work.jobs),
             *mechanism.notes(topology.types),
         ),
@@ -202,6 +209,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         neighbours=world_models.neighbours_of(scenario, truth),
         began=work.began,
         past=work.past,
+        measuring=measuring,
     )
     _check_prices(setup)
     check_outages(scenario, setup.jobs, truth, topology, setup.overheads)
@@ -225,15 +233,26 @@ def _notes_on_belief(scenario: Scenario, policy: Policy) -> tuple[str, ...]:
         cost = profiling_s(scenario, types)
         who = "each job" if belief.charge == "job" else "the first job of each such type"
         charged = f"measuring these costs {who} {cost:,.0f} s" if cost else "measuring these is not charged"
+        further = f"{belief.profiled:.0%} of each other job type's pairs with them; {charged}"
+        if belief.charge == "slices":
+            further = (
+                f"what is measured during the run, within {belief.budget:.2%} of the accelerators' time: jobs of the "
+                f"tenant {PROFILER!r} hold one for {belief.profile_s:,.0f} s each, and do not count among the jobs"
+            )
         notes.append(
-            f"Throughputs of pairs are estimated from those of {belief.references} reference job types and "
-            f"{belief.profiled:.0%} of each other job type's pairs with them; {charged}."
+            f"Throughputs of pairs are estimated from those of {belief.references} reference job types and {further}."
         )
     if belief.duration != "declared":
         reads = "reads" if policy.info.needs & {"remaining", "total"} else "does not read"
         source = "estimated from jobs that ended before" if belief.duration == "history" else "the same guess for all"
         notes.append(f"Run times of jobs are {source}; {policy.info.name} {reads} them.")
     return tuple(notes)
+
+
+def _note_on_training(policy: Policy) -> tuple[str, ...]:
+    """Return a note on what a learned policy has learnt from."""
+    info = policy.info
+    return (f"{info.name} has learnt: {info.learnt_from}.",) if info.learnt_from else ()
 
 
 def _cluster_notes(scenario: Scenario) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from eunomia.throughputs.durations.judging import RunTimeScores, replay, score
-from eunomia.throughputs.durations.run_time_history import RECENT, RunTimeEstimate, RunTimeHistory, _typical
+from eunomia.throughputs.durations.run_time_history import RECENT, UNKNOWN, RunTimeEstimate, RunTimeHistory, _typical
 
 
 def tenants_of_steady_habits(jobs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -20,6 +20,18 @@ def tenants_of_steady_habits(jobs: int, seed: int = 0) -> tuple[np.ndarray, np.n
     tenant = rng.integers(0, 4, jobs)
     run_s = 60.0 * 10.0**tenant * np.exp(rng.normal(0, 0.3, jobs))
     return np.cumsum(rng.exponential(3000, jobs)), run_s, [f"t{m}" for m in tenant]
+
+
+def test_before_jobs_have_ended_an_interval_is_that_of_any_job_and_fades_as_they_do() -> None:
+    history = RunTimeHistory()
+    first = history.submit("0", "a", 1, "", 0.0)
+    assert (first.low_s, first.high_s) == pytest.approx((UNKNOWN.low_s, UNKNOWN.high_s))
+    widths = [first.high_s / first.low_s]
+    for m in range(1, 200):
+        history.end(str(m - 1), 60.0, float(m))
+        found = history.submit(str(m), "a", 1, "", float(m))
+        widths.append(found.high_s / found.low_s)
+    assert widths[0] > widths[10] > widths[50] > widths[199]
 
 
 def test_tenants_are_distinguished_and_intervals_hold_what_they_say() -> None:

@@ -12,7 +12,7 @@ import eunomia
 from eunomia.cli.app import app
 from eunomia.inputs.problems import InvalidInput
 from eunomia.throughputs import load, read_table
-from eunomia.throughputs.estimators.calibration import calibrate
+from eunomia.throughputs.estimators.calibration import calibrate, check_one_by_one, errors_by_count
 from eunomia.throughputs.estimators.type_transfer import FAMILY_SPREADS, TransferFacts, TypeTransfer, fit_calibration
 from eunomia.throughputs.measured import Measurements
 
@@ -39,6 +39,48 @@ def test_what_is_further_from_the_measurements_is_less_sure() -> None:
     rows = {(row.type, row.scale_factor): row.high / row.low for row in calibrate(one(4.0), ["k80"], [1, 8])}
     assert rows["v100", 1] < rows["v100", 8] < rows["k80", 8]
     assert rows["v100", 1] < rows["k80", 1]
+
+
+def grown(exponent: float, noise: float = 0.0, models: int = 4) -> Measurements:
+    """Gangs of 1 to 16 of models unknown to the catalogue, whose rates grow with that power of their size."""
+    rng = np.random.default_rng(0)
+    alone = {
+        ("v100", f"model {m}", size): float((m + 2) * size**exponent * np.exp(rng.normal(0, noise)))
+        for m in range(models)
+        for size in (1, 2, 4, 8, 16)
+    }
+    return Measurements("mine.csv", alone, {})
+
+
+def test_how_gangs_grow_is_learnt_from_sizes_that_were_measured() -> None:
+    for exponent in (0.5, 0.95):  # the analytic model says 0.75 of models that it does not know
+        rows = {(row.job_type, row.scale_factor): row for row in calibrate(grown(exponent), [], [32, 64])}
+        for m in range(4):
+            assert rows[f"model {m}", 64].median == pytest.approx((m + 2) * 64**exponent, rel=0.08)
+    exact, noisy = (calibrate(grown(0.95, each), [], [64])[-1] for each in (0.0, 0.3))
+    assert noisy.high / noisy.low > 1.2 * exact.high / exact.low
+
+
+def test_one_wild_size_in_fifty_moves_other_jobs_by_less_than_their_intervals() -> None:
+    clean = grown(0.6, 0.05, models=10)
+    wild = Measurements("mine.csv", {**clean.alone, ("v100", "model 3", 16): 100 * 5 * 16**0.6}, {})
+    before, after = (calibrate(each, [], [32]) for each in (clean, wild))
+    for row, moved in zip(before, after, strict=True):
+        if row.job_type != "model 3":
+            assert row.low <= moved.median <= row.high
+
+
+def test_intervals_of_sizes_hold_what_was_left_out() -> None:
+    found = check_one_by_one(grown(0.6, 0.15))
+    assert len(found) == 20
+    assert 0.7 <= np.mean([each.inside for each in found]) <= 0.95
+
+
+def test_more_measurements_make_smaller_errors_until_none_is_left_to_estimate() -> None:
+    points = errors_by_count(grown(0.5))
+    assert [count for count, _, _ in points] == [1, 2, 4]
+    assert [left for _, _, left in points] == [16, 12, 4]
+    assert points[0][1] > points[1][1] > points[2][1]
 
 
 def test_the_truth_on_other_types_is_mostly_within_the_interval(reference: Path) -> None:

@@ -16,11 +16,12 @@ from eunomia.throughputs.estimators.completion import (
 )
 from eunomia.throughputs.estimators.matching import (
     Fingerprint,
+    GrowingMatches,
     ReferenceSet,
     cosine_distances,
     draw_profile,
     draw_references,
-    matched_pair,
+    matched_rates,
     take_fingerprint,
 )
 from eunomia.throughputs.estimators.pair_table import PairTable
@@ -132,6 +133,20 @@ def test_a_reference_that_is_profiled_whole_matches_itself() -> None:
         assert cosine_distances(row, refs.rows)[place] == pytest.approx(0, abs=1e-12)
 
 
+def test_a_fingerprint_that_grows_ends_at_the_match_of_the_whole_one() -> None:
+    table = small_table()
+    refs = draw_references(table, 3, np.random.default_rng(0))
+    new = int(np.setdiff1d(np.arange(6), refs.jobs)[0])
+    growing = GrowingMatches(2, 6, refs, "als", 0)
+    for w in range(2):
+        for k in refs.jobs.tolist():
+            growing.observe(new, w, k, float(table.kept[new, w, k]))
+    whole = take_fingerprint(table, new, refs, np.ones((2, 3), dtype=bool))
+    match, _ = refs.match(whole, "als", np.random.default_rng(0))
+    assert (growing.estimate()[new][:, refs.jobs] == refs.kept[match]).all()
+    assert (growing.estimate()[refs.jobs][:, :, refs.jobs] == refs.kept).all()
+
+
 def test_both_indexings_agree_only_where_every_job_is_a_reference() -> None:
     table = small_table()
     asked = np.ones((2, 6), dtype=bool)
@@ -149,9 +164,11 @@ def test_both_indexings_agree_only_where_every_job_is_a_reference() -> None:
 def test_the_members_of_a_pair_are_swapped_with_its_jobs() -> None:
     table = small_table()
     refs = ReferenceSet(np.arange(6), table.kept)
-    x, y = matched_pair(refs, 1, 4)
+    both = matched_rates(refs, [1, 4])
+    x, y = both[0, :, 1], both[1, :, 0]
     assert np.array_equal(x, table.kept[1, :, 4]) and np.array_equal(y, table.kept[4, :, 1])
-    assert all(np.array_equal(a, b) for a, b in zip((y, x), matched_pair(refs, 4, 1), strict=True))
+    swapped = matched_rates(refs, [4, 1])
+    assert np.array_equal(y, swapped[0, :, 1]) and np.array_equal(x, swapped[1, :, 0])
 
 
 def test_the_order_of_the_types_does_not_change_a_match() -> None:

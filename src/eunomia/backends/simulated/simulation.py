@@ -42,7 +42,7 @@ class Simulation(GangSimulation):
         super().__init__(jobs, topology, **settings)
         self._outages = np.random.default_rng(self._streams[OUTAGES])
         self._rates = Rates(speeds, self._jobs)
-        self._gangs = _waiting(self._jobs, self._rates.model)
+        self._gangs = waiting_gangs(self._jobs, self._rates.model)
         costs, sizes = self._overheads, range(self._rates.widest + 1)
         self._start_s = float(costs.of(first=True))
         later_s = [[costs.of(first=False, size=n, saved=s) for n in sizes] for s in (False, True)]
@@ -221,7 +221,7 @@ class Simulation(GangSimulation):
         return bool(self._gangs["epoch"][row] == ENDED)
 
 
-def _waiting(jobs: Sequence[Job], model: Ints) -> Array:
+def waiting_gangs(jobs: Sequence[Job], model: Ints) -> Array:
     """Return the rows of jobs that were not started."""
     gangs = np.zeros(len(jobs), dtype=GANG)
     gangs["total"] = [job.total_steps for job in jobs]

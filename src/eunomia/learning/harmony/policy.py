@@ -17,17 +17,15 @@ state as one vector of a fixed number of jobs and servers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib.resources import as_file, files
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 from eunomia.inputs.problems import refused
 from eunomia.learning.harmony.state import PlacementState, action_features, normalised, place_all, see_actions
-from eunomia.learning.model_file import ModelFile, read_model
+from eunomia.learning.model_file import ModelFile
 from eunomia.learning.perceptron import Perceptron, best_row
+from eunomia.learning.shipped import load_model, tell_training
 from eunomia.model.answers import Grants
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import ENDLESS, PolicyInfo
@@ -66,13 +64,9 @@ class PlacementNetwork:
         return np.asarray(self.layers(seen)[:, 0])
 
 
-@lru_cache(maxsize=8)
 def load_network(path: str) -> PlacementNetwork:
     """Return the network of a file, or of the shipped one for ""."""
-    if path:
-        return PlacementNetwork.of(read_model(Path(path)))
-    with as_file(files("eunomia.learning") / "models" / "harmony.safetensors") as shipped:
-        return PlacementNetwork.of(read_model(shipped, "harmony.safetensors"))
+    return PlacementNetwork.of(load_model(path, "harmony"))
 
 
 @dataclass(frozen=True)
@@ -89,6 +83,7 @@ class Harmony:
 
     model: str = ""
 
+    network: ClassVar[PlacementNetwork]  # that of the model, set for each instance
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="harmony",
         answer_type="grants",
@@ -98,17 +93,19 @@ class Harmony:
         taxonomy=Taxonomy(objectives=("jct",), heterogeneity="partial", placement=True),
         needs=frozenset({"scale_factor", "throughput", "on_type", "job_type", "topology", "holder", "capacity"}),
         mechanism=ENDLESS,
+        fallback="locality",
     )
 
     def __post_init__(self) -> None:
         try:
-            load_network(self.model)
+            object.__setattr__(self, "network", load_network(self.model))
+            tell_training(self, load_model(self.model, "harmony"))
         except ValueError as error:
             raise ValueError(f"model: {error}") from error
 
     def decide(self, view: View) -> Grants:
         """Return seats for waiting gangs."""
-        network, topology = load_network(self.model), view.topology
+        network, topology = self.network, view.topology
         could = ((view.throughput > 0) & (view.scale_factor[:, None] <= view.capacity)).any(axis=1)
         waiting = np.flatnonzero((view.on_type < 0) & could)[:WINDOW]
         if not len(waiting):

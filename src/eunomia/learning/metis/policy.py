@@ -24,7 +24,7 @@ import numpy as np
 from eunomia.learning.metis.network import MetisNetwork
 from eunomia.learning.metis.slot_state import SlotState
 from eunomia.learning.metis.slot_world import CHECKPOINT_S, SLOT_S
-from eunomia.learning.shipped import load_model
+from eunomia.learning.shipped import load_model, tell_training
 from eunomia.model.answers import Order, Rows
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.curve_fits import losses_at, to_fitted_form
@@ -66,12 +66,15 @@ class Metis:
         oracle=True,
         memory_columns={HELD: 0.0},
         mechanism=LeaseTerms(length_s=SLOT_S, aligned=True),
+        fallback="slaq",
     )
 
     def __post_init__(self) -> None:
         if not 0 < self.slot_s < math.inf:
             raise ValueError(f"slot_s is {self.slot_s}; it is a finite number of seconds above 0")
-        object.__setattr__(self, "network", MetisNetwork.of(load_model(self.model, "metis")))
+        model = load_model(self.model, "metis")
+        object.__setattr__(self, "network", MetisNetwork.of(model))
+        tell_training(self, model)
         declare_curves(self, self.curves)
 
     def decide(self, view: View) -> Order:

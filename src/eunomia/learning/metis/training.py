@@ -152,25 +152,31 @@ class MetisTraining:
         self._learn(decisions, np.concatenate(returns), step)
 
     def _learn(self, decisions: list[SlotDecision], returns: Floats, step: int) -> None:
-        jobs, cluster, real, allowed, chosen = _batch(decisions)
+        batch = _batch(decisions)
         target = torch.tensor(returns, dtype=torch.float32)
         left = 1 - step / max(self._steps, 1)
         entropy = ENTROPY[1] + (ENTROPY[0] - ENTROPY[1]) * left
         with torch.no_grad():
-            advantage = target - self._net(jobs, cluster, real)[1]
+            advantage = target - self._net(*batch[:3])[1]
             advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-6)
         order = torch.tensor(self._rng.permutation(len(decisions)))
         for rows in order.split(BATCH):
-            logits, value = self._net(jobs[rows], cluster[rows], real[rows])
-            log = torch.log_softmax(logits.masked_fill(~allowed[rows], -1e9), 1)
-            taken = log.gather(1, chosen[rows, None])[:, 0]
-            spread = -(log.exp() * log.masked_fill(~allowed[rows], 0.0)).sum(1)
-            loss = -(advantage[rows] * taken).mean() - entropy * spread.mean()
-            loss = loss + 0.5 * nn.functional.mse_loss(value, target[rows])
+            loss = self._loss(entropy, *(one[rows] for one in (*batch, advantage, target)))
             self._optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(self._net.parameters(), 1.0)
             self._optimizer.step()
+
+    def _loss(
+        self, entropy: float, jobs: Any, cluster: Any, real: Any, allowed: Any, chosen: Any, advantage: Any, target: Any
+    ) -> Any:
+        """Return −A log π − β H(π) + ½ (G − V)², the mean over the decisions."""
+        logits, value = self._net(jobs, cluster, real)
+        log = torch.log_softmax(logits.masked_fill(~allowed, -1e9), 1)
+        taken = log.gather(1, chosen[:, None])[:, 0]
+        spread = -(log.exp() * log.masked_fill(~allowed, 0.0)).sum(1)
+        loss = -(advantage * taken).mean() - entropy * spread.mean()
+        return loss + 0.5 * nn.functional.mse_loss(value, target)
 
     def judge(self) -> Mapping[str, float]:
         """Return how much sooner than with equal shares 90 % of the quality is reached, on the judged traces."""

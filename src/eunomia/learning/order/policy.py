@@ -24,7 +24,7 @@ import numpy as np
 
 from eunomia.learning.order.features import FEATURES, SEEN_RATE, SEEN_SERVICE, TenantHistory, job_features, prior_mean
 from eunomia.learning.perceptron import Perceptron
-from eunomia.learning.shipped import load_model
+from eunomia.learning.shipped import load_model, tell_training
 from eunomia.model import elementary
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Floats, Ints
@@ -68,6 +68,7 @@ class LearnedOrder:
         needs=NEEDS | {"service", "run_time", "submitted", "tenant", "tenants", "running"},
         memory_columns={SEEN_SERVICE: -1.0, SEEN_RATE: 0.0},
         mechanism=RECALLABLE,
+        fallback="las",
     )
 
     def __post_init__(self) -> None:
@@ -79,6 +80,7 @@ class LearnedOrder:
         model = load_model(self.model, "order")
         model.check_features(FEATURES)
         object.__setattr__(self, "network", Perceptron.of(model, "remaining"))
+        tell_training(self, model)
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the least key first."""

@@ -18,6 +18,7 @@ from eunomia.inputs.problems import refused
 from eunomia.learning.model_file import Feature
 from eunomia.learning.order.features import FEATURES, job_features, prior_mean
 from eunomia.learning.order.policy import ARCHITECTURE
+from eunomia.learning.torch_state import restore_torch, torch_state
 from eunomia.model import elementary
 from eunomia.model.arrays import Array, Floats
 from eunomia.scenario import Scenario
@@ -111,9 +112,9 @@ class OrderTraining:
         return {**weights, **{f"remaining.{k}.bias": one.bias.detach().numpy() for k, one in enumerate(linear)}}
 
     def state(self) -> dict[str, Array]:
-        """Return the weights; a resumed training begins with new moments of the optimiser."""
-        return {name: value.numpy() for name, value in self._net.state_dict().items()}
+        """Return the weights and the optimiser's moments."""
+        return torch_state(self._net, self._optimizer)
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Go on from such a state."""
-        self._net.load_state_dict({name: torch.tensor(value) for name, value in state.items()})
+        restore_torch(self._net, self._optimizer, state)

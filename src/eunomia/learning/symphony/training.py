@@ -3,7 +3,7 @@
 One step is an iteration as published: 2 environments × 20 decisions, and the LSTM unrolled over them. All parameters,
 those of the Bayesian network included, are trained end to end; its gradients are pathwise, of 32 samples. The reward
 between two decisions is minus Σ dt / τ over the tasks that could start and have not ended, τ their best isolated
-seconds: the printed −Σ 1 / T_i would grow with T_i. In the first 70 % of the steps L_A is the cross-entropy to the
+seconds: the printed −Σ 1 / T_i would grow with T_i. In the first 90 % of the steps L_A is the cross-entropy to the
 oracle of true loads in the states that the policy itself visits.
 """
 
@@ -42,12 +42,11 @@ from eunomia.scenario import Scenario
 
 ENVIRONMENTS, STEPS, TASKS = 2, 20, 128
 GAMMA, ENTROPY, LEARNING_RATE, CLIP = 0.99, 0.01, 0.005, 1.0
-IMITATION = 0.7  # of the steps
 GENTLE = 0.1  # of the learning rate, for the actor–critic and at the end
 BELIEF_RATE = 5.0  # times the learning rate: there are few parameters, and each is larger than a weight
 REWARD = 0.05  # the scale of rewards
 LOADS = (0.4, 1.2)
-JUDGED, JUDGED_TASKS, JUDGED_FROM = 4, 48, 800_000
+JUDGED, JUDGED_TASKS, JUDGED_FROM = 6, 96, 800_000
 
 
 class TorchOps:
@@ -142,9 +141,10 @@ class _Episode:
 class SymphonyTraining:
     """Trains Symphony in its own world; of the scenario only the seed counts."""
 
-    default_steps: ClassVar[int] = 300
-    judge_every: ClassVar[int] = 10
+    default_steps: ClassVar[int] = 2000
+    judge_every: ClassVar[int] = 20
     black_box: ClassVar[bool] = False
+    imitation: ClassVar[float] = 0.9  # of the steps; with 0 it is actor–critic from random weights, as published
     features: tuple[Feature, ...] = FEATURES
 
     def __init__(self, scenario: Scenario, steps: int, rng: np.random.Generator):
@@ -169,7 +169,7 @@ class SymphonyTraining:
         if step % self.judge_every == 0:
             self._episodes = [_Episode(int(self._rng.integers(2**62))) for _ in range(ENVIRONMENTS)]
             self._state = (torch.zeros(ENVIRONMENTS, OUT), torch.zeros(ENVIRONMENTS, OUT))
-        imitates = step < IMITATION * self._steps
+        imitates = step < self.imitation * self._steps
         start = tuple(one.detach() for one in self._state)
         seen, begins, chosen, wanted, rewards = self._rollout()
         found, values, _ = self._net(seen, start, begins)
@@ -189,18 +189,19 @@ class SymphonyTraining:
             gain = gain / (gain.std() + 1e-6)
             entropy = -(chance * log.clamp(min=-50.0)).sum(-1).mean()
             actor = -(log.gather(-1, chosen[..., None])[..., 0] * gain).mean() - ENTROPY * entropy
-        share = step / (IMITATION * self._steps)
         for group in self._optimizer.param_groups:
-            group["lr"] = (
-                group["scale"]
-                * LEARNING_RATE
-                * (1.0 - (1.0 - GENTLE) * min(share, 1.0))
-                * (1.0 if imitates else GENTLE)
-            )
+            group["lr"] = group["scale"] * self._rate(step)
         self._optimizer.zero_grad()
         (actor + critic).backward()
         nn.utils.clip_grad_norm_(self._net.parameters(), CLIP)
         self._optimizer.step()
+
+    def _rate(self, step: int) -> float:
+        """Return the learning rate: the published one without imitation, else it falls."""
+        if not self.imitation:
+            return LEARNING_RATE
+        share = step / (self.imitation * self._steps)
+        return LEARNING_RATE * (1.0 - (1.0 - GENTLE) * min(share, 1.0)) * (1.0 if share < 1.0 else GENTLE)
 
     def _begin(self) -> Any:
         return torch.tensor([float(one.begins) for one in self._episodes])

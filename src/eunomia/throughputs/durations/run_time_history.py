@@ -29,6 +29,7 @@ LEVELS = (0.1, 0.9)
 FIRST_STEP, STEP, STEP_JOBS = 0.05, 0.01, 500  # of the quantiles, in scales: from the first, over so many jobs
 PRIOR_LOG_S = 6.5  # log of 11 minutes: what is believed before any job has ended
 PRIOR_SCALE = 2.0
+UNKNOWN_JOBS = 50.0  # ended jobs over which the interval of any job fades: those that end first are the short ones
 LEAST_SCALE = 0.05
 LONGEST_LOG_S = 16.0  # 100 days
 RIDGE = 1.0
@@ -60,6 +61,9 @@ class RunTimeEstimate:
     low_s: float
     high_s: float
     measurements: int
+
+
+UNKNOWN = RunTimeEstimate(3600.0, 120.0, 108_000.0, 0)  # of any job, without a history
 
 
 @kernel(allocates=False)
@@ -242,7 +246,10 @@ class RunTimeHistory:
         return tuple(min(max(centre + scale * each, 0.0), LONGEST_LOG_S) for each in self._quantiles)
 
     def _answer(self, groups: Ints, centre: float, ends: tuple[float, ...]) -> RunTimeEstimate:
-        low, high = (exp_one(each) for each in ends)
+        ended = float(self._stats[groups[0], _COUNT])
+        doubt = exp_one(-ended / UNKNOWN_JOBS)
+        outer = log_one(UNKNOWN.low_s), log_one(UNKNOWN.high_s)
+        low, high = (exp_one(each + doubt * (far - each)) for each, far in zip(ends, outer, strict=True))
         median = min(max(exp_one(centre), low), high)
         return RunTimeEstimate(median, low, high, int(self._likes(groups)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +15,13 @@ from eunomia.model.arrays import Floats
 from eunomia.throughputs import analytic
 from eunomia.throughputs.catalogue import Accelerator, resolve
 from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80
+from eunomia.throughputs.estimators.gang_growth import GangGrowth, common_growth, widening
 from eunomia.throughputs.estimators.pair_table import UNIT_FACTOR, split_name
-from eunomia.throughputs.estimators.type_transfer import TransferFacts, TypeTransfer, fit_calibration, traits_of
+from eunomia.throughputs.estimators.type_transfer import NOISE, TransferFacts, TypeTransfer, fit_calibration, traits_of
 from eunomia.throughputs.jobs import JobFacts, job_types
 from eunomia.throughputs.measured import Measurements, nearest_size, relative_rate
 
-PER_DOUBLING = 0.1  # standard deviation of the logarithm of a rate for each doubling of the gang that was not measured
+Cell = tuple[int, int, int, float]  # job, type, size, rate
 COLUMNS = ("type", "job_type", "scale_factor", "steps_per_s", "steps_per_s_p10", "steps_per_s_p90")
 
 
@@ -39,8 +40,10 @@ class CalibratedRate:
 def calibrate(measured: Measurements, types: Sequence[str], sizes: Sequence[int]) -> list[CalibratedRate]:
     """Estimate the rate of every measured job type on every type and size, those measured included.
 
-    A measured cell keeps its measured rate. Raises InvalidInput for rates of 0, for those far from what the catalogue
-    expects of their kind, and for types that are not in the catalogue.
+    A measured cell keeps its measured rate. Where a job was measured on a type, other sizes there follow from the
+    nearest measured one; how gangs grow beside the analytic model, and how surely, is learnt from jobs measured in
+    several sizes. Raises InvalidInput for rates of 0, for those far from what the catalogue expects of their kind, and
+    for types that are not in the catalogue.
     """
     names = tuple(dict.fromkeys((*(key[0] for key in measured.alone), *types)))
     accelerators = resolve(names)
@@ -48,7 +51,8 @@ def calibrate(measured: Measurements, types: Sequence[str], sizes: Sequence[int]
     facts = _facts(jobs, accelerators)
     cells = [(jobs.index(job), names.index(type), size, rate) for (type, job, size), rate in measured.alone.items()]
     _refuse_wrong(measured, facts, cells, jobs, names)
-    single = np.array([rate / _growth(names[t], jobs[m], size) for m, t, size, rate in cells])
+    growth = _Growth(cells, jobs, names, sizes)
+    single = np.array([rate / growth.between(m, t, 1, size)[0] for m, t, size, rate in cells])
     measured_jobs, measured_types = (np.array([cell[axis] for cell in cells], dtype=np.int64) for axis in (0, 1))
     beliefs = TypeTransfer(facts, fit_calibration(facts, measured_jobs, measured_types, single))
     beliefs.learn(measured_jobs, measured_types, single)
@@ -63,12 +67,98 @@ def calibrate(measured: Measurements, types: Sequence[str], sizes: Sequence[int]
                 if rate is None and not _fits(job, accelerators[t], size):
                     rows.append(CalibratedRate(name, job, size, 0.0, 0.0, 0.0))
                     continue
-                far = abs(elementary.log2(size / nearest_size(known_sizes, size)))
-                sd = float(np.sqrt(spread[m, t] ** 2 + (PER_DOUBLING * far) ** 2))
-                middle = float(median[m, t]) * _growth(name, job, size) if rate is None else rate
+                here = [own for type, each, own in measured.alone if (type, each) == (name, job)]
+                near = nearest_size(here or known_sizes, size)
+                level = float(median[m, t]) * growth.between(m, t, 1, near)[0]
+                level = measured.alone[name, job, near] if here else level
+                grown, unsure = growth.between(m, t, near, size)
+                middle = level * grown if rate is None else rate
+                sd = float(np.sqrt((NOISE if here else spread[m, t] ** 2) + (0.0 if near == size else unsure**2)))
                 factor = elementary.exp(GAUSSIAN_80 * sd)
                 rows.append(CalibratedRate(name, job, size, middle, middle / factor, middle * factor))
     return rows
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRate:
+    """A measured rate beside its estimate from other measurements; steps/s."""
+
+    rate: float
+    estimate: CalibratedRate
+
+    @property
+    def error(self) -> float:
+        """The relative error of the median."""
+        return abs(self.estimate.median / self.rate - 1.0)
+
+    @property
+    def inside(self) -> bool:
+        """Whether the 80 % interval holds the rate."""
+        return self.estimate.low <= self.rate <= self.estimate.high
+
+
+def check_one_by_one(measured: Measurements) -> list[CheckedRate]:
+    """Estimate each measurement from all others; those that are their job type's only one are left out."""
+    found = []
+    for key in measured.alone:
+        others = {other: rate for other, rate in measured.alone.items() if other != key}
+        found += _checked(Measurements(measured.name, others, {}), {key: measured.alone[key]})
+    return found
+
+
+def errors_by_count(measured: Measurements, draws: int = 8, seed: int = 0) -> list[tuple[int, float, int]]:
+    """Return for 1, 2, 4, … measurements of each job type the mean error of those left, and how many these are.
+
+    Which are known is drawn. Sizes that leave nothing to estimate are not there.
+    """
+    rng, keys, found = np.random.default_rng(seed), list(measured.alone), []
+    for count in (1, 2, 4, 8, 16):
+        errors: list[float] = []
+        for _ in range(draws):
+            known: dict[str, list[tuple[str, str, int]]] = {}
+            for key in (keys[m] for m in rng.permutation(len(keys))):
+                if len(known.setdefault(key[1], [])) < count:
+                    known[key[1]].append(key)
+            given = {key: measured.alone[key] for each in known.values() for key in each}
+            left = {key: rate for key, rate in measured.alone.items() if key not in given}
+            errors += [each.error for each in _checked(Measurements(measured.name, given, {}), left)]
+        if errors:
+            found.append((count, float(np.mean(errors)), len(errors) // draws))
+    return found
+
+
+def _checked(known: Measurements, hidden: Mapping[tuple[str, str, int], float]) -> list[CheckedRate]:
+    jobs = {job for _, job, _ in known.alone}
+    wanted = {key: rate for key, rate in hidden.items() if key[1] in jobs}
+    if not wanted:
+        return []
+    rows = calibrate(known, [type for type, _, _ in wanted], sorted({size for _, _, size in wanted}))
+    return [
+        CheckedRate(wanted[key], row)
+        for row in rows
+        if (key := (row.type, row.job_type, row.scale_factor)) in wanted and row.median > 0
+    ]
+
+
+class _Growth:
+    """How the gangs of each measured job grow; see `gang_growth`."""
+
+    def __init__(self, cells: Sequence[Cell], jobs: tuple[str, ...], types: tuple[str, ...], sizes: Sequence[int]):
+        self._jobs, self._types = jobs, types
+        measured: list[dict[tuple[int, int], float]] = [{} for _ in jobs]
+        for m, t, size, rate in cells:
+            measured[m][t, size] = elementary.log(rate / _growth(types[t], jobs[m], size))
+        every = sorted({1, *sizes, *(cell[2] for cell in cells)})
+        common = common_growth(len(types), every, measured)
+        self._beliefs = [GangGrowth(every, own, common) for own in measured]
+        self._widening = widening(len(types), every, measured)
+
+    def between(self, job: int, type: int, size: int, larger: int) -> tuple[float, float]:
+        """Return the rate of one size over another's, and the standard deviation of its logarithm."""
+        mean, variance = self._beliefs[job].between(type, size, larger)
+        analytic_growth = (_growth(self._types[type], self._jobs[job], each) for each in (size, larger))
+        before, after = analytic_growth
+        return after / before * elementary.exp(mean), self._widening * float(np.sqrt(variance))
 
 
 def as_csv(rows: Sequence[CalibratedRate]) -> str:
@@ -122,7 +212,7 @@ def _fits(job: str, accelerator: Accelerator, size: int) -> bool:
 
 
 def _refuse_wrong(
-    measured: Measurements, facts: TransferFacts, cells: list[tuple[int, int, int, float]],
+    measured: Measurements, facts: TransferFacts, cells: list[Cell],
     jobs: tuple[str, ...], names: tuple[str, ...],
 ) -> None:  # fmt: skip
     problems = Problems(measured.name)

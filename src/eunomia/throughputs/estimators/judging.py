@@ -19,11 +19,11 @@ from eunomia.throughputs.estimators.matching import (
     ReferenceSet,
     draw_profile,
     draw_references,
-    matched_pair,
+    matched_rates,
     take_fingerprint,
 )
 from eunomia.throughputs.estimators.pair_estimator import PairEstimator
-from eunomia.throughputs.estimators.pair_table import PairTable
+from eunomia.throughputs.estimators.pair_table import JobFeatures, PairTable
 
 METHODS = ("best", "match", "column_mean")
 CHOICES = ("random", "telling")
@@ -160,7 +160,7 @@ def choose_profiles(table: PairTable, refs: ReferenceSet, new: Ints, share: floa
             _, w, partner = single.most_telling(left, x)
             chosen[w, np.flatnonzero(refs.jobs == partner)] = True
             for i, j in ((x, partner), (partner, x)):
-                single.observe(i, w, j, single.mean)
+                single.expect(i, w, j)
         asked[x] = chosen
     return asked
 
@@ -177,10 +177,18 @@ def _shuffled(shown: Floats, refs: ReferenceSet, rng: np.random.Generator) -> Fl
 _Answer = tuple[Floats, Floats, Floats, Floats, Floats, Floats, float | None]  # …, each new job alone, raw, …
 
 
+def beliefs_from_references(
+    features: JobFeatures, refs: ReferenceSet, share: float, rng: np.random.Generator
+) -> PairEstimator:
+    """Return beliefs that know the pairs of reference jobs; of a new job, `share` of the pairs will be measured."""
+    fitting = refs.kept[refs.kept > 0]
+    beliefs = PairEstimator(features, float(fitting.mean()) if len(fitting) else 0.6)
+    beliefs.observe_references(refs.jobs, refs.kept, share, rng)
+    return beliefs
+
+
 def _best(case: _Case, settings: JudgeSettings, rng: np.random.Generator) -> _Answer:
-    fitting = case.refs.kept[case.refs.kept > 0]
-    base = PairEstimator(case.table.features, float(fitting.mean()) if len(fitting) else 0.6)
-    base.observe_references(case.refs.jobs, case.refs.kept, settings.profiled, rng)
+    base = beliefs_from_references(case.table.features, case.refs, settings.profiled, rng)
     all_jobs, shape = base.copy(), case.table.kept.shape
     alone, low, high = np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, np.nan)
     for x in case.new.tolist():
@@ -206,10 +214,7 @@ def _match(case: _Case, settings: JudgeSettings, rng: np.random.Generator) -> _A
     for x in case.new.tolist():
         matches[x], _ = refs.match(case.prints[x], settings.solver, rng)
         alone[np.ix_([x], np.arange(kept.shape[1]), refs.jobs)] = refs.kept[matches[x]]
-    median = np.zeros(kept.shape)
-    for i in range(len(kept)):
-        for k in range(len(kept)):
-            median[i, :, k], _ = matched_pair(refs, matches[i], matches[k])
+    median = matched_rates(refs, [matches[i] for i in range(len(kept))])
     family = case.table.features.family
     related = [x for x in case.new.tolist() if (family[refs.jobs] == family[x]).any()]
     hits = [bool(family[refs.jobs[matches[x]]] == family[x]) for x in related]

@@ -99,6 +99,40 @@ def take_fingerprint(
     return Fingerprint(np.where(np.isnan(kept), 0.0, kept), asked & ~np.isnan(kept))
 
 
-def matched_pair(refs: ReferenceSet, match_x: int, match_y: int) -> tuple[Floats, Floats]:
-    """Return the normalised throughputs of two jobs beside each other by their matches, (type,) each."""
-    return refs.kept[match_x, :, match_y], refs.kept[match_y, :, match_x]
+class GrowingMatches:
+    """The published estimator as its fingerprints grow, one measured pair at a time.
+
+    A job without a measured pair is taken for a reference drawn by the seed.
+    """
+
+    def __init__(self, types: int, jobs: int, refs: ReferenceSet, solver: str, seed: int):
+        self._refs, self._solver, self._seed = refs, solver, seed
+        self._column = {int(job): m for m, job in enumerate(refs.jobs)}
+        self._prints = {
+            job: Fingerprint(np.zeros((types, len(refs.jobs))), np.zeros((types, len(refs.jobs)), dtype=np.bool_))
+            for job in range(jobs)
+            if job not in self._column
+        }
+        self._matches = dict(self._column)
+        self._stale = set(self._prints)
+
+    def observe(self, job: int, type: int, partner: int, kept: float) -> None:
+        """Learn the normalised throughput of a job beside a partner; that of a new job beside a reference counts."""
+        if job in self._prints and partner in self._column:
+            seen = self._prints[job]
+            seen.kept[type, self._column[partner]], seen.known[type, self._column[partner]] = kept, True
+            self._stale.add(job)
+
+    def estimate(self) -> Floats:
+        """Return the normalised throughputs of all pairs, (job, type, partner)."""
+        for job in sorted(self._stale):
+            rng = np.random.default_rng((self._seed, job))
+            self._matches[job], _ = self._refs.match(self._prints[job], self._solver, rng)
+        self._stale.clear()
+        order = [self._matches[job] for job in range(len(self._matches))]
+        return matched_rates(self._refs, order)
+
+
+def matched_rates(refs: ReferenceSet, matches: list[int]) -> Floats:
+    """Return the normalised throughputs of all pairs of jobs by their matches, (job, type, partner)."""
+    return refs.kept[matches][:, :, matches]

@@ -94,6 +94,11 @@ class PairEstimator:
             return 0.0
         return self._posterior.observe(self.cell(job, type, partner), kept, noise)
 
+    def expect(self, job: int, type: int, partner: int) -> None:
+        """Count one member of a pair as measured, at what is expected of it: so that what to measure next is known."""
+        cell = self.cell(job, type, partner)
+        self._posterior.observe(cell, float(self._posterior.mean[cell]), NOISE)
+
     def observe_references(self, jobs: Ints, kept: Floats, share: float, rng: np.random.Generator) -> None:
         """Learn all pairs of reference jobs, (reference, type, reference), one job after another.
 
@@ -151,9 +156,18 @@ class PairEstimator:
             fits[np.ix_(larger[partner], [type], larger[job])] = False
         return fits
 
-    def most_telling(self, candidates: list[tuple[int, int, int]], about: int) -> tuple[int, int, int]:
-        """Return the pair whose measurement would teach most of the pairs of job `about`; the first of equals."""
+    def most_telling(self, candidates: list[tuple[int, int, int]], *about: int) -> tuple[int, int, int]:
+        """Return the pair whose measurement would teach most of the pairs of the jobs `about`; the first of equals."""
         cells = np.array([self.cell(*each) for each in candidates], dtype=np.int64)
-        row = np.arange(self.types * self.jobs) + self.cell(about, 0, 0)
-        chosen = self._posterior.most_telling(cells, NOISE, row)
+        rows = np.concatenate([np.arange(self.types * self.jobs) + self.cell(job, 0, 0) for job in about])
+        chosen = self._posterior.most_telling(cells, NOISE, rows)
         return candidates[int(np.flatnonzero(cells == chosen)[0])]
+
+    def least_known(self, candidates: list[tuple[int, int, int]], most: int) -> list[tuple[int, int, int]]:
+        """Return those that are known less well than one measurement would tell, the `most` least known ones of them.
+
+        They come in the order given.
+        """
+        variance = np.round(self._posterior.variance[[self.cell(*each) for each in candidates]], 12)
+        order = np.argsort(-variance, kind="stable")[:most]
+        return [candidates[m] for m in np.sort(order).tolist() if variance[m] > NOISE]

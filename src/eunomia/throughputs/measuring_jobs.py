@@ -1,0 +1,57 @@
+"""Jobs that measure: they hold one accelerator of a type for some seconds, and train nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from eunomia.model.arrays import Floats
+from eunomia.throughputs.throughput_table import ThroughputSource
+
+
+def measuring_on(type: str) -> str:
+    """Return the job type of a job that measures on an accelerator type; its steps are seconds."""
+    return f"measuring on {type}"
+
+
+@dataclass(frozen=True, slots=True)
+class WithMeasuringJobs:
+    """A source of throughputs with those of jobs that measure: 1 step/s on their type, 0 elsewhere or with others."""
+
+    source: ThroughputSource
+    types: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the source."""
+        return self.source.name
+
+    @property
+    def job_types(self) -> tuple[str, ...]:
+        """The job types of the source, and those that measure."""
+        known = self.source.job_types
+        return (*known, *map(measuring_on, self.types)) if known else ()
+
+    def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
+        """Return steps/s on each type, (type,)."""
+        if self._measures(job_type):
+            return np.array([float(measuring_on(type) == job_type) for type in self.types])
+        return self.source.solo_throughput(job_type, scale_factor)
+
+    def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+        """Return steps/s of the first beside the second, (type,)."""
+        if self._measures(job_type) or self._measures(partner):
+            return np.zeros(len(self.types))
+        return self.source.packed_throughput(job_type, partner, scale_factor)
+
+    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
+        """Return steps/s of a gang that is not on one machine, (type,)."""
+        return self.source.spread_throughput(job_type, scale_factor)
+
+    def extrapolated(self, job_type: str, scale_factor: int) -> bool:
+        """Return whether a rate comes from the analytic model."""
+        return not self._measures(job_type) and self.source.extrapolated(job_type, scale_factor)
+
+    def _measures(self, job_type: str) -> bool:
+        return any(job_type == measuring_on(type) for type in self.types)
