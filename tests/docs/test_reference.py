@@ -107,7 +107,9 @@ def test_the_columns_of_a_comparison_are_those_of_the_summary_between_who_ran_an
 
 
 def test_the_reference_has_every_name_of_the_header_of_a_record(tmp_path: Path) -> None:
-    record = eunomia.simulate({**SMALL, "tenants": {"a": {"weight": 2.0}}}, record_to=tmp_path / "record.jsonl.gz").record
+    record = eunomia.simulate(
+        {**SMALL, "tenants": {"a": {"weight": 2.0}}}, record_to=tmp_path / "record.jsonl.gz"
+    ).record
     assert record is not None
     reported = set(re.findall(r"`(\w+)`", section("record.jsonl.gz").partition("Then one line")[0]))
     assert reported == set(record.header)

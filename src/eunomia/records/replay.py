@@ -81,7 +81,8 @@ def header(
 
 def recorded_tenants(tenants: Mapping[str, Tenant]) -> dict[str, Any]:
     """Return the header field of the tenants' options; none where all have the defaults."""
-    declared = {name: tenant for name, tenant in tenants.items() if repr(tenant) != repr(Tenant())}  # a quota may be nan
+    # A quota may be nan, which equals none.
+    declared = {name: tenant for name, tenant in tenants.items() if repr(tenant) != repr(Tenant())}
     fields = {
         name: [tenant.weight, tenant.inner, None if math.isnan(tenant.quota) else tenant.quota, tenant.borrows]
         for name, tenant in declared.items()
