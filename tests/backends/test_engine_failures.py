@@ -1,4 +1,4 @@
-"""What happens to a world on an engine whose engine answers in a way that was not expected."""
+"""What happens to a world whose engine answers in a way that was not expected."""
 
 from __future__ import annotations
 
