@@ -10,7 +10,8 @@ import pytest
 from tests.backends.fake_slurm import FakeSlurm, soon
 
 from eunomia.backends.engines.engine import EngineAway, EngineEnd, EngineRefused, Mark
-from eunomia.backends.engines.gangs import EngineGangs, EngineTimes
+from eunomia.backends.engines.gang_state import EngineTimes
+from eunomia.backends.engines.gangs import EngineGangs
 from eunomia.backends.engines.node_names import assign
 from eunomia.backends.orders import DrainNode, Halt, Launch
 from eunomia.backends.reports import GangEnded, GangUnknown, Launched, NodeState, Report, SeatsTaken

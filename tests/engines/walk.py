@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 import signal
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -12,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engines.loopback import end_all
 from tests.service.bench import LiveService, until
 
 SCRIPT = Path(__file__).parent.parent / "service" / "recorded_job.py"
+RUN_S = 120.0  # for a scenario to end
 SITE = """\
 check = true
 [service]
@@ -47,9 +51,6 @@ def recorded(ledger: Path, steps: int, **more: Any) -> dict[str, Any]:
 
 def check_scenario(tmp_path: Path, world: str) -> None:
     """Three jobs run with preemption on the backend of these lines, and each step is done once."""
-    from eunomia.runs.local_run import run_real
-    from eunomia.scenario import load_scenario
-
     ledger = tmp_path / "ledger"
     jobs = {"wide": (8, 40, 0.0), "other": (8, 15, 0.0), "late": (4, 10, 1.5)}
     rows = [
@@ -66,10 +67,20 @@ def check_scenario(tmp_path: Path, world: str) -> None:
         + world
         + '[throughputs]\nsource = "uniform"\n'
     )
-    result = run_real(load_scenario(tmp_path / "run.toml"), tmp_path / "out")
-    assert [outcome.status for outcome in result.outcomes] == ["finished"] * 3
+    argv = [sys.executable, "-m", "eunomia", "run", "run.toml", "--out", "out"]
+    with open(tmp_path / "said", "wb") as said:
+        run = subprocess.Popen(argv, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+    try:
+        code: int | str = run.wait(RUN_S)
+    except subprocess.TimeoutExpired:
+        code = f"not within {RUN_S:g} s"
+    finally:
+        end_all([run], 30.0)
+    assert code == 0, f"eunomia run: {code}\n{(tmp_path / 'said').read_text()[-4000:]}"
+    with open(tmp_path / "out" / "jobs.csv", newline="") as file:
+        assert [row["status"] for row in csv.DictReader(file)] == ["finished"] * 3
     check_ledger(ledger, {name: steps for name, (_, steps, _) in jobs.items()})
-    assert result.summary["preemptions"] >= 1
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["preemptions"] >= 1
 
 
 def service_after_kills(tmp_path: Path, world: str) -> LiveService:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from eunomia import simulate
 from eunomia.cli.app import app
 from eunomia.history.cluster_guess import guess_nodes
 from eunomia.scenario import load_scenario
+from eunomia.setup.workload import read_trace
 from eunomia.throughputs.catalogue import recognise
 from eunomia.throughputs.relative_speeds import relative_speeds
 from eunomia.traces import read
@@ -114,6 +116,17 @@ def test_a_table_of_an_operator_stands_beside_three_policies_after_two_commands(
     assert next(iter(rows)) == "as_it_was"
     assert float(rows["as_it_was"]["queueing_mean_s"]) == pytest.approx(2.5 * 3540)
     assert float(rows["fifo"]["queueing_mean_s"]) < 2.5 * 3540  # two jobs at a time
+
+
+def test_dates_of_the_table_reach_the_record_and_plain_seconds_have_none(tmp_path: Path) -> None:
+    for name, times in (("dates", "2024-03-01 10:00,2024-03-01 10:00,2024-03-01 11:00"), ("seconds", "0,0,3600")):
+        table = tmp_path / f"{name}.csv"
+        table.write_text(f"id,submit_time,start_time,end_time,num_gpus,gpu_type\na,{times},4,t4\n")
+        done = RUN.invoke(app, ["import", "csv", str(table), "--out", str(tmp_path / name)])
+        assert done.exit_code == 0, done.output
+    dated, plain = (load_scenario(tmp_path / name / "scenario.toml") for name in ("dates", "seconds"))
+    assert read_trace(dated).began == datetime(2024, 3, 1, 10)
+    assert read_trace(plain).began is None
 
 
 def test_the_reference_type_is_the_one_that_jobs_held_longest(imported: Callable[..., Any]) -> None:

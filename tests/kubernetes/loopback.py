@@ -20,9 +20,8 @@ from lightkube.models.core_v1 import NodeSpec
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.core_v1 import Node, NodeStatus, ServiceAccount
 from lightkube.types import PatchType
-from tests.engines.loopback import free_ports, until
+from tests.engines.loopback import NODES, end_all, free_ports, until
 
-NODES = {"v100-0": ("v100", 4), "v100-1": ("v100", 4), "k80-0": ("k80", 8)}
 TOKEN = "admin-of-the-tests"
 BUILT = ("kube-apiserver", "kube-controller-manager")
 
@@ -136,11 +135,4 @@ class LoopbackServer:
     def close(self) -> None:
         """End the daemons."""
         self.admin.close()
-        for daemon in reversed(self._daemons.values()):
-            daemon.terminate()
-        for daemon in reversed(self._daemons.values()):
-            try:
-                daemon.wait(10)
-            except subprocess.TimeoutExpired:
-                daemon.kill()
-                daemon.wait()
+        end_all(reversed(self._daemons.values()))

@@ -15,8 +15,8 @@ from lightkube.core.exceptions import ApiError
 from lightkube.resources.batch_v1 import Job
 from lightkube.resources.core_v1 import Node, Pod, PodStatus
 from lightkube.types import CascadeType, PatchType
-from tests.engines.loopback import until
-from tests.kubernetes.loopback import NODES, LoopbackServer
+from tests.engines.loopback import NODES, until
+from tests.kubernetes.loopback import LoopbackServer
 
 
 @pytest.fixture

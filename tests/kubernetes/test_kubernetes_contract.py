@@ -19,22 +19,16 @@ from lightkube.core.exceptions import ApiError
 from lightkube.resources.batch_v1 import Job
 from lightkube.resources.core_v1 import Node, NodeStatus, Pod
 from lightkube.types import CascadeType, PatchType
-from tests.engines.loopback import until
+from tests.engines.driver import ORDER, EngineDriver
+from tests.engines.loopback import NODES, until
 from tests.kubernetes.kubelet import Kubelet
-from tests.kubernetes.loopback import NODES, LoopbackServer
+from tests.kubernetes.loopback import LoopbackServer
 
-from eunomia.backends.engines.engine import EngineAway, EngineEnd, EngineGang, GangRequest
-from eunomia.backends.engines.gangs import EngineGangs, EngineTimes
+from eunomia.backends.engines.engine import EngineAway, EngineEnd, EngineGang, GangRequest, Mark
 from eunomia.backends.kubernetes.engine import Kubernetes
-from eunomia.backends.kubernetes.objects import PodSettings
-from eunomia.model.topology import Node as ClusterNode
-from eunomia.model.topology import Topology
-from eunomia.testing import ProcessDriver, Work, WorldContract, WorldDriver
+from eunomia.backends.kubernetes.objects import PodSettings, gang_name
+from eunomia.testing import Work, WorldContract, WorldDriver
 from eunomia.testing.world_contract import seats_on
-
-CLUSTER = Topology.of([ClusterNode(type=kind, accelerators=size) for kind, size in NODES.values()])
-ORDER = tuple(NODES)
-TIMES = EngineTimes(poll_s=0.3, nodes_s=0.5, lost_start_s=2.0, vanished_s=60.0)
 
 
 class FaultyKubernetes(Kubernetes):
@@ -62,22 +56,18 @@ class FaultyKubernetes(Kubernetes):
         return number
 
 
-class KubernetesDriver(ProcessDriver):
+class KubernetesDriver(EngineDriver):
     """Drives the world of a service whose engine is the API server of the tests."""
-
-    world: EngineGangs
 
     def __init__(self, server: LoopbackServer, folder: Path, works: Mapping[str, Work]) -> None:
         self.server, self._kubelet = server, Kubelet(server)
         self._client = Client(KubeConfig.from_dict(server.config), timeout=httpx2.Timeout(1.0))
         self._engine = FaultyKubernetes(self._client, PodSettings(image="none"))
-        super().__init__(
-            folder, works, CLUSTER,
-            lambda report: EngineGangs(self._engine, folder / "jobs", CLUSTER, report=report, times=TIMES),
-        )  # fmt: skip
+        super().__init__(self._engine, folder, works)
 
     def close(self) -> None:
         super().close()
+        self._engine.release()
         for job in self.server.admin.list(Job):
             self.server.admin.delete(Job, job.metadata.name, cascade=CascadeType.BACKGROUND)
         self._kubelet.close()
@@ -98,15 +88,6 @@ class KubernetesDriver(ProcessDriver):
             if (pod.metadata.annotations or {}).get("eunomia.dev/mark", "").endswith(f":{job_id}:{epoch}"):
                 found[ORDER.index(pod.spec.nodeName)] += int(pod.spec.containers[0].resources.limits["nvidia.com/gpu"])
         return dict(found)
-
-    def orphans(self) -> list[tuple[str, int]]:
-        return self.world.orphans()
-
-    def in_service(self, node: int) -> bool:
-        return node not in self._away_nodes
-
-    def taken(self, node: int) -> int:
-        return self.world.taken(node)
 
     @contextmanager
     def away(self, how: str) -> Iterator[None]:
@@ -184,3 +165,15 @@ class TestKubernetesWorld(WorldContract):
             (left,) = self.server.admin.list(Pod, labels={"job-name": "theirs"})
             assert left.spec.nodeName is None
             assert world.orphans() == []
+
+    def test_a_job_of_others_that_has_the_name_already_is_not_taken_for_the_gang(self, tmp_path: Path) -> None:
+        pod = {"restartPolicy": "Never", "schedulerName": "nobody", "containers": [{"name": "main", "image": "none"}]}
+        with self.world(tmp_path, a=Work(steps=3, step_s=0.2)) as world:
+            assert isinstance(world, KubernetesDriver)
+            name = f"{gang_name(Mark(world.world.cluster, 'a', 1))}-0"
+            theirs = {"metadata": {"name": name, "namespace": "default"}, "spec": {"template": {"spec": pod}}}
+            made = self.server.admin.create(Job.from_dict(theirs))
+            world.launch("a", 1, seats_on(world, node=1, count=2))
+            assert self.until_over(world, "a") == "failed"
+            assert "another Job has the name" in world.reason("a", 1)
+            assert self.server.admin.get(Job, name).metadata.uid == made.metadata.uid

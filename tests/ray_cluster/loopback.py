@@ -6,10 +6,11 @@ import os
 import shutil
 import signal
 import tempfile
-import time
 from typing import Any
 
-NODES = {"v100-0": ("V100", 4), "v100-1": ("V100", 4), "k80-0": ("K80", 8)}
+from tests.engines.loopback import NODES, in_time, until
+
+REMOVED_S = 20.0  # for Ray to notice, or to take accelerators back
 
 
 class RayCluster:
@@ -48,39 +49,49 @@ class RayCluster:
     def add(self, name: str, count: int) -> None:
         """Start a node with so many accelerators."""
         self._nodes[name] = self._cluster.add_node(
-            num_cpus=8, num_gpus=count, labels={"gpu-type": NODES[name][0]}, node_name=name,
+            num_cpus=8, num_gpus=count, labels={"gpu-type": NODES[name][0].upper()}, node_name=name,
             object_store_memory=80_000_000,
         )  # fmt: skip
 
     def remove(self, name: str) -> None:
         """End a node with a kill, and wait until Ray has noticed."""
         node = self._nodes.pop(name)
-        self._cluster.remove_node(node, allow_graceful=False)
-        self.until(lambda: node.node_id not in {one["NodeID"] for one in self.ray.nodes() if one["Alive"]})
+        in_time(lambda: self._cluster.remove_node(node, allow_graceful=False), f"the processes of {name} are killed")
+        until(lambda: node.node_id not in self._alive(), f"Ray has lost {name}", REMOVED_S)
+
+    def _alive(self) -> set[str]:
+        return {one["NodeID"] for one in self.ray.nodes() if one["Alive"]}
+
+    def free(self) -> dict[str, float]:
+        """Return the free accelerators of each node."""
+        from ray._private import state
+
+        names = {one["NodeID"]: one["NodeName"] for one in self.ray.nodes() if one["Alive"]}
+        rooms = state.available_resources_per_node()
+        return {name: rooms.get(node, {}).get("GPU", 0.0) for node, name in names.items() if name in NODES}
 
     def repair(self) -> None:
-        """Start the nodes that are missing, and end all gangs."""
+        """Start the nodes that are missing, end all gangs, and wait until no accelerator is held."""
+        in_time(self._end_gangs, "Ray has removed all gangs", 30.0)
+        for name in self.lost:
+            self.add(name, NODES[name][1])
+        whole = {name: float(count) for name, (_, count) in NODES.items()}
+        until(lambda: self.free() == whole, lambda: f"all accelerators are free; these are: {self.free()}", REMOVED_S)
+
+    def _end_gangs(self) -> None:
         from ray.util.placement_group import PlacementGroup, placement_group_table, remove_placement_group
 
         for group, one in placement_group_table().items():
             if one["state"] != "REMOVED":
                 remove_placement_group(PlacementGroup(self.ray.PlacementGroupID(bytes.fromhex(group))))
-        for name in self.lost:
-            self.add(name, NODES[name][1])
 
     def signal_store(self, number: signal.Signals) -> None:
         """Signal Ray's control store."""
         [store] = self._cluster.head_node.all_processes["gcs_server"]
         os.kill(store.process.pid, number)
 
-    def until(self, holds: Any, within_s: float = 20.0) -> None:
-        deadline = time.monotonic() + within_s
-        while not holds():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-
     def close(self) -> None:
         """End everything."""
-        self.ray.shutdown()
-        self._cluster.shutdown()
+        in_time(self.ray.shutdown, "this driver has left Ray")
+        in_time(self._cluster.shutdown, "Ray has ended")
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -10,33 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ray_cluster.loopback import NODES, RayCluster
+from tests.engines.driver import ORDER, EngineDriver
+from tests.engines.loopback import NODES
+from tests.ray_cluster.loopback import RayCluster
 
 from eunomia.backends.engines.engine import EngineAway
-from eunomia.backends.engines.gangs import EngineGangs, EngineTimes
 from eunomia.backends.ray.client import AgentClient
 from eunomia.backends.ray.engine import Ray
-from eunomia.model.topology import Node, Topology
-from eunomia.testing import ProcessDriver, Work, WorldContract, WorldDriver
-
-CLUSTER = Topology.of([Node(type=kind.lower(), accelerators=size) for kind, size in NODES.values()])
-ORDER = tuple(NODES)
-TIMES = EngineTimes(poll_s=0.3, nodes_s=0.5, lost_start_s=2.0, vanished_s=60.0)
+from eunomia.testing import Work, WorldContract, WorldDriver
 
 
-class RayDriver(ProcessDriver):
+class RayDriver(EngineDriver):
     """Drives the world of a service whose engine is the cluster of the tests."""
-
-    world: EngineGangs
 
     def __init__(self, cluster: RayCluster, folder: Path, works: Mapping[str, Work]) -> None:
         self.cluster = cluster
         self._fault = ""
         self._agent = AgentClient(cluster.address, "eunomia", timeout_s=1.0)
-        super().__init__(
-            folder, works, CLUSTER,
-            lambda report: EngineGangs(Ray(self._ask), folder / "jobs", CLUSTER, report=report, times=TIMES),
-        )  # fmt: skip
+        super().__init__(Ray(self._ask), folder, works)
 
     def _ask(self, do: str, **about: Any) -> Any:
         """Ask the agent, or answer as during a fault."""
@@ -65,15 +56,6 @@ class RayDriver(ProcessDriver):
                 for bundle, node in group["bundles_to_node_id"].items():
                     found[ORDER.index(names[node])] += int(group["bundles"][bundle]["GPU"])
         return dict(found)
-
-    def orphans(self) -> list[tuple[str, int]]:
-        return self.world.orphans()
-
-    def in_service(self, node: int) -> bool:
-        return node not in self._away_nodes
-
-    def taken(self, node: int) -> int:
-        return self.world.taken(node)
 
     @contextmanager
     def away(self, how: str) -> Iterator[None]:

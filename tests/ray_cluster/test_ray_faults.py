@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
+import pytest
 from tests.ray_cluster.loopback import RayCluster
 from tests.ray_cluster.test_ray_contract import RayDriver
 
@@ -56,3 +58,29 @@ def test_groups_and_actors_of_others_are_left_alone_whatever_their_names(
         assert placement_group_table(group)["state"] == "CREATED"
     finally:
         world.close()
+
+
+def test_a_gang_that_starts_while_the_states_are_asked_for_is_not_taken_for_dead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("ray", reason='needs the extra: pip install "eunomia[ray]"')
+    from eunomia.backends.ray import agent
+
+    actor = {"Name": "ab:a:1", "ActorID": "1", "ActorClassName": "RayGang", "State": "PENDING_CREATION"}
+
+    def actors(actor_id: str = "", actor_state_name: str = "") -> dict[str, Any]:
+        if actor_id:
+            return actor
+        return {"1": actor} if actor["State"] == actor_state_name and not is_missed else {}
+
+    is_missed, one = False, agent.Agent("tests")
+    removed: list[object] = []
+    monkeypatch.setattr(one, "_group", lambda name: name)
+    monkeypatch.setattr(agent.state, "actors", actors)
+    monkeypatch.setattr(agent, "remove_placement_group", removed.append)
+    monkeypatch.setattr(agent, "placement_group_table", lambda *of: {"state": "PENDING"} if of else {})
+    assert [each["name"] for each in one.gangs()] == ["ab:a:1"]
+    is_missed = True
+    for actor["State"] in ("ALIVE", "PENDING_CREATION", "ALIVE"):
+        assert [each["name"] for each in one.gangs()] == ["ab:a:1"]
+    assert not removed

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shutil
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.engines.loopback import in_time
 from tests.ray_cluster.loopback import RayCluster
 
 from eunomia.inputs.problems import InvalidInput
@@ -30,6 +32,7 @@ from eunomia.policies.order.fifo import Fifo
 class Own(Fifo):
     pass
 """
+WITHIN_S = 90.0
 TIMES = "timing.json"  # how long a run took is its own
 
 
@@ -61,7 +64,8 @@ def test_a_sweep_on_ray_has_the_bytes_of_one_on_this_machine_and_sends_its_input
             started.set()
             shutil.move(tmp_path / "here", aside)
 
-    on_ray = carry_out(sweep, rows, tmp_path / "ray", 1, hide, on=ray_cluster.address)
+    run = partial(carry_out, sweep, rows, tmp_path / "ray", 1, hide, on=ray_cluster.address)
+    on_ray = in_time(run, "the sweep has ended", WITHIN_S)
     assert not on_ray.failures and len(on_ray.rows) == len(local.rows) == 12
     assert runs_of(tmp_path / "ray") == runs_of(tmp_path / "local")
     assert started.is_set()
@@ -70,7 +74,8 @@ def test_a_sweep_on_ray_has_the_bytes_of_one_on_this_machine_and_sends_its_input
 def test_a_run_whose_process_always_dies_is_named_and_the_others_go_on_though_a_node_is_lost(
     ray_cluster: RayCluster, tmp_path: Path
 ) -> None:
-    dies = "import os\n" + OWN.replace("    pass", "    def decide(self, view):\n        os._exit(9)")
+    note = f"open({str(tmp_path / 'tries')!r}, 'a').write('x')"
+    dies = "import os\n" + OWN.replace("    pass", f"    def decide(self, view):\n        {note}\n        os._exit(9)")
     file = sweep_in(tmp_path / "here", own=dies)
     sweep = read(file)
     lost = threading.Event()
@@ -80,10 +85,12 @@ def test_a_run_whose_process_always_dies_is_named_and_the_others_go_on_though_a_
             lost.set()
             ray_cluster.remove("k80-0")
 
-    found = carry_out(sweep, plan(sweep), tmp_path / "out", 0, lose, on=ray_cluster.address)
+    run = partial(carry_out, sweep, plan(sweep), tmp_path / "out", 0, lose, on=ray_cluster.address)
+    found = in_time(run, "the sweep has ended", WITHIN_S)
     ray_cluster.repair()
     assert len(found.rows) == 8
     assert {failure.row.labels["policy"] for failure in found.failures} == {"own.py:Own"}
+    assert len((tmp_path / "tries").read_text()) <= 3 * 4, "four runs were tried at most three times each"
     assert all("Ray gave it up after 3 tries" in failure.error for failure in found.failures)
 
 

@@ -124,6 +124,13 @@ def test_a_policy_keeps_its_colour_from_report_to_report():
     assert len(set(every.values())) == 40
 
 
+def test_the_best_of_many_policies_have_colours_of_their_own():
+    best = ("p1", "p2", "p5", "p6", "p9")
+    every = styles_of([f"p{k}" for k in range(40)], first=best)
+    assert len({every[label] % 8 for label in best}) == 5
+    assert len(set(every.values())) == 40
+
+
 def test_a_hostile_name_adds_no_element_and_no_attribute(a_report, a_run, hostile_report):
     tame = a_run("a", [HOUR, 2 * HOUR], tenant=("c", "b"))
     plain = tags(page(a_report(tame, a_run("fifo", [1.0]), notes=("a note",))))

@@ -175,6 +175,22 @@ def test_an_expected_row_that_was_never_run_takes_any_value() -> None:
     assert expected.changes(table, {miss: known[miss], hit: ("102", "true")}) != []
 
 
+def test_rows_without_a_published_value_are_checked_against_the_expected_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def typed(measured: float, cpu_s: float, word: str) -> int:
+        slow = FigureRow(series="s", quantity="CPU time of a decision", unit="s", measured=cpu_s)
+        table = FigureTable(rows=(row(None, measured), slow))
+        monkeypatch.setattr("eunomia_reproduction.load", lambda name: lambda request: table)
+        return CliRunner().invoke(app, ["reproduce", "some", "--out", str(tmp_path / "out"), "--force", word]).exit_code
+
+    monkeypatch.setattr("eunomia_reproduction.expected.FOLDER", tmp_path / "expected")
+    assert typed(1.0, 0.5, "--check") == 1  # nothing to check
+    assert typed(1.0, 0.5, "--accept") == 0
+    assert typed(1.0, 0.9, "--check") == 0  # a machine's time may differ
+    assert typed(1.1, 0.5, "--check") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "column", "rule", "fix"),
     [

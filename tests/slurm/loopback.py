@@ -11,9 +11,8 @@ import signal
 import subprocess
 from pathlib import Path
 
-from tests.engines.loopback import free_ports, until
+from tests.engines.loopback import NODES, end_all, free_ports, until
 
-NODES = {"v100-0": ("v100", 4), "v100-1": ("v100", 4), "k80-0": ("k80", 8)}
 CONF = """\
 ClusterName=loop
 SlurmctldHost=localhost
@@ -170,12 +169,5 @@ class LoopbackCluster:
 
     def close(self) -> None:
         """End the daemons."""
-        for daemon in reversed(self._daemons.values()):
-            daemon.terminate()
-        for daemon in reversed(self._daemons.values()):
-            try:
-                daemon.wait(10)
-            except subprocess.TimeoutExpired:
-                daemon.kill()
-                daemon.wait()
+        end_all(reversed(self._daemons.values()))
         os.environ.pop("SLURM_CONF", None)

@@ -10,33 +10,22 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.slurm.loopback import NODES, LoopbackCluster
+from tests.engines.driver import ORDER, EngineDriver
+from tests.slurm.loopback import LoopbackCluster
 
 from eunomia.backends.engines.engine import EngineAway
-from eunomia.backends.engines.gangs import EngineGangs, EngineTimes
 from eunomia.backends.slurm.commands import Said, run_command
 from eunomia.backends.slurm.engine import Slurm
-from eunomia.model.topology import Node, Topology
-from eunomia.testing import ProcessDriver, Work, WorldContract, WorldDriver
-
-CLUSTER = Topology.of([Node(type=kind, accelerators=size) for kind, size in NODES.values()])
-ORDER = ("v100-0", "v100-1", "k80-0")
-TIMES = EngineTimes(poll_s=0.3, nodes_s=0.5, lost_start_s=2.0, vanished_s=60.0)
+from eunomia.testing import Work, WorldContract, WorldDriver
 
 
-class SlurmDriver(ProcessDriver):
+class SlurmDriver(EngineDriver):
     """Drives the world of a service whose engine is the loopback cluster."""
-
-    world: EngineGangs
 
     def __init__(self, cluster: LoopbackCluster, folder: Path, works: Mapping[str, Work]) -> None:
         self.cluster = cluster
         self._empties, self._loses = False, False
-        engine = Slurm(timeout_s=1.0, run=self._run)
-        super().__init__(
-            folder, works, CLUSTER,
-            lambda report: EngineGangs(engine, folder / "jobs", CLUSTER, report=report, times=TIMES),
-        )  # fmt: skip
+        super().__init__(Slurm(timeout_s=1.0, run=self._run), folder, works)
 
     def _run(self, argv: Sequence[str], timeout_s: float) -> Said:
         """Run a command, or let it answer as during a fault."""
@@ -63,15 +52,6 @@ class SlurmDriver(ProcessDriver):
                     for name in self.cluster.do("scontrol", "show", "hostnames", nodes).split():
                         found[ORDER.index(name)] += int(count)
         return dict(found)
-
-    def orphans(self) -> list[tuple[str, int]]:
-        return self.world.orphans()
-
-    def in_service(self, node: int) -> bool:
-        return node not in self._away_nodes
-
-    def taken(self, node: int) -> int:
-        return self.world.taken(node)
 
     @contextmanager
     def away(self, how: str) -> Iterator[None]:

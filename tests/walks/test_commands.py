@@ -55,6 +55,13 @@ def test_the_summary_of_three_jobs_is_as_worked_out_by_hand(desk: Desk) -> None:
     assert json.loads(desk.stdout) == summary
 
 
+def test_without_out_every_run_gets_a_folder_of_its_own(desk: Desk) -> None:
+    for _ in range(3):
+        assert desk.type("simulate", "tiny.toml", "--json") == 0, desk.stdout
+    assert sorted(path.name for path in (desk.folder / "out").iterdir()) == ["tiny", "tiny-2", "tiny-3"]
+    assert desk.type("simulate", "tiny.toml", "--out", "out/tiny", "--json") == 2
+
+
 def test_every_job_has_a_row_that_adds_up(desk: Desk) -> None:
     out = desk.simulate("--set", "cluster.accelerators={ v100 = 2, k80 = 1 }", "--policy", "srtf")
     rows = table(out / "jobs.csv")

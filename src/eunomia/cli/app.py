@@ -29,7 +29,7 @@ from eunomia.cli.options import (
     PictureOptions,
     ScenarioArgument,
     WidthOption,
-    results_folder,
+    new_results_folder,
     with_default_formats,
 )
 from eunomia.cli.plan import plan
@@ -115,7 +115,7 @@ def simulate(
         from eunomia.runs.simulation import simulate as run
         from eunomia.scenario import load_scenario
 
-        place = results_folder(out, scenario)
+        place = new_results_folder(out, scenario, force=force)
         check_free(place, force=force)
         pictures = PictureOptions.of(charts, width, font, name or [])
         wanted = varied(load_scenario(scenario, set_ or []), policy=policy, check=check or None)
@@ -183,7 +183,7 @@ def compare(
         from eunomia.runs.scenario_variants import varied
         from eunomia.scenario import load_scenario
 
-        place = results_folder(out, scenario)
+        place = new_results_folder(out, scenario, force=force)
         check_free(place, force=force)
         pictures = PictureOptions.of(charts, width, font, name or [])
         wanted = varied(load_scenario(scenario, set_ or []), check=check or None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +22,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON to stdout, 
 OutOption = Annotated[
     Path | None,
     typer.Option(
-        "--out", metavar="DIR", help="Folder for the results, written whole or not at all. Without: out/NAME."
+        "--out",
+        metavar="DIR",
+        help="Folder for the results, written whole or not at all. Without: out/NAME, or out/NAME-2 and so on.",
     ),
 ]
 ChartsOption = Annotated[
@@ -67,6 +70,16 @@ class PictureOptions:
 def results_folder(out: Path | None, source: Path) -> Path:
     """Return the folder for the results: `out`, or out/NAME after the scenario."""
     return Path(OUT) / source.stem if out is None else out
+
+
+def new_results_folder(out: Path | None, source: Path, *, force: bool) -> Path:
+    """Return the folder for new results: `out`, or the first of out/NAME, out/NAME-2, … that is free, or replaced."""
+    place = usual = results_folder(out, source)
+    for number in count(2):
+        if out is not None or force or not place.exists():
+            break
+        place = usual.with_name(f"{usual.name}-{number}")
+    return place
 
 
 def with_default_formats(words: list[str]) -> list[str]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from eunomia.history.cluster_guess import PER_NODE, guess_nodes
 from eunomia.inputs.problems import refused
+from eunomia.inputs.timestamps import EPOCH
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.topology import Node
 from eunomia.scenario.schema_models import whole_nodes
@@ -272,6 +273,10 @@ def _scenario_toml(imported: Imported) -> str:
     engine = imported.engine
     assumed = "\n".join(f"# - {_comment(sentence)}" for sentence in imported.assumed)
     some = any(imported.trace.tenant) and not all(imported.trace.tenant)
+    date = imported.trace.began
+    # Times counted from a start of their own look like seconds since 1970.
+    known = date is not None and date.year > EPOCH.year
+    began = f'began = "{date:%Y-%m-%d %H:%M:%S}"  # local date and time at 0 s\n' if date and known else ""
     own = 'missing_vc = "own"  # jobs that name no tenant are those of a tenant called -\n' * some
     return f"""\
 # Written by `eunomia import {engine}` from {", ".join(map(_comment, imported.files))}; every line may be edited.
@@ -285,7 +290,7 @@ nodes = [
 
 [workload]
 trace = "{TRACE}"
-{own}
+{began}{own}
 [throughputs]
 source = "{SPEEDS}"
 reference_type = {json.dumps(imported.reference_type)}

@@ -12,14 +12,17 @@ from eunomia.report.distributions import distributions
 from eunomia.report.fairness import fairness
 from eunomia.report.losses import losses
 from eunomia.report.over_time import over_time
-from eunomia.report.seed_groups import labels, loads, seed_groups
+from eunomia.report.seed_groups import best_first, labels, loads, seed_groups
 from eunomia.report.styles import styles_of
 from eunomia.report.summary_charts import totals
+from eunomia.report.table import BEST, MANY
 
 
 def charts(content: ReportContent) -> tuple[Chart, ...]:
     """Return the charts that have data. With several loads, the name of a chart of one load ends with that load."""
-    styles = styles_of(labels(content))
+    # Only the best of many runs are shown at first: those must not share a colour.
+    best = best_first(content)
+    styles = styles_of(labels(content), first=best[:BEST] if len(best) > MANY else ())
     settings, every_load = seed_groups(content), loads(content)
     overall = totals(settings, every_load, styles)
     result = [*paired_differences(settings, every_load), *(chart for chart in overall if chart.kind == "line")]

@@ -80,6 +80,7 @@
     const inside = (ticks) => ticks.filter((tick) => tick >= low * 0.999 && tick <= high * 1.001);
     const main = inside(unit === "s" ? TIME_LADDER : powers), more = inside(unit === "s" ? TIME_RUNGS : rungs);
     const all = [...main, ...more].sort((a, b) => a - b);
+    if (all.length < 2) return linearTicks(low, high, unit, most); // a range without two round numbers of the ladder
     const ticks = all.length <= most ? all : main;
     const skip = Math.ceil(ticks.length / Math.max(most, 2));
     return ticks.filter((_, k) => k % skip === 0);

@@ -119,7 +119,9 @@ def _check_fields(rows: Sequence[Row], y: str, x: str) -> None:
     numbers = [key for key in rows[0] if key != BY_POLICY and any(_is_number(row.get(key)) for row in rows)]
     for option, name, known in (("y", y, numbers), ("x", x, [BY_POLICY, *numbers])):
         if name not in known:
-            problems.add("there is no such column of numbers", nearest(name, known), column=option, value=name)
+            is_file = name.endswith(tuple(f".{ending}" for ending in FORMATS))
+            fix = f"name the picture with file={name!r}" if is_file else nearest(name, known)
+            problems.add("there is no such column of numbers", fix, column=option, value=name)
     problems.raise_if_any()
     varying = [key for key in ("load",) if key not in (x, y) and len({row.get(key) for row in rows}) > 1]
     for key in varying:

@@ -21,13 +21,14 @@ USUAL = {  # policy → colour
 }
 
 
-def styles_of(labels: Sequence[str]) -> dict[str, int]:
+def styles_of(labels: Sequence[str], first: Sequence[str] = ()) -> dict[str, int]:
     """Return the style of each label: its policy's own colour, or the next that is free; dashes differ beyond eight.
 
-    Which of two labels gets a colour that both want does not depend on their order in the report.
+    No two of the `first` eight labels share a colour. Which of two other labels gets a colour that both want does not
+    depend on their order in the report.
     """
     taken: dict[int, str] = {}
-    for label in sorted(labels, key=lambda label: (_name(label) not in USUAL, len(label), label)):
+    for label in sorted(labels, key=lambda label: (label not in first, _name(label) not in USUAL, len(label), label)):
         name = _name(label)
         wanted = USUAL.get(name, zlib.crc32(name.encode("utf-8", "replace")) % COLOURS)
         block = len(taken) // COLOURS * COLOURS

@@ -1,6 +1,7 @@
 """Runs of a sweep as tasks of a Ray cluster: inputs are sent to it once, results come back to the folder of the sweep.
 
-A task whose node or process dies is tried again `RETRIES` times; then its run fails, and the others go on.
+A task whose node or process dies is tried again `RETRIES` times; then its run fails, and the others go on. The
+tries are counted here, as Ray by itself tries tasks that it ended for want of memory again for ever.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from hashlib import sha256
@@ -43,6 +44,7 @@ class RayPool:
         self.workers = min(workers or cores, cores)
         self._at_once = self.workers if self.workers < cores else AHEAD * cores
         self._running: dict[Any, Task] = {}
+        self._failures: Counter[str] = Counter()  # by hash of the task
 
     def __enter__(self) -> RayPool:
         return self
@@ -60,7 +62,7 @@ class RayPool:
         key = _key(inputs)
         held = [ray.put(inputs)]  # in a list: a task fetches it only if its node does not have the files yet
         del inputs
-        remote = ray.remote(num_cpus=1, max_retries=RETRIES)(run_on_node)
+        remote = ray.remote(num_cpus=1, max_retries=0)(run_on_node)
         while waiting or self._running:
             while waiting and len(self._running) < self._at_once:
                 task = waiting.popleft()
@@ -70,11 +72,22 @@ class RayPool:
                 try:
                     answer, files = ray.get(done)
                 except ray.exceptions.RayError as error:
-                    answer = {"error": f"Ray gave it up after {RETRIES + 1} tries: {error}", "traceback": []}
+                    if self._may_retry(task, error):
+                        waiting.append(task)
+                        continue
+                    tries = self._failures[task["hash"]]
+                    why = f"Ray gave it up after {tries} {'try' if tries == 1 else 'tries'}: {error}"
+                    answer = {"error": why, "traceback": []}
                 else:
                     if files:
                         self._store.keep(task["hash"], files)
                 on_answer(task, answer)
+
+    def _may_retry(self, task: Task, error: Exception) -> bool:
+        """Whether a task is to be tried again: not after an error of its own, which would come again."""
+        self._failures[task["hash"]] += 1
+        is_own = isinstance(error, self._ray.exceptions.RayTaskError)
+        return not is_own and self._failures[task["hash"]] <= RETRIES
 
 
 def _connected(address: str) -> tuple[Any, bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from eunomia.inputs.field_rules import (
     WEIGHT,
 )
 from eunomia.inputs.open_table import read_table
+from eunomia.inputs.problems import refused
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Floats
 from eunomia.traces.table import Trace, build_trace
@@ -36,8 +38,12 @@ STATUSES = {
 }
 
 
-def read(path: Path) -> Trace:
-    """Return the trace in a native file. Raises InvalidInput with everything that is wrong with it."""
+def read(path: Path, *, began: str = "") -> Trace:
+    """Return the trace in a native file; `began` is the local date and time at 0 s, "" where it is not known.
+
+    Raises InvalidInput with everything that is wrong with the file.
+    """
+    date = _read_date(path, began)
     sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     submitted_s = sheet.ordered("submitted_s", SUBMITTED)
@@ -63,7 +69,19 @@ def read(path: Path) -> Trace:
         ran_on=sheet.text("ran_on"),
         started_s=_read_starts(sheet, submitted_s),
         notes=_note_on_words(sheet),
+        began=date,
     )
+
+
+def _read_date(path: Path, began: object) -> datetime | None:
+    """Return the date of 0 s without its zone. Raises InvalidInput for what is none."""
+    if began == "":
+        return None
+    try:
+        return datetime.fromisoformat(str(began)).replace(tzinfo=None)
+    except ValueError as error:
+        rule = "must be a date and time"
+        raise refused(str(path), "began", str(began), rule, 'write it like "2024-01-31 10:00:00"') from error
 
 
 def _known_words(sheet: InputTable) -> list[str]:

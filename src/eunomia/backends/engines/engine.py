@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote, unquote
 
+from eunomia.inputs.problems import InvalidInput
+
 QUEUED, RUNS, OVER = "queued", "runs", "over"  # phases of an engine's gang
 
 
@@ -21,6 +23,9 @@ class EngineAway(Exception):
 
 class EngineRefused(Exception):
     """The engine answered that it will not do it."""
+
+
+NOT_DONE = (EngineAway, EngineRefused, InvalidInput)  # what an engine could not be asked or did not do, for now
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +115,7 @@ class Engine(Protocol):
     name: str
     node_lost: frozenset[str]  # states of gangs that ended through no fault of theirs
     adopts: bool  # whether it takes over jobs that users submitted to the engine
+    cluster: str  # id of the folder of jobs that it acts for; set by the world
 
     def submit(self, request: GangRequest) -> str:
         """Start a gang when its accelerators are free; return its number. Raises EngineRefused."""

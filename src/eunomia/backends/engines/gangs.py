@@ -11,12 +11,12 @@ import logging
 import queue
 import secrets
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from eunomia.backends.engines.engine import (
+    NOT_DONE,
     OVER,
     QUEUED,
     RUNS,
@@ -24,25 +24,22 @@ from eunomia.backends.engines.engine import (
     EngineAway,
     EngineEnd,
     EngineGang,
-    EngineNode,
     EngineRefused,
     GangRequest,
     Mark,
 )
+from eunomia.backends.engines.gang_state import EngineTimes, GangState
 from eunomia.backends.engines.job_files import SUBMISSION, cluster_id, folder_of, prepare, request_of, write_lease
-from eunomia.backends.engines.node_names import assign
-from eunomia.backends.local.detached_gangs import NO_SAVE_GRACE_S, EpochFolder
+from eunomia.backends.engines.nodes import EngineNodes
+from eunomia.backends.local.detached_gangs import NO_SAVE_GRACE_S
 from eunomia.backends.local.gang import Ending
 from eunomia.backends.orders import DrainNode, Halt, Launch, Order
 from eunomia.backends.reports import (
-    BY_ENGINE,
     EngineReport,
     GangEnded,
     GangUnknown,
     Launched,
-    NodeState,
     OrderTaken,
-    SeatsTaken,
     StepsSaved,
     SubmissionFound,
     SubmissionGone,
@@ -57,41 +54,6 @@ RECORD_POLLS = 3  # for the exit record of a gang that is over to be seen here
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
-class EngineTimes:
-    """How often an engine is asked, in s."""
-
-    poll_s: float = 1.0  # list of gangs, and progress files
-    nodes_s: float = 5.0  # list of nodes
-    lost_start_s: float = 10.0  # after which a start without an answer, whose mark is not listed, is tried again
-    vanished_s: float = 60.0  # after which a gang without any trace is lost
-
-
-@dataclass(slots=True, eq=False)
-class _Gang:
-    order: Launch
-    mark: Mark
-    folder: EpochFolder
-    grace_s: float
-    request: GangRequest | None = None  # once its files are written
-    number: str = ""  # of the engine; "" = not known to have been started
-    tried_at: float | None = None  # when a start was last tried
-    may_exist: bool = False  # a start may have taken effect
-    launched: bool = False
-    is_submission: bool = False  # a user's own script, without a supervisor
-    refused: str = ""  # why the engine did not place a user's job
-    refused_at: float = 0.0
-    unknown: bool = False
-    missed: int = 0  # lists in a row without it
-    missing_since: float | None = None
-    stop_grace_s: float | None = None
-    stop_at: float | None = None  # when it was called back
-    killed: bool = False
-    steps: float | None = None
-    over_polls: int = 0  # lists in a row in which it was over
-    state: str = ""  # in the engine's words
-
-
 class EngineGangs:
     """Carries out orders in a thread of its own, and hands every report to `report`, from that thread."""
 
@@ -99,20 +61,16 @@ class EngineGangs:
         self, engine: Engine, workdir: Path, topology: Topology, *, report: Callable[[EngineReport], None],
         times: EngineTimes | None = None, forked: Callable[[], None] = lambda: None, base: Path | None = None,
     ) -> None:  # fmt: skip
-        self.engine, self._workdir, self._topology, self._report = engine, workdir.resolve(), topology, report
+        self.engine, self._workdir, self._report = engine, workdir.resolve(), report
         self._times, self._forked, self._base = times or EngineTimes(), forked, base
         self._workdir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.cluster = cluster_id(self._workdir)
-        self._names: dict[int, str] = {}
-        self._live: dict[tuple[str, int], _Gang] = {}
+        self.cluster = engine.cluster = cluster_id(self._workdir)
+        self._nodes = EngineNodes(engine, self._workdir, topology, report)
+        self._live: dict[tuple[str, int], GangState] = {}
         self._listed: dict[Mark, list[EngineGang]] | None = None  # ours in the last list; None = none yet
         self._listed_at = -1.0
         self._silence = ""  # why the engine does not answer; "" = it does
         self._failures = 0
-        self._nodes: tuple[EngineNode, ...] = ()
-        self._away: dict[int, str] = {}  # nodes that were reported out of service
-        self._taken_before: dict[int, int] = {}  # at the last look at the nodes
-        self._taken_seats: tuple[tuple[int, str], ...] = ()  # as reported
         self._orphans: frozenset[Mark] = frozenset()
         self._submissions: dict[str, tuple[str, str]] = {}  # key and tenant of users' jobs, by the engine's number
         self._orders: queue.SimpleQueue[Order | Topology | None] = queue.SimpleQueue()
@@ -147,44 +105,17 @@ class EngineGangs:
 
     # ---- what it knows: read from any thread -------------------------------------------------------------------
 
-    def inventory(self) -> tuple[EngineNode, ...]:
-        """Return the engine's nodes, as last listed."""
-        return self._nodes
-
     def orphans(self) -> list[tuple[str, int]]:
         """Return job and epoch of gangs that bear our mark and that no order is about. They are left alone."""
         return sorted((mark.job_id, mark.epoch) for mark in self._orphans)
 
-    def adopt(self) -> list[tuple[str, int, tuple[int, ...]]]:
-        """Return job, epoch and seats of the gangs that the engine has."""
-        return [(*key, gang.order.seats) for key, gang in sorted(self._live.items()) if gang.number]
-
-    def about(self, job_id: str, epoch: int) -> str:
-        """Return waiting, running, unknown, or the engine's word for a gang that is being ended; "" = not known."""
-        gang = self._live.get((job_id, epoch))
-        if gang is None:
-            return ""
-        if gang.unknown:
-            return "unknown"
-        return "running" if gang.launched else "waiting"
-
-    def silence(self) -> str:
-        """Return why the engine does not answer; "" = it does."""
-        return self._silence
-
     def taken(self, node: int) -> int:
         """Return how many accelerators of a node others hold."""
-        if node not in self._names:
-            return 0
-        name, kind = self._names[node], self._topology.types[int(self._topology.node_type[node])]
-        used = sum(one.used.get(kind, 0) for one in self._nodes if one.name == name)
-        ours = Counter(
-            int(self._topology.node[seat])
-            for gang in list(self._live.values())
-            for seat in gang.order.seats
-            if gang.number and gang.state != QUEUED
-        )
-        return max(used - ours[node], 0)
+        return self._nodes.taken(node, self._seats_in_engine())
+
+    def _seats_in_engine(self) -> list[int]:
+        gangs = [gang for gang in list(self._live.values()) if gang.number and gang.state != QUEUED]
+        return [seat for gang in gangs for seat in gang.order.seats]
 
     # ---- the thread ----------------------------------------------------------------------------------------------
 
@@ -199,7 +130,7 @@ class EngineGangs:
             now = time.monotonic()
             if now >= self._nodes_at:
                 self._nodes_at = now + self._times.nodes_s
-                self._read_nodes()
+                self._nodes.read(self._seats_in_engine(), [s for gang in self._live.values() for s in gang.order.seats])
             if now >= self._poll_at:
                 self._poll_at = now + self._times.poll_s
                 self._poll()
@@ -211,8 +142,7 @@ class EngineGangs:
             order = self._orders.get(timeout=min(wait_s, self._times.poll_s) or 1e-3)
             while True:
                 if isinstance(order, Topology):
-                    self._topology = order
-                    self._names = assign(order, self._nodes, self._workdir, self.engine.name)
+                    self._nodes.use_topology(order)
                 elif order is not None:
                     self._take(order)
                 order = self._orders.get_nowait()
@@ -229,7 +159,7 @@ class EngineGangs:
                 if (gang := self._live.get((job_id, epoch))) is not None:
                     self._halt(gang, gang.grace_s if save else min(gang.grace_s, NO_SAVE_GRACE_S))
             case DrainNode(_, node, reason):
-                self._set_node(node, reason)
+                self._nodes.set_node(node, reason)
         self._report(OrderTaken(order.number))
 
     def _launch(self, order: Launch) -> None:
@@ -238,7 +168,7 @@ class EngineGangs:
             return
         folder = folder_of(self._workdir, *key, self._checkpoints(order))
         grace_s = float(order.spec.get("checkpoint", {}).get("grace_s", 10.0))
-        gang = _Gang(order, Mark(self.cluster, *key), folder, grace_s)
+        gang = GangState(order, Mark(self.cluster, *key), folder, grace_s)
         if order.shared:
             reason = f"{self.engine.name} gives an accelerator to one job at a time, and this one would share"
             self._report(GangEnded(*key, "failed", reason))
@@ -266,7 +196,7 @@ class EngineGangs:
             elif self._may_try(gang):
                 self._submit(gang)
 
-    def _earlier_lives(self, gang: _Gang) -> bool:
+    def _earlier_lives(self, gang: GangState) -> bool:
         """Whether another gang of the job holds seats, also one of an epoch that no order is about any more."""
         for job_id, epoch in self._live:
             if job_id == gang.order.job_id and epoch < gang.order.epoch:
@@ -280,7 +210,7 @@ class EngineGangs:
                 return True
         return False
 
-    def _may_try(self, gang: _Gang) -> bool:
+    def _may_try(self, gang: GangState) -> bool:
         """Whether a start cannot be the second one: none was tried, or one was and a later list does not have it."""
         if gang.order.adopt_only or self._silence:
             return False
@@ -290,12 +220,11 @@ class EngineGangs:
             return self._listed_at >= 0
         return self._listed_at >= gang.tried_at + self._times.lost_start_s
 
-    def _submit(self, gang: _Gang) -> None:
+    def _submit(self, gang: GangState) -> None:
         try:
-            if not self._names:
-                self._read_names()
+            names = self._nodes.names()
             write = request_of if gang.is_submission else prepare
-            gang.request = write(gang.order, gang.mark, gang.folder, self._topology, self._names, gang.grace_s)
+            gang.request = write(gang.order, gang.mark, gang.folder, self._nodes.topology, names, gang.grace_s)
             gang.may_exist, gang.tried_at = True, time.monotonic()
             gang.number = self.engine.submit(gang.request)
             gang.tried_at = time.monotonic()
@@ -311,14 +240,9 @@ class EngineGangs:
         except OSError as error:
             self._end(gang, "failed", f"its files cannot be written: {error}")
 
-    def _read_names(self) -> None:
-        if not self._nodes:
-            self._nodes = tuple(self.engine.nodes())
-        self._names = assign(self._topology, self._nodes, self._workdir, self.engine.name)
-
     # ---- stops -----------------------------------------------------------------------------------------------------
 
-    def _halt(self, gang: _Gang, grace_s: float) -> None:
+    def _halt(self, gang: GangState, grace_s: float) -> None:
         """Call a gang back, through its lease file and with a signal; a second call can only shorten the grace."""
         if gang.stop_grace_s is not None and grace_s >= gang.stop_grace_s:
             return
@@ -328,26 +252,25 @@ class EngineGangs:
         if gang.number and gang.state:  # else the next list says which
             self._call_back(gang)
 
-    def _call_back(self, gang: _Gang) -> None:
+    def _call_back(self, gang: GangState) -> None:
         """Tell a gang that was stopped, or cancel it if it waits; what failed is tried again at the next poll."""
-        request = self._request(gang)
         try:
+            request = self._request(gang)
             if gang.state == RUNS:
                 self.engine.call_back(request, gang.number)
             else:
                 self.engine.cancel(request, gang.number, only_waiting=True)
             gang.stop_at = time.monotonic()
-        except (EngineAway, EngineRefused) as error:
+        except NOT_DONE as error:
             _log.warning("%s could not be called back: %s", gang.mark, error)
 
-    def _request(self, gang: _Gang) -> GangRequest:
+    def _request(self, gang: GangState) -> GangRequest:
         if gang.request is None:
-            if not self._names:
-                self._read_names()
-            gang.request = request_of(gang.order, gang.mark, gang.folder, self._topology, self._names, gang.grace_s)
+            names = self._nodes.names()
+            gang.request = request_of(gang.order, gang.mark, gang.folder, self._nodes.topology, names, gang.grace_s)
         return gang.request
 
-    def _kill_overdue(self, gang: _Gang, entries: Sequence[EngineGang]) -> None:
+    def _kill_overdue(self, gang: GangState, entries: Sequence[EngineGang]) -> None:
         """Call back again what was not reached, and kill what is still there long after its grace."""
         if gang.stop_grace_s is None or not gang.number:
             return
@@ -358,7 +281,7 @@ class EngineGangs:
             try:
                 self.engine.cancel(self._request(gang), gang.number)
                 gang.killed = True
-            except (EngineAway, EngineRefused) as error:
+            except NOT_DONE as error:
                 _log.warning("%s could not be killed: %s", gang.mark, error)
 
     # ---- polls -----------------------------------------------------------------------------------------------------
@@ -406,12 +329,12 @@ class EngineGangs:
         for gang in self._live.values():
             self._be_unknown(gang, why)
 
-    def _be_unknown(self, gang: _Gang, why: str) -> None:
+    def _be_unknown(self, gang: GangState, why: str) -> None:
         if not gang.unknown and (gang.launched or gang.order.adopt_only):
             gang.unknown = True
             self._report(GangUnknown(gang.order.job_id, gang.order.epoch, why))
 
-    def _compare(self, gang: _Gang, entries: list[EngineGang]) -> None:
+    def _compare(self, gang: GangState, entries: list[EngineGang]) -> None:
         """Take over what the engine says of a gang; of several entries with its mark one may run."""
         order = {RUNS: 0, QUEUED: 1, OVER: 2}
         first, *others = sorted(entries, key=lambda entry: (order[entry.phase], entry.number))
@@ -433,7 +356,7 @@ class EngineGangs:
             self._report(Launched(gang.order.job_id, gang.order.epoch))
         self._kill_overdue(gang, entries)
 
-    def _requeued(self, gang: _Gang) -> None:
+    def _requeued(self, gang: GangState) -> None:
         """End a user's job that is back in the queue: it was called back, or the engine lost its node."""
         if gang.stop_grace_s is not None:
             self._end(gang, "stopped", "")
@@ -459,13 +382,13 @@ class EngineGangs:
         for number in sorted(over & self._submissions.keys() - placed):
             self._report(SubmissionGone(*self._submissions.pop(number)))
 
-    def _cancel_second(self, gang: _Gang, number: str) -> None:
+    def _cancel_second(self, gang: GangState, number: str) -> None:
         try:
             self.engine.cancel(self._request(gang), number, only_waiting=True)
-        except (EngineAway, EngineRefused) as error:
+        except NOT_DONE as error:
             _log.warning("%s could not be cancelled: %s", number, error)
 
-    def _miss(self, gang: _Gang) -> None:
+    def _miss(self, gang: GangState) -> None:
         """Look for a gang that is not listed: its exit record, then the engine's accounting."""
         now = time.monotonic()
         gang.missed += 1
@@ -479,7 +402,7 @@ class EngineGangs:
         gang.missing_since = gang.missing_since or now
         try:
             end = self.engine.ended(self._request(gang), gang.number)
-        except (EngineAway, EngineRefused) as error:
+        except NOT_DONE as error:
             _log.warning("%s: how it ended could not be asked: %s", gang.mark, error)
             end = None
         if end is not None:
@@ -507,13 +430,13 @@ class EngineGangs:
 
     # ---- ends ------------------------------------------------------------------------------------------------------
 
-    def _read_steps(self, gang: _Gang) -> None:
+    def _read_steps(self, gang: GangState) -> None:
         steps = gang.folder.read_progress(gang.order.total_steps or float("inf"))
         if steps is not None and steps != gang.steps:
             gang.steps = steps
             self._report(StepsSaved(gang.order.job_id, gang.order.epoch, steps))
 
-    def _resolve(self, gang: _Gang, end: EngineEnd) -> None:
+    def _resolve(self, gang: GangState, end: EngineEnd) -> None:
         """Report how a gang ended: by its own exit record, else by the engine's word."""
         self._read_steps(gang)
         record = gang.folder.read_exit()
@@ -553,68 +476,12 @@ class EngineGangs:
             line = gang.folder.last_line()
             self._end(gang, "failed", ending.reason("" if line.startswith("--- epoch ") else line))
 
-    def _be_launched(self, gang: _Gang) -> None:
+    def _be_launched(self, gang: GangState) -> None:
         """Report a start that was over before a list had it."""
         if not gang.launched:
             gang.launched = True
             self._report(Launched(gang.order.job_id, gang.order.epoch))
 
-    def _end(self, gang: _Gang, outcome: str, reason: str) -> None:
+    def _end(self, gang: GangState, outcome: str, reason: str) -> None:
         del self._live[gang.order.job_id, gang.order.epoch]
         self._report(GangEnded(gang.order.job_id, gang.order.epoch, outcome, reason))
-
-    # ---- nodes -----------------------------------------------------------------------------------------------------
-
-    def _read_nodes(self) -> None:
-        """Report nodes that have left service or come back."""
-        try:
-            self._nodes = tuple(self.engine.nodes())
-            if not self._names:
-                self._names = assign(self._topology, self._nodes, self._workdir, self.engine.name)
-        except (EngineAway, EngineRefused) as error:
-            _log.warning("nodes of %s could not be read: %s", self.engine.name, error)
-            return
-        except InvalidInput as error:
-            _log.error("%s", error)
-            return
-        found = {node.name: node for node in self._nodes}
-        for n, name in self._names.items():
-            why = self._why_away(n, found.get(name))
-            if why != self._away.get(n):  # at the first look also those in service
-                self._away[n] = why
-                self._report(NodeState(n, why))
-        self._report_taken()
-
-    def _report_taken(self) -> None:
-        """Report the seats that others hold: as many of a node's free ones as Slurm counts at two looks in a row."""
-        taken = {n: self.taken(n) for n in self._names}
-        held = {seat for gang in self._live.values() for seat in gang.order.seats}
-        seats: list[tuple[int, str]] = []
-        for n, count in taken.items():
-            first, size = int(self._topology.first[n]), int(self._topology.size[n])
-            free = [seat for seat in range(first, first + size) if seat not in held]
-            sure = min(count, self._taken_before.get(n, 0))
-            seats += [(seat, f"another job of {self.engine.name}") for seat in free[len(free) - min(sure, len(free)) :]]
-        self._taken_before = taken
-        if tuple(seats) != self._taken_seats:
-            self._taken_seats = tuple(seats)
-            self._report(SeatsTaken(self._taken_seats))
-
-    def _why_away(self, n: int, node: EngineNode | None) -> str:
-        source = f"{BY_ENGINE}{self.engine.name}: "
-        if node is None:
-            return f"{source}there is no node {self._names[n]}"
-        kind, size = self._topology.types[int(self._topology.node_type[n])], int(self._topology.size[n])
-        there = node.accelerators.get(kind, 0)
-        if not node.away and there < size:
-            return f"{source}it has {there} {kind}, and {size} are declared"
-        return f"{source}{node.away}" if node.away else ""
-
-    def _set_node(self, node: int, reason: str) -> None:
-        try:
-            if not self._names:
-                self._read_names()
-            self.engine.set_node(self._names[node], reason)
-        except (EngineAway, EngineRefused, InvalidInput) as error:
-            _log.warning("node %d could not be %s in %s: %s", node, "drained" if reason else "resumed",
-                         self.engine.name, error)  # fmt: skip

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from eunomia.backends.engines.engine import Engine, EngineAway, EngineRefused
-from eunomia.backends.engines.gangs import EngineGangs, EngineTimes
+from eunomia.backends.engines.gang_state import EngineTimes
+from eunomia.backends.engines.gangs import EngineGangs
 from eunomia.backends.engines.job_files import CLUSTER, folder_of
 from eunomia.backends.inputs import BackendClass, BackendInputs
 from eunomia.backends.local.clock import RunClock
@@ -42,7 +43,7 @@ from eunomia.model.events import (
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology
 
-MAX_WAIT_S = 3600.0
+MAX_WAIT_S = 2.0  # until it is seen that the thread of the gangs has failed
 OF_A_START = ("exit-*.json", "claim-*", "supervisor-*", "lease-*.json", "finished.json", "progress.json")
 _log = logging.getLogger(__name__)
 
@@ -256,6 +257,11 @@ class EngineWorld(BackendClass):
                 report = self._reports.get_nowait()
         except queue.Empty:
             pass
+        assert self._gangs is not None
+        if self._gangs.failure is not None:
+            raise RuntimeError(
+                "no more orders can be carried out; the engine goes on with the gangs that it has"
+            ) from (self._gangs.failure)
 
     def _next_moment(self) -> Moment | None:
         """Return the earliest unreported moment. Due events have their due time, so that rounds are exact."""

@@ -33,6 +33,7 @@ from eunomia.backends.engines.engine import (
     GangRequest,
     HeldSubmission,
 )
+from eunomia.backends.kubernetes.leadership import Leadership
 from eunomia.backends.kubernetes.objects import (
     CLUSTER,
     NODE,
@@ -61,10 +62,12 @@ class Kubernetes:
 
     name = "Kubernetes"
     node_lost = frozenset({"LOST"})
+    cluster = ""
     adopts = False
 
     def __init__(self, client: Client, settings: PodSettings) -> None:
         self._client, self._settings = client, settings
+        self._leadership = Leadership(client)
 
     # ---- gangs ---------------------------------------------------------------------------------------------------
 
@@ -72,6 +75,7 @@ class Kubernetes:
         """Create the Jobs of a gang; those that exist with its mark are left as they are."""
         name = gang_name(request.mark)
         with _answers():
+            self._leadership.keep(self.cluster)
             for document in jobs_of(request, self._settings):
                 try:
                     self._client.create(Job.from_dict(document))
@@ -86,6 +90,7 @@ class Kubernetes:
     def gangs(self) -> list[EngineGang]:
         """Bind the pods of gangs that have room, give back what ended gangs held, and return all gangs of ours."""
         with _answers():
+            self._leadership.keep(self.cluster)
             found = self._listed()
             self._bind(found)
             for name, gang in found.items():
@@ -201,8 +206,16 @@ class Kubernetes:
             self._client.patch(Node, name, change, patch_type=PatchType.MERGE)
 
     def close(self) -> None:
-        """Close the connections."""
+        """Let another service act, and close the connections."""
+        self.release()
         self._client.close()
+
+    def release(self) -> None:
+        """Let another service act at once; one that cannot be told waits until the Lease has ended."""
+        try:
+            self._leadership.release()
+        except (ApiError, httpx2.HTTPError, EngineAway) as error:
+            _log.warning("the Lease was not given back: %s", error)
 
 
 def _is_complete(gang: GangObjects) -> bool:

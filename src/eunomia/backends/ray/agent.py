@@ -25,7 +25,7 @@ from ray.experimental import internal_kv
 from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-LIVE = ("ALIVE", "PENDING_CREATION", "DEPENDENCIES_UNREADY", "RESTARTING")
+LIVE = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "ALIVE", "RESTARTING")  # in the order in which actors are in them
 NODE_ID = "ray.io/node-id"  # label that Ray gives each node
 GONE = "REMOVED"
 RELEASE_TRIES = 60
@@ -129,6 +129,10 @@ class Agent:
         else:
             gone = {name: state.actors(actor_id=id) for name, id in self._ids.items() if name not in states}
         for name, actor in gone.items():
+            if actor["State"] != "DEAD":  # it went from one of the states to another while these were asked for
+                live.append(actor)
+                states[name] = self._state(actor)
+                continue
             states[name] = _cause(actor["DeathCause"])
             if (group := self._group(name)) is not None:
                 remove_placement_group(group)
@@ -138,7 +142,7 @@ class Agent:
     def _state(self, actor: dict[str, Any]) -> str:
         """Return the state of an actor; STARTING for one that has its accelerators and no process yet."""
         found = str(actor["State"])
-        if found in LIVE[1:3] and (group := self._group(actor["Name"])) is not None:
+        if found in LIVE[:2] and (group := self._group(actor["Name"])) is not None:
             return "STARTING" if placement_group_table(group)["state"] == "CREATED" else found
         return found
 

@@ -41,6 +41,7 @@ class Ray:
 
     name = "Ray"
     node_lost = frozenset({"NODE_DIED", "UNSCHEDULABLE"})
+    cluster = ""
     adopts = False
 
     def __init__(self, ask: Ask, *, type_label: str = "", close: Callable[[], None] = lambda: None) -> None:

@@ -45,6 +45,7 @@ class Slurm:
 
     name = "Slurm"
     node_lost = NODE_LOST
+    cluster = ""
     adopts = False
 
     def __init__(self, *, partition: str = "", account: str = "", timeout_s: float = 10.0,

@@ -11,6 +11,7 @@ from eunomia.report.differences import forest, forest_series
 from eunomia.report.number_format import Unit, shown
 from eunomia.report.styles import styles_of
 from eunomia.report.sweep.content import Group, Interval, SweepContent
+from eunomia.report.table import BEST, MANY
 
 DRAWN: tuple[tuple[str, str, Unit], ...] = (
     ("jct_mean_s", "Average completion time", "s"),
@@ -83,7 +84,9 @@ def _series(content: SweepContent, group: Group, name: str, unit: Unit) -> tuple
     """Return one line, or one bar, for each name in `content.compared`."""
     x = np.array(content.places) if len(content.places) > 1 else np.zeros(1)
     series = []
-    for compared, style in styles_of(content.compared).items():
+    best = content.best_first()
+    styles = styles_of(content.compared, first=best[:BEST] if len(best) > MANY else ())
+    for compared, style in styles.items():
         by_place = {s.place: s.averages[name] for s in group.settings if s.name == compared and name in s.averages}
         if not by_place:
             continue

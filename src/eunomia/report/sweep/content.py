@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -56,7 +57,7 @@ class SweepContent:
 
     title: str
     subtitle: str
-    compared: tuple[str, ...]  # names, in order; the index is the colour in every chart
+    compared: tuple[str, ...]  # names, in order
     baseline: str
     along: str  # name of the axis of `places`, such as load
     places: tuple[float, ...]
@@ -65,6 +66,19 @@ class SweepContent:
     failures: tuple[tuple[str, str], ...]  # run, error
     notes: tuple[str, ...]
     sweep_toml: str
+
+    def best_first(self) -> list[str]:
+        """Return the compared names by their average completion time, over all places."""
+        averages_by_name: dict[str, list[float]] = {name: [] for name in self.compared}
+        for setting in (setting for group in self.groups for setting in group.settings):
+            if "jct_mean_s" in setting.averages:
+                averages_by_name[setting.name].append(setting.averages["jct_mean_s"].mean)
+
+        def average(name: str) -> float:
+            found = averages_by_name[name]
+            return sum(found) / len(found) if found else math.inf
+
+        return sorted(self.compared, key=average)
 
     def renamed(self, names: Mapping[str, str]) -> SweepContent:
         """Return the content with other names of what is compared."""

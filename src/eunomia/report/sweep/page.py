@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from pathlib import Path
 
@@ -51,21 +50,11 @@ def page(content: SweepContent) -> str:
         "baseline": content.baseline,
         "along": content.along,
         "confidence": content.confidence,
-        "best": [plain(name) for name in _best_first(content)],
+        "best": [plain(name) for name in content.best_first()],
         "groups": [asdict(group) for group in content.groups],
         "charts": [chart_numbers(chart) for chart in drawn],
     }
     return document(content.title, content.subtitle, "\n".join(parts), block)
-
-
-def _best_first(content: SweepContent) -> list[str]:
-    """Return the compared names by their average completion time, over all places."""
-    total: dict[str, list[float]] = {name: [] for name in content.compared}
-    for group in content.groups:
-        for setting in group.settings:
-            if "jct_mean_s" in setting.averages:
-                total[setting.name].append(setting.averages["jct_mean_s"].mean)
-    return sorted(content.compared, key=lambda name: sum(total[name]) / len(total[name]) if total[name] else math.inf)
 
 
 def _tables(content: SweepContent, group: Group) -> str:

@@ -249,7 +249,8 @@ class RunTimeHistory:
         ended = float(self._stats[groups[0], _COUNT])
         doubt = exp_one(-ended / UNKNOWN_JOBS)
         outer = log_one(UNKNOWN.low_s), log_one(UNKNOWN.high_s)
-        low, high = (exp_one(each + doubt * (far - each)) for each, far in zip(ends, outer, strict=True))
+        low = exp_one(ends[0] + doubt * min(outer[0] - ends[0], 0.0))
+        high = exp_one(ends[1] + doubt * max(outer[1] - ends[1], 0.0))
         median = min(max(exp_one(centre), low), high)
         return RunTimeEstimate(median, low, high, int(self._likes(groups)))
 

@@ -1,0 +1,54 @@
+"""Of several services in a namespace one acts: the Lease on the real API server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+pytest.importorskip("lightkube", reason='needs the extra: pip install "eunomia[kubernetes]"')
+from lightkube import Client
+from lightkube.resources.coordination_v1 import Lease
+from tests.kubernetes.loopback import LoopbackServer
+
+from eunomia.backends.engines.engine import EngineAway
+from eunomia.backends.kubernetes.leadership import LENGTH_S, NAME, Leadership
+
+
+class HandClock:
+    """A clock that the test sets."""
+
+    at = 100.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+@pytest.fixture
+def client(server: LoopbackServer) -> Iterator[Client]:
+    with closing(server.client()) as one:
+        yield one
+
+
+def test_another_service_acts_when_the_first_gives_the_lease_back_or_renews_it_no_more(client: Client) -> None:
+    clock = HandClock()
+    one, same, other = (Leadership(client, clock) for _ in range(3))
+    one.keep("one")
+    same.keep("one")  # after a kill: the folder of jobs is the holder
+    with pytest.raises(EngineAway, match="'one' acts in this namespace"):
+        other.keep("other")
+    clock.at += LENGTH_S / 2
+    one.keep("one")
+    clock.at += LENGTH_S - 1
+    with pytest.raises(EngineAway, match="'one'"):  # it has renewed since
+        other.keep("other")
+    clock.at += LENGTH_S
+    other.keep("other")
+    with pytest.raises(EngineAway, match="'other'"):
+        one.keep("one")
+    one.release()  # not its own any more
+    assert client.get(Lease, NAME).spec.holderIdentity == "other"
+    other.release()
+    one.keep("one")
+    one.release()
