@@ -62,6 +62,21 @@ def test_a_job_runs_under_the_account_of_who_submitted_it(folder: Path) -> None:
 
 
 @root_only
+def test_what_is_in_the_state_folder_is_read_by_root_alone(folder: Path) -> None:
+    service, state = LiveService(folder), folder / "state"
+    service.start()
+    service.kill()
+    (state / "store.db").chmod(0o644)
+    (state / "backups").mkdir(mode=0o755)
+    service.start()
+    service.kill()
+    modes = {entry.name: stat.S_IMODE(entry.stat().st_mode) & 0o077 for entry in state.iterdir()}
+    assert modes.pop("jobs") == 0o011
+    assert set(modes.values()) == {0}
+    assert modes.keys() > {"store.db", "backups", "operator.token"}
+
+
+@root_only
 def test_the_supervisor_has_no_variable_that_the_job_was_given(folder: Path) -> None:
     service = LiveService(folder)
     service.start()

@@ -134,11 +134,19 @@ def _world(site: Site, writer: Writer) -> ServiceWorld:
         world: ServiceWorld = backend.for_service(jobs, topology, report=report, options=options, forked=forked)
         return world
     if os.geteuid() == 0:
-        site.state.chmod(0o711)  # accounts pass through to the folders of their jobs
+        _let_accounts_pass(site.state)
     return DetachedGangs(
         jobs, topology, lease_s=site.service.supervisor_lease_s, report=writer.put, forked=forked, driver=_driver(site),
         log_bytes=int(site.service.log_mib * 2**20), account=site.service.account,
     )  # fmt: skip
+
+
+def _let_accounts_pass(state: Path) -> None:
+    """Let other users pass through the state folder to the folders of their jobs, and read nothing else there."""
+    for entry in state.iterdir():
+        if entry.name != JOBS and not entry.is_symlink():
+            entry.chmod(0o700 if entry.is_dir() else 0o600)
+    state.chmod(0o711)
 
 
 def _driver(site: Site) -> DeviceDriver | None:
