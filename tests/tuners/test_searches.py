@@ -39,6 +39,13 @@ def test_a_search_without_halving_ends_with_its_last_trial_and_finds_the_best() 
     assert found(search.ended("t02", math.nan)) == [AppFinished("a", "t01", 0.2)]
 
 
+def test_the_last_trial_counts_also_if_it_ends_before_it_was_seen_on_its_rung() -> None:
+    search = Halving(2)
+    search.begin("a", trials(2, 8.0))
+    assert found(search.ended("t00", 0.5)) == []
+    assert found(search.ended("t01", 0.2)) == [AppFinished("a", "t01", 0.2)]
+
+
 @pytest.mark.parametrize(
     ("count", "eta", "rungs"), [(81, 3, 4), (80, 3, 3), (27, 3, 3), (1, 3, 0), (2, 3, 0), (8, 2, 3)]
 )

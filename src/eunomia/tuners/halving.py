@@ -71,12 +71,12 @@ class Halving(Trials):
     def ended(self, job_id: str, loss: float) -> TunerRequests:
         """Remove an ended trial from its rung, so that no other trial waits for it."""
         was_alive, bracket = job_id in self.alive, self._bracket.get(job_id)
-        self.alive.pop(job_id, None)
+        recorded = super().ended(job_id, loss)  # first, as leaving its rung may end the app
         self._paused.discard(job_id)
         requests = NOTHING
         if was_alive and bracket is not None and (math.isnan(loss) or bracket.steps(job_id) < math.inf):
             requests = self._apply(bracket.leave(job_id))
-        return TunerRequests(requests.watch, [*requests.events, *super().ended(job_id, loss).events])
+        return TunerRequests(requests.watch, [*requests.events, *recorded.events])
 
     def _apply(self, decision: RungDecision) -> TunerRequests:
         """Return the requests that carry out a decision."""
