@@ -26,6 +26,7 @@ def plan(path: Path, out: Path, *words: str, code: int = 0) -> dict[str, object]
 PRICES = ("--price", "v100=1000", "--price", "h100=4000", "--only", "v100", "--only", "h100")
 
 
+@pytest.mark.slow
 def test_the_best_purchase_on_every_week_is_recommended(scenario: Write, tmp_path: Path) -> None:
     found = plan(scenario(), tmp_path / "plan", "--budget-usd", "32000", *PRICES, "--weeks", "3")
     purchases = {tuple(one["add"].items()): one for one in found["candidates"]}

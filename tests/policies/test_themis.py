@@ -85,6 +85,7 @@ def test_equal_apps_that_come_together_end_nearly_as_if_each_had_its_own_part(in
     assert np.ptp(list(ended.finished.values())) <= 8 * 1200
 
 
+@pytest.mark.slow
 def test_a_wide_gang_does_not_starve_behind_narrow_ones() -> None:
     """Leases of narrow jobs end one by one; without seats kept for it, all eight are never free at once."""
     jobs = line_up(*[(i * 100.0, 30_000.0, 1) for i in range(40)], (50.0, 5000.0, 8))

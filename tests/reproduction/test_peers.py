@@ -26,6 +26,7 @@ def outside(found: JobComparison) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_tiresias_starts_and_ends_every_job_when_its_simulator_does(peers: Path) -> None:
     found = tiresias.reproduce(peers / "tiresias", REQUEST)
     assert not outside(found)

@@ -93,6 +93,7 @@ def test_wherever_the_work_ends_the_bound_is_true_and_the_rows_fit(bids: Bids, w
 HARD = drawn(np.random.default_rng(4), 14, 12, 30)
 
 
+@pytest.mark.slow
 def test_more_work_proves_more_and_none_says_what_is_open() -> None:
     known, tried = HARD.useful(), []
     bids = Bids(HARD.bidder[known], HARD.take[known], HARD.worth[known], HARD.capacity)

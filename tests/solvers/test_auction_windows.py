@@ -84,6 +84,7 @@ def test_whatever_window_is_searched_first_the_best_is_found(bids: Bids, window:
         assert (bids.take[found.row].sum(axis=0) <= bids.capacity).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(natural(), st.sampled_from([1, 64, EXACT.widest]))
 def test_without_one_bidder_after_the_other_every_best_and_bound_is_true(bids: Bids, widest: int) -> None:

@@ -315,7 +315,7 @@ def test_rows_of_few_kinds_with_needs_of_their_own_are_filled_like_any_others(
         assert quick.level[served].min() == pytest.approx(lowest, rel=1e-7)
 
 
-@pytest.mark.parametrize("inner", [None, "share", "first"])
+@pytest.mark.parametrize("inner", [None, *(pytest.param(each, marks=pytest.mark.slow) for each in ("share", "first"))])
 def test_a_hundred_thousand_rows_of_few_kinds_leave_no_gap(inner: Inner | None) -> None:
     problem = few_kinds(0, 100_000, 3, 0.5, inner)
     filled = problem.fill()

@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "sweep.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_example_prints_what_the_page_shows(desk: Desk) -> None:
     text = PAGE.partition('```toml title="sweep.toml"\n')[2].partition("```")[0]
     command, *shown = PAGE.partition("```console\n$ eunomia ")[2].partition("```")[0].splitlines()
