@@ -112,10 +112,30 @@ def test_a_table_of_an_operator_stands_beside_three_policies_after_two_commands(
     done = RUN.invoke(app, [*words, "--out", str(tmp_path / "compared")])
     assert done.exit_code == 0, done.output
     written = (tmp_path / "compared" / "compare.csv").read_text()
+    assert "<h1>ours: 4 runs compared</h1>" in (tmp_path / "compared" / "report.html").read_text()
     rows = {each["policy"]: each for each in csv.DictReader(written.splitlines())}
     assert next(iter(rows)) == "as_it_was"
     assert float(rows["as_it_was"]["queueing_mean_s"]) == pytest.approx(2.5 * 3540)
     assert float(rows["fifo"]["queueing_mean_s"]) < 2.5 * 3540  # two jobs at a time
+
+
+@pytest.mark.parametrize("sizes", [("t4=8", "v100=4"), ("t4=8,v100=4",), ("t4=8, v100=4",)])
+def test_a_cluster_may_be_named_in_one_option_or_in_several(tmp_path: Path, sizes: tuple[str, ...]) -> None:
+    (tmp_path / "jobs.csv").write_text("id,submit_time,start_time,end_time,num_gpus,gpu_type\na,0,0,3600,4,t4\n")
+    words = [word for size in sizes for word in ("--accelerators", size)]
+    done = RUN.invoke(app, ["import", "csv", str(tmp_path / "jobs.csv"), "--out", str(tmp_path / "ours"), *words])
+    assert done.exit_code == 0, done.output
+    assert json.loads((tmp_path / "ours" / "quality.json").read_text())["accelerators"] == {"t4": 8, "v100": 4}
+
+
+@pytest.mark.parametrize("size", ["t4=8=v100", "t4=8,", "t4", "=8", "t4=0"])
+def test_a_size_of_the_cluster_that_is_none_is_answered_with_an_example(tmp_path: Path, size: str) -> None:
+    (tmp_path / "jobs.csv").write_text("id,submit_time,start_time,end_time,num_gpus,gpu_type\na,0,0,3600,4,t4\n")
+    words = ["import", "csv", str(tmp_path / "jobs.csv"), "--out", str(tmp_path / "ours"), "--accelerators", size]
+    done = RUN.invoke(app, words)
+    assert done.exit_code == 2
+    assert "write for example --accelerators a100=64" in done.stderr
+    assert not (tmp_path / "ours").exists()
 
 
 def test_dates_of_the_table_reach_the_record_and_plain_seconds_have_none(tmp_path: Path) -> None:

@@ -61,6 +61,17 @@ def test_what_is_left_out_or_assumed_is_counted_with_its_line(history: Callable[
     ]
 
 
+def test_status_words_of_other_systems_are_counted_with_their_meaning(history: Callable[..., History]) -> None:
+    rows = [f"{m},ann,{DAY}00:00:00,{DAY}00:10:00,{DAY}01:10:00,2,v100,%s,p" for m in range(4)]
+    words = ("COMPLETED", "Succeeded", "COMPLETED", "finished")
+    found = history(*(row % word for row, word in zip(rows, words, strict=True)))
+    assert found.trace.status == ("finished",) * 4
+    assert [(each.count, each.what, each.line) for each in found.findings] == [
+        (2, "jobs of status completed are taken as finished", 2),
+        (1, "jobs of status succeeded are taken as finished", 3),
+    ]
+
+
 @pytest.mark.parametrize(
     ("row", "column"),
     [

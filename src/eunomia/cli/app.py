@@ -30,6 +30,7 @@ from eunomia.cli.options import (
     ScenarioArgument,
     WidthOption,
     new_results_folder,
+    title_of,
     with_default_formats,
 )
 from eunomia.cli.plan import plan
@@ -129,7 +130,7 @@ def simulate(
             result.write(folder)
             report(
                 [(label, result)],
-                f"{scenario.stem} under {label}",
+                f"{title_of(scenario)} under {label}",
                 folder,
                 charts=pictures.formats,
                 style=pictures.style,
@@ -195,7 +196,7 @@ def compare(
             write_tenants(folder / "tenants.csv", results)
             shown = [(pictures.names.get(case.policy, case.policy), result) for case, result in results]
             content = report(
-                shown, f"{scenario.stem}: {len(results)} runs compared", folder,
+                shown, f"{title_of(scenario)}: {len(results)} runs compared", folder,
                 charts=pictures.formats, style=pictures.style,
                 folders=[case.folder for case, _ in results],
             )  # fmt: skip

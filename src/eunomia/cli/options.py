@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from eunomia.report.figure_style import FigureStyle
 
 OUT = "out"  # folder of the results without --out
+SCENARIO = "scenario.toml"  # what an import calls its scenario, whatever was imported
 FORMATS = re.compile(r"(pdf|svg|png)(,(pdf|svg|png))*")
 
 ScenarioArgument = Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="What to run: see docs/scenario.md.")]
@@ -69,7 +70,12 @@ class PictureOptions:
 
 def results_folder(out: Path | None, source: Path) -> Path:
     """Return the folder for the results: `out`, or out/NAME after the scenario."""
-    return Path(OUT) / source.stem if out is None else out
+    return Path(OUT) / title_of(source) if out is None else out
+
+
+def title_of(source: Path) -> str:
+    """Return what a scenario's results are named after: its file, or its folder where the file is an import's."""
+    return source.absolute().parent.name if source.name == SCENARIO else source.stem
 
 
 def new_results_folder(out: Path | None, source: Path, *, force: bool) -> Path:
@@ -93,15 +99,15 @@ def with_default_formats(words: list[str]) -> list[str]:
 
 
 def numbers_by_type(option: str, texts: Sequence[str] | None, *, most: float, example: str) -> dict[str, float]:
-    """Return what an option such as `--price h100=32000` gives for accelerator types.
+    """Return what an option such as `--price h100=32000` gives for accelerator types; one text may name several.
 
     Raises InvalidInput for anything else than a type and a number above 0 and below `most`.
     """
     from eunomia.inputs.problems import refused
 
     found = {}
-    for text in texts or ():
-        name, _, number = text.rpartition("=")
+    for text in ",".join(texts or ()).split(",") if texts else ():
+        name, _, number = text.strip().partition("=")
         try:
             found[name] = float(number)
         except ValueError:

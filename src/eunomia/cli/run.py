@@ -14,7 +14,7 @@ import typer
 
 from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors, plugin_errors
 from eunomia.cli.live import printable, say
-from eunomia.cli.options import JsonOption, ScenarioArgument, results_folder
+from eunomia.cli.options import JsonOption, ScenarioArgument, results_folder, title_of
 
 if TYPE_CHECKING:
     from eunomia.report.outcomes import JobOutcome
@@ -62,7 +62,7 @@ def run(
             announcing = _Announcing(
                 watcher, f"{verb} in {out}; logs and checkpoints: {work_folder(wanted, out)}", command
             )
-            title = f"{scenario.stem}: a real run"
+            title = f"{title_of(scenario)}: a real run"
             result = run_real(wanted, out, resume=resume, restart=force, title=title, watcher=announcing)
         _show(result, out, as_json)
         if not all(outcome.done for outcome in result.outcomes):

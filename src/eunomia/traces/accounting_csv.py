@@ -24,7 +24,7 @@ from eunomia.model.arrays import Bools, Floats
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.traces.engine_objects import EngineJob, build_history
 from eunomia.traces.import_findings import History, ImportFindings, RowSource
-from eunomia.traces.native import STATUSES
+from eunomia.traces.native import OURS, STATUSES
 from eunomia.traces.slurm_fields import read_spans
 
 REQUIRED = ("submitted_s", "started_s", "scale_factor")
@@ -115,6 +115,10 @@ def _build(sheet: InputTable) -> History:
     strange = np.array([word not in STATUSES and word not in UNENDED for word in words])
     what = "jobs have a status that is not known; how they ended is not said"
     findings.add("assumed", what, row[keep & strange])
+    for word in dict.fromkeys(words):
+        if word not in OURS and word in STATUSES:
+            read = keep & np.array([other == word for other in words])
+            findings.add("assumed", f"jobs of status {word} are taken as {STATUSES[word]}", row[read])
     jobs = [
         EngineJob(
             row=int(row[m]),
