@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -189,6 +190,27 @@ def test_rows_without_a_published_value_are_checked_against_the_expected_ones(
     assert typed(1.0, 0.5, "--accept") == 0
     assert typed(1.0, 0.9, "--check") == 0  # a machine's time may differ
     assert typed(1.1, 0.5, "--check") == 1
+
+
+def test_names_stay_whole_and_numbers_in_columns_at_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def printed(series: str) -> list[str]:
+        table = FigureTable(rows=tuple(replace(row(50_000, 49_152.4), series=series, x=x) for x in (0.4, 12)))
+        monkeypatch.setattr("eunomia_reproduction.load", lambda name: lambda request: table)
+        words = ["reproduce", "some", "--out", str(tmp_path / "out"), "--force"]
+        return CliRunner().invoke(app, words, env={"COLUMNS": "80"}).stdout.splitlines()[:-1]
+
+    assert printed("las") == [
+        "series   x quantity published measured ratio within",
+        "las    0.4 q [s]       50,000   49,152 0.983    yes",
+        "las     12 q [s]       50,000   49,152 0.983    yes",
+    ]
+    name = "half ResNet-50, half A3C; rounds, shares only; max_sum_throughput_perf"
+    assert printed(name) == [
+        "    x quantity published measured ratio within",
+        name,
+        "  0.4 q [s]       50,000   49,152 0.983    yes",
+        "   12 q [s]       50,000   49,152 0.983    yes",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from inspect import cleandoc
+from itertools import groupby
+from math import inf
+from operator import itemgetter
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import wrap
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from eunomia_reproduction.table import FigureRow, FigureTable
 
 SHOWN = 80  # rows; of a longer table only rows outside their tolerance are shown
+TITLES = ("series", "x", "quantity", "published", "measured", "ratio", "within")
 REASONS = 20  # of rows outside; all are in the file
 NOTHING = "no row has a published value and a tolerance; leave --check out, or give results that have them"
 
@@ -142,26 +147,38 @@ def list_experiments(width: int) -> list[str]:
 def _show(table: FigureTable, files: list[Path]) -> None:
     """Print the rows, or only those outside if there are many, then the notes."""
     from rich.console import Console
-    from rich.table import Table as Grid
 
     console = Console(highlight=False)
     rows = table.rows if len(table.rows) <= SHOWN else table.outside
-    curves = any(row.x != "" for row in rows)
-    grid = Grid(box=None, header_style="bold", pad_edge=False, collapse_padding=True)
-    grid.add_column("series", overflow="fold", min_width=24)
-    for title in (*["x"] * curves, "quantity", "published", "measured", "ratio", "within"):
-        grid.add_column(title, justify="left" if title == "quantity" else "right", no_wrap=True)
-    for row in rows:
-        series, x, *others = _cells(row)
-        grid.add_row(series, *[x] * curves, *others)
     if rows:
-        console.print(grid)
+        for bold, line in _lines(rows, console.width):
+            console.print(line, style="bold" if bold else "", markup=False, soft_wrap=True)
     for note in table.notes:
         console.print(f"note: {note}", markup=False, soft_wrap=True)
     for line in _reasons(table):
         console.print(line, markup=False, soft_wrap=True)
     counts = f"{len(table.rows)} rows, {_checked(table)} checked, {len(table.outside)} outside"
     console.print(f"{counts}; wrote {', '.join(str(path) for path in files)}", markup=False, soft_wrap=True)
+
+
+def _lines(rows: Sequence[FigureRow], width: int) -> list[tuple[bool, str]]:
+    """Return the lines of a table, and whether a line is a heading; where rows are wider, each series is a heading."""
+    cells = [_cells(row) for row in rows]
+    kept = [k for k, title in enumerate(TITLES) if title != "x" or any(line[k] for line in cells)]
+    wide = [max(len(line[k]) for line in (TITLES, *cells)) for k in range(len(TITLES))]
+
+    def line_of(texts: Sequence[str], columns: Sequence[int]) -> str:
+        left = ("series", "quantity")
+        aligned = [texts[k].ljust(wide[k]) if TITLES[k] in left else texts[k].rjust(wide[k]) for k in columns]
+        return " ".join(aligned).rstrip()
+
+    if sum(wide[k] + 1 for k in kept) - 1 <= width:
+        return [(True, line_of(TITLES, kept)), *((False, line_of(line, kept)) for line in cells)]
+    lines = [(True, f"  {line_of(TITLES, kept[1:])}")]
+    for series, of_series in groupby(cells, key=itemgetter(0)):
+        lines.append((True, series))
+        lines += [(False, f"  {line_of(line, kept[1:])}") for line in of_series]
+    return lines
 
 
 def _reasons(table: FigureTable) -> list[str]:
@@ -179,18 +196,17 @@ def _reasons(table: FigureTable) -> list[str]:
 
 
 def _cells(row: FigureRow) -> list[str]:
-    from rich.markup import escape
-
     numbers = [_number(value) for value in (row.published, row.measured, row.ratio)]
     quantity = f"{row.quantity} [{row.unit}]" if row.unit else row.quantity
     answer = {None: "–", True: "yes", False: "NO"}[row.within]
-    return [escape(row.series), escape(str(row.x)), escape(quantity), *numbers, answer]
+    return [row.series, str(row.x), quantity, *numbers, answer]
 
 
 def _number(value: float | int | None) -> str:
     if value is None:
         return "–"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+    whole = isinstance(value, int) or 1e4 <= abs(value) < inf
+    return f"{value:,.0f}" if whole else f"{value:,.4g}"
 
 
 # What can be measured is in the help, as paragraphs that are not wrapped again.
