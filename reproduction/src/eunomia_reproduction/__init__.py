@@ -74,7 +74,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "harmony-ablations": Entry(
         "eunomia_reproduction.harmony_ablations:reproduce",
         "what each part of Harmony's training is worth: models trained without it (needs the extra learning)",
-        60,
+        8,
     ),
     "bo": Entry(
         "eunomia_reproduction.bayesian:reproduce",
