@@ -489,6 +489,9 @@ class PhysicsSection(Section):
     retries: Annotated[int, Field(ge=0, le=1000)] = Field(
         default=2, description="least retries of a failed job; its trace may have more"
     )
+    early_stop: bool = Field(
+        default=False, description="jobs end once more steps would lower their loss by less than 0.1 %, as on Philly"
+    )
     repair: Literal["fixed", "exponential"] = Field(
         default="fixed", description="repairs of machines and racks take the given time, or that on average"
     )
