@@ -9,6 +9,7 @@ import numpy as np
 
 from eunomia.metrics import job_timelines
 from eunomia.metrics.apps import AppEnd
+from eunomia.metrics.curve_points import CurveBlock, steps_of
 from eunomia.metrics.fluid_service import FluidService
 from eunomia.metrics.job_timelines import (
     BUSY,
@@ -54,6 +55,7 @@ from eunomia.model.topology import Topology
 STATUSES = ("unfinished", "finished", "failed", "cancelled", "rejected")
 _POINTS = 9  # that a moment of one event and one start can add, or fewer
 _CAPACITY = 64  # initial rows and points; when full, rows are doubled and half as many points added
+_BLOCK = 1 << 16  # points; from that many on those of past instants are set aside in a block
 
 
 class MetricsCollector:
@@ -82,6 +84,7 @@ class MetricsCollector:
             points=np.empty(_CAPACITY, dtype=POINT),
             last=np.append(np.full(curves, -1), 0),
         )
+        self._blocks: list[CurveBlock] = []  # of the points before those of `Timelines`
         self._fluid = FluidService(types)
 
     def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
@@ -199,25 +202,23 @@ class MetricsCollector:
 
     def held(self) -> Iterator[tuple[str, int, Steps]]:
         """Yield tenant, type, and how many accelerators of it the tenant's jobs hold; both of a pair count."""
-        types = len(self.topology.types)
-        points = self._t.points[: self._t.last[-1]]
-        order = np.argsort(points["curve"], kind="stable")
-        first = np.searchsorted(points["curve"][order], np.arange(len(self._t.now) + 1))
+        types, blocks = len(self.topology.types), self._all_blocks()
         for name, owner in self._owners.items():
             for type in range(types):
-                curve = BUSY + (2 + owner) * types + type
-                own = points[order[first[curve] : first[curve + 1]]]
                 if self._fluid:
                     yield name, type, self._fluid.held(owner, type)
-                elif len(own):
-                    yield name, type, (own["at"].copy(), own["value"].astype(float))
+                    continue
+                steps = steps_of(BUSY + (2 + owner) * types + type, blocks)
+                if len(steps[0]):
+                    yield name, type, steps
 
     def _curve(self, curve: int) -> Steps:
-        points = self._t.points[: self._t.last[-1]]
-        own = points[points["curve"] == curve]
-        if len(own) == 0:
-            return np.zeros(1), np.zeros(1)
-        return own["at"].copy(), own["value"].astype(float)
+        steps = steps_of(curve, self._all_blocks())
+        return steps if len(steps[0]) else (np.zeros(1), np.zeros(1))
+
+    def _all_blocks(self) -> list[CurveBlock]:
+        t = self._t
+        return [*self._blocks, CurveBlock.of(t.points[: t.last[-1]], len(t.now))]
 
     # ---- events and decisions --------------------------------------------------------------------------------
 
@@ -255,8 +256,20 @@ class MetricsCollector:
     def _reserve_points(self, points: int = 0) -> None:
         """Make room for so many points and for one of every curve, the most that a moment can add."""
         t, points = self._t, points + len(self._t.now)
+        if t.last.item(-1) + points > len(t.points) >= _BLOCK:
+            self._set_points_aside()
         if t.last.item(-1) + points > len(t.points):
             self._t = t._replace(points=np.concatenate((t.points, np.empty(max(len(t.points) // 2, points), POINT))))
+
+    def _set_points_aside(self) -> None:
+        """Move all points but those of the last instant, which may still change, to a block."""
+        t, count = self._t, self._t.last.item(-1)
+        at = t.points["at"][:count]
+        past = int(np.searchsorted(at, at[-1])) if count else 0
+        if past > 0:
+            self._blocks.append(CurveBlock.of(t.points[:past], len(t.now)))
+            t.points[: count - past] = t.points[past:count]
+            t.last[:] = np.where(t.last >= past, t.last - past, -1)
 
     def _change_capacity(self, node: int, at: float, *, joined: bool) -> None:
         curve = BUSY + len(self.topology.types) + int(self.topology.node_type[node])
