@@ -70,7 +70,7 @@ class State:
         self.jobs = Jobs()
         self.submitted: list[Job] = []  # what each row was submitted as
         self.register = RowIndex()
-        self.ids, self.row_of = self.register.ids, self.register.by_id  # (row,) and back
+        self.ids = self.register.ids  # (row,)
         self.holder = np.full(topology.devices, -1, dtype=np.int64)  # first job of the lease, -1 = free
         self.next_device = np.full(topology.devices, -1, dtype=np.int64)  # next seat of the same gang, -1 = none
         self.floor = FreeCapacity(topology, np.ones(topology.devices, dtype=bool))
@@ -89,6 +89,11 @@ class State:
             self.entitlements = Entitlements(before | (needs & NEEDED_BY))
         if "losses" in needs:
             self.losses = SeenLosses()
+
+    @property
+    def row_of(self) -> Mapping[str, int]:
+        """The row of each job by its id."""
+        return self.register.by_id
 
     @property
     def active(self) -> Ints:
