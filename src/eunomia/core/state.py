@@ -134,7 +134,7 @@ class State:
     def add(self, job: Job) -> int:
         """Add a new job and return its row."""
         row = self.jobs.add()
-        self._extend_rows()
+        self.extend_rows()
         self.jobs.scale_factor[row] = job.scale_factor
         self.jobs.weight[row] = job.weight
         self.jobs.submitted[row] = job.submitted
@@ -164,7 +164,7 @@ class State:
             owners.append(known[job.tenant])
         if owners:
             rows, jobs = self.jobs.reserve(len(owners)), jobs[: len(owners)]
-            self._extend_rows()
+            self.extend_rows()
             self.jobs.owner[rows] = owners
             self.jobs.scale_factor[rows] = [job.scale_factor for job in jobs]
             self.jobs.weight[rows] = [job.weight for job in jobs]
@@ -179,7 +179,8 @@ class State:
         self.submitted += jobs
         self.register.add_all([job.job_id for job in jobs])
 
-    def _extend_rows(self) -> None:
+    def extend_rows(self) -> None:
+        """Make `rows` as long as the columns of jobs."""
         if len(self.rows) < self.jobs.room:
             self.rows = np.concatenate((self.rows, np.empty(self.jobs.room - len(self.rows), dtype=np.int64)))
 

@@ -87,6 +87,14 @@ class MetricsCollector:
         self._blocks: list[CurveBlock] = []  # of the points before those of `Timelines`
         self._fluid = FluidService(types)
 
+    def follow(self, rows: RowIndex) -> None:
+        """Use the index of a scheduler that receives the same moments, each before this observer."""
+        self._rows = rows
+
+    def expect(self, jobs: int) -> None:
+        """Make room for so many jobs in all, where that is known; more may come."""
+        self._extend_jobs(jobs - len(self._t.jobs))
+
     def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Record the events of a moment and the decisions that followed."""
         at = moment.at
@@ -143,7 +151,8 @@ class MetricsCollector:
         """Record many moments; jobs have the rows of the batch here, too."""
         jobs, first = batch.submitted, len(self.jobs)
         self._reserve_jobs(first + len(jobs), max((job.scale_factor for job in jobs), default=0))
-        self._rows.add_all([job.job_id for job in jobs])
+        if len(self._rows) == first:
+            self._rows.add_all([job.job_id for job in jobs])
         self.jobs += jobs
         owners = self._owners
         for name in dict.fromkeys(job.tenant or NO_TENANT for job in jobs):
@@ -243,23 +252,28 @@ class MetricsCollector:
 
     def _reserve_jobs(self, jobs: int, widest: int) -> None:
         """Make room for so many jobs in all, the widest of that size."""
+        if jobs > len(self._t.jobs):
+            self._extend_jobs(max(len(self._t.jobs), jobs - len(self._t.jobs)))
         t = self._t
-        if jobs > len(t.jobs):
-            more = max(len(t.jobs), jobs - len(t.jobs))
-            self._t = t = t._replace(
-                jobs=np.concatenate((t.jobs, _new_jobs(more))),
-                received=np.concatenate((t.received, np.zeros((more, t.received.shape[1])))),
-            )
         if widest >= len(t.waiting):
             self._t = t._replace(waiting=np.concatenate((t.waiting, np.zeros(widest, dtype=np.int64))))
+
+    def _extend_jobs(self, more: int) -> None:
+        t = self._t
+        if more > 0:
+            jobs, received = _new_jobs(len(t.jobs) + more), np.zeros((len(t.jobs) + more, t.received.shape[1]))
+            jobs[: len(t.jobs)], received[: len(t.jobs)] = t.jobs, t.received
+            self._t = t._replace(jobs=jobs, received=received)
 
     def _reserve_points(self, points: int = 0) -> None:
         """Make room for so many points and for one of every curve, the most that a moment can add."""
         t, points = self._t, points + len(self._t.now)
-        if t.last.item(-1) + points > len(t.points) >= _BLOCK:
+        block = max(_BLOCK, 4 * points)  # a block of many curves has many points
+        if t.last.item(-1) + points > len(t.points) >= block:
             self._set_points_aside()
         if t.last.item(-1) + points > len(t.points):
-            self._t = t._replace(points=np.concatenate((t.points, np.empty(max(len(t.points) // 2, points), POINT))))
+            room = max(min(len(t.points) * 3 // 2, block), t.last.item(-1) + points)
+            self._t = t._replace(points=np.concatenate((t.points, np.empty(room - len(t.points), POINT))))
 
     def _set_points_aside(self) -> None:
         """Move all points but those of the last instant, which may still change, to a block."""
