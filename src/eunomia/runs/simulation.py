@@ -161,9 +161,10 @@ def simulate(
             observers.append(stack.enter_context(Recorder(record_to, setup.record_header())))
         if progress is not None:
             observers.append(ProgressReporter(len(setup.jobs), opened.metrics, progress))
-        backend = opened.backend()
-        stalled = run(setup.scheduler(), backend, policy_runner, [*opened.observers, *observers])
-    del backend
+        backend, scheduler = opened.backend(), setup.scheduler()
+        opened.metrics.follow(scheduler.state.register)
+        stalled = run(scheduler, backend, policy_runner, [*opened.observers, *observers])
+    del backend, scheduler
     if progress is not None:
         progress(opened.metrics.ended, opened.metrics.ended, opened.metrics.end_s)
     return replace(

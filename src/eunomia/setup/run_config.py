@@ -85,7 +85,9 @@ class RunConfig:
         }
         world = self.scenario.world
         retries = Adaptive(by_tenant=world.retry_by == "tenant") if world.retry == "adaptive" else None
-        return Scheduler(self.topology, self.policy.info, self.mechanism, belief, comes_again=retries, **common)
+        scheduler = Scheduler(self.topology, self.policy.info, self.mechanism, belief, comes_again=retries, **common)
+        scheduler.expect(len(self.jobs))
+        return scheduler
 
     def price(self) -> Floats:
         """Return US$ per accelerator-hour, (type,); 0 where unknown."""
@@ -119,7 +121,9 @@ class RunConfig:
         """Return an observer for this run."""
         waits = WaitCauses() if self.policy.info.explains_waits else None
         metrics = load_all() | self.metrics_of_users
-        return Metrics(self.topology, self.truth, self.prices(), waits, self.tenants, metrics)
+        observer = Metrics(self.topology, self.truth, self.prices(), waits, self.tenants, metrics)
+        observer.expect(len(self.jobs))
+        return observer
 
     def record_header(self) -> dict[str, Any]:
         """Return the header of a record: the scheduler's inputs, the scenario and the hashes of its files."""
