@@ -18,7 +18,6 @@ from eunomia.learning.metis.slot_state import FEATURES, SlotState
 from eunomia.learning.metis.slot_world import ElasticJobs, SlotWorld, draw_jobs, play
 from eunomia.learning.model_file import Feature
 from eunomia.learning.shipped import load_model
-from eunomia.model.arrays import Floats
 from eunomia.scenario import load_scenario, scenario_from_dict
 
 SHIPPED = MetisNetwork.of(load_model("", "metis"))
@@ -174,7 +173,7 @@ def test_rewards_that_are_not_numbers_end_the_training_and_write_nothing(
     plain = training.episode
     monkeypatch.setattr(training, "episode", lambda *given: (plain(*given)[0], [np.nan] * 2000))
     monkeypatch.setattr(training, "JOBS", 5)
-    with pytest.raises(ValueError, match="after 1 steps the weights .* are not finite numbers"):
+    with pytest.raises(ValueError, match=r"after 1 steps the weights .* are not finite numbers"):
         train("metis", load_scenario(Path("examples/learning/metis.toml")), tmp_path / "m.safetensors", steps=2)
     assert not list(tmp_path.iterdir())
 
