@@ -130,10 +130,34 @@ def test_a_reward_that_is_not_a_number_is_named(monkeypatch: pytest.MonkeyPatch)
         env.step(policies.build("fifo").decide(info["view"]))
 
 
-def test_many_environments_are_stepped_as_one() -> None:
-    many = gymnasium.make_vec(
-        "eunomia/Cluster-v0", num_envs=2, vectorization_mode="sync", scenario=SCENARIO, policy_role="order", jobs=25
-    )
+def test_more_columns_of_the_view_are_observed_by_name() -> None:
+    scenario = {**SCENARIO, "policy": {"name": "fifo"}}
+    names = ("remaining", "deadline", "tenant")
+    env = ClusterEnv(scenario, jobs=25, observation=names)
+    plain = ClusterEnv(scenario, jobs=25)
+    (seen, info), (other, _) = env.reset(seed=1), plain.reset(seed=1)
+    assert env.observation_space.contains(seen)
+    np.testing.assert_array_equal(seen["jobs"][:, : other["jobs"].shape[1]], other["jobs"])
+    view = info["view"]
+    for k, name in enumerate(names, start=other["jobs"].shape[1]):
+        np.testing.assert_array_equal(seen["jobs"][: view.jobs, k], np.minimum(view.columns[name], 1e9).astype("f4"))
+    assert (seen["jobs"][: view.jobs, -3] > 0).all()
+    ended = ClusterEnv(scenario, jobs=25, observation=names)
+    play(ended, lambda info: 0)
+    assert ended.result().summary["jobs_finished"] == 25
+    for arguments, message in (
+        ({"observation": ("remainng",)}, "did you mean 'remaining'"),
+        ({"observation": ("deadline",), "policy": "srtf"}, "the policy srtf does not see this column"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            ClusterEnv(scenario, **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_many_environments_are_stepped_as_one(mode: str) -> None:
+    name = "eunomia.learning.environment:eunomia/Cluster-v0"  # so that each process registers it
+    options = {"scenario": SCENARIO, "policy_role": "order", "jobs": 25}
+    many = gymnasium.make_vec(name, num_envs=2, vectorization_mode=mode, **options)
     seen, _ = many.reset(seed=0)
     assert seen["jobs"].shape[:2] == (2, 25)
     _, rewards, *_ = many.step(np.zeros(2, dtype=np.int64))

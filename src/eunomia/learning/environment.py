@@ -7,7 +7,7 @@ same jobs.csv. Needs the extra: pip install 'eunomia[learning]'. Importing this 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -35,9 +35,13 @@ from eunomia.setup.run_config import RunConfig, set_up
 
 ID = "eunomia/Cluster-v0"
 ANSWERS: Mapping[str, AnswerType] = {"order": "order", "grants": "grants", "shares": "shares", "placement": "grants"}
-JOB_FEATURES = ("scale_factor", "age", "waiting_time", "service", "runs", "weight")  # then throughput by type
+JOB_FEATURES = ("scale_factor", "age", "waiting_time", "service", "runs", "weight")  # then throughput by type, more
 SERVER_FEATURES = ("free", "accelerators")
 CLUSTER_FEATURES = ("time", "jobs", "free")
+MORE_COLUMNS = (  # of the view, a number for each job
+    "app", "deadline", "debug", "equal_share_throughput", "failures", "fair_share_service", "job_class", "remaining",
+    "run_time", "tenant", "total",
+)  # fmt: skip
 NEEDS = frozenset(
     {"scale_factor", "submitted", "waiting_time", "service", "on_type", "weight", "throughput", "capacity", "topology",
      "holder"}
@@ -54,11 +58,12 @@ class _Agent:
         raise AssertionError("the environment answers")
 
 
-def _agent(role: str) -> _Agent:
+def _agent(role: str, more: Sequence[str]) -> _Agent:
     terms = {"order": RECALLABLE, "shares": ROUNDS}.get(role, ENDLESS)
     info = PolicyInfo(
-        name="agent", answer_type=ANSWERS[role], objective="", technique="", paper="", needs=NEEDS, mechanism=terms
-    )
+        name="agent", answer_type=ANSWERS[role], objective="", technique="", paper="", needs=NEEDS | {*more},
+        oracle="remaining" in more, mechanism=terms,
+    )  # fmt: skip
     return _Agent(info)
 
 
@@ -72,9 +77,9 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
                    after it; the last action: none
         shares     (job, type) shares of time, scaled down to what the cluster has
     After a gang is seated the next ask comes at once. An action may also be a whole `Answer`. policy: whose asks these
-    are (its columns, mechanism and promises) instead of the agent's own. jobs: rows of the observation; a view with
-    more jobs is refused, or with `window = "oldest"` the oldest are shown. illegal: "raise", or "penalise" with −1 and
-    no decision.
+    are (its columns, mechanism and promises) instead of the agent's own. observation: more columns of the view that are
+    shown of each job, after its throughputs. jobs: rows of the observation; a view with more jobs is refused, or with
+    `window = "oldest"` the oldest are shown. illegal: "raise", or "penalise" with −1 and no decision.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
@@ -86,6 +91,7 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
         reward: str = "jct",
         *,
         policy: str | Policy | None = None,
+        observation: Sequence[str] = (),
         jobs: int = 64,
         window: str = "refuse",
         illegal: str = "raise",
@@ -94,6 +100,8 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
         check_name("reward", reward, REWARDS)
         check_name("window", window, ("refuse", "oldest"))
         check_name("illegal", illegal, ("raise", "penalise"))
+        for name in observation:
+            check_name("observation", name, MORE_COLUMNS)
         if isinstance(scenario, Mapping):
             scenario = scenario_from_dict(scenario, Path.cwd())
         elif not isinstance(scenario, Scenario):
@@ -102,12 +110,16 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
             scenario = scenario.with_policy(policy)
             policy = find_policy(scenario.policy.name, scenario.policy.parameters, scenario.base, scenario.where)
         self.role, self.reward_name, self._scenario = policy_role, reward, scenario
-        self._policy = policy or cast(Policy, _agent(policy_role))
+        self._policy = policy or cast(Policy, _agent(policy_role, observation))
+        if unseen := [name for name in observation if name not in self._policy.info.needs]:
+            rule = f"the policy {self._policy.info.name} does not see this column"
+            raise refused("environment", "observation", unseen[0], rule, "leave it out, or leave out policy")
+        self._more = tuple(observation)
         self._rows, self._window, self._illegal = jobs, window, illegal
         topology = set_up(scenario, policy=self._policy).topology
         self._types, self._servers = len(topology.types), topology.nodes
         bounds = {"low": 0.0, "high": HIGHEST, "dtype": np.float32}
-        shape = (jobs, len(JOB_FEATURES) + self._types)
+        shape = (jobs, len(JOB_FEATURES) + self._types + len(observation))
         self.observation_space = gymnasium.spaces.Dict(
             {
                 "jobs": gymnasium.spaces.Box(shape=shape, **bounds),
@@ -218,7 +230,8 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
     # ---- observations and actions ----------------------------------------------------------------------------------
 
     def _observation(self) -> dict[str, Array]:
-        jobs = np.zeros((self._rows, len(JOB_FEATURES) + self._types), dtype=np.float32)
+        width = len(JOB_FEATURES) + self._types
+        jobs = np.zeros((self._rows, width + len(self._more)), dtype=np.float32)
         mask, servers = np.zeros(self._rows, dtype=np.int8), np.zeros((self._servers, 2), dtype=np.float32)
         cluster = np.zeros(len(CLUSTER_FEATURES), dtype=np.float32)
         view = self._view
@@ -234,7 +247,9 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
         if "on_type" in has:
             jobs[:n, 4] = has["on_type"][:n] >= 0
         if "throughput" in has:
-            jobs[:n, len(JOB_FEATURES) :] = has["throughput"][:n]
+            jobs[:n, len(JOB_FEATURES) : width] = has["throughput"][:n]
+        for k, name in enumerate(self._more):
+            jobs[:n, width + k] = np.minimum(has[name][:n], HIGHEST)
         free = self._free_by_server()
         if free is not None:
             servers[:, 0], servers[:, 1] = free, has["topology"].size
