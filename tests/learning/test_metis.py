@@ -18,6 +18,8 @@ from eunomia.learning.metis.slot_state import FEATURES, SlotState
 from eunomia.learning.metis.slot_world import ElasticJobs, SlotWorld, draw_jobs, play
 from eunomia.learning.model_file import Feature
 from eunomia.learning.shipped import load_model
+from eunomia.model.arrays import Floats
+from eunomia.model.view import View
 from eunomia.scenario import load_scenario, scenario_from_dict
 
 SHIPPED = MetisNetwork.of(load_model("", "metis"))
@@ -227,3 +229,33 @@ def test_a_model_of_other_features_is_refused_by_name() -> None:
 def test_a_slot_of_no_length_is_refused() -> None:
     with pytest.raises(ValueError, match="slot_s"):
         Metis(slot_s=0.0)
+
+
+def elastic_view(speed: Floats, *, left: tuple[float, ...], capacity: float, held: tuple[int, ...]) -> View:
+    """Jobs of 1,000 steps and one curve, that can run on 4, 1 or 2 accelerators of one type; speed (job, shape)."""
+    jobs = len(left)
+    return View(
+        at=7200.0, types=("gpu",), jobs=jobs, memory={"metis_held": np.array(held, dtype=float)},
+        columns={
+            "shapes": np.tile([4, 1, 2], (jobs, 1)), "shape_throughput": speed[:, :, None],
+            "capacity": np.array([capacity]), "remaining": np.array(left), "total": np.full(jobs, 1000.0),
+            "loss_curve": np.tile([1.0, 0.1, 8.0], (jobs, 1)), "submitted": np.zeros(jobs),
+        },
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("capacity", [1.0, 4.0, 5.0, 7.0, 16.0])
+def test_the_policy_gives_elastic_jobs_shapes_within_the_cluster_and_most_where_the_loss_falls(capacity: float) -> None:
+    speed = np.tile([0.16, 0.05, 0.09], (3, 1))
+    speed[2] = 0.05  # no faster with more accelerators
+    view = elastic_view(speed, left=(1000.0, 150.0, 1000.0), capacity=capacity, held=(0, 0, 0))
+    rows = Metis().decide(view).rows
+    assert rows.shape is not None
+    size = np.zeros(3, dtype=int)
+    size[rows.job] = view.shapes[rows.job, rows.shape]
+    assert size.sum() <= capacity and set(size.tolist()) <= {0, 1, 2, 4}
+    assert size[0] >= size[1]
+    if capacity <= 7:  # each accelerator has a better use than the third job's second one
+        assert size[0] >= size[2] and size[2] <= 1
+    else:
+        assert size[0] == 4
