@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,23 @@ def test_the_card_says_what_was_learnt_and_which_policy_answers_where_the_model_
     assert f"eunomia train {LEARNED[name]}" in info.learnt_from and "seed" in info.learnt_from
     other = build(info.fallback).info
     assert other.needs <= info.needs and other.answer_type == info.answer_type
+
+
+@pytest.mark.parametrize("name", LEARNED)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [(lambda raw: raw[:-8], "truncated"), (lambda raw: raw[:-1] + bytes([raw[-1] ^ 1]), "altered"),
+     (lambda raw: (FOLDER / "symphony.safetensors").read_bytes(), "symphony|trained without the features")],
+)  # fmt: skip
+def test_a_model_that_is_truncated_altered_or_of_something_else_is_named_and_nothing_is_written(
+    name: str, change: Callable[[bytes], bytes], message: str, tmp_path: Path
+) -> None:
+    path, model = scenario(tmp_path, "simulated", name), tmp_path / "copy.safetensors"
+    model.write_bytes(change(model.read_bytes()))
+    before = sorted(tmp_path.iterdir())
+    ran = CliRunner().invoke(app, ["simulate", str(path), "--out", str(tmp_path / "out")])
+    assert ran.exit_code == 2 and "copy.safetensors" in ran.stderr and re.search(message, ran.stderr)
+    assert sorted(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize("name", LEARNED)
