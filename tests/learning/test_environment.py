@@ -15,6 +15,7 @@ gymnasium = pytest.importorskip("gymnasium", reason="needs the extra: pip instal
 
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
+from eunomia.learning.compiled_environment import CompiledClusterEnv  # noqa: E402
 from eunomia.learning.environment import ClusterEnv  # noqa: E402
 from eunomia.model.answers import InvalidAnswer  # noqa: E402
 
@@ -120,6 +121,36 @@ def test_what_is_wrong_is_named() -> None:
         env.reset(options={"trce": "x"})
     with pytest.raises(RuntimeError, match="reset"):
         ClusterEnv(SCENARIO).step(0)
+
+
+@pytest.mark.parametrize("cls", [ClusterEnv, CompiledClusterEnv])
+def test_rows_loads_and_actions_that_are_no_such_numbers_are_named_and_nothing_is_changed(
+    cls: type[ClusterEnv],
+) -> None:
+    for jobs in (0, -1, 2.5, "x"):
+        with pytest.raises(InvalidInput, match=r"jobs is .* a whole number, at least 1"):
+            cls(SCENARIO, jobs=jobs)  # type: ignore[arg-type]
+    env = cls(SCENARIO, "placement", jobs=25)
+    for load in (0, -1.0, float("nan"), "x"):
+        with pytest.raises(InvalidInput, match=r"load is .* a finite number above 0"):
+            env.reset(options={"load": load})
+    seen, _ = env.reset(seed=1)
+    before = env.action_masks()
+    for action in (float("nan"), 1.5, "x", None, [1, 2]):
+        with pytest.raises(InvalidAnswer, match="must be a whole number"):
+            env.step(action)
+    np.testing.assert_array_equal(env.action_masks(), before)
+    again, _ = cls(SCENARIO, "placement", jobs=25).reset(seed=1)
+    np.testing.assert_array_equal(again["jobs"], seen["jobs"])
+
+
+@pytest.mark.parametrize("value", [np.nan, -0.1, 1.1, "x"])
+def test_shares_that_are_no_shares_are_named(value: Any) -> None:
+    env = ClusterEnv(SCENARIO, "shares", jobs=25)
+    env.reset()
+    for shares in (np.full(env.action_space.shape, value), value):
+        with pytest.raises(InvalidAnswer, match="numbers from 0 to 1"):
+            env.step(shares)
 
 
 def test_a_reward_that_is_not_a_number_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

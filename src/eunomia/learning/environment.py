@@ -7,6 +7,7 @@ same jobs.csv. Needs the extra: pip install 'eunomia[learning]'. Importing this 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, ClassVar, cast
 import gymnasium
 import numpy as np
 
+from eunomia.inputs.options import Rule, number
 from eunomia.inputs.problems import refused
 from eunomia.learning.compiled_cluster import AGAIN_S, HIGHEST, SERVICE_S, TIME_S
 from eunomia.learning.rewards import REWARDS, RewardMeter, last_reward
@@ -34,6 +36,8 @@ from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.run_config import RunConfig, set_up
 
 ID = "eunomia/Cluster-v0"
+ROWS = Rule(what="a whole number, at least 1", least=1, whole=True, fix="give the most jobs that are there at once")
+LOAD = Rule(what="a finite number above 0", above=0.0, fix="give for example 1.3")
 ANSWERS: Mapping[str, AnswerType] = {"order": "order", "grants": "grants", "shares": "shares", "placement": "grants"}
 JOB_FEATURES = ("scale_factor", "age", "waiting_time", "service", "runs", "weight")  # then throughput by type, more
 SERVER_FEATURES = ("free", "accelerators")
@@ -102,6 +106,7 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
         check_name("illegal", illegal, ("raise", "penalise"))
         for name in observation:
             check_name("observation", name, MORE_COLUMNS)
+        number("environment", "jobs", jobs, ROWS)
         if isinstance(scenario, Mapping):
             scenario = scenario_from_dict(scenario, Path.cwd())
         elif not isinstance(scenario, Scenario):
@@ -159,6 +164,8 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
             seed = self._scenario.seed if first else int(self.np_random.integers(2**31))
         for name in options:
             check_name("options", name, ("load", "trace"))
+        if "load" in options:
+            number("environment", "load", options["load"], LOAD)
         scenario = varied(self._scenario, load=options.get("load"), seed=seed)
         if "trace" in options:
             work = {"trace": str(options["trace"]), "load": scenario.workload.load}
@@ -297,11 +304,14 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
     def _illegal_reason(self, action: Any) -> str:
         """Return why an action is illegal; "" if it is legal."""
         if self.role == "shares":
-            shares = np.asarray(action, dtype=np.float64)
-            if shares.shape != (self._rows, self._types) or not ((shares >= 0) & (shares <= 1)).all():
-                return f"shares are numbers from 0 to 1 of shape {(self._rows, self._types)}; got {shares.shape}"
+            shares = np.asarray(action)
+            rule = f"shares are numbers from 0 to 1 of shape {(self._rows, self._types)}"
+            if shares.shape != (self._rows, self._types):
+                return f"{rule}; got {shares.shape}"
+            if shares.dtype.kind not in "fiub" or not ((shares >= 0) & (shares <= 1)).all():
+                return f"{rule}, and some are not"
             return ""
-        mask, chosen = self._mask, int(action)
+        mask, chosen = self._mask, action_number(action)
         if not 0 <= chosen < len(mask):
             return f"action {chosen} is out of range: there are {len(mask)}"
         if mask[chosen]:
@@ -361,6 +371,14 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
 _JOB_COLUMNS = (
     ("scale_factor", 1.0), ("", 1.0), ("waiting_time", TIME_S), ("service", SERVICE_S), ("", 1.0), ("weight", 1.0),
 )  # fmt: skip
+
+
+def action_number(action: Any) -> int:
+    """Return an action as a whole number. Raises InvalidAnswer for anything else."""
+    try:
+        return operator.index(action)
+    except TypeError:
+        raise InvalidAnswer(f"the action is {action!r}, and it must be a whole number; see action_masks()") from None
 
 
 def check_name(column: str, value: str, known: tuple[str, ...]) -> None:
