@@ -108,13 +108,48 @@ def test_the_replay_buffer_drops_the_oldest_first_and_is_drawn_from_evenly(scena
     assert set(counts) == {10, 11, 12, 13} and all(abs(count / expected - 1) < 0.1 for count in counts.values())
 
 
-def test_the_returns_of_an_interval_are_shared_and_discounted(scenario: Path) -> None:
+def test_a_training_whose_stages_end_between_two_points_of_the_curve_is_one_like_any_other(scenario: Path) -> None:
+    ran = train(scenario, "m.safetensors", "--steps", "10")  # stages end after 3 and 5 steps, and 2 are judged together
+    assert ran.exit_code == 0, ran.output
+
+
+def test_the_returns_of_an_interval_are_shared_and_discounted_by_intervals(
+    scenario: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     work = HarmonyTraining(load_scenario(scenario), 8, np.random.default_rng(0))
+    rewards, plain = list[float](), PsCluster.play
+
+    def remembered(self: PsCluster, rows: Any, speeds: Any = None) -> float:
+        rewards.append(plain(self, rows, speeds))
+        return rewards[-1]
+
+    monkeypatch.setattr(PsCluster, "play", remembered)
     by_interval: dict[int, set[float]] = {}
     for one in work._episode(0.5):
         by_interval.setdefault(one.interval, set()).add(one.value)
-    assert all(len(values) == 1 for values in by_interval.values())
-    assert all(0 < value <= 8 for values in by_interval.values() for value in values)
+    assert max(map(len, by_interval.values())) == 1 and sum(rewards) == pytest.approx(8)
+    for t, (value,) in by_interval.items():
+        assert value == pytest.approx(sum(training.GAMMA**k * reward for k, reward in enumerate(rewards[t:])))
+
+
+def test_exploration_plays_what_packing_or_load_balancing_would_and_knows_how_likely_that_was(
+    scenario: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played: list[int] = []
+    for name in ("tetris", "load_balancing"):
+        plain = getattr(training, name)
+
+        def remembered(state: Any, actions: Any, plain: Any = plain) -> int:
+            played.append(plain(state, actions))
+            return played[-1]
+
+        monkeypatch.setattr(training, name, remembered)
+    work = HarmonyTraining(load_scenario(scenario), 8, np.random.default_rng(0))
+    decisions = work._episode(1.0)
+    assert [one.chosen for one in decisions] == played
+    assert {one.likelihood for one in decisions} == {0.5}
+    played.clear()
+    assert [one.chosen for one in work._episode(0.0)] != played
 
 
 def test_parts_of_the_training_that_are_left_out_are_not_used(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:

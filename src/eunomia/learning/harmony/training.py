@@ -253,8 +253,8 @@ class HarmonyTraining(_Training):
 
     def train(self, step: int) -> None:
         """Do one step of the stage that it is in; a step of the later ones is a trace."""
-        if step % self.judge_every == 0:
-            self.replay.clear()  # so that a resumed training is the same
+        if step % self.judge_every == 0 or step == self.stages[1]:
+            self.replay.clear()  # so that a resumed training is the same; what was imitated has no Q
         if step < self.stages[0]:
             self.reward_model.train(self.rng)
         elif step < self.stages[1]:
