@@ -12,6 +12,7 @@ import pytest
 from eunomia.throughputs import read_table
 from eunomia_reproduction import estimator, ignorance, load
 from eunomia_reproduction.larger_counts import judge_counts
+from eunomia_reproduction.own_tables import judge_tables, read_muri
 from eunomia_reproduction.single_jobs import judge_singles
 from eunomia_reproduction.table import Request
 from eunomia_reproduction.type_transfer_data import (
@@ -62,6 +63,13 @@ def test_one_measurement_of_a_single_job_beats_the_ratio_of_like_jobs(data: Path
         found = judge_singles(table, other_batches=other_batches)
         assert found.mean <= mean < found.ratio_mean
         assert found.median < found.ratio_median
+        assert 0.78 <= found.coverage80 <= 0.82
+
+
+def test_the_intervals_of_a_calibration_hold_on_a_table_that_it_was_not_made_for(data: Path) -> None:
+    found = judge_tables([read_muri(data / "throughputs" / "muri-stage-times" / "stage_times.csv")])
+    assert (found.rates, found.mean < 0.1) == (48, True)
+    assert 0.78 <= found.coverage80 <= 0.82
 
 
 def test_a_larger_count_is_within_its_goal_where_the_benchmark_is_known_on_other_types(data: Path) -> None:

@@ -11,6 +11,7 @@ from eunomia.model.arrays import Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.speeds import Speeds, by_level, spread_throughput
 from eunomia.scenario import Scenario
+from eunomia.scenario.belief_rules import measured_findings
 from eunomia.throughputs.estimators.judging import JudgeSettings, judge
 from eunomia.throughputs.estimators.pair_table import PairTable
 from eunomia.throughputs.measuring_jobs import measuring_on
@@ -103,6 +104,17 @@ def measuring_jobs(scenario: Scenario, believed: Speeds) -> dict[tuple[int, int,
         )
         for number, cell in enumerate(cells)
     }
+
+
+def check_backend(scenario: Scenario, *, real_time: bool) -> None:
+    """Refuse what would be measured during a run on real accelerators, of backends of packages as well."""
+    if real_time and scenario.belief.kind == "estimated":
+        found = [
+            scenario.problem(each.path, each.rule, each.fix, each.value)
+            for each in measured_findings(scenario.belief.model_dump())
+        ]
+        if found:
+            raise InvalidInput(found)
 
 
 def estimated_throughputs(scenario: Scenario, truth: Speeds, job_types: tuple[str, ...]) -> EstimatedSpeeds:

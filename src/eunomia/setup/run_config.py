@@ -34,7 +34,14 @@ from eunomia.records.replay import header, recorded_tenants
 from eunomia.scenario import Scenario
 from eunomia.scenario.machine_list import read_machine_list
 from eunomia.setup import world_models
-from eunomia.setup.belief_estimate import PROFILER, estimated_throughputs, measuring_jobs, profiling_s, with_measuring
+from eunomia.setup.belief_estimate import (
+    PROFILER,
+    check_backend,
+    estimated_throughputs,
+    measuring_jobs,
+    profiling_s,
+    with_measuring,
+)
 from eunomia.setup.belief_noise import NoisySpeeds
 from eunomia.setup.feasibility import check_lease_length, check_outages
 from eunomia.setup.mechanism import mechanism_of
@@ -161,6 +168,8 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         for _ in range(g.count)
     )
     topology = Topology.of(nodes, scenario.physics.accelerators_per_slot)
+    backend, costs = find_backend(scenario), scenario.overheads
+    check_backend(scenario, real_time=backend.real_time)
     truth = load(scenario.throughputs.source, topology.types, base=scenario.base)
     job_types = truth.job_types
     if scenario.belief.charge == "slices":
@@ -173,7 +182,6 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         believed = NoisySpeeds(believed, scenario.belief.error, scenario.seed)
     elif scenario.belief.kind == "estimated":
         believed = estimated_throughputs(scenario, believed, job_types)
-    backend, costs = find_backend(scenario), scenario.overheads
     jobs, charges_each_job = with_measuring(scenario, work.jobs, believed), scenario.belief.charge == "job"
     measuring = measuring_jobs(scenario, believed)
     mechanism = mechanism_of(scenario, policy, len(work.jobs), real_time=backend.real_time)
