@@ -40,7 +40,7 @@ def judge_tables(tables: list[Rates]) -> CheckScores:
 def gavel_draws(path: Path, draws: int) -> list[Rates]:
     """Return tables of six job types of Gavel's table each: three types, gangs of 1 to 8."""
     alone = {key: rate for key, rate in read_table(str(path)).alone.items() if rate > 0 and not key[0].endswith(SPREAD)}
-    names, found = sorted({job for _, job, _ in alone}), []
+    names, found = sorted({job for _, job, _ in alone}), list[Rates]()
     for draw in range(FIRST_DRAW, FIRST_DRAW + draws):
         chosen = {names[m] for m in np.random.default_rng(draw).permutation(len(names))[:JOB_TYPES]}
         found.append({key: rate for key, rate in alone.items() if key[1] in chosen})

@@ -155,8 +155,8 @@ class TypeTransfer:
         """Return medians and both ends of the 80 % intervals of all rates, (job, type) each."""
         mean = self.mean_log
         fitted, group = self._calibration, self._facts.type_group
-        related = self._measured[self._facts.family][:, group]
-        some = np.where(self._measured.any(axis=0)[group], fitted.half_width, fitted.unmeasured_half_width)
+        related, known = self._measured[self._facts.family][:, group], np.asarray(self._measured.any(axis=0))
+        some = np.where(known[group], fitted.half_width, fitted.unmeasured_half_width)
         wide = np.where(related, fitted.related_half_width, some) * self.deviation
         low, median, high = (elementary.exp(each) for each in (mean - wide, mean, mean + wide))
         return median, low, high
