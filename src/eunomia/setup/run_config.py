@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
@@ -30,12 +30,14 @@ from eunomia.model.speeds import Speeds
 from eunomia.model.taxonomy import NONE
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
+from eunomia.records.pair_estimates import PairEstimateSummary
 from eunomia.records.replay import header, recorded_tenants
 from eunomia.scenario import Scenario
 from eunomia.scenario.machine_list import read_machine_list
 from eunomia.setup import world_models
 from eunomia.setup.belief_estimate import (
     PROFILER,
+    EstimatedSpeeds,
     check_backend,
     estimated_throughputs,
     measuring_jobs,
@@ -134,7 +136,13 @@ class RunConfig:
         core = header(jobs, nodes, self.policy.info, self.mechanism, self.overheads, self.believed, self.scenario.seed)
         made_from = {"version": __version__, "scenario": self.scenario.as_dict(), "inputs": _sha256(self.scenario)}
         date = {} if self.began is None else {"began": self.began.isoformat(sep=" ")}
-        return core | made_from | _retrying(self.scenario) | recorded_tenants(self.tenants) | date
+        pairs = {name: astuple(each) for name, each in self.pair_estimates().items()}
+        estimates = {"pair_estimates": pairs} if pairs else {}
+        return core | made_from | _retrying(self.scenario) | recorded_tenants(self.tenants) | date | estimates
+
+    def pair_estimates(self) -> dict[str, PairEstimateSummary]:
+        """Return what is believed of job types beside others, where that was estimated before the run."""
+        return self.believed.summaries() if isinstance(self.believed, EstimatedSpeeds) else {}
 
 
 def _retrying(scenario: Scenario) -> dict[str, str]:
