@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -17,8 +17,10 @@ import eunomia
 from eunomia.cli.app import app
 from eunomia.core.belief import Belief, median_left
 from eunomia.inputs.problems import InvalidInput
-from eunomia.model.events import Estimated, JobSubmitted, Moment
+from eunomia.model.decisions import Start, Stop
+from eunomia.model.events import Estimated, JobSubmitted, Moment, PairsEstimated
 from eunomia.model.job import Job
+from eunomia.policies.order.srtf import Srtf
 from eunomia.records.explain import explain
 from eunomia.records.record import Record
 from eunomia.records.replay import first_difference
@@ -26,6 +28,9 @@ from eunomia.scenario import scenario_from_dict
 from eunomia.setup.belief_estimate import EstimatedSpeeds
 from eunomia.setup.run_config import set_up
 from eunomia.throughputs.jobs import gavel_job_types
+
+if TYPE_CHECKING:
+    from .conftest import Sit
 
 SMALL: Mapping[str, Any] = {
     "seed": 3,
@@ -99,6 +104,17 @@ def test_an_estimate_that_moves_by_more_than_its_tolerance_asks_again_and_replay
     count = {each: sum(isinstance(e, Estimated) for m in found for e in m.events) for each, found in moments.items()}
     assert count[1e9] == 40 < count[0.2]
     assert run[0.2].record is not None and first_difference(run[0.2].record) is None
+
+
+def test_an_estimate_alone_asks_the_policy_again_and_may_turn_its_order(sit: Sit) -> None:
+    desk = sit(Srtf(), (1,))
+    desk.submit(0.0, "a", "b")
+    asked = len(desk.asks)
+    decided = desk.tell(10.0, Estimated("b", 5.0, 1.0, 25.0, 7))
+    assert len(desk.asks) == asked + 1
+    assert [type(each) for each in decided] == [Stop, Start] and decided[1].job_id == "b"
+    desk.tell(11.0, PairsEstimated(("resnet",), ("resnet",), np.array([[0.5]]), 3))
+    assert len(desk.asks) == asked + 2
 
 
 def test_a_tolerance_needs_run_times_from_history() -> None:

@@ -20,6 +20,7 @@ from eunomia_reproduction.type_transfer_data import (
     judge_ratios,
     judge_specs,
     judge_transfer,
+    model_errors,
     read_mlperf,
     read_neusight,
 )
@@ -101,6 +102,9 @@ def _types(data: Path) -> list[FigureRow]:
             ]  # fmt: skip
             if found.coverage80 is not None:
                 rows.append(_row(series, "coverage of the 80 % interval", found.coverage80))
+    for each in model_errors(tables["NeuSight's table"]):
+        series = f"{each.device} over the A100, {each.job_class}, median of {each.rows} rows"
+        rows += [_row(series, "measured", each.measured), _row(series, "analytic model", each.model)]
     return rows
 
 
