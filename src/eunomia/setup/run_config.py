@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
@@ -30,11 +30,20 @@ from eunomia.model.speeds import Speeds
 from eunomia.model.taxonomy import NONE
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
+from eunomia.records.pair_estimates import PairEstimateSummary
 from eunomia.records.replay import header, recorded_tenants
 from eunomia.scenario import Scenario
 from eunomia.scenario.machine_list import read_machine_list
 from eunomia.setup import world_models
-from eunomia.setup.belief_estimate import PROFILER, estimated_throughputs, measuring_jobs, profiling_s, with_measuring
+from eunomia.setup.belief_estimate import (
+    PROFILER,
+    EstimatedSpeeds,
+    check_backend,
+    estimated_throughputs,
+    measuring_jobs,
+    profiling_s,
+    with_measuring,
+)
 from eunomia.setup.belief_noise import NoisySpeeds
 from eunomia.setup.feasibility import check_lease_length, check_outages
 from eunomia.setup.mechanism import mechanism_of
@@ -131,7 +140,13 @@ class RunConfig:
         core = header(jobs, nodes, self.policy.info, self.mechanism, self.overheads, self.believed, self.scenario.seed)
         made_from = {"version": __version__, "scenario": self.scenario.as_dict(), "inputs": _sha256(self.scenario)}
         date = {} if self.began is None else {"began": self.began.isoformat(sep=" ")}
-        return core | made_from | _retrying(self.scenario) | recorded_tenants(self.tenants) | date
+        pairs = {name: astuple(each) for name, each in self.pair_estimates().items()}
+        estimates = {"pair_estimates": pairs} if pairs else {}
+        return core | made_from | _retrying(self.scenario) | recorded_tenants(self.tenants) | date | estimates
+
+    def pair_estimates(self) -> dict[str, PairEstimateSummary]:
+        """Return what is believed of job types beside others, where that was estimated before the run."""
+        return self.believed.summaries() if isinstance(self.believed, EstimatedSpeeds) else {}
 
 
 def _retrying(scenario: Scenario) -> dict[str, str]:
@@ -165,6 +180,8 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         for _ in range(g.count)
     )
     topology = Topology.of(nodes, scenario.physics.accelerators_per_slot)
+    backend, costs = find_backend(scenario), scenario.overheads
+    check_backend(scenario, real_time=backend.real_time)
     truth = load(scenario.throughputs.source, topology.types, base=scenario.base)
     job_types = truth.job_types
     if scenario.belief.charge == "slices":
@@ -177,7 +194,6 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         believed = NoisySpeeds(believed, scenario.belief.error, scenario.seed)
     elif scenario.belief.kind == "estimated":
         believed = estimated_throughputs(scenario, believed, job_types)
-    backend, costs = find_backend(scenario), scenario.overheads
     jobs, charges_each_job = with_measuring(scenario, work.jobs, believed), scenario.belief.charge == "job"
     measuring = measuring_jobs(scenario, believed)
     mechanism = mechanism_of(scenario, policy, len(work.jobs), real_time=backend.real_time)
