@@ -117,10 +117,12 @@ def tenants(
     def show(found: dict[str, Any]) -> None:
         rows = [
             (one["tenant"], f"{one['weight']:g}", "–" if one["quota"] is None else f"{one['quota']:g}",
-             str(one["holds"]), f"{one['received_accelerator_s'] / 3600:.2f}")
+             str(one["holds"]), f"{one['received_accelerator_s'] / 3600:.2f}",
+             "–" if one["ltgf"] is None else f"{one['ltgf']:.2f}")
             for one in found["tenants"]
         ]  # fmt: skip
-        show_table(("tenant", "weight", "quota", "holds", "received, h"), rows, "no tenants yet")
+        heads = ("tenant", "weight", "quota", "holds", "received, h", "LTGF of the day")
+        show_table(heads, rows, "no tenants yet")
 
     session.watch(lambda: session.client.get("/v1/tenants"), show, watch)
 

@@ -34,6 +34,7 @@ from eunomia.service.job_row import SEATED, TERMINAL, WAITING, JobRow
 from eunomia.service.messages import DrainNode, Halt, Launch
 from eunomia.service.run_time_estimate import estimate_run_time
 from eunomia.service.site import Site, kind_of
+from eunomia.service.tenant_fairness import TenantFairness
 from eunomia.service.turn import LoggedMoment, Lookup, ServicePolicyRunner, Turn
 
 DIGEST_EVERY = 256  # moments
@@ -63,6 +64,8 @@ class LiveJobs:
         self.moments = 0  # handled so far
         self.drained: dict[int, str] = {}  # node → reason
         self.taken_seats: dict[int, str] = {}  # seat → who uses it, that is no gang of ours
+        self.quarantined: dict[int, str] = {}  # those of them with processes of a job that cannot be killed
+        self.fairness = TenantFairness()
         self.stale_reports = 0
         self.asked: Ask | None = None  # the last one
         self.fallbacks = 0  # asks that the policy's fallback has answered
@@ -86,7 +89,7 @@ class LiveJobs:
         self.nodes = site.node_names()
         self.drained = {}
         if forget_seats:
-            self.taken_seats = {}
+            self.taken_seats, self.quarantined = {}, {}
 
     def believed_memory(self, spec: Mapping[str, Any]) -> float:
         """Return the memory that a job needs on each accelerator, declared or that of like jobs; nan = not known."""
@@ -203,6 +206,7 @@ class LiveJobs:
             events.append(AcceleratorsTaken(tuple(sorted(self.taken_seats))))
 
     def _handle(self, moment: Moment) -> Moment | None:
+        self.fairness.advance(self.scheduler, moment.at)
         decisions = self.scheduler.handle(moment)
         self.moments += 1
         due = digest(self.scheduler) if self.moments % DIGEST_EVERY == 0 else None

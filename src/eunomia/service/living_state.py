@@ -136,6 +136,7 @@ def nodes(controller: Controller) -> list[dict[str, Any]]:
             "taken": {
                 str(seat): holder for seat, holder in sorted(controller.taken_seats.items()) if topology.node[seat] == n
             },
+            "quarantined": [seat for seat in sorted(controller.quarantined) if topology.node[seat] == n],
             "idle": [seat for seat in sorted(controller.idle_seats) if topology.node[seat] == n],
             "jobs": jobs[n],
         }
@@ -161,9 +162,16 @@ def summary(rows: Iterable[JobRow], at: float) -> list[dict[str, Any]]:
     return sorted(found.values(), key=lambda one: (-one["accelerator_h"], one["tenant"], one["user"]))
 
 
+def ltgf(controller: Controller, at: float) -> dict[str, float]:
+    """Return what each tenant received of what it deserved in the last day."""
+    controller.fairness.advance(controller.scheduler, at)
+    return controller.fairness.ltgf()
+
+
 def tenants(controller: Controller, at: float) -> list[dict[str, Any]]:
-    """Return what each tenant has received so far and holds now, in accelerator-seconds and accelerators."""
+    """Return what each tenant received and holds, in accelerator-seconds and accelerators, and its last day."""
     scheduler = controller.scheduler
+    fair, day = ltgf(controller, at), controller.fairness.sums()
     state, n = scheduler.state, len(scheduler.state.jobs)
     rows = np.arange(n)
     service, width = scheduler.ledger.service_at(at, rows), scheduler.ledger.width[rows]
@@ -180,6 +188,9 @@ def tenants(controller: Controller, at: float) -> list[dict[str, Any]]:
                 "quota": said.quota if said and not math.isnan(said.quota) else None,
                 "received_accelerator_s": float(service[mine].sum()),
                 "holds": int(width[mine].sum()),
+                "day_received_accelerator_s": day.get(name, (0.0, 0.0))[0],
+                "day_deserved_accelerator_s": day.get(name, (0.0, 0.0))[1],
+                "ltgf": fair.get(name),
             }
         )
     return shown

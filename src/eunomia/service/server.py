@@ -64,6 +64,11 @@ class ServiceWorld(WorldOrders, Protocol):
         """Return why it carries out no more orders; None while it does."""
         ...
 
+    @property
+    def renewals(self) -> int:
+        """Return how many leases it has renewed; an engine keeps gangs without any."""
+        ...
+
     def start(self) -> None:
         """Begin to carry out orders."""
         ...
@@ -198,7 +203,7 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
         writer=running.writer, reader=Reader(site.place), tokens=TokenRegistry(running.store.tokens()),
         jobs=site.state / JOBS, hosts=hosts_of(site, port),
         forecasts=Forecasts(site.path, running.writer, site.service.forecast_every_s),
-        overruns=lambda: running.solver.overruns,
+        overruns=lambda: running.solver.overruns, renewals=lambda: running.world.renewals,
     )  # fmt: skip
     service.notifier.bind()
     running.writer.on_commit = service.notifier.notify

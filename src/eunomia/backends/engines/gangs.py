@@ -83,6 +83,11 @@ class EngineGangs:
         """Return what ended the thread unexpectedly."""
         return self._thread.failure
 
+    @property
+    def renewals(self) -> int:
+        """Return 0: the engine keeps a gang without leases."""
+        return 0
+
     def start(self) -> None:
         """Begin to carry out orders."""
         self._thread.start()

@@ -169,6 +169,7 @@ class DetachedGangs:
         os.set_blocking(self._wake_read, False)
         self._selector.register(self._wake_read, selectors.EVENT_READ, None)
         self._closing, self._stops_jobs = False, False
+        self.renewals = 0  # of leases so far
         self._renew_at = self._poll_at = 0.0
         self._thread = WorldThread(target=self._run, name="local world", daemon=True)
         (self._workdir / "seats").mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -227,6 +228,7 @@ class DetachedGangs:
                 self._renew_at = now + self._lease_s / 3
                 for gang in self._live.values():
                     gang.write_lease(now + self._lease_s)
+                self.renewals += len(self._live)
         for gang in self._live.values():
             if gang.process is not None:
                 gang.process.returncode = 0  # it goes on without us, so its object must not wait for it
@@ -438,9 +440,14 @@ class DetachedGangs:
     def _taken_now(self) -> dict[int, str]:
         """Return the seats that strangers use, and those where processes of an ended gang cannot be killed."""
         found = {} if self._seats is None else dict(self._seats.strangers)
-        for gang in (*self._leftover, *(gang for gang in self._live.values() if gang.unkillable)):
-            found |= dict.fromkeys(gang.seats, f"processes of job {gang.job_id} that cannot be killed")
+        for seat, job in self._quarantined().items():
+            found[seat] = f"processes of job {job} that cannot be killed"
         return found
+
+    def _quarantined(self) -> dict[int, str]:
+        """Return the seats with processes of an ended gang that cannot be killed, and its job."""
+        gangs = (*self._leftover, *(gang for gang in self._live.values() if gang.unkillable))
+        return {seat: gang.job_id for gang in gangs for seat in gang.seats}
 
     def _is_taken(self, gang: _Gang) -> bool:
         """Ask the driver before a launch; a gang whose seat others use is turned away."""
@@ -484,7 +491,7 @@ class DetachedGangs:
         if taken == self._taken:
             return
         self._taken = taken
-        self._report(SeatsTaken(tuple(sorted(taken.items()))))
+        self._report(SeatsTaken(tuple(sorted(taken.items())), tuple(sorted(self._quarantined().items()))))
         for gang in self._live.values():
             if not gang.launched and not gang.unkillable and not gang.seats.isdisjoint(taken):
                 self._turn_away(gang)

@@ -139,6 +139,7 @@ class Service:
     hosts: frozenset[str]
     forecasts: Forecasts
     overruns: Callable[[], int]  # asks of the policy that took too long
+    renewals: Callable[[], int]  # of leases, by the world
     notifier: Notifier = field(default_factory=Notifier)
     buckets: dict[str, Bucket] = field(default_factory=dict)
     ready: bool = False
