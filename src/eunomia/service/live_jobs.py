@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eunomia.core.scheduler import Scheduler
+from eunomia.model.arrays import Ints
 from eunomia.model.decisions import Ask, Decision, GiveUp, Refuse, SetTimer, Start, Starts, Stop
 from eunomia.model.events import (
     AcceleratorsTaken,
@@ -39,6 +40,7 @@ from eunomia.service.turn import LoggedMoment, Lookup, ServicePolicyRunner, Turn
 
 DIGEST_EVERY = 256  # moments
 MOST_MOMENTS = 1_000  # of one step: beyond, time is taken to have stalled
+REMOVED = "removed: "  # begins the reason of a node that is not only drained
 REMEMBERED = 101  # run times per tenant and job type, of which the median is taken
 
 
@@ -303,6 +305,25 @@ class LiveJobs:
         self._note_node("NodeLost", node, reason)
         self.drained[node] = self.turn.nodes[node] = reason
         return moved
+
+    def remove(self, node: int, reason: str) -> list[str]:
+        """Take a node out of service for good, until an operator resumes it; return the jobs that leave it."""
+        moved = self.take_out(node, reason)
+        self._note_node("NodeRemoved", node, reason)
+        self.drained[node] = self.turn.nodes[node] = reason
+        return moved
+
+    def is_removed(self, node: int) -> bool:
+        """Say whether a node was removed from the cluster, not only drained."""
+        return self.drained.get(node, "").startswith(REMOVED)
+
+    def capacity(self) -> Ints:
+        """Return the accelerators of each type on nodes that were not removed, (type,)."""
+        topology = self.site.setup.topology
+        found = topology.capacity()
+        for node in filter(self.is_removed, self.drained):
+            found[topology.node_type[node]] -= topology.size[node]
+        return found
 
     def bring_back(self, node: int) -> None:
         """Bring a node back into service, if it was out of it."""

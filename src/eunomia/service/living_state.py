@@ -106,8 +106,9 @@ def cluster(controller: Controller) -> dict[str, Any]:
     state, topology = controller.scheduler.state, controller.site.setup.topology
     up = state.floor.up[topology.node] & ~state.taken
     shown = {}
+    there = ~np.isin(topology.node, [node for node in controller.drained if controller.is_removed(node)])
     for j, name in enumerate(topology.types):
-        mine = topology.type == j
+        mine = (topology.type == j) & there
         shown[name] = {
             "total": int(mine.sum()),
             "in_service": int((mine & up).sum()),
@@ -115,7 +116,7 @@ def cluster(controller: Controller) -> dict[str, Any]:
             "busy": int((mine & up).sum() - state.floor.free[j]),
             "taken": int((mine & state.taken).sum()),
         }
-    return {"types": shown, "nodes": topology.nodes, "policy": controller.scheduler.info.name}
+    return {"types": shown, "nodes": len(set(topology.node[there].tolist())), "policy": controller.scheduler.info.name}
 
 
 def nodes(controller: Controller) -> list[dict[str, Any]]:
@@ -131,7 +132,7 @@ def nodes(controller: Controller) -> list[dict[str, Any]]:
             "type": topology.types[int(topology.node_type[n])],
             "accelerators": int(topology.size[n]),
             "free": int(state.floor.free_by_node[n]) if state.floor.up[n] else 0,
-            "state": "drained" if n in controller.drained else "up",
+            "state": "removed" if controller.is_removed(n) else "drained" if n in controller.drained else "up",
             "reason": controller.drained.get(n),
             "taken": {
                 str(seat): holder for seat, holder in sorted(controller.taken_seats.items()) if topology.node[seat] == n
@@ -142,6 +143,18 @@ def nodes(controller: Controller) -> list[dict[str, Any]]:
         }
         for n, name in enumerate(controller.site.node_names())
     ]
+
+
+def would_not_fit(controller: Controller, name: str) -> list[str]:
+    """Return the live jobs that no type could run without that node, though one can now."""
+    scheduler, topology = controller.scheduler, controller.site.setup.topology
+    state, rows, node = scheduler.state, scheduler.state.active, controller.nodes.index(name)
+    less = state.capacity.copy()
+    if node not in controller.drained:
+        less[topology.node_type[node]] -= topology.size[node]
+    runs, size = scheduler.belief.throughput[rows] > 0, state.jobs.scale_factor[rows][:, None]
+    now, then = ((runs & (capacity >= size)).any(axis=1) for capacity in (state.capacity, less))
+    return [state.ids[row] for row in rows[now & ~then].tolist()]
 
 
 def summary(rows: Iterable[JobRow], at: float) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from eunomia.model.answers import Answer
 from eunomia.model.tenants import Tenant
 from eunomia.service.job_document import FieldProblem, JobDocument
 
+NODE_ACTIONS = ("drain", "resume", "remove")
 ROLES = ("viewer", "submitter", "tenant-admin", "operator")
 
 
@@ -78,10 +79,10 @@ class ChangeJob:
 
 @dataclass(frozen=True, slots=True)
 class ChangeNode:
-    """Drain a node, after its jobs saved, or resume it."""
+    """Drain a node, after its jobs saved; remove it, which also takes it off the cluster's totals; or resume it."""
 
     node: str
-    action: str  # drain, resume
+    action: str  # one of NODE_ACTIONS
     reason: str = ""
 
 

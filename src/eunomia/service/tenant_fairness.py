@@ -49,11 +49,9 @@ class TenantFairness:
     def sums(self) -> Mapping[str, tuple[float, float]]:
         """Return the accelerator-seconds that each tenant received and deserved in the last day."""
         found: dict[str, Floats] = {}
-        newest = self._hours[-1][0] if self._hours else 0
-        for hour, sums in self._hours:
-            if hour > newest - HOURS:
-                for name, both in sums.items():
-                    found[name] = found.get(name, 0.0) + both
+        for _, sums in self._hours:
+            for name, both in sums.items():
+                found[name] = found.get(name, 0.0) + both
         return {name: (float(both[0]), float(both[1])) for name, both in found.items()}
 
     def ltgf(self) -> dict[str, float]:

@@ -10,7 +10,7 @@ from eunomia.model.events import JobCancelled, JobPaused, JobUpdated, TenantChan
 from eunomia.service.job_admission import check_job
 from eunomia.service.job_document import FieldProblem, InvalidRequest, parse_job
 from eunomia.service.job_row import JobRow
-from eunomia.service.live_jobs import LiveJobs
+from eunomia.service.live_jobs import REMOVED, LiveJobs
 from eunomia.service.messages import (
     Cancel,
     ChangeJob,
@@ -166,12 +166,17 @@ def _change_node(jobs: LiveJobs, action: ChangeNode, who: Principal) -> Reply:
     node = jobs.nodes.index(action.node)
     moved: list[str] = []
     if action.action == "drain" and node not in jobs.drained:
-        moved = jobs.take_out(node, action.reason or f"drained by {who.user}")
+        moved = jobs.take_out(node, action.reason.removeprefix(REMOVED) or f"drained by {who.user}")
+        jobs.order_node(node)
+    elif action.action == "remove" and not jobs.is_removed(node):
+        reason = action.reason.removeprefix(REMOVED) or f"by {who.user}"
+        moved = jobs.remove(node, f"{REMOVED}{reason}")
         jobs.order_node(node)
     elif action.action == "resume" and node in jobs.drained:
         jobs.bring_back(node)
         jobs.order_node(node)
-    return Reply(200, {"name": action.node, "drained": jobs.drained.get(node), "moved": moved})
+    state = "removed" if jobs.is_removed(node) else "drained" if node in jobs.drained else "in service"
+    return Reply(200, {"name": action.node, "state": state, "drained": jobs.drained.get(node), "moved": moved})
 
 
 def _change_tenant(jobs: LiveJobs, action: ChangeTenant, who: Principal) -> Reply:

@@ -48,7 +48,7 @@ def take_report(jobs: LiveJobs, message: Report) -> None:
     if isinstance(message, NodeState):
         if message.reason:
             jobs.take_out(message.node, message.reason)
-        else:
+        elif not jobs.is_removed(message.node):
             jobs.bring_back(message.node)
         return
     row = jobs.rows.get(message.job_id)

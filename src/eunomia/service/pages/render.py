@@ -225,7 +225,7 @@ def nodes_page(user: str, nodes: list[dict[str, Any]], is_operator: bool) -> str
     """Return the nodes; operators may drain them, and see which jobs would move."""
     rows = []
     for one in nodes:
-        action = "resume" if one["state"] == "drained" else "drain"
+        action = "drain" if one["state"] == "up" else "resume"
         button = Html(
             f'<form method="post" action="/nodes/{quote(one["name"], safe="")}/{action}">'
             f"<button>{action}</button></form>"
