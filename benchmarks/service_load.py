@@ -101,7 +101,8 @@ class Served:
 
     def processes(self) -> list[int]:
         """Return the service's process and those that it started, without jobs."""
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        children = [pid for task in tasks for pid in task.read_text().split()]
         mine = [int(pid) for pid in children if b"supervisor" not in Path(f"/proc/{pid}/cmdline").read_bytes()]
         return [self.process.pid, *mine]
 

@@ -61,7 +61,11 @@ def capture(scheduler: Scheduler) -> bytes:
 
 def restore(fresh: Scheduler, content: bytes) -> None:
     """Give a fresh scheduler, built from the same inputs, the captured state. Raises ValueError for anything else."""
-    _reader(zlib.decompress(content)).fill(fresh)
+    try:
+        packed = zlib.decompress(content)
+    except zlib.error as error:
+        raise ValueError(f"it is not compressed as a snapshot is: {error}") from None
+    _reader(packed).fill(fresh)
 
 
 def pack(value: Any) -> bytes:
