@@ -35,6 +35,7 @@ MATRIX: dict[tuple[str, str], tuple[tuple[int, ...], ...]] = {
     ("GET", "/v1/jobs/{id}/log"): ((403, 200, 200, 200), (404, 404, 404, 200), (404,) * 4),
     ("GET", "/v1/jobs/{id}/why"): ((200,) * 4, (404, 404, 404, 200), (404,) * 4),
     ("GET", "/v1/jobs/{id}/when"): ((200,) * 4, (404, 404, 404, 200), (404,) * 4),
+    ("POST", "/v1/jobs/{id}/progress"): ((403,) * 4, (403,) * 4, (403,) * 4),  # for jobs alone: test_job_tokens.py
     ("POST", "/v1/whatif"): ((200,) * 4,),
     ("GET", "/v1/forecasts"): ((200,) * 4,),
     ("GET", "/v1/cluster"): ((200,) * 4,),

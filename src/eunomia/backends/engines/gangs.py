@@ -75,6 +75,7 @@ class EngineGangs:
         self._submissions: dict[str, tuple[str, str]] = {}  # key and tenant of users' jobs, by the engine's number
         self._orders: queue.SimpleQueue[Order | Topology | None] = queue.SimpleQueue()
         self._closing, self._stops_jobs = False, False
+        self.url = ""  # of the service; jobs of engines get no token for it
         self._poll_at = self._nodes_at = 0.0
         self._thread = WorldThread(target=self._run, name=f"{engine.name} world", daemon=True)
 

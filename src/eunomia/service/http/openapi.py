@@ -112,6 +112,12 @@ def _schemas() -> dict[str, Any]:
                 },
             ]
         },
+        "Progress": {
+            "type": "object",
+            "properties": {"steps": {"type": "number", "minimum": 0}},
+            "required": ["steps"],
+            "additionalProperties": False,
+        },
         "TenantChange": TenantSection.model_json_schema(),
         "PolicyChange": {"type": "object", "properties": {"name": text}, "required": ["name"]},
         "SiteFile": {"type": "object", "properties": {"file": text}, "additionalProperties": False},

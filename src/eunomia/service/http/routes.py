@@ -22,6 +22,7 @@ from eunomia.service import living_state
 from eunomia.service.credentials import TokenRegistry, new_token, write_token
 from eunomia.service.http.api import LIST_BYTES, ApiRoute, Refused, Service, allows, as_event, read_json, source_of
 from eunomia.service.http.forecast_routes import forecast_score, what_if, when
+from eunomia.service.http.job_routes import save_progress
 from eunomia.service.http.metrics import metrics_text
 from eunomia.service.http.site_routes import change_policy, change_tenant, reread_site
 from eunomia.service.http.visible_jobs import owned, visible
@@ -474,6 +475,8 @@ ROUTES: tuple[ApiRoute, ...] = (
              media="text/plain"),
     ApiRoute("GET", f"{_JOB}/why", "viewer", "job", "Say why a job does not run", why),
     ApiRoute("GET", f"{_JOB}/when", "viewer", "job", "Say when a job starts and finishes", when, query=("arrivals",)),
+    ApiRoute("POST", f"{_JOB}/progress", "job", "job", "Report the steps in a checkpoint", save_progress,
+             body="Progress"),
     ApiRoute("POST", "/v1/whatif", "viewer", "", "Say what a change would do; nothing changes", what_if, body="WhatIf"),
     ApiRoute("GET", "/v1/forecasts", "viewer", "", "Say how good forecasts were", forecast_score),
     ApiRoute("GET", "/v1/cluster", "viewer", "", "Show accelerators by type and jobs by state", show_cluster),
