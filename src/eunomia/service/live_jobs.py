@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eunomia.core.scheduler import Scheduler
-from eunomia.model.arrays import Ints
+from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Ask, Decision, GiveUp, Refuse, SetTimer, Start, Starts, Stop
 from eunomia.model.events import (
     AcceleratorsTaken,
@@ -317,7 +317,7 @@ class LiveJobs:
         """Say whether a node was removed from the cluster, not only drained."""
         return self.drained.get(node, "").startswith(REMOVED)
 
-    def capacity(self) -> Ints:
+    def capacity(self) -> Floats:
         """Return the accelerators of each type on nodes that were not removed, (type,)."""
         topology = self.site.setup.topology
         found = topology.capacity()

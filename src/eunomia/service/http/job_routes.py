@@ -19,8 +19,7 @@ async def save_progress(service: Service, request: Request, who: Principal) -> d
     service.pace_job(who.user)
     data = await read_json(request)
     steps = data.get("steps") if isinstance(data, dict) and set(data) == {"steps"} else None
-    is_number = isinstance(steps, int | float) and not isinstance(steps, bool)
-    if not is_number or not 0 <= float(steps) < math.inf:
+    if isinstance(steps, bool) or not isinstance(steps, int | float) or not 0 <= steps < math.inf:
         problem = FieldProblem("steps", str(steps)[:40], "is a number of steps, 0 or more", 'send {"steps": 1200}')
         raise Refused(422, "the progress cannot be taken", (problem,), code="invalid")
     reply = await service.ask(SaveProgress(who.user, who.epoch, float(steps)), who, source_of(request))
