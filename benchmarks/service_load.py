@@ -1,7 +1,14 @@
-"""Measures the service on this machine, generator included: `python benchmarks/service_load.py [SUBMISSIONS]`.
+"""Measures the service on this machine, generator included: `python benchmarks/service_load.py [CASE ...]`.
 
-Durable single submissions over 64 connections with authentication, one list of 10,000 jobs, lists and `why` with all of
-them waiting, and a restart. Prints JSON. Wall-clock times: read them beside what else the machine does.
+Cases, all of them if none is named:
+
+    submissions   durable single submissions over 64 connections with authentication, and one list of 10,000 jobs
+    waiting       100,000 waiting jobs of ten tenants: pages, `why`, decisions, restarts
+    active        2,048 active jobs, half of them running: decisions of three policies, each asked in its own process
+    idle          a minute without work: memory and processor time
+
+Prints a line of JSON for each, with the machine's load average before and after: wall-clock times of a busy machine are
+those of a busy machine. `goals` says which of the specification's were met.
 """
 
 from __future__ import annotations
@@ -9,40 +16,95 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
+import re
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from eunomia.backends.reports import GangEnded, Launched, OrderTaken
 from eunomia.service.client import Address, Client
+from eunomia.service.job_document import parse_job
+from eunomia.service.messages import Launch, Principal, Request, Submit
+from eunomia.service.site import load_site
+from eunomia.service.solver_process import Solver
+from eunomia.service.store import open_store
+from eunomia.service.writer import MonotonicClock, Writer, recover
 
 SITE = """\
 [service]
 listen = "127.0.0.1:0"
 submit_per_second = 1000000
+forecast_every_s = {forecast_every_s}
 [cluster]
-accelerators = { cpu = 1 }
+accelerators = {{ cpu = {accelerators} }}
 [policy]
-name = "fifo"
-backfill = "skip"
+name = "{policy}"
 """
 CONNECTIONS = 64
-BODY = json.dumps({"command": ["sleep", "86400"], "name": "load", "labels": {"note": "x" * 100}, "duration_s": 86400})
+SUBMISSIONS = 3000
+TENANTS, PER_TENANT = 10, 10_000
+ACTIVE, RUNNING, ENDS = 2048, 1024, 200
+IDLE_S = 60.0
+JOB = {"command": ["sleep", "86400"], "name": "load", "labels": {"note": "x" * 100}, "duration_s": 86400}
+BODY = json.dumps(JOB)
 
 
-def start(folder: Path) -> tuple[subprocess.Popen[str], str, float]:
-    """Start the service; return its process, address, and the seconds until it was ready."""
-    begun = time.perf_counter()
-    with open(folder / "log", "a") as log:
-        command = [sys.executable, "-m", "eunomia", "serve", "site.toml"]
-        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True)
-    assert process.stdout is not None
-    url = process.stdout.readline().split()[-1]
-    return process, url, time.perf_counter() - begun
+# ---- a service as a process ------------------------------------------------------------------------------------------
+
+
+class Served:
+    """`eunomia serve` in a folder of its own."""
+
+    def __init__(
+        self, policy: str = 'fifo"\nbackfill = "skip', accelerators: int = 1, forecast_every_s: int = 0
+    ) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="eunomia-load-", dir=os.environ.get("LOAD_DIR")))
+        text = SITE.format(policy=policy, accelerators=accelerators, forecast_every_s=forecast_every_s)
+        (self.folder / "site.toml").write_text(text)
+        self.start()
+
+    def start(self) -> float:
+        """Start it; return the seconds until it was ready."""
+        begun = time.perf_counter()
+        with open(self.folder / "log", "a") as log:
+            command = [sys.executable, "-m", "eunomia", "serve", "site.toml"]
+            self.process = subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=log, text=True)
+        assert self.process.stdout is not None
+        self.url = self.process.stdout.readline().split()[-1]
+        return time.perf_counter() - begun
+
+    def stop(self, number: int = signal.SIGTERM) -> None:
+        self.process.send_signal(number)
+        self.process.wait()
+
+    @property
+    def operator(self) -> Client:
+        return Client(Address(self.url, (self.folder / "state" / "operator.token").read_text().strip()))
+
+    def client(self, user: str, tenant: str) -> Client:
+        made = self.operator.send("POST", "/v1/tokens", {"user": user, "tenant": tenant, "role": "submitter"})
+        return Client(Address(self.url, made["token"]))
+
+    def end(self) -> None:
+        """Cancel what runs, and stop."""
+        for job in self.operator.get("/v1/jobs", state="running,starting")["jobs"]:
+            self.operator.send("DELETE", f"/v1/jobs/{job['id']}")
+        self.stop()
+
+    def processes(self) -> list[int]:
+        """Return the service's process and those that it started, without jobs."""
+        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        children = [pid for task in tasks for pid in task.read_text().split()]
+        mine = [int(pid) for pid in children if b"supervisor" not in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return [self.process.pid, *mine]
 
 
 async def submit_many(url: str, token: str, count: int) -> list[float]:
@@ -67,13 +129,20 @@ async def submit_many(url: str, token: str, count: int) -> list[float]:
     return taken
 
 
-def p99(seconds: list[float]) -> float:
-    return round(sorted(seconds)[int(0.99 * len(seconds))] * 1e3, 1)
+def p99(seconds: Iterable[float]) -> float:
+    """Return the 99th percentile in ms."""
+    found = sorted(seconds)
+    return round(found[int(0.99 * len(found))] * 1e3, 1)
 
 
-def timed(call: Any, times: int = 50) -> list[float]:
+def median(seconds: Iterable[float]) -> float:
+    found = sorted(seconds)
+    return round(found[len(found) // 2] * 1e3, 1)
+
+
+def timed(calls: Iterable[Callable[[], Any]]) -> list[float]:
     taken = []
-    for _ in range(times):
+    for call in calls:
         begun = time.perf_counter()
         call()
         taken.append(time.perf_counter() - begun)
@@ -91,37 +160,177 @@ def memory_mib(pid: int) -> float:
     return round(int(text.split("VmRSS:")[1].split()[0]) / 1024, 1)
 
 
-def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 3000
+# ---- cases -----------------------------------------------------------------------------------------------------------
+
+
+def submissions() -> dict[str, Any]:
+    served = Served()
+    client, pid = served.operator, served.process.pid
+    begun, before = time.perf_counter(), cpu_s(pid)
+    taken = asyncio.run(submit_many(served.url, client.address.token, SUBMISSIONS))
+    seconds = time.perf_counter() - begun
+    found = {"submissions_per_s": round(SUBMISSIONS / seconds), "submission_p99_ms": p99(taken)}
+    found["service_cpu_ms_per_submission"] = round((cpu_s(pid) - before) / SUBMISSIONS * 1e3, 3)
+    begun, before = time.perf_counter(), cpu_s(pid)
+    client.submit([JOB] * PER_TENANT)
+    found |= {"list_of_10000_s": round(time.perf_counter() - begun, 2)}
+    found |= {"list_of_10000_cpu_s": round(cpu_s(pid) - before, 2)}
+    served.end()
+    met = {"1,000 submissions/s": found["submissions_per_s"] >= 1000, "p99 100 ms": found["submission_p99_ms"] <= 100}
+    return {**found, "goals": {**met, "list 1 s": found["list_of_10000_s"] <= 1}}
+
+
+def waiting() -> dict[str, Any]:
+    served = Served()
+    clients = [served.client(f"user{n}", f"tenant{n}") for n in range(TENANTS)]
+    ids = [client.submit([JOB] * PER_TENANT)["ids"] for client in clients]
+    draw = random.Random(0)
+    asked = [(n, draw.choice(ids[n])) for n in (draw.randrange(TENANTS) for _ in range(300))]
+    pid, found = served.process.pid, dict[str, Any]()
+    before = cpu_s(pid)
+    whys = timed((lambda n=n, job=job: clients[n].get(f"/v1/jobs/{job}/why")) for n, job in asked)
+    found |= {"why_p50_ms": median(whys), "why_p99_ms": p99(whys)}
+    found["why_cpu_ms"] = round((cpu_s(pid) - before) / len(asked) * 1e3, 2)
+    pages = timed((lambda n=n: clients[n].get("/v1/jobs", limit=100)) for n, _ in asked)
+    states = timed((lambda n=n: clients[n].get("/v1/jobs", limit=100, state="pending")) for n, _ in asked)
+    found |= {"page_p99_ms": p99(pages), "page_by_state_p99_ms": p99(states), "rss_mib": memory_mib(pid)}
+    found |= _decisions_of(served)
+    served.stop(signal.SIGKILL)
+    found["restart_after_kill_s"] = round(served.start(), 2)
+    served.stop()
+    found["restart_from_snapshot_s"] = round(served.start(), 2)
+    served.end()
+    most = found["decision_p99_at_most_s"]
+    met = {"why p99 100 ms": found["why_p99_ms"] <= 100, "page p99 100 ms": found["page_p99_ms"] <= 100}
+    met |= {"decision p99 1 s": most is not None and most <= 1, "restart 5 s": found["restart_from_snapshot_s"] <= 5}
+    return {"waiting": TENANTS * PER_TENANT, "tenants": TENANTS, **found, "goals": met}
+
+
+def _decisions_of(served: Served, count: int = 100) -> dict[str, Any]:
+    """Cancel the running job again and again, so that the policy is asked about all others; return how long it took."""
+    client = served.operator
+    before, cpu = _counted(client), sum(map(cpu_s, served.processes()))
+    for _ in range(count):
+        while not (running := client.get("/v1/jobs", state="starting,running", limit=1)["jobs"]):
+            time.sleep(0.01)
+        decided = _counted(client)["+Inf"]
+        client.send("DELETE", f"/v1/jobs/{running[0]['id']}")
+        while _counted(client)["+Inf"] == decided:
+            time.sleep(0.005)
+    after = _counted(client)
+    total = after["+Inf"] - before["+Inf"]
+    bound = next(bound for bound in after if after[bound] - before[bound] >= 0.99 * total)
+    used = sum(map(cpu_s, served.processes())) - cpu
+    return {"decisions": int(total), "decision_p99_at_most_s": None if bound == "+Inf" else float(bound),
+            "cpu_ms_per_decision": round(used / count * 1e3, 1)}  # fmt: skip
+
+
+def _counted(client: Client) -> dict[str, float]:
+    """Return how many decisions took at most so many seconds."""
+    text, _ = client.text("/metrics")
+    return {bound: float(count) for bound, count in re.findall(r'decision_seconds_bucket\{le="(.*)"\} (\d+)', text)}
+
+
+class _Launcher:
+    """A world in which every gang starts at once, and ends when it is stopped."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer, self.running = writer, list[tuple[str, int]]()
+        self.lock = threading.Lock()
+
+    def carry_out(self, orders: Iterable[Any]) -> None:
+        for order in orders:
+            self._writer.put(OrderTaken(order.number))
+            if isinstance(order, Launch):
+                self._writer.put(Launched(order.job_id, order.epoch))
+                with self.lock:
+                    self.running.append((order.job_id, order.epoch))
+            else:
+                with self.lock:
+                    if (order.job_id, order.epoch) in self.running:
+                        self.running.remove((order.job_id, order.epoch))
+                self._writer.put(GangEnded(order.job_id, order.epoch, "stopped"))
+
+    def use_topology(self, topology: Any) -> None:
+        """Gangs need no place here."""
+
+
+def active() -> dict[str, Any]:
+    found = {policy: _active(policy) for policy in ("fifo", "las", "max_min_fairness")}
+    met = {f"{policy}: decision p99 100 ms": one["decision_p99_ms"] <= 100 for policy, one in found.items()}
+    return {"active": ACTIVE, "running": RUNNING, **found, "goals": met}
+
+
+def _active(policy: str) -> dict[str, Any]:
+    """End jobs one after the other while as many come; return how long decisions took, from store to orders."""
     folder = Path(tempfile.mkdtemp(prefix="eunomia-load-", dir=os.environ.get("LOAD_DIR")))
-    (folder / "site.toml").write_text(SITE)
-    process, url, _ = start(folder)
-    client = Client(Address(url, (folder / "state" / "operator.token").read_text().strip()))
-    found: dict[str, Any] = {"idle_rss_mib": memory_mib(process.pid)}
-    begun, before = time.perf_counter(), cpu_s(process.pid)
-    taken = asyncio.run(submit_many(url, client.address.token, count))
-    found |= {"submissions_per_s": round(count / (time.perf_counter() - begun)), "submission_p99_ms": p99(taken)}
-    found["service_cpu_ms_per_submission"] = round((cpu_s(process.pid) - before) / count * 1e3, 3)
-    begun, before = time.perf_counter(), cpu_s(process.pid)
-    ids = client.submit([json.loads(BODY)] * 10_000)["ids"]
-    found["list_of_10000_s"] = round(time.perf_counter() - begun, 2)
-    found["list_of_10000_cpu_s"] = round(cpu_s(process.pid) - before, 2)
-    found["page_p99_ms"] = p99(timed(lambda: client.get("/v1/jobs", limit=100)))
-    found["why_p99_ms"] = p99(timed(lambda: client.get(f"/v1/jobs/{ids[-1]}/why")))
-    found |= {"waiting": count + 10_000, "rss_mib": memory_mib(process.pid)}
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    process, url, ready_s = start(folder)
-    found["restart_after_kill_s"] = round(ready_s, 2)
-    process.send_signal(signal.SIGTERM)
-    process.wait()
-    process, url, ready_s = start(folder)
-    found["restart_from_snapshot_s"] = round(ready_s, 2)
-    client = Client(Address(url, client.address.token))
-    client.send("DELETE", f"/v1/jobs/{client.get('/v1/jobs', state='running')['jobs'][0]['id']}")
-    process.send_signal(signal.SIGTERM)
-    process.wait()
-    print(json.dumps(found))
+    path = folder / "site.toml"
+    path.write_text(SITE.format(policy=policy, accelerators=RUNNING, forecast_every_s=0))
+    site = load_site(path)
+    store, solver = open_store(site.place, site.state), Solver()
+    controller, _ = recover(store, site, solver.runner(site))
+    writer = Writer(controller, store, MonotonicClock(None))
+    world = writer.world = _Launcher(writer)
+    solver.begin(writer)
+    taken: list[float] = []
+    add = writer.decision_times.add
+    writer.decision_times.add = lambda seconds: (taken.append(seconds), add(seconds))[1]  # type: ignore[method-assign]
+    thread = threading.Thread(target=writer.run, daemon=True)
+    thread.start()
+    draw, who = random.Random(0), [Principal(f"u{n}", f"tenant{n}", "submitter") for n in range(TENANTS)]
+    document = parse_job(JOB)
+    for n in range(ACTIVE):
+        writer.ask(Request(Submit((document,), f"key-{n:08}", "d"), who[n % TENANTS])).result()
+    while len(world.running) < RUNNING:
+        time.sleep(0.05)
+    time.sleep(2.0)
+    taken.clear()
+    before = time.process_time()
+    for n in range(ENDS):
+        with world.lock:
+            job = world.running.pop(draw.randrange(len(world.running)))
+        count = len(taken)
+        writer.put(GangEnded(*job, "finished"))
+        writer.ask(Request(Submit((document,), f"more-{n:08}", "d"), who[n % TENANTS])).result()
+        while len(taken) == count:
+            time.sleep(0.002)
+    found = {"decisions": len(taken), "decision_p50_ms": median(taken), "decision_p99_ms": p99(taken)}
+    found["cpu_ms_per_end_without_solver"] = round((time.process_time() - before) / ENDS * 1e3, 1)
+    writer.stop()
+    thread.join()
+    solver.close()
+    store.close()
+    return found
+
+
+def idle() -> dict[str, Any]:
+    served = Served(policy="las", accelerators=4, forecast_every_s=30)
+    time.sleep(10.0)
+    pids = served.processes()
+    before = [cpu_s(pid) for pid in pids]
+    time.sleep(IDLE_S)
+    used = [cpu_s(pid) - was for pid, was in zip(pids, before, strict=True)]
+    memory = [memory_mib(pid) for pid in pids]
+    served.stop()
+    share = round(100 * sum(used) / IDLE_S, 2)
+    found = {"rss_mib": memory[0], "rss_of_its_processes_mib": memory[1:], "cpu_percent": share}
+    return {**found, "goals": {"150 MB": memory[0] * 1.048576 <= 150, "0.5 % of a core": share <= 0.5}}
+
+
+CASES: dict[str, Callable[[], dict[str, Any]]] = {
+    "submissions": submissions, "waiting": waiting, "active": active, "idle": idle,
+}  # fmt: skip
+
+
+def main() -> None:
+    chosen = sys.argv[1:] or list(CASES)
+    if wrong := [name for name in chosen if name not in CASES]:
+        sys.exit(f"there is no case {wrong[0]!r}; name some of {', '.join(CASES)}")
+    for name in chosen:
+        before = os.getloadavg()[0]
+        found = CASES[name]()
+        load = {"load_average": [round(before, 1), round(os.getloadavg()[0], 1)], "processors": os.cpu_count()}
+        print(json.dumps({"command": f"python benchmarks/service_load.py {name}", **load, **found}), flush=True)
 
 
 if __name__ == "__main__":

@@ -231,10 +231,11 @@ def test_what_remains_of_a_gang_whose_supervisor_was_killed_keeps_its_seat_until
         time.sleep(0.02)
     (supervising,) = [pid for pid in world.processes("a") if is_supervisor(pid)]
     os.kill(supervising, signal.SIGKILL)
-    found = world.seats_taken()
-    while not found:
-        found = world.seats_taken()
-    assert found == dict.fromkeys((1, 2), "processes of job a that cannot be killed")
+    found = world.next(SeatsTaken)
+    while not found.holders:
+        found = world.next(SeatsTaken)
+    assert dict(found.holders) == dict.fromkeys((1, 2), "processes of job a that cannot be killed")
+    assert dict(found.quarantined) == {1: "a", 2: "a"}
     world.launch("b", "-c", "print('never')", seats=(2,))
     assert world.wait(GangEnded, "b").outcome == "stopped"
     for pid in world.processes("a"):

@@ -35,6 +35,7 @@ MATRIX: dict[tuple[str, str], tuple[tuple[int, ...], ...]] = {
     ("GET", "/v1/jobs/{id}/log"): ((403, 200, 200, 200), (404, 404, 404, 200), (404,) * 4),
     ("GET", "/v1/jobs/{id}/why"): ((200,) * 4, (404, 404, 404, 200), (404,) * 4),
     ("GET", "/v1/jobs/{id}/when"): ((200,) * 4, (404, 404, 404, 200), (404,) * 4),
+    ("POST", "/v1/jobs/{id}/progress"): ((403,) * 4, (403,) * 4, (403,) * 4),  # for jobs alone: test_job_tokens.py
     ("POST", "/v1/whatif"): ((200,) * 4,),
     ("GET", "/v1/forecasts"): ((200,) * 4,),
     ("GET", "/v1/cluster"): ((200,) * 4,),
@@ -286,6 +287,22 @@ def test_why_names_what_is_held_and_hides_the_jobs_of_others(clients: dict[str, 
     assert clients["submitter"].get(f"/v1/jobs/{waiting}/why")["reasons"][0]["code"] == "held"
     for job in (running, waiting):
         clients["operator"].send("DELETE", f"/v1/jobs/{job}")
+
+
+def test_decisions_are_asked_for_by_the_time_that_answers_show(clients: dict[str, Client]) -> None:
+    operator = clients["operator"]
+    job = clients["submitter"].submit(DONE)["id"]
+    until(lambda: operator.get(f"/v1/jobs/{job}")["state"] == "succeeded")
+    newest, *_, oldest = operator.get("/v1/decisions", limit=200)["decisions"]
+    assert newest["at"] > oldest["at"]
+    found = operator.get("/v1/decisions", limit=200, at=oldest["at"])["decisions"]
+    assert found
+    assert all(one["at"] <= oldest["at"] for one in found)
+    assert operator.get("/v1/decisions", at="2001-01-01T00:00:00")["decisions"] == []
+    for wrong in ("yesterday", "5", "2026-13-01"):
+        with pytest.raises(ServiceRefusal) as refused:
+            operator.get("/v1/decisions", at=wrong)
+        assert (refused.value.status, refused.value.problems[0]["field"]) == (400, "at")
 
 
 def test_policy_and_tenants_change_over_the_api_and_a_dry_run_changes_nothing(live: LiveService) -> None:

@@ -9,12 +9,22 @@ import numpy as np
 import pytest
 from tests.service.bench import ADMIN, ANN, BOB, OPERATOR, SITE, Bench
 
-from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, OrderTaken, SeatsIdle, SeatsTaken, StepsSaved
+from eunomia.backends.reports import (
+    GangEnded,
+    Launched,
+    MemoryUsed,
+    NodeState,
+    OrderTaken,
+    SeatsIdle,
+    SeatsTaken,
+    StepsSaved,
+)
 from eunomia.records.scheduler_snapshot import digest
 from eunomia.service import living_state
 from eunomia.service.live_jobs import core_job
 from eunomia.service.messages import Cancel, ChangeJob, ChangeNode, Halt, Hold, Launch, Release, Request
-from eunomia.service.site import TypedSpeeds
+from eunomia.service.site import TypedSpeeds, load_site
+from eunomia.service.site_change import apply_site
 from eunomia.service.store import SqliteStore, StoreProblem, opening
 from eunomia.service.store.reader import Reader
 from eunomia.service.store.schema import VERSION
@@ -250,6 +260,57 @@ def test_a_drained_node_gives_its_jobs_back_and_gets_none_until_it_is_resumed(tm
     bench.do(Request(ChangeNode("cpu-0", "resume"), OPERATOR))
     assert len(bench.orders) == 1
     bench.store.close()
+
+
+def test_a_removed_node_counts_no_more_and_only_an_operator_brings_it_back(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, SITE.replace("{ cpu = 2 }", "{ cpu = 2 }\naccelerators_per_node = 1"))
+    job = bench.submit().body["id"]
+    wide = bench.submit(accelerators=2).body["id"]
+    launched(bench)
+    assert living_state.would_not_fit(bench.controller, "cpu-0") == [wide]
+    (refused,) = bench.do(Request(ChangeNode("cpu-0", "remove"), ANN))
+    assert refused is not None
+    assert refused.status == 403
+    (reply,) = bench.do(Request(ChangeNode("cpu-0", "remove", "sold"), OPERATOR))
+    assert reply is not None
+    assert (reply.body["state"], reply.body["moved"]) == ("removed", [job])
+    bench.do(GangEnded(job, 1, "stopped"))
+    for _ in range(3):
+        assert [(one["state"], one["reason"]) for one in living_state.nodes(bench.controller)] == [
+            ("removed", "removed: sold"), ("up", None)
+        ]  # fmt: skip
+        found = living_state.cluster(bench.controller)
+        assert (found["nodes"], found["types"]["cpu"]["total"]) == (1, 1)
+        assert bench.submit(accelerators=2).problems[0].field == "accelerators"
+        bench.do(NodeState(0, ""))  # the engine still lists it
+        bench.do(Request(ChangeNode("cpu-0", "drain", "removed: x"), OPERATOR))
+        bench.restart()
+        if _ == 1:  # a changed policy keeps it removed
+            changed = bench.path.read_text().replace("quantum = 60", "quantum = 90")
+            bench.path.write_text(changed)
+            apply_site(bench.writer, load_site(bench.path), OPERATOR, "test")
+    assert bench.store._db.execute("SELECT count(*) FROM news WHERE kind = 'NodeRemoved'").fetchone()[0] >= 1
+    bench.do(Request(ChangeNode("cpu-0", "resume"), OPERATOR))
+    assert living_state.cluster(bench.controller)["types"]["cpu"]["total"] == 2
+    assert bench.submit(accelerators=2).status == 201
+    bench.do(Request(ChangeNode("cpu-1", "drain", "removed: by a trick"), OPERATOR))
+    assert living_state.nodes(bench.controller)[1]["state"] == "drained"
+    bench.do(Request(ChangeNode("cpu-1", "remove"), OPERATOR))  # a drained one may be removed too
+    assert living_state.nodes(bench.controller)[1]["state"] == "removed"
+    bench.store.close()
+
+
+def test_decisions_until_a_time_are_those_that_were_made_by_then(bench: Bench) -> None:
+    for at in (10.0, 20.0, 20.0, 35.0):
+        bench.clock.at = at
+        bench.submit()
+    reader = Reader(bench.site.place)
+    every = [at for at, _ in reader.decisions(100)]
+    assert sorted(every, reverse=True) == every
+    assert len(every) > 4
+    for until in (0.0, 9.9, 10.0, 19.0, 20.0, 34.0, 35.0, 99.0):
+        assert [at for at, _ in reader.decisions(100, until)] == [at for at in every if at <= until]
+    assert len(reader.decisions(1, 20.0)) == 1
 
 
 def test_a_length_that_is_not_declared_is_the_median_of_like_jobs_and_marked_as_estimated(bench: Bench) -> None:

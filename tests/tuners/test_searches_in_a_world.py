@@ -85,7 +85,7 @@ def test_a_replay_pauses_and_resumes_as_the_run_did_and_a_rest_is_explained(scen
     end = over[: len(begin)]  # one that is given up while it runs rests no more
     assert sum(end) - sum(begin) == pytest.approx(jobs["paused_s"][jobs["job_id"] == name][0])
     assert first_difference(record) is None
-    rests = [wait for wait in explain(record, name).waits if wait.reason == "paused"]
+    rests = [wait for wait in explain(record, name).waits if wait.reason == "held"]
     assert [(wait.from_s, wait.to_s) for wait in rests] == list(zip(begin, end, strict=True))
 
 

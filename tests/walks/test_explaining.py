@@ -173,7 +173,7 @@ def test_a_job_that_would_fit_waits_behind_the_head_of_the_line(desk: Desk, jobs
 def test_a_job_that_had_its_share_waits_for_the_others(desk: Desk, jobs: Jobs) -> None:
     desk.write("jobs.csv", jobs("a,0,2,LM,2000", "b,0,2,LM,2000"))
     desk.simulate("--policy", "max_min_fairness")
-    texts = {wait["text"] for job in ("a", "b") for wait in waits(desk, job) if wait["reason"] == "share_exhausted"}
+    texts = {wait["text"] for job in ("a", "b") for wait in waits(desk, job) if wait["reason"] == "share_used"}
     assert texts
     assert all("worth" in text or "scarce" in text for text in texts), "the prices of the types are shown"
 

@@ -65,9 +65,10 @@ class NodeState:
 @dataclass(frozen=True, slots=True)
 class SeatsTaken:
     """All seats that cannot be given away now, each with who uses it: a stranger's processes, or some of an ended gang
-    that cannot be killed."""
+    that cannot be killed. The latter are in `quarantined` too, with the job."""
 
     holders: tuple[tuple[int, str], ...]
+    quarantined: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,18 +155,22 @@ def _cells(result: Result, *, searches: bool, done: bool) -> dict[str, str]:
 
 
 PHRASES = {  # reason of a wait → in the summary
-    "cannot_run": "no type in service can run it",
+    "types_absent": "no type in service can run it",
     "no_capacity": "nothing large enough was free",
     "fragmentation": "what was free was split",
     "behind": "behind earlier jobs",
-    "share_exhausted": "it had received its share",
+    "quota": "the quota of its tenant was used up",
+    "share_used": "it had received its share",
     "type_drawn": "it may use one type only",
     "policy": "the policy held it back",
     "next_round": "until a round began",
     "not_chosen": "not chosen in a round",
     "next_question": "until the policy was asked",
     "no_share": "without a share of time",
-    "paused": "paused by its user",
+    "held": "held by its user",
+    "after": "after other jobs",
+    "backoff": "until it was tried again",
+    "world_unknown": "its processes could not be reached",
 }
 
 

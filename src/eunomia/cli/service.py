@@ -11,7 +11,7 @@ import typer
 from eunomia.cli.errors import handle_errors
 from eunomia.cli.options import JsonOption
 from eunomia.cli.service_access import login, token_app
-from eunomia.cli.service_cluster import cluster, drain, nodes, resume, summary, tenants
+from eunomia.cli.service_cluster import cluster, drain, node_app, nodes, resume, summary, tenants
 from eunomia.cli.service_forecasts import forecast_app, when
 from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, submit, why
 from eunomia.cli.service_site import site_app
@@ -54,6 +54,7 @@ def add_service_commands(app: typer.Typer) -> None:
         app.command()(command)
     app.command("queue", help="List jobs, the newest first: another name of `jobs`. For example: eunomia queue")(jobs)
     app.add_typer(forecast_app, name="forecast")
+    app.add_typer(node_app, name="node")
     app.add_typer(token_app, name="token")
     app.add_typer(site_app, name="site")
     app.add_typer(store_app, name="store")

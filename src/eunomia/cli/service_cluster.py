@@ -1,4 +1,4 @@
-"""Commands about the cluster: `cluster`, `nodes`, `drain`, `resume`, `tenants`."""
+"""Commands about the cluster: `cluster`, `nodes`, `drain`, `resume`, `node remove`, `tenants`, `summary`."""
 
 from __future__ import annotations
 
@@ -86,11 +86,31 @@ def resume(
     session: ServiceSession,
     node: Annotated[str, typer.Argument(metavar="NODE", help="Name of the node, as `eunomia nodes` lists it.")],
 ) -> None:
-    """Put a drained node back into service.
+    """Put a drained or removed node back into service.
 
     For example: eunomia resume v100-0
     """
     _change_node(session, node, {"action": "resume"}, False)
+
+
+node_app = typer.Typer(help="Change the nodes of the cluster.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@node_app.command("remove")
+@client_command
+def node_remove(
+    session: ServiceSession,
+    node: Annotated[str, typer.Argument(metavar="NODE", help="Name of the node, as `eunomia nodes` lists it.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why, for other users.")] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only list the jobs that would move, and those that could run nowhere.")
+    ] = False,
+) -> None:
+    """Remove a node that is gone for good: its jobs save and go on elsewhere, and it counts no more.
+
+    For example: eunomia node remove v100-0 --reason "sold" --dry-run
+    """
+    _change_node(session, node, {"action": "remove", "reason": reason}, dry_run)
 
 
 def _change_node(session: ServiceSession, node: str, body: dict[str, str], dry_run: bool) -> None:
@@ -98,9 +118,10 @@ def _change_node(session: ServiceSession, node: str, body: dict[str, str], dry_r
     found = session.client.send("PUT", path, body)
     if dry_run:
         text = f"{node}: would move {', '.join(found['would_move']) or 'no job'}"
+        if found["would_not_fit"]:
+            text += f"; could run nowhere then: {', '.join(found['would_not_fit'])}"
     else:
-        state = "drained" if found["drained"] else "in service"
-        text = f"{node}: {state}; moved {', '.join(found['moved']) or 'no job'}"
+        text = f"{node}: {found['state']}; moved {', '.join(found['moved']) or 'no job'}"
     session.show(found, lambda: show_lines(text))
 
 
@@ -117,10 +138,12 @@ def tenants(
     def show(found: dict[str, Any]) -> None:
         rows = [
             (one["tenant"], f"{one['weight']:g}", "–" if one["quota"] is None else f"{one['quota']:g}",
-             str(one["holds"]), f"{one['received_accelerator_s'] / 3600:.2f}")
+             str(one["holds"]), f"{one['received_accelerator_s'] / 3600:.2f}",
+             "–" if one["ltgf"] is None else f"{one['ltgf']:.2f}")
             for one in found["tenants"]
         ]  # fmt: skip
-        show_table(("tenant", "weight", "quota", "holds", "received, h"), rows, "no tenants yet")
+        heads = ("tenant", "weight", "quota", "holds", "received, h", "LTGF of the day")
+        show_table(heads, rows, "no tenants yet")
 
     session.watch(lambda: session.client.get("/v1/tenants"), show, watch)
 

@@ -47,6 +47,11 @@ class Asks:
         rows, reasons = self._reasons
         return {int(rows[m]): text for m, text in reasons.items()}
 
+    def why_of(self, row: int) -> str | None:
+        """Return the reason of one job's wait by the last answer, without making those of all."""
+        rows, reasons = self._reasons
+        return next((reasons[m] for m in np.flatnonzero(rows == row).tolist() if m in reasons), None)
+
     def note_changes(self) -> None:
         """Count all that happened as known: the last answer holds for it."""
         self._changes_known, self.again_at = self._sched.changes, math.inf

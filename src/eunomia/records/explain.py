@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -10,21 +11,17 @@ import numpy as np
 
 from eunomia.core.scheduler import Scheduler
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.model.events import JobFailed
+from eunomia.model.arrays import NO_INTS, Ints
+from eunomia.model.events import Event, JobFailed, JobPaused, JobSubmitted
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.records.pair_estimates import PairEstimateSummary
 from eunomia.records.record import Record
 from eunomia.records.replay import walk
+from eunomia.records.wait_reasons import code_of, describe_hold
 
 ENDED = (Stage.FINISHED, Stage.FAILED, Stage.CANCELLED, Stage.REJECTED)
 SHOWN = 3  # named jobs; the others are counted
-REASONS = (
-    *("cannot_run", "no_capacity", "fragmentation", "behind", "share_exhausted", "type_drawn", "policy"),
-    *("next_round", "not_chosen"),  # of Gavel's rounds
-    *("next_question", "no_share"),  # of the mechanism ideal
-    "paused",  # by its user
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +30,7 @@ class Wait:
 
     from_s: float
     to_s: float | None  # None = until the end of the record
-    reason: str  # one of REASONS
+    reason: str  # one of `wait_reasons.REASONS`
     text: str
     free: dict[str, int]  # accelerators, by type
     behind: tuple[str, ...] = ()  # waiting jobs ahead of it
@@ -97,6 +94,7 @@ def explain(record: Record, job_id: str, at: float | None = None) -> Explanation
     first = ended = None
     starts = failures = 0
     end_s, before, last_failure = 0.0, -1, None
+    hold = ("held", "")
     scheduler: Scheduler | None = None
     for moment, scheduler in walk(record):
         end_s = moment.at
@@ -118,7 +116,8 @@ def explain(record: Record, job_id: str, at: float | None = None) -> Explanation
         if stage == Stage.WAITING:
             _append(waits, diagnose(scheduler, row, moment.at))
         if stage == Stage.PAUSED:
-            _append(waits, _paused(scheduler, moment.at))
+            hold = _hold(moment.events, job_id) or hold
+            _append(waits, _held(scheduler, moment.at, *hold))
     if scheduler is None or job_id not in scheduler.state.row_of:
         known = scheduler.state.row_of if scheduler else ()
         rule, fix = "the record holds no such job", nearest(job_id, known)
@@ -176,11 +175,11 @@ def _append(waits: list[Wait], now: Wait) -> None:
     """Append a wait, or extend the last one if it has the same reason and the same text or the same first job ahead."""
     if waits and waits[-1].to_s == now.from_s:
         before, same = waits[-1], (waits[-1].text == now.text or waits[-1].behind[:1] == now.behind[:1])
-        if before.reason == now.reason and same:
-            waits[-1] = replace(before, to_s=None)
-            return
         if before.from_s == now.from_s:  # a second decision at the same instant
             waits[-1] = now
+            return
+        if before.reason == now.reason and same:
+            waits[-1] = replace(before, to_s=None)
             return
     waits.append(now)
 
@@ -192,10 +191,20 @@ def _free(scheduler: Scheduler) -> dict[str, int]:
     }
 
 
-def _paused(scheduler: Scheduler, at: float) -> Wait:
-    """Return the wait of a paused job, which waits for its user and not for the cluster."""
-    text = "its user has paused it, and it asks for nothing until it is resumed"
-    return Wait(from_s=at, to_s=None, reason="paused", text=text, free=_free(scheduler))
+def _hold(events: Sequence[Event], job_id: str) -> tuple[str, str] | None:
+    """Return why a job is paused in this moment, as its other events tell, and a detail; None if it is not."""
+    mine = [event for event in events if getattr(event, "job_id", None) == job_id]
+    if not any(isinstance(event, JobPaused) for event in mine):
+        return None
+    if failed := [event.reason for event in mine if isinstance(event, JobFailed)]:
+        return "backoff", failed[-1]
+    is_new = any(isinstance(event, JobSubmitted) and event.job.job_id == job_id for event in events)
+    return ("after" if is_new else "held"), ""
+
+
+def _held(scheduler: Scheduler, at: float, code: str, detail: str) -> Wait:
+    """Return the wait of a paused job, which does not wait for the cluster."""
+    return Wait(from_s=at, to_s=None, reason=code, text=describe_hold(code, detail), free=_free(scheduler))
 
 
 def diagnose(scheduler: Scheduler, row: int, at: float) -> Wait:
@@ -233,11 +242,11 @@ def _reason(
     state, types = scheduler.state, scheduler.state.topology.types
     size = int(state.jobs.scale_factor[row])
     queue = f", behind {ahead:,} waiting job{'s' if ahead != 1 else ''} ({_listed(names, ahead)})" if ahead else ""
-    if row in scheduler.why:
-        return "policy", scheduler.why[row]
+    if (said := scheduler.asks.why_of(row)) is not None:
+        return code_of(said), said
     usable = runs & (state.capacity >= size)
     if not usable.any():
-        return "cannot_run", f"no type in service that it can run on has {size} accelerators"
+        return "types_absent", f"no type in service that it can run on has {size} accelerators"
     holdup = scheduler.mechanism.wait_reason(row, at)
     if holdup is not None:
         return holdup
@@ -251,7 +260,7 @@ def _reason(
         share = _describe_spent_share(scheduler, row)
         if share:
             return (
-                "share_exhausted",
+                "share_used",
                 f"it has had its share for now ({share}), and no seat is spare{_describe_prices(scheduler)}",
             )
         return "no_capacity", f"it needs {size}; {spare} are free on {', '.join(on)}{queue}"
@@ -267,23 +276,41 @@ def _reason(
 
 
 def _ahead(scheduler: Scheduler, row: int) -> list[int]:
-    """Return the waiting jobs ahead of a job in the last order, best first."""
-    last = scheduler.mechanism.candidates
-    jobs = scheduler.state.jobs
+    """Return the waiting jobs ahead of a job: those before it in the last order, then those that came since."""
+    state, last = scheduler.state, scheduler.mechanism.candidates
+    jobs = state.jobs
+    earlier = state.active[: np.searchsorted(state.active, row)]
     if last is None or scheduler.info.answer_type == "grants":
-        waiting = [int(m) for m in scheduler.state.active if m < row]
-        return [m for m in waiting if jobs.stage[m] == Stage.WAITING]
-    order = list(dict.fromkeys(last.job.tolist()))
-    before = order[: order.index(row)] if row in order else order
-    return [m for m in before if jobs.stage[m] == Stage.WAITING]
+        before = earlier
+    elif len(place := np.flatnonzero(last.job == row)):
+        before = _once(last.job[: place[0]], len(jobs))
+    else:
+        came = jobs.submitted[earlier] > scheduler.asks.last_at
+        since = earlier[came] if jobs.submitted[row] > scheduler.asks.last_at else NO_INTS
+        before = np.concatenate((_once(last.job, len(jobs)), since))
+    ahead: list[int] = before[jobs.stage[before] == Stage.WAITING].tolist()
+    return ahead
+
+
+def _once(rows: Ints, jobs: int) -> Ints:
+    """Return each row at its first place; there are so many `jobs`."""
+    order = np.arange(len(rows))
+    first = np.empty(jobs, dtype=np.int64)
+    first[rows[::-1]] = order[::-1]  # of equal indices the last one is written
+    found: Ints = rows[first[rows] == order]
+    return found
 
 
 def _holders(scheduler: Scheduler, row: int, runs: Any) -> list[int]:
     """Return the running jobs on types that a job could use, in the last order."""
     state, last = scheduler.state, scheduler.mechanism.candidates
-    running = [job for job in state.running().tolist() if runs[state.jobs.on_type[job]]]
-    place = {} if last is None else {job: i for i, job in reversed(list(enumerate(last.job.tolist())))}
-    return sorted(running, key=lambda job: (place.get(job, len(place)), job))
+    running = state.running()
+    running = running[runs[state.jobs.on_type[running]]]
+    place = np.full(len(state.jobs), np.iinfo(np.int64).max)
+    if last is not None:
+        place[last.job[::-1]] = np.arange(len(last.job))[::-1]
+    found: list[int] = running[np.argsort(place[running], kind="stable")].tolist()
+    return found
 
 
 def _wanted(scheduler: Scheduler, row: int) -> list[int]:

@@ -16,6 +16,7 @@ import types
 import zlib
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import fields
 from enum import Enum
 from typing import Any
 
@@ -60,7 +61,11 @@ def capture(scheduler: Scheduler) -> bytes:
 
 def restore(fresh: Scheduler, content: bytes) -> None:
     """Give a fresh scheduler, built from the same inputs, the captured state. Raises ValueError for anything else."""
-    _reader(zlib.decompress(content)).fill(fresh)
+    try:
+        packed = zlib.decompress(content)
+    except zlib.error as error:
+        raise ValueError(f"it is not compressed as a snapshot is: {error}") from None
+    _reader(packed).fill(fresh)
 
 
 def pack(value: Any) -> bytes:
@@ -129,6 +134,8 @@ class _Writer:
             case list():
                 if all(type(part) in _PLAIN for part in value):
                     return ["L", value]
+                if all(type(part) is Job for part in value):
+                    return ["J", len(value), _columns(value)]
                 return ["l", [self.value(part) for part in value]]
             case tuple() if type(value) is tuple:
                 return ["t", [self.value(part) for part in value]]
@@ -217,6 +224,8 @@ class _Reader:
             return made
         if kind == "L":
             made = self._made[number] = list(body[0])
+        elif kind == "J":
+            made = self._made[number] = _jobs(*body)
         elif kind == "l":
             made = self._made[number] = []
             made += [self._value(part, None) for part in body[0]]
@@ -263,6 +272,28 @@ class _Reader:
                 made = np.frombuffer(raw, np.dtype(entry["dtype"])).reshape(entry["shape"]).copy()
             self._arrays[number] = made
         return self._arrays[number]
+
+
+def _columns(jobs: list[Job]) -> dict[str, list[Any]]:
+    """Return the values of jobs by field: one where all have the same, else one a job. Defaults are left out."""
+    written: dict[str, list[Any]] = {}
+    for field in fields(Job):
+        values = [getattr(job, field.name) for job in jobs]
+        first, kinds = values[0], {type(value) for value in values}
+        is_plain = kinds <= set(_PLAIN) and len(kinds) == 1
+        alike = all(value == first for value in values) and (is_plain or len({repr(value) for value in values}) == 1)
+        if not alike:
+            written[field.name] = values if is_plain else [to_json(value) for value in values]
+        elif repr(first) != repr(field.default):
+            written[field.name] = [to_json(first)]
+    return written
+
+
+def _jobs(count: int, columns: dict[str, list[Any]]) -> list[Job]:
+    """Invert `_columns`."""
+    values = [[from_json(value) for value in column] for column in columns.values()]
+    long = [column * count if len(column) == 1 else column for column in values]
+    return [Job(**dict(zip(columns, row, strict=True))) for row in zip(*long, strict=True)]
 
 
 def _path(kind: type) -> str:

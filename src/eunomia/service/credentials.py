@@ -10,12 +10,13 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from eunomia.service.messages import Principal
+from eunomia.service.messages import JOB_ROLE, Principal
 from eunomia.service.store import ServiceStore, StoreProblem
 from eunomia.service.store.schema import Token
 
 PREFIX = "eun_"
 TOKEN_FILE = "operator.token"
+JOB_PREFIX, JOB_KEY_FILE = "eunj_", "job.key"
 
 
 def digest_of(secret: str) -> str:
@@ -56,6 +57,49 @@ class TokenRegistry:
         if token.expires is not None and token.expires <= time.time():
             return None
         return Principal(token.user, token.tenant, token.role), token.id
+
+
+class JobTokens:
+    """Tokens of single starts of jobs: signed, so that none is stored. They hold as long as that start does."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    @classmethod
+    def of(cls, folder: Path) -> JobTokens:
+        """Use the key in a state folder, which is made if there is none.
+
+        Raises StoreProblem where other users may read it, or where it is no plain file.
+        """
+        path = folder / JOB_KEY_FILE
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except FileExistsError:
+            if path.is_symlink() or not path.is_file() or path.stat().st_mode & 0o077:
+                rule = "the key of the jobs' tokens is no plain file, or other users may read it"
+                raise StoreProblem.of(
+                    path, rule, "remove it, and start again: running jobs lose their tokens"
+                ) from None
+        else:
+            with os.fdopen(handle, "wb") as file:
+                file.write(secrets.token_bytes(32))
+                file.flush()
+                os.fsync(file.fileno())
+        return cls(path.read_bytes())
+
+    def token(self, job_id: str, epoch: int) -> str:
+        """Return the token of a start."""
+        named = f"{job_id}.{epoch}"
+        return f"{JOB_PREFIX}{named}.{hmac.new(self._key, named.encode(), hashlib.sha256).hexdigest()}"
+
+    def principal(self, text: str) -> Principal | None:
+        """Return the start whose token this is; None for any other text."""
+        job_id, _, rest = text.removeprefix(JOB_PREFIX).partition(".")
+        number = rest.partition(".")[0]
+        epoch = int(number) if number.isascii() and number.isdigit() and len(number) < 19 else 0
+        if not hmac.compare_digest(self.token(job_id, epoch).encode(), text.encode()):
+            return None
+        return Principal(job_id, "", JOB_ROLE, epoch)
 
 
 def ensure_operator_token(store: ServiceStore, tenant: str = "operators") -> tuple[Path, bool]:

@@ -40,7 +40,7 @@ def check_job(
             found.append(FieldProblem("after", earlier, f"it has {other.state}", "leave it out"))
     if found:
         return found, 1.0, False, ()
-    kind, capacity = kind_of(job.job_type, job.types, jobs.believed_memory(job.spec())), setup.topology.capacity()
+    kind, capacity = kind_of(job.job_type, job.types, jobs.believed_memory(job.spec())), jobs.capacity()
     try:
         sizes = [
             size

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eunomia.core.scheduler import Scheduler
+from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Ask, Decision, GiveUp, Refuse, SetTimer, Start, Starts, Stop
 from eunomia.model.events import (
     AcceleratorsTaken,
@@ -34,10 +35,12 @@ from eunomia.service.job_row import SEATED, TERMINAL, WAITING, JobRow
 from eunomia.service.messages import DrainNode, Halt, Launch
 from eunomia.service.run_time_estimate import estimate_run_time
 from eunomia.service.site import Site, kind_of
+from eunomia.service.tenant_fairness import TenantFairness
 from eunomia.service.turn import LoggedMoment, Lookup, ServicePolicyRunner, Turn
 
 DIGEST_EVERY = 256  # moments
 MOST_MOMENTS = 1_000  # of one step: beyond, time is taken to have stalled
+REMOVED = "removed: "  # begins the reason of a node that is not only drained
 REMEMBERED = 101  # run times per tenant and job type, of which the median is taken
 
 
@@ -63,6 +66,8 @@ class LiveJobs:
         self.moments = 0  # handled so far
         self.drained: dict[int, str] = {}  # node → reason
         self.taken_seats: dict[int, str] = {}  # seat → who uses it, that is no gang of ours
+        self.quarantined: dict[int, str] = {}  # those of them with processes of a job that cannot be killed
+        self.fairness = TenantFairness()
         self.stale_reports = 0
         self.asked: Ask | None = None  # the last one
         self.fallbacks = 0  # asks that the policy's fallback has answered
@@ -86,7 +91,7 @@ class LiveJobs:
         self.nodes = site.node_names()
         self.drained = {}
         if forget_seats:
-            self.taken_seats = {}
+            self.taken_seats, self.quarantined = {}, {}
 
     def believed_memory(self, spec: Mapping[str, Any]) -> float:
         """Return the memory that a job needs on each accelerator, declared or that of like jobs; nan = not known."""
@@ -203,6 +208,7 @@ class LiveJobs:
             events.append(AcceleratorsTaken(tuple(sorted(self.taken_seats))))
 
     def _handle(self, moment: Moment) -> Moment | None:
+        self.fairness.advance(self.scheduler, moment.at)
         decisions = self.scheduler.handle(moment)
         self.moments += 1
         due = digest(self.scheduler) if self.moments % DIGEST_EVERY == 0 else None
@@ -299,6 +305,25 @@ class LiveJobs:
         self._note_node("NodeLost", node, reason)
         self.drained[node] = self.turn.nodes[node] = reason
         return moved
+
+    def remove(self, node: int, reason: str) -> list[str]:
+        """Take a node out of service for good, until an operator resumes it; return the jobs that leave it."""
+        moved = self.take_out(node, reason)
+        self._note_node("NodeRemoved", node, reason)
+        self.drained[node] = self.turn.nodes[node] = reason
+        return moved
+
+    def is_removed(self, node: int) -> bool:
+        """Say whether a node was removed from the cluster, not only drained."""
+        return self.drained.get(node, "").startswith(REMOVED)
+
+    def capacity(self) -> Floats:
+        """Return the accelerators of each type on nodes that were not removed, (type,)."""
+        topology = self.site.setup.topology
+        found = topology.capacity()
+        for node in filter(self.is_removed, self.drained):
+            found[topology.node_type[node]] -= topology.size[node]
+        return found
 
     def bring_back(self, node: int) -> None:
         """Bring a node back into service, if it was out of it."""

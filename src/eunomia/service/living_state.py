@@ -10,23 +10,12 @@ from typing import Any
 import numpy as np
 
 from eunomia.model.job_lifecycle import Stage
-from eunomia.records.explain import diagnose
+from eunomia.records.explain import SHOWN, diagnose
+from eunomia.records.wait_reasons import PUBLISHED, describe_hold, describe_unknown, published
 from eunomia.service.controller import Controller
 from eunomia.service.job_row import JobRow, iso
 
-# The published codes, by those of `records.explain`, whose words both commands show.
-CODES = {
-    "no_capacity": "no_capacity",
-    "fragmentation": "fragmentation",
-    "behind": "behind",
-    "share_exhausted": "share_used",
-    "cannot_run": "types_absent",
-    "paused": "held",
-}
-REASON_CODES = (
-    "no_capacity", "fragmentation", "behind", "quota", "share_used", "held", "after", "types_absent", "policy",
-    "world_unknown", "backoff",
-)  # fmt: skip
+REASON_CODES = tuple(PUBLISHED)
 
 
 def why(controller: Controller, row: JobRow, origin: float) -> dict[str, Any]:
@@ -34,20 +23,24 @@ def why(controller: Controller, row: JobRow, origin: float) -> dict[str, Any]:
     shown: dict[str, Any] = {"id": row.id, "state": row.state, "since": iso(origin + row.since)}
     live = controller.rows.get(row.id)
     if live is None or live.is_over:
-        reasons = [{"code": "policy", "text": row.reason, "until": None}] if row.state == "rejected" else []
+        reasons = [_reason("policy", row.reason)] if row.state == "rejected" else []
         return {**shown, "reasons": reasons, "ahead": 0, "would_run_if": [], "outcome": row.reason or None}
     row, scheduler = live, controller.scheduler
     number = scheduler.state.row_of[row.id]
     if row.holds:
-        reasons = [_hold(row, cause, origin) for cause in row.holds]
+        reasons = [_hold(controller, row, cause, origin) for cause in row.holds]
+        return {**shown, "reasons": reasons, "ahead": 0, "would_run_if": []}
+    if row.state == "unknown":
+        reasons = [_reason("world_unknown", describe_unknown(row.reason))]
         return {**shown, "reasons": reasons, "ahead": 0, "would_run_if": []}
     if scheduler.state.jobs.stage[number] != Stage.WAITING:
         text = "it has accelerators, and its processes are being started" if row.state == "starting" else "it runs"
         return {**shown, "reasons": [], "ahead": 0, "would_run_if": [], "note": text}
     wait = diagnose(scheduler, number, controller.at)
-    code = CODES.get(wait.reason, "policy")
-    reasons = [{"code": code, "text": wait.text, "until": None}]
-    reasons += [{"code": "no_capacity", "text": text, "until": None} for text in _taken_from(controller, row)]
+    code = published(wait.reason)
+    reasons = [_reason(code, wait.text)]
+    reasons += [_reason("no_capacity", text) for text in _taken_from(controller, row)]
+    reasons += [_reason("world_unknown", text) for text in _unreachable(controller, number)]
     return {
         **shown,
         "reasons": reasons,
@@ -57,6 +50,22 @@ def why(controller: Controller, row: JobRow, origin: float) -> dict[str, Any]:
         "free": wait.free,
         "would_run_if": _would_run_if(code, row, wait),
     }
+
+
+def _reason(code: str, text: str, until: str | None = None) -> dict[str, Any]:
+    return {"code": code, "text": text, "until": until}
+
+
+def _unreachable(controller: Controller, number: int) -> list[str]:
+    """Return which jobs, on accelerators that this one could use, cannot be reached: theirs are not free until then."""
+    state = controller.scheduler.state
+    running, runs = state.running(), controller.scheduler.belief.throughput[number] > 0
+    holders = (state.ids[job] for job in running[runs[state.jobs.on_type[running]]].tolist())
+    found = [name for name in holders if name in controller.rows and controller.rows[name].state == "unknown"]
+    if not found:
+        return []
+    more = f" and {len(found) - SHOWN:,} more" if len(found) > SHOWN else ""
+    return [f"accelerators that it could use are held by jobs that cannot be reached: {', '.join(found[:SHOWN])}{more}"]
 
 
 def _taken_from(controller: Controller, row: JobRow) -> list[str]:
@@ -69,14 +78,15 @@ def _taken_from(controller: Controller, row: JobRow) -> list[str]:
     ]
 
 
-def _hold(row: JobRow, cause: str, origin: float) -> dict[str, Any]:
+def _hold(controller: Controller, row: JobRow, cause: str, origin: float) -> dict[str, Any]:
     match cause:
         case "user":
-            return {"code": "held", "text": row.reason or "its user holds it until it is released", "until": None}
+            return _reason("held", describe_hold("held"))
         case "after":
-            earlier = ", ".join(row.spec.get("after", ())[:3])
-            return {"code": "after", "text": f"it waits until {earlier} has succeeded", "until": None}
-    return {"code": "backoff", "text": row.reason, "until": iso(origin + row.backoff_until)}
+            missing = [job for job in row.spec.get("after", ()) if job in controller.rows]
+            return _reason("after", describe_hold("after", ", ".join(missing[:SHOWN])))
+    failure = row.reason.partition(": ")[2]
+    return _reason("backoff", describe_hold("backoff", failure), iso(origin + row.backoff_until))
 
 
 def _would_run_if(code: str, row: JobRow, wait: Any) -> list[str]:
@@ -96,8 +106,9 @@ def cluster(controller: Controller) -> dict[str, Any]:
     state, topology = controller.scheduler.state, controller.site.setup.topology
     up = state.floor.up[topology.node] & ~state.taken
     shown = {}
+    there = ~np.isin(topology.node, [node for node in controller.drained if controller.is_removed(node)])
     for j, name in enumerate(topology.types):
-        mine = topology.type == j
+        mine = (topology.type == j) & there
         shown[name] = {
             "total": int(mine.sum()),
             "in_service": int((mine & up).sum()),
@@ -105,7 +116,7 @@ def cluster(controller: Controller) -> dict[str, Any]:
             "busy": int((mine & up).sum() - state.floor.free[j]),
             "taken": int((mine & state.taken).sum()),
         }
-    return {"types": shown, "nodes": topology.nodes, "policy": controller.scheduler.info.name}
+    return {"types": shown, "nodes": len(set(topology.node[there].tolist())), "policy": controller.scheduler.info.name}
 
 
 def nodes(controller: Controller) -> list[dict[str, Any]]:
@@ -121,16 +132,29 @@ def nodes(controller: Controller) -> list[dict[str, Any]]:
             "type": topology.types[int(topology.node_type[n])],
             "accelerators": int(topology.size[n]),
             "free": int(state.floor.free_by_node[n]) if state.floor.up[n] else 0,
-            "state": "drained" if n in controller.drained else "up",
+            "state": "removed" if controller.is_removed(n) else "drained" if n in controller.drained else "up",
             "reason": controller.drained.get(n),
             "taken": {
                 str(seat): holder for seat, holder in sorted(controller.taken_seats.items()) if topology.node[seat] == n
             },
+            "quarantined": [seat for seat in sorted(controller.quarantined) if topology.node[seat] == n],
             "idle": [seat for seat in sorted(controller.idle_seats) if topology.node[seat] == n],
             "jobs": jobs[n],
         }
         for n, name in enumerate(controller.site.node_names())
     ]
+
+
+def would_not_fit(controller: Controller, name: str) -> list[str]:
+    """Return the live jobs that no type could run without that node, though one can now."""
+    scheduler, topology = controller.scheduler, controller.site.setup.topology
+    state, rows, node = scheduler.state, scheduler.state.active, controller.nodes.index(name)
+    less = state.capacity.copy()
+    if node not in controller.drained:
+        less[topology.node_type[node]] -= topology.size[node]
+    runs, size = scheduler.belief.throughput[rows] > 0, state.jobs.scale_factor[rows][:, None]
+    now, then = ((runs & (capacity >= size)).any(axis=1) for capacity in (state.capacity, less))
+    return [state.ids[row] for row in rows[now & ~then].tolist()]
 
 
 def summary(rows: Iterable[JobRow], at: float) -> list[dict[str, Any]]:
@@ -151,9 +175,16 @@ def summary(rows: Iterable[JobRow], at: float) -> list[dict[str, Any]]:
     return sorted(found.values(), key=lambda one: (-one["accelerator_h"], one["tenant"], one["user"]))
 
 
+def ltgf(controller: Controller, at: float) -> dict[str, float]:
+    """Return what each tenant received of what it deserved in the last day."""
+    controller.fairness.advance(controller.scheduler, at)
+    return controller.fairness.ltgf()
+
+
 def tenants(controller: Controller, at: float) -> list[dict[str, Any]]:
-    """Return what each tenant has received so far and holds now, in accelerator-seconds and accelerators."""
+    """Return what each tenant received and holds, in accelerator-seconds and accelerators, and its last day."""
     scheduler = controller.scheduler
+    fair, day = ltgf(controller, at), controller.fairness.sums()
     state, n = scheduler.state, len(scheduler.state.jobs)
     rows = np.arange(n)
     service, width = scheduler.ledger.service_at(at, rows), scheduler.ledger.width[rows]
@@ -170,6 +201,9 @@ def tenants(controller: Controller, at: float) -> list[dict[str, Any]]:
                 "quota": said.quota if said and not math.isnan(said.quota) else None,
                 "received_accelerator_s": float(service[mine].sum()),
                 "holds": int(width[mine].sum()),
+                "day_received_accelerator_s": day.get(name, (0.0, 0.0))[0],
+                "day_deserved_accelerator_s": day.get(name, (0.0, 0.0))[1],
+                "ltgf": fair.get(name),
             }
         )
     return shown

@@ -11,16 +11,19 @@ from eunomia.model.answers import Answer
 from eunomia.model.tenants import Tenant
 from eunomia.service.job_document import FieldProblem, JobDocument
 
+NODE_ACTIONS = ("drain", "resume", "remove")
+JOB_ROLE = "job"  # of one start of one job; it may do what its own routes say, and nothing of the others
 ROLES = ("viewer", "submitter", "tenant-admin", "operator")
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who asks: a user of a tenant, with a role."""
+    """Who asks: a user of a tenant, with a role. With the role `job`, `user` is the job's id."""
 
     user: str
     tenant: str
     role: str
+    epoch: int = 0  # of the role `job`: the start that it may speak of
 
     @property
     def is_operator(self) -> bool:
@@ -78,10 +81,10 @@ class ChangeJob:
 
 @dataclass(frozen=True, slots=True)
 class ChangeNode:
-    """Drain a node, after its jobs saved, or resume it."""
+    """Drain a node, after its jobs saved; remove it, which also takes it off the cluster's totals; or resume it."""
 
     node: str
-    action: str  # drain, resume
+    action: str  # one of NODE_ACTIONS
     reason: str = ""
 
 
@@ -93,7 +96,16 @@ class ChangeTenant:
     tenant: Tenant
 
 
-Action: TypeAlias = Submit | Cancel | Hold | Release | ChangeJob | ChangeNode | ChangeTenant
+@dataclass(frozen=True, slots=True)
+class SaveProgress:
+    """Say how many steps are in the checkpoint of a job; asked for by its own start of that epoch."""
+
+    job_id: str
+    epoch: int
+    steps: float
+
+
+Action: TypeAlias = SaveProgress | Submit | Cancel | Hold | Release | ChangeJob | ChangeNode | ChangeTenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,4 +148,4 @@ Input: TypeAlias = Request | Report | PolicyAnswered | PolicyOverran
 
 __all__ = ["Action", "Cancel", "ChangeJob", "ChangeNode", "ChangeTenant", "DrainNode", "Halt", "Hold", "Input",
            "Launch", "Order", "PolicyAnswered", "PolicyOverran", "Principal", "Release", "Reply", "Report", "Request",
-           "Submit"]  # fmt: skip
+           "SaveProgress", "Submit"]  # fmt: skip

@@ -22,7 +22,7 @@ from eunomia.backends.local.device_use import DeviceDriver, NvidiaDriver
 from eunomia.backends.local.environment import NO_DEVICE
 from eunomia.backends.registry import load
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.service.credentials import TokenRegistry, ensure_operator_token
+from eunomia.service.credentials import JobTokens, TokenRegistry, ensure_operator_token
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.messages import PolicyOverran, Principal
 from eunomia.service.site import Site, load_site
@@ -59,9 +59,16 @@ class JsonLines(logging.Formatter):
 class ServiceWorld(WorldOrders, Protocol):
     """A world behind a service."""
 
+    url: str  # of the service, for jobs that it launches
+
     @property
     def failure(self) -> Exception | None:
         """Return why it carries out no more orders; None while it does."""
+        ...
+
+    @property
+    def renewals(self) -> int:
+        """Return how many leases it has renewed; an engine keeps gangs without any."""
         ...
 
     def start(self) -> None:
@@ -84,7 +91,8 @@ class RunningService:
     solver: Solver
     thread: threading.Thread
     token_file: Path  # of the operator
-    is_new: bool  # the token has just been made
+    job_tokens: JobTokens
+    is_new: bool  # the operator's token has just been made
 
 
 def check_extra() -> None:
@@ -109,7 +117,8 @@ def start(site: Site) -> RunningService:
         solver.begin(writer)
         if (pending := controller.scheduler.asks.pending) is not None:
             writer.put(PolicyOverran(pending.asked, "the service was restarted before the policy had answered"))
-        world = writer.world = _world(site, writer)
+        job_tokens = JobTokens.of(store.folder)
+        world = writer.world = _world(site, writer, job_tokens)
         thread = threading.Thread(target=writer.run, name="writer", daemon=True)
         token_file, is_new = ensure_operator_token(store)  # before the writer's thread has the store to itself
     except BaseException:
@@ -118,10 +127,10 @@ def start(site: Site) -> RunningService:
     world.carry_out(orders)
     world.start()
     thread.start()
-    return RunningService(site, store, writer, world, solver, thread, token_file, is_new)
+    return RunningService(site, store, writer, world, solver, thread, token_file, job_tokens, is_new)
 
 
-def _world(site: Site, writer: Writer) -> ServiceWorld:
+def _world(site: Site, writer: Writer, job_tokens: JobTokens) -> ServiceWorld:
     """Return the world that the site names."""
     jobs, topology, scenario = site.state / JOBS, site.setup.topology, site.setup.scenario
 
@@ -137,7 +146,7 @@ def _world(site: Site, writer: Writer) -> ServiceWorld:
         _let_accounts_pass(site.state)
     return DetachedGangs(
         jobs, topology, lease_s=site.service.supervisor_lease_s, report=writer.put, forked=forked, driver=_driver(site),
-        log_bytes=int(site.service.log_mib * 2**20), account=site.service.account,
+        log_bytes=int(site.service.log_mib * 2**20), account=site.service.account, token_of=job_tokens.token,
     )  # fmt: skip
 
 
@@ -196,9 +205,10 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
     port = 0 if sockets[0].family == socket.AF_UNIX else int(sockets[0].getsockname()[1])
     service = Service(
         writer=running.writer, reader=Reader(site.place), tokens=TokenRegistry(running.store.tokens()),
+        job_tokens=running.job_tokens,
         jobs=site.state / JOBS, hosts=hosts_of(site, port),
         forecasts=Forecasts(site.path, running.writer, site.service.forecast_every_s),
-        overruns=lambda: running.solver.overruns,
+        overruns=lambda: running.solver.overruns, renewals=lambda: running.world.renewals,
     )  # fmt: skip
     service.notifier.bind()
     running.writer.on_commit = service.notifier.notify
@@ -229,7 +239,7 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
         await asyncio.sleep(0.01)
     if not serving.done():
         service.ready = True
-        url = _url(site, sockets[0], bool(tls))
+        url = running.world.url = _url(site, sockets[0], bool(tls))
         if running.is_new:
             _welcome(url, running.token_file, site)
         announce(f"listening on {url}")

@@ -143,10 +143,11 @@ def apply_site(
     text = json.dumps(kept or {})
     controller = writer.controller
     if change.anew:
-        drained = {controller.nodes[node]: reason for node, reason in controller.drained.items()}
+        drained = {controller.nodes[node]: ("remove" if controller.is_removed(node) else "drain", reason)
+                   for node, reason in controller.drained.items()}  # fmt: skip
         writer.begin_era(new, writer.make_runner(new), {KEPT: text}, cluster_changed=change.cluster)
-        again = [Request(ChangeNode(name, "drain", reason), who, source)
-                 for name, reason in drained.items() if name in controller.nodes]  # fmt: skip
+        again = [Request(ChangeNode(name, *change), who, source)
+                 for name, change in drained.items() if name in controller.nodes]  # fmt: skip
         writer.turn(again)
     else:
         controller.site = new

@@ -6,12 +6,14 @@ import json
 from collections import Counter
 from collections.abc import Callable
 
+from eunomia.backends.reports import StepsSaved
 from eunomia.model.events import JobCancelled, JobPaused, JobUpdated, TenantChanged
 from eunomia.service.job_admission import check_job
 from eunomia.service.job_document import FieldProblem, InvalidRequest, parse_job
-from eunomia.service.job_row import JobRow
-from eunomia.service.live_jobs import LiveJobs
+from eunomia.service.job_row import SEATED, JobRow
+from eunomia.service.live_jobs import REMOVED, LiveJobs
 from eunomia.service.messages import (
+    JOB_ROLE,
     Cancel,
     ChangeJob,
     ChangeNode,
@@ -21,8 +23,10 @@ from eunomia.service.messages import (
     Release,
     Reply,
     Request,
+    SaveProgress,
     Submit,
 )
+from eunomia.service.world_reports import take_report
 
 CHANGEABLE = ("weight", "deadline_s", "name", "labels", "max_run_s")
 
@@ -31,7 +35,7 @@ def answer(jobs: LiveJobs, request: Request) -> Reply:
     """Do what a user asks for, if it is allowed; what was done goes into the audit log."""
     action, who = request.action, request.who
     reply: Reply = HANDLERS[type(action)](jobs, action, who)
-    if reply.status < 300:
+    if reply.status < 300 and who.role != JOB_ROLE:  # jobs report progress too often for the audit log
         named = getattr(action, "job_id", None) or getattr(action, "node", None) or ",".join(_ids(reply))[:200]
         jobs.turn.audit.append((who.user, who.role, request.source, type(action).__name__.lower(), named))
     return reply
@@ -166,12 +170,17 @@ def _change_node(jobs: LiveJobs, action: ChangeNode, who: Principal) -> Reply:
     node = jobs.nodes.index(action.node)
     moved: list[str] = []
     if action.action == "drain" and node not in jobs.drained:
-        moved = jobs.take_out(node, action.reason or f"drained by {who.user}")
+        moved = jobs.take_out(node, action.reason.removeprefix(REMOVED) or f"drained by {who.user}")
+        jobs.order_node(node)
+    elif action.action == "remove" and not jobs.is_removed(node):
+        reason = action.reason.removeprefix(REMOVED) or f"by {who.user}"
+        moved = jobs.remove(node, f"{REMOVED}{reason}")
         jobs.order_node(node)
     elif action.action == "resume" and node in jobs.drained:
         jobs.bring_back(node)
         jobs.order_node(node)
-    return Reply(200, {"name": action.node, "drained": jobs.drained.get(node), "moved": moved})
+    state = "removed" if jobs.is_removed(node) else "drained" if node in jobs.drained else "in service"
+    return Reply(200, {"name": action.node, "state": state, "drained": jobs.drained.get(node), "moved": moved})
 
 
 def _change_tenant(jobs: LiveJobs, action: ChangeTenant, who: Principal) -> Reply:
@@ -184,12 +193,27 @@ def _change_tenant(jobs: LiveJobs, action: ChangeTenant, who: Principal) -> Repl
     return Reply(200, {"id": action.name})
 
 
+def _save_progress(jobs: LiveJobs, action: SaveProgress, who: Principal) -> Reply:
+    row = jobs.rows.get(action.job_id)
+    if row is None or (who.user, who.epoch) != (row.id, row.epoch) or row.ended_epoch >= row.epoch:
+        jobs.stale_reports += 1
+        return Reply(409, {"title": "this start of the job is over", "code": "stale_epoch"})
+    steps = action.steps if row.estimated else min(action.steps, row.total_steps)
+    if steps < row.steps:
+        rule = f"a checkpoint with {row.steps:g} steps was reported before"
+        problem = FieldProblem("steps", f"{steps:g}", rule, "report what the newest checkpoint holds")
+        return Reply(409, {"title": "progress does not go back", "code": "goes_back"}, (problem,))
+    take_report(jobs, StepsSaved(row.id, row.epoch, steps))
+    return Reply(200, {"id": row.id, "epoch": row.epoch, "steps": row.steps, "stop": row.state not in SEATED})
+
+
 def _ids(reply: Reply) -> list[str]:
     return list(reply.body.get("ids") or [reply.body.get("id", "")])
 
 
 HANDLERS: dict[type, Callable[..., Reply]] = {
     Submit: _submit,
+    SaveProgress: _save_progress,
     Cancel: _cancel,
     Hold: _hold,
     Release: _release,

@@ -43,12 +43,12 @@ def take_report(jobs: LiveJobs, message: Report) -> None:
         _seats_idle(jobs, message)
         return
     if isinstance(message, SeatsTaken):
-        _seats_taken(jobs, dict(message.holders))
+        _seats_taken(jobs, message)
         return
     if isinstance(message, NodeState):
         if message.reason:
             jobs.take_out(message.node, message.reason)
-        else:
+        elif not jobs.is_removed(message.node):
             jobs.bring_back(message.node)
         return
     row = jobs.rows.get(message.job_id)
@@ -93,18 +93,29 @@ def _seats_idle(jobs: LiveJobs, message: SeatsIdle) -> None:
             jobs.turn.news.append((row.id, row.tenant, "seat_idle", detail))
 
 
-def _seats_taken(jobs: LiveJobs, holders: dict[int, str]) -> None:
+def _seats_taken(jobs: LiveJobs, message: SeatsTaken) -> None:
     """Take seats that others use out of service, and put back those that they have left."""
-    changed = {seat for seat in {*holders, *jobs.taken_seats} if holders.get(seat) != jobs.taken_seats.get(seat)}
+    holders, quarantined = dict(message.holders), dict(message.quarantined)
     out = jobs.scheduler.state.taken
-    if not changed and not any(out[seat] and seat not in holders for seat in range(len(out))):
+    before = {**{seat: "" for seat in range(len(out)) if out[seat]}, **jobs.taken_seats}  # "" = known from the store
+    changed = {seat for seat in {*holders, *before} if holders.get(seat) != before.get(seat)}
+    if not changed:
         return
     for seat in sorted(changed):
-        detail = {"seat": seat, "holder": holders.get(seat), "epoch": 0, "reason": holders.get(seat) or "free again"}
-        jobs.turn.news.append(("", "", "seat_taken" if seat in holders else "seat_free", json.dumps(detail)))
+        _note_seat(jobs, seat, holders.get(seat), quarantined.get(seat))
     jobs.taken_seats = holders  # before what has arrived with it is decided: a gang may just have left such a seat
+    jobs.quarantined = quarantined
     jobs.flush(jobs.at)
     jobs.emit("", AcceleratorsTaken(tuple(sorted(holders))))
+
+
+def _note_seat(jobs: LiveJobs, seat: int, holder: str | None, job_id: str | None) -> None:
+    """Add an event: the seat is taken by others, quarantined for the processes of a job, or free again."""
+    kind = "seat_free" if holder is None else "seat_taken" if job_id is None else "seat_quarantined"
+    mine = job_id or jobs.quarantined.get(seat, "")
+    row = jobs.row(mine) if mine else None
+    detail = {"seat": seat, "holder": holder, "epoch": 0, "reason": holder or "free again"}
+    jobs.turn.news.append((mine, "" if row is None else row.tenant, kind, json.dumps(detail)))
 
 
 def _gang_ended(jobs: LiveJobs, row: JobRow, outcome: str, reason: str) -> None:

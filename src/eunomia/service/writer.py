@@ -27,6 +27,7 @@ from eunomia.records.scheduler_snapshot import CannotSnapshot, capture, digest, 
 from eunomia.service.controller import Controller
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import SEATED, JobRow
+from eunomia.service.latency_histogram import LatencyHistogram
 from eunomia.service.live_jobs import core_job, estimated_event
 from eunomia.service.messages import Input, Order, Principal, Reply, Request
 from eunomia.service.site import Site
@@ -279,8 +280,9 @@ class Writer:
         self.lock = threading.Lock()  # held while the state changes; readers of the state take it
         self.on_commit: Callable[[], None] = lambda: None
         self.failure: BaseException | None = None
-        self.commit_s: list[float] = []  # of the last turns
-        self.turn_s: list[float] = []
+        self.turn_s: list[float] = []  # of the last turns
+        self.decision_times, self.commit_times = LatencyHistogram(), LatencyHistogram()
+        self._asked_at: float | None = None  # when the turn began whose ask is not answered yet
         self._queue: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
         self._snapshot_seq = controller.moments
         self._can_snapshot = True
@@ -373,7 +375,7 @@ class Writer:
         if not turn.is_empty:
             before = time.perf_counter()
             self.store.commit(turn, self.clock.stored(turn.at))
-            self.commit_s = [*self.commit_s[-999:], time.perf_counter() - before]
+            self.commit_times.add(time.perf_counter() - before)
         faultpoint("turn.committed")
         if not self.store.leads():
             raise StoreProblem.of(self.store.folder, "another service has taken over", "start this one again")
@@ -381,9 +383,21 @@ class Writer:
             self.world.carry_out(turn.orders)
         faultpoint("orders.sent")
         self.turn_s = [*self.turn_s[-999:], time.perf_counter() - begun]
+        self._count_decision(turn, begun)
         if not turn.is_empty:
             self.on_commit()
         return turn
+
+    def _count_decision(self, turn: Turn, begun: float) -> None:
+        """Count how long a decision took, from what asked for it until its orders have left.
+
+        That is one turn, or where the policy answers later, from the turn that asked to the one that has the answer.
+        """
+        if self.controller.scheduler.asks.pending is not None:
+            self._asked_at = begun if self._asked_at is None else self._asked_at
+        elif turn.moments:
+            self.decision_times.add(time.perf_counter() - (begun if self._asked_at is None else self._asked_at))
+            self._asked_at = None
 
     # ---- changes of the site, in the writer's thread -----------------------------------------------------------
 

@@ -75,6 +75,7 @@ class EngineGangs:
         self._submissions: dict[str, tuple[str, str]] = {}  # key and tenant of users' jobs, by the engine's number
         self._orders: queue.SimpleQueue[Order | Topology | None] = queue.SimpleQueue()
         self._closing, self._stops_jobs = False, False
+        self.url = ""  # of the service; jobs of engines get no token for it
         self._poll_at = self._nodes_at = 0.0
         self._thread = WorldThread(target=self._run, name=f"{engine.name} world", daemon=True)
 
@@ -82,6 +83,11 @@ class EngineGangs:
     def failure(self) -> Exception | None:
         """Return what ended the thread unexpectedly."""
         return self._thread.failure
+
+    @property
+    def renewals(self) -> int:
+        """Return 0: the engine keeps a gang without leases."""
+        return 0
 
     def start(self) -> None:
         """Begin to carry out orders."""

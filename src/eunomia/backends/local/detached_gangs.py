@@ -103,6 +103,16 @@ class EpochFolder(JobFolder):
             self.path.chmod(0o711)
 
     @property
+    def token(self) -> Path:
+        return self.path / f"token-{self.epoch}"
+
+    def write_token(self, text: str) -> None:
+        """Write the token of this start, for the job's account alone; its folder is the service's."""
+        write_whole(self.token, f"{text}\n", mode=0o400)
+        if self.account is not None:
+            self.account.own(self.token)
+
+    @property
     def lease(self) -> Path:
         return self.path / f"lease-{self.epoch}.json"
 
@@ -148,9 +158,13 @@ class DetachedGangs:
     def __init__(
         self, workdir: Path, topology: Topology, *, lease_s: float, report: Callable[[Report], None],
         forked: Callable[[], None] = lambda: None, driver: DeviceDriver | None = None, look_s: float = LOOK_S,
-        log_bytes: int = 0, account: str = "",
+        log_bytes: int = 0, account: str = "", token_of: Callable[[str, int], str] | None = None,
     ) -> None:  # fmt: skip
-        """`account`: of this machine, for jobs of users who have none, where this process is root."""
+        """`account`: of this machine, for jobs of users who have none, where this process is root.
+
+        `token_of` gives the token with which a start of a job may speak to the service.
+        """
+        self.url, self._token_of = "", token_of  # the address of the service, once it is known
         self._workdir, self._topology, self._lease_s, self._report = workdir.resolve(), topology, lease_s, report
         self._forked, self._log_bytes, self._account = forked, log_bytes, account
         self._inherited = dict(os.environ)
@@ -169,6 +183,7 @@ class DetachedGangs:
         os.set_blocking(self._wake_read, False)
         self._selector.register(self._wake_read, selectors.EVENT_READ, None)
         self._closing, self._stops_jobs = False, False
+        self.renewals = 0  # of leases so far
         self._renew_at = self._poll_at = 0.0
         self._thread = WorldThread(target=self._run, name="local world", daemon=True)
         (self._workdir / "seats").mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -227,6 +242,7 @@ class DetachedGangs:
                 self._renew_at = now + self._lease_s / 3
                 for gang in self._live.values():
                     gang.write_lease(now + self._lease_s)
+                self.renewals += len(self._live)
         for gang in self._live.values():
             if gang.process is not None:
                 gang.process.returncode = 0  # it goes on without us, so its object must not wait for it
@@ -298,6 +314,8 @@ class DetachedGangs:
     def _spawn(self, gang: _Gang, order: LaunchOrder) -> None:
         folder = gang.folder
         folder.make()
+        if self._token_of is not None:
+            folder.write_token(self._token_of(gang.job_id, gang.epoch))
         gang.write_lease(time.monotonic() + self._lease_s)
         with open(folder.log, "ab") as log:
             log.write(f"--- epoch {gang.epoch}\n".encode())
@@ -350,13 +368,16 @@ class DetachedGangs:
         ours["EUNOMIA_TOTAL_STEPS"] = repr(order.total_steps) if order.total_steps else ""
         if order.array_index is not None:
             ours["EUNOMIA_ARRAY_INDEX"] = str(order.array_index)
-        files: Mapping[str, str] = {
+        files: dict[str, str] = {
             "EUNOMIA_LEASE_FILE": str(folder.lease),
             "EUNOMIA_PROGRESS_FILE": str(folder.progress),
             "EUNOMIA_CHECKPOINT_DIR": str(folder.checkpoints),
         }
         if folder.account is not None:
             ours = folder.account.environment(ours)
+        if self._token_of is not None:
+            files = {**files, "EUNOMIA_JOB_TOKEN_FILE": str(folder.token)}
+            files |= {"EUNOMIA_URL": self.url} if self.url else {}
         return {**ours, **order.spec.get("env", {}), **files}
 
     def _watch(self, gang: _Gang, pid: int) -> None:
@@ -438,9 +459,14 @@ class DetachedGangs:
     def _taken_now(self) -> dict[int, str]:
         """Return the seats that strangers use, and those where processes of an ended gang cannot be killed."""
         found = {} if self._seats is None else dict(self._seats.strangers)
-        for gang in (*self._leftover, *(gang for gang in self._live.values() if gang.unkillable)):
-            found |= dict.fromkeys(gang.seats, f"processes of job {gang.job_id} that cannot be killed")
+        for seat, job in self._quarantined().items():
+            found[seat] = f"processes of job {job} that cannot be killed"
         return found
+
+    def _quarantined(self) -> dict[int, str]:
+        """Return the seats with processes of an ended gang that cannot be killed, and its job."""
+        gangs = (*self._leftover, *(gang for gang in self._live.values() if gang.unkillable))
+        return {seat: gang.job_id for gang in gangs for seat in gang.seats}
 
     def _is_taken(self, gang: _Gang) -> bool:
         """Ask the driver before a launch; a gang whose seat others use is turned away."""
@@ -484,7 +510,7 @@ class DetachedGangs:
         if taken == self._taken:
             return
         self._taken = taken
-        self._report(SeatsTaken(tuple(sorted(taken.items()))))
+        self._report(SeatsTaken(tuple(sorted(taken.items())), tuple(sorted(self._quarantined().items()))))
         for gang in self._live.values():
             if not gang.launched and not gang.unkillable and not gang.seats.isdisjoint(taken):
                 self._turn_away(gang)

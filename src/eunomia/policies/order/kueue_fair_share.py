@@ -41,7 +41,7 @@ from eunomia.policies.order.decayed_usage import check_half_life, decayed
 from eunomia.policies.order.type_choice import NEEDS, runnable
 
 _STRATEGIES = {"both": (True, True), "final": (True, False), "initial": (False, True), "never": (False, False)}
-_WHY = "neither its queue's quota nor what it may borrow has room for it"
+_WHY = "quota: neither its queue's own nor what it may borrow has room for it"
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from eunomia.model.view import View
 from eunomia.policies.order.decayed_usage import top_of
 from eunomia.policies.wrappers.inner import ask, inherit, inner_policy
 
-_WHY = "its tenant's quota is used up, and it may not borrow"
+_WHY = "quota: its tenant's is used up, and it may not borrow"
 
 
 @dataclass(frozen=True)

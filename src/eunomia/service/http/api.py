@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -19,11 +19,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from eunomia.service.credentials import TokenRegistry
+from eunomia.service.credentials import JobTokens, TokenRegistry
 from eunomia.service.forecasts import Forecasts
 from eunomia.service.http import strict_json
 from eunomia.service.job_document import FieldProblem, InvalidRequest
-from eunomia.service.messages import ROLES, Principal, Reply
+from eunomia.service.messages import JOB_ROLE, ROLES, Principal, Reply
 from eunomia.service.site import LOOPBACK, Site
 from eunomia.service.store.reader import Reader
 from eunomia.service.writer import Writer
@@ -32,6 +32,7 @@ BODY_BYTES, LIST_BYTES = 2**20, 16 * 2**20
 BODY_S = 30.0  # longest time to receive a body
 QUEUED = 5_000  # requests that wait for the writer before new work is refused
 SPARE_BYTES = 16 * 2**20  # of the disk: below, new jobs are refused
+MOST_PACED = 20_000  # jobs whose reports are counted at once
 COOKIE = "eunomia"
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -135,12 +136,15 @@ class Service:
     writer: Writer
     reader: Reader
     tokens: TokenRegistry
+    job_tokens: JobTokens
     jobs: Path  # the folder of the jobs' folders
     hosts: frozenset[str]
     forecasts: Forecasts
     overruns: Callable[[], int]  # asks of the policy that took too long
+    renewals: Callable[[], int]  # of leases, by the world
     notifier: Notifier = field(default_factory=Notifier)
     buckets: dict[str, Bucket] = field(default_factory=dict)
+    job_buckets: dict[str, Bucket] = field(default_factory=dict)
     ready: bool = False
     refused: int = 0
 
@@ -174,6 +178,15 @@ class Service:
             raise Refused(
                 507, "the disk of the state folder is full; no job is accepted", code="storage_full", retry_s=30
             )
+
+    def pace_job(self, job_id: str) -> None:
+        """Refuse reports of a job that come more often than once a second; ten may come at once."""
+        now = time.monotonic()
+        if len(self.job_buckets) > MOST_PACED:
+            self.job_buckets.clear()
+        wait_s = self.job_buckets.setdefault(job_id, Bucket(1.0, 10.0, 10.0, now)).take(now)
+        if wait_s > 0:
+            raise Refused(429, "a job reports at most once a second", retry_s=1, code="too_many_requests")
 
 
 Handler = Callable[[Service, Request, Principal], Awaitable[Any]]
@@ -241,6 +254,27 @@ def authenticate(service: Service, request: Request) -> tuple[Principal, str] | 
     return None if uid is None else (principal_of(uid), "")
 
 
+def bearer(request: Request) -> str:
+    """Return the token in the header of a request; "" if there is none."""
+    scheme, _, text = request.headers.get("authorization", "").partition(" ")
+    return text.strip() if scheme.lower() == "bearer" else ""
+
+
+def authenticate_job(service: Service, request: Request) -> Principal:
+    """Return the start of a job that asks. Raises Refused for anybody else, whatever their role."""
+    who = service.job_tokens.principal(bearer(request))
+    if who is None:
+        refuse_without_token(authenticate(service, request) is not None)
+    return who
+
+
+def refuse_without_token(has_another: bool) -> NoReturn:
+    """Raise Refused for a request without a token that may do this; `has_another`: with one of another kind."""
+    if has_another:
+        raise Refused(403, "a token of this kind may not do that: jobs have routes of their own", code="forbidden")
+    raise Refused(401, "a valid token is needed: Authorization: Bearer TOKEN", code="unauthenticated")
+
+
 def principal_of(uid: int) -> Principal:
     """Return who a user of this machine is: the operator, if the service runs as that user; else a tenant."""
     import pwd
@@ -264,10 +298,12 @@ def endpoint(service: Service, route: ApiRoute) -> Callable[[Request], Awaitable
     async def answer(request: Request) -> Response:
         try:
             who = Principal("", "", "viewer")
-            if route.role:
+            if route.role == JOB_ROLE:
+                who = authenticate_job(service, request)
+            elif route.role:
                 found = authenticate(service, request)
                 if found is None:
-                    raise Refused(401, "a valid token is needed: Authorization: Bearer TOKEN", code="unauthenticated")
+                    refuse_without_token(service.job_tokens.principal(bearer(request)) is not None)
                 who, request.state.token_id = found
                 if not allows(who.role, route.role):
                     raise Refused(

@@ -12,8 +12,6 @@ from eunomia.service.job_row import STATES
 if TYPE_CHECKING:
     from eunomia.service.http.api import Service
 
-QUANTILES = (0.5, 0.9, 0.99)
-
 
 def metrics_text(service: Service) -> str:
     """Return all figures."""
@@ -22,14 +20,19 @@ def metrics_text(service: Service) -> str:
     lines += [f'eunomia_jobs{{state="{state}"}} {counts.get(state, 0)}' for state in STATES]
     with writer.lock:
         types = living_state.cluster(writer.controller)["types"]
+        fairness = living_state.ltgf(writer.controller, writer.clock.now())
     lines.append("# TYPE eunomia_accelerators gauge")
     for name, found in types.items():
         for state in ("free", "busy", "taken"):
             lines.append(f'eunomia_accelerators{{type="{_escaped(name)}",state="{state}"}} {found[state]}')
-    lines += _summary("eunomia_decision_seconds", writer.turn_s) + _summary("eunomia_commit_seconds", writer.commit_s)
+    lines += writer.decision_times.lines("eunomia_decision_seconds")
+    lines += writer.commit_times.lines("eunomia_commit_seconds")
+    lines.append("# TYPE eunomia_tenant_ltgf gauge")
+    lines += [f'eunomia_tenant_ltgf{{tenant="{_escaped(name)}"}} {value:.6g}' for name, value in fairness.items()]
     for name, value in (
         ("eunomia_commits_total", writer.store.commits),
         ("eunomia_moments_total", writer.controller.moments),
+        ("eunomia_lease_renewals_total", service.renewals()),
         ("eunomia_stale_writes_refused_total", writer.controller.stale_reports),
         ("eunomia_solver_overruns_total", service.overruns()),
         ("eunomia_policy_fallbacks_total", writer.controller.fallbacks),
@@ -41,16 +44,6 @@ def metrics_text(service: Service) -> str:
     if coverage is not None:
         lines += ["# TYPE eunomia_forecast_coverage_ratio gauge", f"eunomia_forecast_coverage_ratio {coverage}"]
     return "\n".join([*lines, ""])
-
-
-def _summary(name: str, seconds: list[float]) -> list[str]:
-    """Return quantiles over the last turns."""
-    found = sorted(seconds)
-    lines = [f"# TYPE {name} summary"]
-    for q in QUANTILES:
-        value = found[min(int(q * len(found)), len(found) - 1)] if found else 0.0
-        lines.append(f'{name}{{quantile="{q}"}} {value:.6f}')
-    return [*lines, f"{name}_count {len(found)}", f"{name}_sum {sum(found):.6f}"]
 
 
 def _escaped(text: str) -> str:

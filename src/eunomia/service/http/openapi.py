@@ -11,7 +11,7 @@ from eunomia.service.http.api import ApiRoute
 from eunomia.service.job_document import JobDocument
 from eunomia.service.job_row import STATES
 from eunomia.service.living_state import REASON_CODES
-from eunomia.service.messages import ROLES
+from eunomia.service.messages import NODE_ACTIONS, ROLES
 
 _QUERY = {
     "state": ("string", f"states, separated by commas: {', '.join(STATES)}"),
@@ -24,6 +24,7 @@ _QUERY = {
     "days": ("integer", "days to look back; 7 if left out"),
     "dry_run": ("boolean", "only show what would change"),
     "arrivals": ("boolean", "tenants go on submitting jobs as they did before"),
+    "at": ("string", "a time as answers show it, such as 2026-11-23T16:00:00Z: what was decided until then"),
     "after": ("integer", "number of the last event that was seen; like Last-Event-ID"),
 }
 
@@ -96,7 +97,7 @@ def _schemas() -> dict[str, Any]:
         "ChangeJob": {"type": "object", "minProperties": 1},
         "NodeChange": {
             "type": "object",
-            "properties": {"action": {"enum": ["drain", "resume"]}, "reason": text},
+            "properties": {"action": {"enum": [*NODE_ACTIONS]}, "reason": text},
             "required": ["action"],
         },
         "WhatIf": {
@@ -110,6 +111,12 @@ def _schemas() -> dict[str, Any]:
                     "required": ["nodes"],
                 },
             ]
+        },
+        "Progress": {
+            "type": "object",
+            "properties": {"steps": {"type": "number", "minimum": 0}},
+            "required": ["steps"],
+            "additionalProperties": False,
         },
         "TenantChange": TenantSection.model_json_schema(),
         "PolicyChange": {"type": "object", "properties": {"name": text}, "required": ["name"]},

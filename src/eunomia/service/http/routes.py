@@ -10,6 +10,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from starlette.requests import Request
@@ -21,12 +22,23 @@ from eunomia.service import living_state
 from eunomia.service.credentials import TokenRegistry, new_token, write_token
 from eunomia.service.http.api import LIST_BYTES, ApiRoute, Refused, Service, allows, as_event, read_json, source_of
 from eunomia.service.http.forecast_routes import forecast_score, what_if, when
+from eunomia.service.http.job_routes import save_progress
 from eunomia.service.http.metrics import metrics_text
 from eunomia.service.http.site_routes import change_policy, change_tenant, reread_site
 from eunomia.service.http.visible_jobs import owned, visible
 from eunomia.service.job_document import FieldProblem, InvalidRequest, JobDocument, parse_job
 from eunomia.service.job_row import STATES, JobRow, iso
-from eunomia.service.messages import ROLES, Cancel, ChangeJob, ChangeNode, Hold, Principal, Release, Submit
+from eunomia.service.messages import (
+    NODE_ACTIONS,
+    ROLES,
+    Cancel,
+    ChangeJob,
+    ChangeNode,
+    Hold,
+    Principal,
+    Release,
+    Submit,
+)
 
 PAGE, MOST_PAGE = 100, 1000
 MOST_JOBS = 10_000  # in one list
@@ -105,6 +117,19 @@ def _number(text: str | None, field: str, default: int, most: int) -> int:
         problem = FieldProblem(field, text[:40], f"is a whole number from 1 to {most}", "send one, or leave it out")
         raise Refused(400, "a parameter cannot be used", (problem,))
     return int(text)
+
+
+def _time(text: str | None, origin: float) -> float | None:
+    """Return a date and time as seconds of the service's time; without a zone it is in UTC."""
+    if not text:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() - origin
+    except (ValueError, OverflowError):
+        fix = "send one as answers show it, such as 2026-11-23T16:00:00Z"
+        problem = FieldProblem("at", text[:40], "is a date and time (ISO 8601)", fix)
+        raise Refused(400, "a parameter cannot be used", (problem,)) from None
 
 
 def _shown(service: Service, row: JobRow) -> dict[str, Any]:
@@ -260,18 +285,20 @@ async def show_nodes(service: Service, request: Request, who: Principal) -> dict
 
 
 async def change_node(service: Service, request: Request, who: Principal) -> dict[str, Any]:
-    """Drain a node, whose jobs save and move, or resume it; `dry_run=true` only shows which jobs would move."""
+    """Drain a node, whose jobs save and move, remove or resume it; `dry_run=true` only shows what jobs would do."""
     data = await read_json(request)
     action = data.get("action") if isinstance(data, dict) else None
-    if action not in ("drain", "resume") or set(data) - {"action", "reason"}:
-        problem = FieldProblem("action", None, "is drain or resume", 'send {"action": "drain", "reason": "…"}')
+    if action not in NODE_ACTIONS or set(data) - {"action", "reason"}:
+        problem = FieldProblem("action", None, "is drain, resume or remove", 'send {"action": "drain", "reason": "…"}')
         raise Refused(422, "the node cannot be changed so", (problem,))
     name = request.path_params["name"]
     if request.query_params.get("dry_run") == "true":
         found = {node["name"]: node for node in await _living(service, living_state.nodes)}
         if name not in found:
             raise Refused(404, "there is no such node")
-        return {"name": name, "would_move": found[name]["jobs"] if action == "drain" else []}
+        leaves = action != "resume"
+        stuck = await _living(service, living_state.would_not_fit, name) if leaves else []
+        return {"name": name, "would_move": found[name]["jobs"] if leaves else [], "would_not_fit": stuck}
     reply = await service.ask(ChangeNode(name, action, str(data.get("reason", ""))[:200]), who, source_of(request))
     return reply.body
 
@@ -299,9 +326,11 @@ async def show_policy(service: Service, request: Request, who: Principal) -> dic
 
 
 async def show_decisions(service: Service, request: Request, who: Principal) -> dict[str, Any]:
-    """Show the last moments and what was decided; operators only see jobs of others."""
+    """Show the last moments until a time and what was decided; only operators see jobs of others."""
     origin, shown = service.writer.origin, []
-    for at, lines in service.reader.decisions(_number(request.query_params.get("limit"), "limit", 20, 200)):
+    limit = _number(request.query_params.get("limit"), "limit", 20, 200)
+    until = _time(request.query_params.get("at"), origin)
+    for at, lines in await asyncio.to_thread(service.reader.decisions, limit, until):
         events, *decisions = (json.loads(line) for line in lines.splitlines())
         kinds = [event["is"] for event in events["events"]]
         decided = [one["decision"] for one in decisions if one["decision"]["is"] != "Ask"]
@@ -446,12 +475,14 @@ ROUTES: tuple[ApiRoute, ...] = (
              media="text/plain"),
     ApiRoute("GET", f"{_JOB}/why", "viewer", "job", "Say why a job does not run", why),
     ApiRoute("GET", f"{_JOB}/when", "viewer", "job", "Say when a job starts and finishes", when, query=("arrivals",)),
+    ApiRoute("POST", f"{_JOB}/progress", "job", "job", "Report the steps in a checkpoint", save_progress,
+             body="Progress"),
     ApiRoute("POST", "/v1/whatif", "viewer", "", "Say what a change would do; nothing changes", what_if, body="WhatIf"),
     ApiRoute("GET", "/v1/forecasts", "viewer", "", "Say how good forecasts were", forecast_score),
     ApiRoute("GET", "/v1/cluster", "viewer", "", "Show accelerators by type and jobs by state", show_cluster),
     ApiRoute("GET", "/v1/nodes", "viewer", "", "Show the nodes", show_nodes),
-    ApiRoute("PUT", "/v1/nodes/{name}", "operator", "", "Drain or resume a node", change_node, query=("dry_run",),
-             body="NodeChange"),
+    ApiRoute("PUT", "/v1/nodes/{name}", "operator", "", "Drain, resume or remove a node", change_node,
+             query=("dry_run",), body="NodeChange"),
     ApiRoute("GET", "/v1/tenants", "viewer", "", "Show what tenants received and hold", show_tenants),
     ApiRoute("GET", "/v1/summary", "viewer", "", "Show what each user got in the last days", summary, query=("days",)),
     ApiRoute("PUT", "/v1/tenants/{tenant:path}", "operator", "", "Change weight and quota of a tenant", change_tenant,
@@ -461,7 +492,8 @@ ROUTES: tuple[ApiRoute, ...] = (
              body="PolicyChange"),
     ApiRoute("PUT", "/v1/site", "operator", "", "Apply the site file as it is now", reread_site, query=("dry_run",),
              body="SiteFile"),
-    ApiRoute("GET", "/v1/decisions", "viewer", "", "Show the last decisions", show_decisions, query=("limit",)),
+    ApiRoute("GET", "/v1/decisions", "viewer", "", "Show the last decisions, or those until a time", show_decisions,
+             query=("at", "limit")),
     ApiRoute("GET", "/v1/events", "viewer", "", "Stream what happens, gapless", events, query=("after",),
              media="text/event-stream"),
     ApiRoute("POST", "/v1/tokens", "viewer", "", "Create a token", create_token, (201,), body="NewToken"),

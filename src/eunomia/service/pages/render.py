@@ -210,11 +210,14 @@ def tenants_page(user: str, tenants: list[dict[str, Any]]) -> str:
     """Return who received what."""
     rows = [
         (one["tenant"], f"{one['weight']:g}", "–" if one["quota"] is None else f"{one['quota']:g}", one["holds"],
-         f"{one['received_accelerator_s'] / 3600:,.2f}")
+         f"{one['received_accelerator_s'] / 3600:,.2f}",
+         "–" if one["ltgf"] is None else f"{one['ltgf']:.2f}")
         for one in tenants
     ]  # fmt: skip
     return page(
-        "Tenants", table(("tenant", "weight", "quota", "holds", "received, accelerator-hours"), rows), user=user
+        "Tenants",
+        table(("tenant", "weight", "quota", "holds", "received, accelerator-hours", "LTGF of the last day"), rows),
+        user=user,
     )
 
 
@@ -222,7 +225,7 @@ def nodes_page(user: str, nodes: list[dict[str, Any]], is_operator: bool) -> str
     """Return the nodes; operators may drain them, and see which jobs would move."""
     rows = []
     for one in nodes:
-        action = "resume" if one["state"] == "drained" else "drain"
+        action = "drain" if one["state"] == "up" else "resume"
         button = Html(
             f'<form method="post" action="/nodes/{quote(one["name"], safe="")}/{action}">'
             f"<button>{action}</button></form>"

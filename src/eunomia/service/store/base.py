@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Protocol
 
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import JobRow
+from eunomia.service.store.opening import StoreProblem
 from eunomia.service.store.schema import StoredClock, Token
 from eunomia.service.turn import Turn
 
@@ -215,9 +216,16 @@ class ServiceStore:
         yield from self._db.execute("SELECT seq, lines, digest FROM moments WHERE seq > ? ORDER BY seq", (after,))
 
     def live_jobs(self) -> list[JobRow]:
-        """Return the rows of live jobs in order of submission."""
-        found = self._db.execute("SELECT body FROM jobs WHERE live = 1 ORDER BY number")
-        return [JobRow.of(body) for (body,) in found]
+        """Return the rows of live jobs in order of submission. Raises StoreProblem for one that cannot be read."""
+        found = self._db.execute("SELECT id, body FROM jobs WHERE live = 1 ORDER BY number")
+        return [self._row(job_id, body) for job_id, body in found]
+
+    def _row(self, job_id: str, body: str) -> JobRow:
+        try:
+            return JobRow.of(body)
+        except (ValueError, TypeError) as error:
+            rule = f"the row of job {job_id} cannot be read ({error})"
+            raise StoreProblem.of(self.folder, rule, "restore a backup: eunomia store restore") from None
 
     def run_times(self, count: int = 10_000) -> list[tuple[str, str, float]]:
         """Return tenant, job type and run time of the last jobs that succeeded, the oldest first."""

@@ -102,6 +102,20 @@ class Reader:
         text = f"SELECT body FROM jobs WHERE (live = 1 OR ended >= ?){mine}"
         return [JobRow.of(body) for (body,) in self._db.execute(text, values)]
 
-    def decisions(self, count: int = 20) -> list[tuple[float, str]]:
-        """Return time and lines of the last moments, the newest first."""
-        return list(self._db.execute("SELECT at, lines FROM moments ORDER BY seq DESC LIMIT ?", (count,)))
+    def decisions(self, count: int = 20, until: float | None = None) -> list[tuple[float, str]]:
+        """Return time and lines of the last moments, or of the last ones until a time, the newest first."""
+        last = 2**62 if until is None else self._last_moment(until)
+        text = "SELECT at, lines FROM moments WHERE seq <= ? ORDER BY seq DESC LIMIT ?"
+        return list(self._db.execute(text, (last, count)))
+
+    def _last_moment(self, until: float) -> int:
+        """Return the number of the last moment until a time, 0 if there is none: times rise with the numbers."""
+        low, high = 0, int(self._db.execute("SELECT coalesce(max(seq), 0) FROM moments").fetchone()[0])
+        while low < high:
+            middle = (low + high + 1) // 2
+            first = "SELECT at FROM moments WHERE seq >= ? ORDER BY seq LIMIT 1"
+            if self._db.execute(first, (middle,)).fetchone()[0] <= until:
+                low = middle
+            else:
+                high = middle - 1
+        return low

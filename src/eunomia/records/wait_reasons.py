@@ -1,0 +1,54 @@
+"""Why a job does not run, as codes and words: the same for `explain`, of a record, and for `why`, of a service."""
+
+from __future__ import annotations
+
+# The codes that the service publishes, with what each means.
+PUBLISHED = {
+    "no_capacity": "what is free is too small for it",
+    "fragmentation": "enough is free, but on several types or not close enough together",
+    "behind": "it would fit, but other jobs are ahead of it",
+    "quota": "its tenant's quota is used up",
+    "share_used": "it has received its share of time for now",
+    "held": "its user holds it",
+    "after": "it follows jobs that have not succeeded yet",
+    "types_absent": "no type in service that it can run on is large enough",
+    "policy": "the policy gives another reason, in its own words",
+    "world_unknown": "processes cannot be reached",
+    "backoff": "it failed, and waits before it is tried again",
+}
+# Those that only simulations know, and what a service would call them.
+OF_SIMULATIONS = {
+    "type_drawn": "it may use one type only",
+    "next_round": "accelerators are assigned when a round begins",
+    "not_chosen": "the round assigned it none of the free ones",
+    "next_question": "it came after the last ask",
+    "no_share": "the last answer gives it none",
+}
+REASONS = (*PUBLISHED, *OF_SIMULATIONS)
+_BY_PREFIX = {"fair share": "quota", "quota": "quota", "fragmentation": "fragmentation"}
+
+
+def published(code: str) -> str:
+    """Return the code that a service shows."""
+    return code if code in PUBLISHED else "policy"
+
+
+def code_of(text: str) -> str:
+    """Return the code of a policy's own words, which may begin with their cause and a colon; see `metrics.waits`."""
+    cause, colon, _ = text.partition(":")
+    return _BY_PREFIX.get(cause, "policy") if colon else "policy"
+
+
+def describe_hold(code: str, detail: str = "") -> str:
+    """Return the words for a job that asks for nothing: held, after (`detail`: the jobs) or backoff (its failure)."""
+    match code:
+        case "after":
+            return f"it waits for {detail or 'the jobs that it follows'} to succeed"
+        case "backoff":
+            return f"it failed, and waits before it is tried again{f': {detail}' if detail else ''}"
+    return "its user holds it, and it asks for nothing until it is released"
+
+
+def describe_unknown(reason: str) -> str:
+    """Return the words for a job that has accelerators, but whose processes cannot be reached."""
+    return f"it has accelerators, but its processes cannot be reached{f': {reason}' if reason else ''}"

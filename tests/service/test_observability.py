@@ -1,0 +1,127 @@
+"""Figures for Prometheus, and events about seats."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from tests.service.bench import ANN, BOB, SITE, Bench, LiveService, until
+
+from eunomia.backends.reports import GangEnded, Launched, SeatsTaken
+from eunomia.service import living_state
+from eunomia.service.latency_histogram import BOUNDS, LatencyHistogram
+
+SHARES = SITE.replace("check = true\n", "") + "[tenants.vision]\nquota = 1\n[tenants.speech]\nquota = 1\n"
+
+
+def test_a_histogram_counts_each_value_in_its_range_and_all_above() -> None:
+    found = LatencyHistogram()
+    for seconds in (0.0005, 0.001, 0.3, 99.0):
+        found.add(seconds)
+    lines = found.lines("x_seconds")
+    assert lines[0] == "# TYPE x_seconds histogram"
+    counts = {line.split('"')[1]: int(line.split()[-1]) for line in lines if "_bucket" in line}
+    assert counts == {
+        str(bound): 2 if bound < 0.3 else 3 for bound in BOUNDS
+    } | {"+Inf": 4}  # fmt: skip
+    assert lines[-2:] == ["x_seconds_sum 99.301500", "x_seconds_count 4"]
+    assert found.count == 4
+
+
+def test_a_decision_is_counted_once_whether_the_policy_answers_at_once_or_later(bench: Bench) -> None:
+    counted = bench.writer.decision_times
+    bench.submit()
+    assert counted.count == 1
+    answers = []
+    bench.controller.runner.answer = lambda ask: answers.append((ask.asked, ask.view))  # type: ignore[method-assign]
+    from eunomia.service.messages import PolicyAnswered
+
+    bench.submit(accelerators=2)
+    bench.submit(accelerators=2)
+    assert (counted.count, len(answers)) == (1, 1)  # asked, and not answered yet
+    asked, view = answers.pop()
+    bench.do(PolicyAnswered(asked, bench.site.setup.policy.decide(view)))
+    while answers:
+        asked, view = answers.pop()
+        bench.do(PolicyAnswered(asked, bench.site.setup.policy.decide(view)))
+    assert counted.count == 2
+    bench.do()
+    assert counted.count == 2  # nothing was decided
+
+
+def test_ltgf_is_what_a_tenant_received_of_what_it_deserved(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, SHARES.replace('"las"', '"fifo"').replace("quantum = 60\n", ""))
+    try:
+        first, second = (bench.submit(ANN, duration_s=9000).body["id"] for _ in range(2))
+        bench.do(Launched(first, 1), Launched(second, 1))
+        assert living_state.ltgf(bench.controller, 0.0) == {}
+        bench.clock.at = 1000.0
+        bench.submit(BOB, duration_s=9000)  # it waits for the two that hold everything
+        assert living_state.ltgf(bench.controller, 1000.0) == {"vision": pytest.approx(2.0)}
+        bench.clock.at = 4000.0
+        bench.do(GangEnded(second, 1, "finished"))
+        assert living_state.ltgf(bench.controller, 4000.0) == pytest.approx({"vision": 2.0, "speech": 0.0})
+        found = {one["tenant"]: one for one in living_state.tenants(bench.controller, 7000.0)}
+        assert found["speech"]["day_received_accelerator_s"] == pytest.approx(3000.0)
+        assert found["speech"]["day_deserved_accelerator_s"] == pytest.approx(6000.0)
+        assert found["speech"]["ltgf"] == pytest.approx(0.5)
+        assert found["vision"]["ltgf"] == pytest.approx((8000 + 3000) / 7000)
+        day = 24 * 3600.0  # two days on, only the last one counts: each held and deserved one accelerator
+        assert living_state.ltgf(bench.controller, 7000.0 + 2 * day) == pytest.approx({"vision": 1.0, "speech": 1.0})
+        assert math.isclose(bench.controller.fairness.sums()["speech"][1], 23 * 3600 + 7000 % 3600)
+    finally:
+        bench.store.close()
+
+
+def events(bench: Bench) -> list[tuple[str, str, str, str]]:
+    found = bench.store._db.execute("SELECT job, tenant, kind, detail FROM news WHERE kind LIKE 'seat_%' ORDER BY seq")
+    return [(job, tenant, kind, json.loads(detail)["reason"]) for job, tenant, kind, detail in found]
+
+
+def test_a_quarantined_seat_is_an_event_of_its_job_until_it_is_free_over_a_restart_too(bench: Bench) -> None:
+    job = bench.submit(duration_s=9).body["id"]
+    bench.do(Launched(job, 1))
+    text = f"processes of job {job} that cannot be killed"
+    taken = SeatsTaken(((0, text), (1, "python (process 7) of user eve")), ((0, job),))
+    bench.do(taken)
+    bench.do(GangEnded(job, 1, "finished"))
+    assert events(bench) == [
+        (job, "vision", "seat_quarantined", text), ("", "", "seat_taken", "python (process 7) of user eve")
+    ]  # fmt: skip
+    (node,) = {one["name"]: one for one in living_state.nodes(bench.controller)}.values()
+    assert node["quarantined"] == [0]
+    bench.do(taken)
+    assert len(events(bench)) == 2
+    bench.do(SeatsTaken(()))
+    assert events(bench)[2:] == [(job, "vision", "seat_free", "free again"), ("", "", "seat_free", "free again")]
+    bench.do(taken)
+    bench.restart()
+    bench.do(SeatsTaken(()))  # they ended while no service ran
+    assert [kind for *_, kind, _ in events(bench)][-2:] == ["seat_free"] * 2
+    assert living_state.nodes(bench.controller)[0]["quarantined"] == []
+
+
+def test_the_service_counts_lease_renewals_and_shows_its_histograms(tmp_path: Path) -> None:
+    pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
+    service = LiveService(tmp_path, SITE.replace("supervisor_lease_s = 30", "supervisor_lease_s = 3"))
+    service.start()
+    try:
+        ann = service.client("ann", "vision")
+        job = ann.submit({"command": ["python", "-c", "import time; time.sleep(600)"]})["id"]
+
+        def figures() -> dict[str, float]:
+            text, _ = service.operator.text("/metrics")
+            lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
+            return {name: float(value) for name, _, value in lines}
+
+        until(lambda: figures()["eunomia_lease_renewals_total"] >= 2)
+        found = until(lambda: figures() if 'eunomia_tenant_ltgf{tenant="vision"}' in figures() else None)
+        assert found['eunomia_tenant_ltgf{tenant="vision"}'] > 0
+        assert found["eunomia_decision_seconds_count"] >= 1
+        assert found['eunomia_decision_seconds_bucket{le="+Inf"}'] == found["eunomia_decision_seconds_count"]
+        ann.send("DELETE", f"/v1/jobs/{job}")
+    finally:
+        service.kill()
+        service.stop_jobs()
