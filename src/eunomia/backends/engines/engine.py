@@ -25,6 +25,10 @@ class EngineRefused(Exception):
     """The engine answered that it will not do it."""
 
 
+class SubmissionMissing(EngineRefused):
+    """A job that a user submitted to the engine is not there any more."""
+
+
 NOT_DONE = (EngineAway, EngineRefused, InvalidInput)  # what an engine could not be asked or did not do, for now
 
 
@@ -76,6 +80,7 @@ class EngineGang:
     state: str  # in the engine's words
     reason: str = ""
     user: str = ""
+    is_held: bool = False  # a user's job that waits until it is placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +152,10 @@ class Engine(Protocol):
 
     def set_node(self, name: str, reason: str) -> None:
         """Take a node out of service, with a reason, or bring it back (reason "")."""
+        ...
+
+    def explain(self, number: str, why: str) -> None:
+        """Show a user why a submission waits, where the engine has a place for that; it never raises."""
         ...
 
     def close(self) -> None:

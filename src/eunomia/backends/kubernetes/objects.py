@@ -128,10 +128,13 @@ def place_of(found: Any) -> tuple[Mark, str, int] | None:
 
 def holds(pod: Any, resource: str) -> int:
     """Return how many accelerators a pod has or asks for, 0 for one that has ended."""
-    if pod.status and pod.status.phase in OVER_PHASES:
-        return 0
+    return 0 if pod.status and pod.status.phase in OVER_PHASES else asked_by(pod.spec, resource)
+
+
+def asked_by(spec: Any, resource: str) -> int:
+    """Return how many accelerators a pod of this spec asks for."""
     found = 0.0
-    for container in pod.spec.containers:
+    for container in spec.containers:
         limits = (container.resources.limits or {}) if container.resources else {}
         found += quantity(str(limits.get(resource, "0")))
     return int(found)

@@ -44,7 +44,7 @@ class SlurmBehind(Slurm):
         jobs = {job.number: job for job in self._queue()}
         self._held = [job for job in jobs.values() if job.is_held]
         return [
-            replace(gang, mark=Mark.parse(jobs[gang.number].mark))
+            replace(gang, mark=Mark.parse(jobs[gang.number].mark), is_held=jobs[gang.number].is_held)
             if gang.number in jobs and jobs[gang.number].mark
             else gang
             for gang in found
