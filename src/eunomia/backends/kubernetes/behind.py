@@ -67,9 +67,7 @@ class KubernetesBehind(Kubernetes):
             self._gone |= {uid: (one, 0) for uid, one in self._users.items() if uid not in users}
             self._users = users
             self._bind_users()
-        found += [
-            EngineGang(uid, one.mark, one.phase, one.state, is_held=one.is_held) for uid, one in users.items()
-        ]
+        found += [EngineGang(uid, one.mark, one.phase, one.state, is_held=one.is_held) for uid, one in users.items()]
         for uid, (one, lists) in list(self._gone.items()):
             if held_by[uid]:
                 found.append(EngineGang(uid, one.mark, RUNS, "DELETING"))
@@ -85,9 +83,7 @@ class KubernetesBehind(Kubernetes):
         """Return the Jobs of users, and how many pods of each uid are on nodes, also of Jobs that are deleted."""
         jobs = list(self._client.list(Job, labels={self._queue_label: None}))
         pods = list(self._client.list(Pod, labels={"job-name": None}))  # after the Jobs: a pod's Job is known
-        owners = Counter(
-            owner.uid for pod in pods if pod.spec.nodeName for owner in pod.metadata.ownerReferences or []
-        )
+        owners = Counter(owner.uid for pod in pods if pod.spec.nodeName for owner in pod.metadata.ownerReferences or [])
         return user_jobs(jobs, pods), owners
 
     def _user(self, uid: str) -> UserJob:
