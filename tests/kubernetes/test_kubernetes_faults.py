@@ -61,6 +61,7 @@ def test_a_start_whose_writes_fail_begins_once_when_they_are_taken_again(drive: 
     between = FaultyTransport()
     between.of = WRITES
     world = drive(between, a=SHORT)
+    world.until(lambda: between.lists > 0, WITHIN_S)  # so it holds the Lease, which is a write too
     one, other = ORDER.index("v100-0"), ORDER.index("v100-1")
     between.fault = fault
     world.launch("a", 1, seats_on(world, one, 2) + seats_on(world, other, 2))

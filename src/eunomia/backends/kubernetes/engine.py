@@ -83,7 +83,7 @@ class Kubernetes:
                 try:
                     self._client.create(Job.from_dict(document))
                 except ApiError as error:
-                    if error.status.code != EXISTS:
+                    if error.status.reason != "AlreadyExists":  # a quota that changed meanwhile is a conflict too
                         raise
                     there = self._client.get(Job, document["metadata"]["name"])
                     if mark_of(there) != request.mark:
