@@ -18,6 +18,7 @@ import httpx2
 import msgspec
 from lightkube import Client
 from lightkube.core.exceptions import ApiError
+from lightkube.operators import not_equal, not_in
 from lightkube.resources.batch_v1 import Job
 from lightkube.resources.core_v1 import Node, Pod
 from lightkube.types import CascadeType, PatchType
@@ -39,6 +40,7 @@ from eunomia.backends.kubernetes.leadership import Leadership
 from eunomia.backends.kubernetes.objects import (
     CLUSTER,
     NODE,
+    OVER_PHASES,
     POD,
     REASON,
     GangObjects,
@@ -57,6 +59,7 @@ PHASES = {"waiting": QUEUED, "bound": QUEUED, "running": RUNS}
 BUSY = (408, 429, 500, 502, 503, 504)  # answers after which the same question may be asked again
 MISSING, EXISTS = 404, 409
 CHANGED = (409, 410)
+ON_NODES = {"spec.nodeName": not_equal(""), "status.phase": not_in(sorted(OVER_PHASES))}
 _log = logging.getLogger(__name__)
 
 
@@ -142,9 +145,13 @@ class Kubernetes:
                 self._bind_pod(gang.jobs[part], gang.pods[part])
 
     def _room(self) -> Room:
-        used = Counter(counted(list(self._client.list(Pod, namespace="*")), self._settings.resource))
+        used = Counter(counted(self._on_nodes(), self._settings.resource))
         nodes = {node.metadata.name: node_of(node, 0, self._settings) for node in self._client.list(Node)}
         return Room(nodes, used)
+
+    def _on_nodes(self) -> list[Any]:
+        """Return the pods of all namespaces that hold something of a node; thousands may have ended."""
+        return list(self._client.list(Pod, namespace="*", fields=ON_NODES))
 
     def _bind_pod(self, job: Any, pod: Any) -> None:
         """Note on the Job which pod it is, and bind that."""
@@ -198,7 +205,7 @@ class Kubernetes:
     def nodes(self) -> list[EngineNode]:
         """Return the nodes with accelerators, by name."""
         with answers():
-            used = counted(list(self._client.list(Pod, namespace="*")), self._settings.resource)
+            used = counted(self._on_nodes(), self._settings.resource)
             found = [node_of(node, used.get(node.metadata.name, 0), self._settings) for node in self._client.list(Node)]
         return sorted((node for node in found if node.accelerators), key=lambda node: node.name)
 
