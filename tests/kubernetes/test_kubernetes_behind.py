@@ -100,7 +100,7 @@ def test_a_short_job_preempts_a_long_one_and_events_say_why_others_wait(users: U
     short = users.create("short", "sleep 1", each=4, deadline_s=60)
     users.until(short, "running", "succeeded")
     assert users.nodes("long") == [], "it has left before"
-    assert "start 1 is over" in users.said("long", "Stopped")
+    assert "start 1 was called back" in users.said("long", "Stopped")
     for one in (short, long, waits):
         users.until(one, "succeeded")
     assert (users.job(long)["epoch"], users.job(short)["epoch"]) == (2, 1)

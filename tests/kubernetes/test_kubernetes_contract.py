@@ -16,7 +16,7 @@ import httpx2
 from lightkube.core.exceptions import ApiError
 from lightkube.resources.batch_v1 import Job
 from lightkube.resources.core_v1 import Node, NodeStatus, Pod
-from lightkube.types import PatchType
+from lightkube.types import CascadeType, PatchType
 from tests.engines.driver import ORDER, EngineDriver
 from tests.engines.loopback import NODES
 from tests.kubernetes.kubelet import Kubelet
@@ -100,6 +100,10 @@ class KubernetesDriver(EngineDriver):
         self.engine.fault = "lost"
         yield
         self.engine.fault = ""
+
+    def remove(self, job_id: str, epoch: int) -> None:
+        name = f"{gang_name(Mark(self.world.cluster, job_id, epoch))}-0"
+        self.server.admin.delete(Job, name, namespace=self._namespace, cascade=CascadeType.BACKGROUND)
 
     def drain(self, node: int) -> None:
         self._change(node, {"spec": {"unschedulable": True}})

@@ -55,9 +55,7 @@ def test_a_job_that_waits_has_its_reason_given_once_and_again_when_it_is_another
     assert shown.given[2].keys() == {"u-2"}
 
 
-def test_of_many_jobs_the_next_have_their_turn_in_the_next_look(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_many_jobs_the_next_have_their_turn_in_the_next_look(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(submission_waits, "MOST", 2)
     shown = Shown()
     waits = SubmissionWaits(bench.writer, shown)

@@ -372,7 +372,7 @@ class WorldSection(Section):
     )
     adopt_submissions: bool = Field(
         default=False,
-        description="slurm and kubernetes, under eunomia serve: place and release the jobs that users submit there held",
+        description="slurm and kubernetes, under eunomia serve: place and release held jobs that users submit there",
     )
     slurm: SlurmSection = SlurmSection()
     ray: RaySection = RaySection()

@@ -26,7 +26,7 @@ class EngineRefused(Exception):
 
 
 class SubmissionMissing(EngineRefused):
-    """A job that a user submitted to the engine is not there any more."""
+    """A job that a user submitted to the engine is over or not there any more, so it can never be placed."""
 
 
 NOT_DONE = (EngineAway, EngineRefused, InvalidInput)  # what an engine could not be asked or did not do, for now

@@ -64,7 +64,8 @@ class KubernetesBehind(Kubernetes):
         found = super().gangs()
         with answers():
             users, held_by = self._read_users()
-            self._gone |= {uid: (one, 0) for uid, one in self._users.items() if uid not in users}
+            self._gone |= {uid: (one, 0) for uid, one in self._users.items()}
+            self._gone = {uid: gone for uid, gone in self._gone.items() if uid not in users}
             self._users = users
             self._bind_users()
         found += [EngineGang(uid, one.mark, one.phase, one.state, is_held=one.is_held) for uid, one in users.items()]
@@ -127,7 +128,7 @@ class KubernetesBehind(Kubernetes):
             if mark is None or mark.cluster != request.mark.cluster:
                 raise EngineRefused(f"Job {one.name} does not have our mark any more")
             if one.phase == OVER:
-                raise EngineRefused(f"Job {one.name} is over: {one.state}")
+                raise SubmissionMissing(f"Job {one.name} is over: {one.state}")
             places = places_of(request.parts, one.per_pod(self._settings.resource))
             shown = ",".join(f"{node}={count}" for node, count in places.items())
             notes = {MARK: str(request.mark), PLACES: shown, FAILED: str(one.failed_pods), WIDTH: None}
@@ -186,7 +187,7 @@ class KubernetesBehind(Kubernetes):
             else:
                 notes = {WIDTH: str(one.job.spec.parallelism if one.job.spec.parallelism is not None else 1)}
                 self._change(one, {"metadata": {"annotations": notes}, "spec": {"parallelism": 0}})
-        self._events.say(one.job, "Stopped", f"start {request.mark.epoch} is over; it waits for another")
+        self._events.say(one.job, "Stopped", f"start {request.mark.epoch} was called back")
 
     def _can_suspend(self) -> bool:
         """Ask the server, by a creation that is not carried out: one that cannot suspend drops the field."""

@@ -100,8 +100,9 @@ class Kubernetes:
             found = self._listed()
             self._bind(found)
             for name, gang in found.items():
-                if PHASES.get(gang.state, OVER) == OVER and len(gang.jobs) > 1:
+                if PHASES.get(gang.state, OVER) == OVER:
                     self._remove(name, [part for part in gang.jobs if part])
+                    self._events.forget(gang.uid)
             return [
                 EngineGang(name, gang.mark, PHASES.get(gang.state, OVER), gang.state.upper())
                 for name, gang in found.items()

@@ -31,16 +31,16 @@ class JobEvents:
 
     def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
         self._client, self._clock = client, clock
-        self._said: dict[tuple[str, str], tuple[str, float, int]] = {}  # by uid and reason: text, when, how often
+        self._said: dict[str, dict[str, tuple[str, float, int]]] = {}  # by uid, by reason: text, when, how often
         self._is_failing = False
 
     def say(self, job: Any, reason: str, text: str) -> None:
         """Write why or what, unless the same was written of the Job lately."""
-        key, now, text = (str(job.metadata.uid), reason), self._clock(), text[:MOST_TEXT]
-        before, at, count = self._said.get(key, ("", -REPEATED_S, 0))
+        said, now, text = self._said.setdefault(str(job.metadata.uid), {}), self._clock(), text[:MOST_TEXT]
+        before, at, count = said.get(reason, ("", -REPEATED_S, 0))
         if text == before and now < at + REPEATED_S:
             return
-        self._said[key] = text, now, count + 1
+        said[reason] = text, now, count + 1
         try:
             self._write(job, reason, text, count + 1)
             self._is_failing = False
@@ -51,8 +51,7 @@ class JobEvents:
 
     def forget(self, uid: str) -> None:
         """Forget a Job that is over."""
-        for key in [key for key in self._said if key[0] == uid]:
-            del self._said[key]
+        self._said.pop(uid, None)
 
     def _write(self, job: Any, reason: str, text: str, count: int) -> None:
         meta = job.metadata

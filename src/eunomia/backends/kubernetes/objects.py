@@ -91,6 +91,11 @@ class GangObjects:
     pods: dict[int, Any] = field(default_factory=dict)  # of the Job that is bound, or that waits
 
     @property
+    def uid(self) -> str:
+        """Return the uid of the Job whose pod runs the command; "" without one."""
+        return str(self.jobs[0].metadata.uid) if 0 in self.jobs else ""
+
+    @property
     def state(self) -> str:
         """Return waiting, bound, running, Succeeded, Failed, lost (its bound pod is gone) or deleted."""
         pod, job = self.pods.get(0), self.jobs.get(0)
