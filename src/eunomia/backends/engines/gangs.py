@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import queue
 import secrets
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -77,6 +78,7 @@ class EngineGangs:
         self._orders: queue.SimpleQueue[Order | Topology | Mapping[str, str] | None] = queue.SimpleQueue()
         self._closing, self._stops_jobs = False, False
         self._poll_at = self._nodes_at = 0.0
+        self._answered = threading.Event()
         self._thread = WorldThread(target=self._run, name=f"{engine.name} world", daemon=True)
 
     @property
@@ -87,6 +89,12 @@ class EngineGangs:
     def start(self) -> None:
         """Begin to carry out orders."""
         self._thread.start()
+
+    def wait_for_answer(self, within_s: float) -> None:
+        """Wait for the first list of the engine, but no longer than this: an engine may be away for long."""
+        until = time.monotonic() + within_s
+        while self._thread.is_alive() and time.monotonic() < until and not self._answered.wait(0.1):
+            pass
 
     def carry_out(self, orders: Iterable[Order]) -> None:
         """Take orders; each is acknowledged with `OrderTaken`. An order that was taken before changes nothing."""
@@ -319,6 +327,7 @@ class EngineGangs:
         else:
             self._failures, silence = 0, ""
         self._listed, self._listed_at, self._silence = dict(listed), begun, silence
+        self._answered.set()
         for gang in list(self._live.values()):
             entries = listed.get(gang.mark, [])
             if entries:

@@ -39,6 +39,7 @@ from eunomia.model.events import (
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology
 
+REACH_S = 30.0  # for the engine to be reached, such as by a process that is started for it
 MAX_WAIT_S = 2.0  # until it is seen that the thread of the gangs has failed
 OF_A_START = ("exit-*.json", "claim-*", "supervisor-*", "lease-*.json", "finished.json", "progress.json")
 _log = logging.getLogger(__name__)
@@ -98,7 +99,6 @@ class EngineWorld(RealWorld):
         """Yield events as they happen, until no job can arrive or run and no timer is set."""
         if not self._is_resumed:
             self._forget_earlier_run()
-        self._clock.start(self._at)
         options = self._inputs.options
         self._gangs = EngineGangs(
             type(self).engine_of(options), self._workdir, self._topology, report=self._reports.put,
@@ -106,6 +106,8 @@ class EngineWorld(RealWorld):
         )  # fmt: skip
         self._gangs.carry_out(self._orders)
         self._gangs.start()
+        self._gangs.wait_for_answer(REACH_S)  # no time of the run passes until then
+        self._clock.start(self._at)
         while not self._closed:
             if not self._events and self._reports.empty() and not self._more_can_happen():
                 return
