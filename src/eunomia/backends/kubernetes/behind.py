@@ -27,7 +27,8 @@ from eunomia.backends.engines.engine import (
     Mark,
     SubmissionMissing,
 )
-from eunomia.backends.kubernetes.engine import Kubernetes, answers
+from eunomia.backends.kubernetes.answers import answers
+from eunomia.backends.kubernetes.engine import Kubernetes
 from eunomia.backends.kubernetes.objects import MARK, SCHEDULER
 from eunomia.backends.kubernetes.user_jobs import (
     FAILED,

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import httpx2
 import msgspec
 from lightkube import Client
 from lightkube.core.exceptions import ApiError
@@ -35,6 +34,7 @@ from eunomia.backends.engines.engine import (
     GangRequest,
     HeldSubmission,
 )
+from eunomia.backends.kubernetes.answers import answers
 from eunomia.backends.kubernetes.events import JobEvents
 from eunomia.backends.kubernetes.leadership import Leadership
 from eunomia.backends.kubernetes.objects import (
@@ -56,9 +56,7 @@ from eunomia.backends.kubernetes.objects import (
 )
 
 PHASES = {"waiting": QUEUED, "bound": QUEUED, "running": RUNS}
-BUSY = (408, 429, 500, 502, 503, 504)  # answers after which the same question may be asked again
 MISSING, EXISTS = 404, 409
-CHANGED = (409, 410)
 ON_NODES = {"spec.nodeName": not_equal(""), "status.phase": not_in(sorted(OVER_PHASES))}
 _log = logging.getLogger(__name__)
 
@@ -230,8 +228,9 @@ class Kubernetes:
     def release(self) -> None:
         """Let another service act at once; without an answer it waits until the Lease has ended."""
         try:
-            self._leadership.release()
-        except (ApiError, httpx2.HTTPError, EngineAway) as error:
+            with answers():
+                self._leadership.release()
+        except (EngineAway, EngineRefused) as error:
             _log.warning("the Lease was not given back: %s", error)
 
 
@@ -266,23 +265,3 @@ def _is_complete(gang: GangObjects) -> bool:
     return gang.jobs.keys() == gang.pods.keys() and all(
         bound_to(job) in ("", gang.pods[part].metadata.uid) for part, job in gang.jobs.items()
     )
-
-
-@contextmanager
-def answers() -> Iterator[None]:
-    """Raise EngineAway for a server that does not answer, is busy or was not asked well, EngineRefused if it refuses.
-
-    A conflict and a list that has expired (409, 410) say that what was read has changed since: it is read again.
-    """
-    try:
-        yield
-    except ApiError as error:
-        if error.status.code in (*BUSY, *CHANGED):
-            raise EngineAway(f"Kubernetes: {error.status.message}") from error
-        raise EngineRefused(f"{error.status.message}") from error
-    except httpx2.HTTPError as error:
-        raise EngineAway(f"Kubernetes: {error or type(error).__name__}") from error
-    except (KeyError, msgspec.DecodeError) as error:  # of the client, for what is no answer of an API server
-        if isinstance(error, msgspec.ValidationError):
-            raise
-        raise EngineAway(f"Kubernetes: what answers is no API server, {error}") from error

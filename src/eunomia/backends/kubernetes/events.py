@@ -13,11 +13,13 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-import httpx2
 from lightkube import Client
 from lightkube.core.exceptions import ApiError
 from lightkube.resources.core_v1 import Event
 from lightkube.types import PatchType
+
+from eunomia.backends.engines.engine import EngineAway, EngineRefused
+from eunomia.backends.kubernetes.answers import answers
 
 COMPONENT = "eunomia"
 REPEATED_S = 1_800.0  # after which the same text is written again: servers forget events after an hour
@@ -42,9 +44,10 @@ class JobEvents:
             return
         said[reason] = text, now, count + 1
         try:
-            self._write(job, reason, text, count + 1)
+            with answers():
+                self._write(job, reason, text, count + 1)
             self._is_failing = False
-        except (ApiError, httpx2.HTTPError) as error:
+        except (EngineAway, EngineRefused) as error:
             if not self._is_failing:
                 _log.warning("no Events are written: %s", error)
             self._is_failing = True
