@@ -14,7 +14,9 @@ from eunomia.cli.errors import handle_errors
 from eunomia.cli.options import JsonOption, ScenarioArgument
 
 app = typer.Typer(help="Look at the backend of a scenario.", no_args_is_help=True, rich_markup_mode=None)
-kubernetes = typer.Typer(help="Prepare a Kubernetes cluster for a service.", no_args_is_help=True, rich_markup_mode=None)
+kubernetes = typer.Typer(
+    help="Prepare a Kubernetes cluster for a service.", no_args_is_help=True, rich_markup_mode=None
+)
 app.add_typer(kubernetes, name="kubernetes")
 
 

@@ -48,9 +48,13 @@ class Mark:
         """Return the mark in a text; None if it is none."""
         cluster, _, rest = text.partition(":")
         job_id, _, epoch = rest.partition(":")
-        if not cluster or not job_id or not (epoch.isascii() and epoch.isdigit()):
-            return None
-        return cls(cluster, unquote(job_id), int(epoch))
+        number = whole(epoch)
+        return None if not cluster or not job_id or number is None else cls(cluster, unquote(job_id), number)
+
+
+def whole(text: str) -> int | None:
+    """Return a whole number of at most 9 digits; None for any other text, as others may have written it."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ from eunomia.inputs.problems import InvalidInput, Problem
 
 LABEL = re.compile("[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 TEXT = """\
-# What the service may do on Kubernetes: `eunomia world kubernetes manifests --namespace NAMESPACE | kubectl apply -f -`,
-# then run it as the account `eunomia` of that namespace.
+# What a service may do: eunomia world kubernetes manifests --namespace NAMESPACE | kubectl apply -f -
+# Run it as the account `eunomia` of that namespace.
 apiVersion: v1
 kind: ServiceAccount
 metadata: { name: eunomia, namespace: NAMESPACE }

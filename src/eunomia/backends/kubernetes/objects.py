@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from eunomia.backends.engines.engine import EngineNode, GangRequest, Mark
+from eunomia.backends.engines.engine import EngineNode, GangRequest, Mark, whole
 
 OWN = "eunomia.dev/"
 CLUSTER, GANG = f"{OWN}cluster", f"{OWN}gang"  # labels
@@ -124,11 +124,11 @@ def mark_of(found: Any) -> Mark | None:
 def place_of(found: Any) -> tuple[Mark, str, int] | None:
     """Return mark, gang and part of a Job or pod of ours; None for what others made, whatever it claims to be."""
     mark, notes = mark_of(found), found.metadata.annotations or {}
-    part = notes.get(PART, "")
-    if mark is None or NODE not in notes or not (part.isascii() and part.isdigit()):
+    part = whole(notes.get(PART, ""))
+    if mark is None or NODE not in notes or part is None:
         return None
     name = gang_name(mark)
-    return (mark, name, int(part)) if (found.metadata.labels or {}).get(GANG) == name else None
+    return (mark, name, part) if (found.metadata.labels or {}).get(GANG) == name else None
 
 
 def holds(pod: Any, resource: str) -> int:

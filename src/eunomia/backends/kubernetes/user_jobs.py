@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eunomia.backends.engines.engine import OVER, QUEUED, RUNS, EngineRefused, Mark
+from eunomia.backends.engines.engine import OVER, QUEUED, RUNS, EngineRefused, Mark, whole
 from eunomia.backends.engines.job_files import SUBMISSION
 from eunomia.backends.kubernetes.objects import OVER_PHASES, OWN, SCHEDULER, asked_by, mark_of
 
@@ -48,9 +48,8 @@ class UserJob:
     @property
     def width(self) -> int:
         """How many of its pods run at once."""
-        noted = self._note(WIDTH)
-        given = self.job.spec.parallelism
-        width = int(noted) if noted.isdigit() else 1 if given is None else int(given)
+        noted, given = whole(self._note(WIDTH)), self.job.spec.parallelism
+        width = noted if noted is not None else 1 if given is None else int(given)
         done = (self.job.status.succeeded or 0) if self.job.status else 0
         return width if self.job.spec.completions is None else min(width, int(self.job.spec.completions) - done)
 
@@ -85,8 +84,8 @@ class UserJob:
     @property
     def has_failed_pods(self) -> bool:
         """Whether a pod of this start has failed, so that its controller makes another."""
-        before = self._note(FAILED)
-        return before.isdigit() and self.failed_pods > int(before)
+        before = whole(self._note(FAILED))
+        return before is not None and self.failed_pods > before
 
     @property
     def failed_pods(self) -> int:
@@ -107,8 +106,8 @@ class UserJob:
 
 def parse_places(text: str) -> dict[str, int]:
     """Return pods by node, from `node-a=2,node-b=1`."""
-    pairs = (pair.rpartition("=") for pair in text.split(",") if pair)
-    return {node: int(count) for node, _, count in pairs if count.isdigit()}
+    pairs = [pair.rpartition("=") for pair in text.split(",")]
+    return {node: number for node, _, count in pairs if node and (number := whole(count)) is not None}
 
 
 def places_of(parts: Iterable[tuple[str, str, int]], per_pod: int) -> dict[str, int]:
