@@ -143,7 +143,7 @@ def test_jobs_are_taken_over_again_by_the_next_service(users: Users) -> None:
     assert len(users.service.operator.get("/v1/jobs")["jobs"]) == 2
 
 
-def test_a_job_whose_pods_another_scheduler_places_is_left_alone_and_told_so(users: Users) -> None:
+def test_a_job_whose_pods_another_scheduler_places_is_left_alone_with_an_event_that_says_so(users: Users) -> None:
     spec = {"restartPolicy": "Never", "containers": [
         {"name": "main", "image": "none", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}  # fmt: skip
     meta = {"name": "theirs", "namespace": "default", "labels": {"eunomia.dev/queue": "vision"}}
