@@ -16,7 +16,8 @@ from typing import Any, ClassVar, cast
 import gymnasium
 import numpy as np
 
-from eunomia.inputs.options import Rule, number
+from eunomia.inputs.field_rules import Rule
+from eunomia.inputs.options import number
 from eunomia.inputs.problems import refused
 from eunomia.learning.compiled_cluster import AGAIN_S, HIGHEST, SERVICE_S, TIME_S
 from eunomia.learning.rewards import REWARDS, RewardMeter, last_reward
