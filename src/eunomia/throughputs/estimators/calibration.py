@@ -95,7 +95,7 @@ def _deviation(spread: float, unsure: float, *, is_measured: bool, is_other_size
     """
     if is_measured:
         return unsure if is_other_size else float(np.sqrt(NOISE))
-    return float(np.hypot(spread, unsure)) if is_other_size else spread
+    return float(np.sqrt(spread * spread + unsure * unsure)) if is_other_size else spread
 
 
 @dataclass(frozen=True, slots=True)
