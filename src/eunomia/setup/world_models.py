@@ -16,7 +16,6 @@ from eunomia.model.spelling_suggestions import nearest
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario
 from eunomia.scenario.schema_models import PhysicsSection
-from eunomia.setup.early_stop import with_early_stop
 from eunomia.throughputs.interference import (
     Neighbours,
     PairNeighbours,
@@ -79,16 +78,11 @@ def fault_model_of(scenario: Scenario) -> FaultModel:
         repairs_fixed=physics.repair == "fixed",
         blacklist_s=world.blacklist_s if world.retry == "adaptive" else 0.0,
         outcomes=OutcomeModel(failing=physics.failing, killed=physics.killed) if physics.fates == "philly" else None,
+        early_stop=physics.early_stop,
         report_latency=ReportLatency(
             delay_s=physics.report_delay_s, lost=physics.report_lost, reconcile_s=physics.reconcile_s
         ),
     )
-
-
-def as_run(scenario: Scenario, jobs: Sequence[Job]) -> tuple[Job, ...]:
-    """Return the jobs as the scenario's models have them: with retries, and with the steps until an early stop."""
-    jobs = with_retries(scenario, jobs)
-    return with_early_stop(jobs, scenario.seed) if scenario.physics.early_stop else jobs
 
 
 def with_retries(scenario: Scenario, jobs: Sequence[Job]) -> tuple[Job, ...]:

@@ -98,8 +98,8 @@ class DetailedSimulation(GangSimulation):
         )
         outcomes = np.random.default_rng(self._streams[OUTCOMES])
         self._outcomes = self._faults.sample_outcomes(self._jobs, least_s, outcomes)
-        shares = self._outcomes.share.tolist()
-        self._gangs = [Gang(row, job, shares[row]) for row, job in enumerate(self._jobs)]
+        shares, enough = self._outcomes.share.tolist(), self._outcomes.enough.tolist()
+        self._gangs = [Gang(row, job, shares[row], enough[row]) for row, job in enumerate(self._jobs)]
         self._gang_of = {gang.job.job_id: gang for gang in self._gangs}
         self._around = Interference(topology, speeds, neighbours)
         self._account = LossAccount([0.0] * len(self._jobs))

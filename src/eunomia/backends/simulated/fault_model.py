@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from eunomia.backends.simulated.early_stop import draw_parts_until_convergence
 from eunomia.backends.simulated.job_outcomes import JobOutcomes, OutcomeModel
 from eunomia.backends.simulated.outages import Rate
 from eunomia.backends.simulated.report_latency import ReportLatency
@@ -32,6 +33,7 @@ class FaultModel:
     repairs_fixed: bool = True  # repairs take repair_s; else it is their mean
     blacklist_s: float = 0.0  # for which machines are out of service after a failure of theirs; 0 = none are
     outcomes: OutcomeModel | None = None  # outcomes of jobs, independent of the schedule
+    early_stop: bool = False  # of jobs that pass, once more steps would hardly lower their loss
     report_latency: ReportLatency = field(default_factory=ReportLatency)
 
     @property
@@ -47,8 +49,13 @@ class FaultModel:
     def sample_outcomes(self, jobs: Sequence[Job], seconds: Floats, rng: np.random.Generator) -> JobOutcomes:
         """Draw the outcome of each job; seconds (job,) are what each runs at least if it passes."""
         if self.outcomes is None:
-            return JobOutcomes(np.full(len(jobs), -1), np.ones(len(jobs)), 0, np.arange(len(jobs)))
-        return self.outcomes.sample(jobs, seconds, rng)
+            found = JobOutcomes(np.full(len(jobs), -1), np.ones(len(jobs)), 0, np.arange(len(jobs)), np.ones(len(jobs)))
+        else:
+            found = self.outcomes.sample(jobs, seconds, rng)
+        if not self.early_stop:
+            return found
+        passes = (found.reason < 0) & (found.share == 1)
+        return replace(found, enough=np.where(passes, draw_parts_until_convergence(len(jobs), rng), 1.0))
 
     def cancellations(self, jobs: Sequence[Job], rng: np.random.Generator) -> list[tuple[float, Event]]:
         """Draw which jobs are cancelled, and when."""

@@ -52,7 +52,7 @@ class OutcomeModel:
         seed = int(rng.integers(2**63))
         fails = fate < failing_by_class(scale_factor, self.failing)[size_class(scale_factor)]
         picked = np.where(fails, pick_reasons(scale_factor, reason), -1)
-        found = JobOutcomes(picked, np.ones(len(jobs)), seed, np.arange(len(jobs)))
+        found = JobOutcomes(picked, np.ones(len(jobs)), seed, np.arange(len(jobs)), np.ones(len(jobs)))
         trials = 1 + np.minimum([job.retries for job in jobs], _MOST_TRIALS - 1)
         found = found.moved(_hosts(found, size_class(scale_factor), seconds, trials, rng))
         kills = (found.reason < 0) & (rng.random(len(jobs)) * (1 - self.failing) < self.killed)
@@ -67,6 +67,7 @@ class JobOutcomes:
     share: Floats  # (job,) of its steps, after which its user kills it; 1 = never
     seed: int  # of the times to failure
     stream: Ints  # (job,) number of the stream of its times
+    enough: Floats  # (job,) of its steps, after which it passes
 
     def name(self, row: int) -> str:
         """Return the reason for which a job fails."""

@@ -46,10 +46,10 @@ class Gang:
         "watched_at",
     )  # fmt: skip
 
-    def __init__(self, row: int, job: Job, share: float):
+    def __init__(self, row: int, job: Job, share: float, enough: float = 1.0):
         self.row, self.job = row, job
         self.killed = share < 1  # its user kills it after that share of its steps
-        self.goal = job.total_steps * share
+        self.goal = job.total_steps * share * enough  # steps; of the two parts one is 1
         self.epoch, self.failures, self.trial = 0, 0, 0
         self.ran, self.saved = False, True  # was started before; wrote a checkpoint at its last stop
         self.trial_s = math.nan  # seconds of work until this trial fails; inf = it will not, nan = not drawn yet
