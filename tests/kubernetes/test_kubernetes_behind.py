@@ -123,7 +123,7 @@ def test_a_gang_of_pods_is_bound_whole_and_a_job_that_is_deleted_is_cancelled(us
 
 def test_a_pod_that_fails_is_tried_again_by_its_own_job_on_the_same_seats(users: Users, tmp_path: Path) -> None:
     file = tmp_path / "tried"
-    uid = users.create("retry", f"test -e {file} && exit 0; touch {file}; exit 3", each=2, retries=3)
+    uid = users.create("retry", f"test -e {file} && exit 0; touch {file}; sleep 2; exit 3", each=2, retries=3)
     users.until(uid, "succeeded")
     assert users.job(uid)["epoch"] == 1
     failing = users.create("failing", "exit 3", retries=0)
