@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.side_by_side import Comparison, compare, demand_equal
-from benchmarks.simulator import PER_NODE, WAYS, jobs_of, ours, plain
+from benchmarks.simulator import PER_NODE, WAYS, ours, plain
+from eunomia.traces import generate
 
 NODES = 1250
 LOAD = 0.9
@@ -31,7 +32,8 @@ WARM_UP_JOBS = 2_000
 @cache
 def rate_per_hour() -> float:
     """Return how many jobs an hour ask for 0.9 of the cluster."""
-    work = np.mean([job.total_steps * job.scale_factor for job in jobs_of(200_000, 1.0)])
+    trace = generate("philly-like", seed=3, jobs=200_000, rate_per_hour=1.0, distribution="philly")
+    work = np.mean(trace.duration_s * trace.scale_factor)
     return float(LOAD * NODES * PER_NODE / work * 3600)
 
 

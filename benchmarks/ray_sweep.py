@@ -2,7 +2,7 @@
 
 python -m benchmarks.ray_sweep [--runs 2000] [--processes 2]
 
-A node is killed in the middle. Needs the extra `ray`.
+A node that has runs is killed in the middle. Needs the extra `ray`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from tests.ray_cluster.loopback import RayCluster
-from tests.ray_cluster.test_ray_sweep import SWEEP, runs_of, sweep_in
+from tests.ray_cluster.test_ray_sweep import SWEEP, TASK, runs_of, sweep_in
 
 from eunomia.sweeps import plan, read
 from eunomia.sweeps.runner import SweepProgress, carry_out
@@ -38,7 +38,7 @@ def main() -> None:
 
                 def lose_a_node(now: SweepProgress) -> None:
                     if 2 * now.done >= now.runs and not cluster.lost:
-                        cluster.remove("k80-0")
+                        cluster.remove(next(iter(cluster.busy(TASK)), "k80-0"))
 
                 before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
                 done = carry_out(sweep, rows, out, asked.processes, None if on == "local" else lose_a_node, on=on)

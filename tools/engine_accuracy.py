@@ -1,36 +1,54 @@
 """Plays one scenario of 60 short jobs in the simulation and on real backends, and compares the mean JCT.
 
     python tools/engine_accuracy.py local slurm --out accuracy
+    python tools/engine_accuracy.py ray kubernetes --loopback --kills 3 --out accuracy
 
 The cluster has 8 seats of type v100 and 8 of k80; jobs are real processes that sleep through their steps, which take
 twice as long on k80, and save each. Overheads are measured on each backend first (`eunomia world measure`).
+`--loopback` starts the engine of the tests on this machine. With `--kills`, `eunomia run` is killed so often, at random
+points, and resumed. Each start and step of a job is written down: none may be there twice, and none may be missing.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import random
+import subprocess
 import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from eunomia.runs.engine_overheads import measure_overheads, with_overheads
-from eunomia.runs.local_run import run_real
 from eunomia.runs.simulation import simulate
 from eunomia.scenario import load_scenario
+from eunomia.scenario.writing import as_toml
 
 JOB = """\
 import os, sys, time
 from eunomia.lease import Lease
 
+def note(what, number):
+    with open(sys.argv[2], "a") as ledger:
+        ledger.write(f"{what} {os.environ['EUNOMIA_JOB_ID']} {number}\\n")
+
 seconds = {"v100": 0.5, "k80": 1.0}[os.environ["EUNOMIA_ACCELERATOR_TYPE"]]
+note("start", os.environ["EUNOMIA_EPOCH"])
 with Lease() as lease:
     state = lease.load({"step": 0})
     for step in lease.steps(int(sys.argv[1]), start=state["step"]):
         time.sleep(seconds)
         state = {"step": step + 1}
         lease.save(state)
+        note("step", step)
 """
 SCENARIO = """\
 seed = 0
@@ -48,6 +66,8 @@ backfill = "skip"
 backend = "local"
 """
 JOBS, SPAN_S = 60, 90.0
+LEDGER = "ledger"
+LONGEST_S = 900.0  # for a run
 
 
 def write_scenario(folder: Path) -> Path:
@@ -59,7 +79,8 @@ def write_scenario(folder: Path) -> Path:
     lines = ["job_id,submitted_s,scale_factor,job_type,total_steps,command"]
     for n, at in enumerate(np.sort(rng.uniform(0, SPAN_S, JOBS))):
         steps = int(rng.integers(8, 41))
-        command = json.dumps([sys.executable, str(folder.resolve() / "job.py"), str(steps)]).replace('"', '""')
+        argv = [sys.executable, str(folder.resolve() / "job.py"), str(steps), str(folder.resolve() / LEDGER)]
+        command = json.dumps(argv).replace('"', '""')
         lines.append(f'j{n},{at:.3f},{sizes[n]},sleep,{steps},"{command}"')
     (folder / "jobs.csv").write_text("\n".join(lines) + "\n")
     speeds = [f"{kind},sleep,{size},{rate}" for kind, rate in (("v100", 2), ("k80", 1)) for size in (1, 2, 4)]
@@ -68,25 +89,78 @@ def write_scenario(folder: Path) -> Path:
     return folder / "scenario.toml"
 
 
+@contextmanager
+def engine(backend: str, *, on_loopback: bool) -> Iterator[list[str]]:
+    """Start the engine of the tests, if it is wanted; yield what scenarios need to reach it."""
+    if not on_loopback or backend not in ("ray", "kubernetes"):
+        yield []
+        return
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    if backend == "ray":
+        from tests.ray_cluster.loopback import RayCluster
+
+        with closing(RayCluster()) as cluster:
+            yield [f"world.ray.address={cluster.address}"]
+        return
+    from tests.kubernetes.kubelet import Kubelet
+    from tests.kubernetes.loopback import LoopbackServer
+
+    with tempfile.TemporaryDirectory() as folder, closing(LoopbackServer(Path(folder))) as server:
+        os.environ["KUBECONFIG"] = str(server.folder / "kubeconfig")
+        with closing(Kubelet(server)):
+            yield ["world.kubernetes.image=none"]
+
+
+def run_killed(file: Path, out: Path, kills: int) -> dict[str, Any]:
+    """Run a scenario in a process that is killed so often; return its summary."""
+    rng = random.Random(0)
+    argv = [sys.executable, "-m", "eunomia", "run", str(file), "--out", str(out), "--force"]
+    for _ in range(kills):
+        with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+            time.sleep(rng.uniform(5.0, 2.0 * SPAN_S / kills))
+            process.kill()
+        argv[-1] = "--resume"
+    subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=LONGEST_S)
+    found: dict[str, Any] = json.loads((out / "summary.json").read_text())
+    return found
+
+
+def wrong(trace: Path, ledger: Path) -> int:
+    """Return how many starts and steps of jobs are there twice or missing."""
+    rows = [line.split(",") for line in trace.read_text().splitlines()[1:]]
+    done = Counter(ledger.read_text().splitlines())
+    twice = sum(count - 1 for count in done.values())
+    return twice + sum(f"step {row[0]} {step}" not in done for row in rows for step in range(int(row[4])))
+
+
 def main() -> None:
     """Print one line a backend."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("backends", nargs="+")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--loopback", action="store_true", help="start the engine of the tests")
+    parser.add_argument("--kills", type=int, default=0, help="so often the run is killed and resumed")
+    parser.add_argument("--set", action="append", default=[], dest="overrides", metavar="KEY=VALUE")
     given = parser.parse_args()
     path = write_scenario(given.out)
     print("backend,start_s,checkpoint_s,restore_s,simulated_jct_s,real_jct_s,difference,simulated_preemptions,"
-          "preemptions,finished")  # fmt: skip
+          "preemptions,finished,kills,wrong,load")  # fmt: skip
     for backend in given.backends:
-        scenario = load_scenario(path, [f"world.backend={backend}"])
-        cost = measure_overheads(scenario, given.out / f"measure-{backend}", 5)
-        scenario = with_overheads(scenario, cost)
-        simulated = simulate(scenario).summary
-        real = run_real(scenario, given.out / f"run-{backend}", restart=True).summary
+        ledger = given.out / LEDGER
+        ledger.unlink(missing_ok=True)
+        with engine(backend, on_loopback=given.loopback) as reach:
+            scenario = load_scenario(path, [f"world.backend={backend}", *reach, *given.overrides])
+            cost = measure_overheads(scenario, given.out / f"measure-{backend}", 5)
+            scenario = with_overheads(scenario, cost)
+            simulated = simulate(scenario).summary
+            file = given.out / f"{backend}.toml"
+            file.write_text(as_toml(scenario))
+            real = run_killed(file, given.out / f"run-{backend}", given.kills)
         jct, expected = float(real["jct_mean_s"] or 0.0), float(simulated["jct_mean_s"] or 0.0)
         print(
             f"{backend},{cost.start_s},{cost.checkpoint_s},{cost.restore_s},{expected:.3f},{jct:.3f},"
-            f"{jct / expected - 1:+.1%},{simulated['preemptions']},{real['preemptions']},{real['jobs_finished']}",
+            f"{jct / expected - 1:+.1%},{simulated['preemptions']},{real['preemptions']},{real['jobs_finished']},"
+            f"{given.kills},{wrong(given.out / 'jobs.csv', ledger)},{os.getloadavg()[1]:.1f}",
             flush=True,
         )
 

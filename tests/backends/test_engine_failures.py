@@ -65,14 +65,53 @@ def test_an_adopted_gang_that_is_called_back_while_nodes_cannot_be_listed_is_cal
         world.gangs.close()
 
 
-def test_a_run_whose_engine_fails_unexpectedly_ends_with_that_error(tmp_path: Path) -> None:
-    job = Job(job_id="a", job_type="x", total_steps=1.0, command=("true",))
+class Late(EngineWorld):
+    """A world whose engine does not answer at first."""
+
+    lists = 0  # that were asked for
+    away = 3  # of these, without an answer
+
+    @staticmethod
+    def engine_of(options: Mapping[str, Any]) -> Slurm:  # type: ignore[override]
+        slurm = FakeSlurm()
+
+        def run(argv: Sequence[str], timeout_s: float) -> Said:
+            Late.lists += argv[0] == "squeue"
+            if argv[0] == "squeue" and Late.lists <= Late.away:
+                raise EngineAway("squeue did not answer")
+            return slurm(argv, timeout_s)
+
+        return Slurm(run=run)
+
+
+def inputs_of(folder: Path, **options: Any) -> BackendInputs:
+    """Return the inputs of a run of one job."""
     unused = cast(Any, None)
-    inputs = BackendInputs(
+    job = Job(job_id="a", job_type="x", total_steps=1.0, command=("true",))
+    return BackendInputs(
         jobs=[job], topology=CLUSTER, speeds=unused, overheads=unused, faults=unused, neighbours=None,
-        divides_time=False, checkpoint_every_s=1.0, replay_status=False, seed=0, workdir=tmp_path, folder=tmp_path,
+        divides_time=False, checkpoint_every_s=1.0, replay_status=False, seed=0, workdir=folder, folder=folder,
+        options=options,
     )  # fmt: skip
-    with Broken(inputs) as world:
+
+
+def test_a_run_begins_when_its_engine_has_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Late, "lists", 0)
+    with Late(inputs_of(tmp_path, poll_s=0.05)) as world:
+        next(world.moments())
+        assert Late.lists > Late.away
+
+
+def test_a_run_whose_engine_is_away_for_long_begins_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Late, "lists", 0)
+    monkeypatch.setattr(Late, "away", 10**9)
+    monkeypatch.setattr("eunomia.backends.engines.world.REACH_S", 0.2)
+    with Late(inputs_of(tmp_path, poll_s=0.05)) as world:
+        assert next(world.moments()).events
+
+
+def test_a_run_whose_engine_fails_unexpectedly_ends_with_that_error(tmp_path: Path) -> None:
+    with Broken(inputs_of(tmp_path)) as world:
         world.carry_out(SetTimer(60.0))
         with pytest.raises(RuntimeError, match="no more orders") as caught:
             list(world.moments())

@@ -98,7 +98,7 @@ STORMY = st.builds(
 )
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(STORMY)
 def test_whatever_goes_wrong_the_invariants_hold_and_every_job_is_accounted_for(case: Case) -> None:
     played = case.play()
@@ -118,7 +118,7 @@ def assert_served(policy: Policy, played: WorldRun, jobs: int) -> None:
         assert "the quota of its tenant" in order.why
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(CALM)
 def test_where_nothing_goes_wrong_every_job_finishes(case: Case) -> None:
     assert_served(case.policy, case.play(), len(case.world.jobs))
@@ -151,7 +151,7 @@ def test_core_and_observers_count_the_same_service_and_no_accelerator_works_twic
         assert busy is None or busy <= 1 + 1e-9
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(STORMY)
 def test_the_same_seed_plays_the_same_story(case: Case) -> None:
     first, again = case.play(), case.play()
@@ -165,7 +165,7 @@ def test_the_order_in_which_a_world_tells_of_one_instant_changes_nothing(case: C
     assert case.play().decisions == case.play(world_seed=other).decisions
 
 
-@settings(max_examples=20)
+@settings(max_examples=15)
 @given(CALM)
 def test_being_checked_changes_nothing(case: Case) -> None:
     unchecked = play(

@@ -48,3 +48,18 @@ def test_a_simulation_has_no_overheads_to_measure(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["world", "measure", str(tmp_path / "site.toml")])
     assert done.exit_code == 2
     assert 'set backend = "local" or an engine, such as "slurm"' in done.output
+
+
+def test_the_manifests_of_kubernetes_are_those_of_the_docs_for_any_namespace() -> None:
+    shown = CliRunner().invoke(app, ["world", "kubernetes", "manifests"])
+    page = Path(__file__).parents[2] / "docs" / "operations" / "kubernetes.yaml"
+    assert shown.stdout == page.read_text(), "write it with: eunomia world kubernetes manifests"
+    other = CliRunner().invoke(app, ["world", "kubernetes", "manifests", "--namespace", "lab-2"]).stdout
+    assert other.count("namespace: lab-2") == 5
+    assert "namespace: eunomia" not in other and "name: eunomia-lab-2 }" in other
+
+
+def test_what_names_no_namespace_is_refused() -> None:
+    done = CliRunner().invoke(app, ["world", "kubernetes", "manifests", "--namespace", "My Lab"])
+    assert done.exit_code == 2
+    assert "lower-case letters" in done.stderr and "such as lab-2" in done.stderr

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import html
+import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import eunomia
+from eunomia.cli.app import app
 from eunomia.core.belief import Belief, median_left
 from eunomia.inputs.problems import InvalidInput
-from eunomia.model.events import Estimated, JobSubmitted, Moment
+from eunomia.model.decisions import Start, Stop
+from eunomia.model.events import Estimated, JobSubmitted, Moment, PairsEstimated
 from eunomia.model.job import Job
+from eunomia.policies.order.srtf import Srtf
 from eunomia.records.explain import explain
+from eunomia.records.record import Record
 from eunomia.records.replay import first_difference
 from eunomia.scenario import scenario_from_dict
 from eunomia.setup.belief_estimate import EstimatedSpeeds
 from eunomia.setup.run_config import set_up
 from eunomia.throughputs.jobs import gavel_job_types
+
+if TYPE_CHECKING:
+    from .conftest import Sit
 
 SMALL: Mapping[str, Any] = {
     "seed": 3,
@@ -95,6 +106,17 @@ def test_an_estimate_that_moves_by_more_than_its_tolerance_asks_again_and_replay
     assert run[0.2].record is not None and first_difference(run[0.2].record) is None
 
 
+def test_an_estimate_alone_asks_the_policy_again_and_may_turn_its_order(sit: Sit) -> None:
+    desk = sit(Srtf(), (1,))
+    desk.submit(0.0, "a", "b")
+    asked = len(desk.asks)
+    decided = desk.tell(10.0, Estimated("b", 5.0, 1.0, 25.0, 7))
+    assert len(desk.asks) == asked + 1
+    assert [type(each) for each in decided] == [Stop, Start] and decided[1].job_id == "b"
+    desk.tell(11.0, PairsEstimated(("resnet",), ("resnet",), np.array([[0.5]]), 3))
+    assert len(desk.asks) == asked + 2
+
+
 def test_a_tolerance_needs_run_times_from_history() -> None:
     with pytest.raises(InvalidInput, match='write duration = "history"'):
         eunomia.simulate({**SMALL, "belief": {"tolerance": 0.5}})
@@ -125,6 +147,39 @@ def test_the_jobs_and_the_notes_of_a_run_have_the_intervals_and_what_came_of_the
     declared = eunomia.simulate(SMALL)
     assert "estimated_run_s" not in declared.jobs
     assert not any("80 % intervals" in note for note in declared.notes)
+
+
+SAID = r"estimated from [\d,]+ measurements? of like jobs, 80 % between [\d.,]+( s)? and [\d.,]+( s)?"
+
+
+@pytest.mark.parametrize(
+    ("belief", "of"),
+    [("duration = 'history'", "its run time of .* s is "), ("kind = 'estimated'", r"it keeps 0\.\d\d of its speed .*")],
+)
+def test_report_explanation_and_json_say_how_sure_an_estimate_is(tmp_path: Path, belief: str, of: str) -> None:
+    path, out = tmp_path / "mine.toml", tmp_path / "out"
+    path.write_text(
+        "[cluster]\naccelerators = {v100 = 4, k80 = 4}\n[workload]\ngenerator = 'poisson'\njobs = 12\n"
+        f"[policy]\nname = 'max_min_fairness'\nspace_sharing = true\n[belief]\n{belief}\n"
+    )
+    ran = CliRunner().invoke(app, ["simulate", str(path), "--out", str(out), "--record", "--json"])
+    assert ran.exit_code == 0, ran.output
+    (sentence,) = json.loads(ran.stdout)["estimates"]
+    assert re.search(SAID, sentence)
+    assert html.escape(sentence, quote=False) in (out / "report.html").read_text()
+    record, said = Record(out), list[str]()
+    for job in (event.job for _, moment, _ in record.steps() for event in moment.events if type(event) is JobSubmitted):
+        words = ["explain", job.job_id, "--record", str(out), "--json"]
+        said += [json.loads(CliRunner().invoke(app, words).stdout).get("estimate", "")]
+    assert any(re.match(of + SAID, each) for each in said)
+    if "kind" in belief:  # pairs of references are known
+        assert "" in said
+
+
+def test_jobs_have_the_number_of_measurements_that_their_estimates_rest_on() -> None:
+    found = eunomia.simulate({**SMALL, "belief": {"duration": "history"}})
+    counts = found.jobs["estimated_measurements"]
+    assert counts[0] == 0 and 10 < counts[-1] < 40
 
 
 def test_ignorance_changes_what_srtf_decides() -> None:

@@ -17,7 +17,8 @@ from eunomia.model.job import Job
 from eunomia.records.explain import explain
 from eunomia.records.replay import first_difference
 from eunomia.runs.simulation import Result
-from eunomia.scenario import scenario_from_dict
+from eunomia.scenario import load_scenario, scenario_from_dict
+from eunomia.setup.belief_estimate import EstimatedSpeeds
 from eunomia.setup.run_config import set_up
 from eunomia.throughputs import Throughputs
 from eunomia.throughputs.measured import MeasuredThroughputs, Measurements
@@ -107,13 +108,41 @@ def test_a_job_that_measures_runs_on_its_type_alone() -> None:
     assert set(source.job_types) == {"a", measuring_on("fast"), measuring_on("slow")}
 
 
-def test_slices_are_simulated_and_leave_the_ends_of_jobs_alone() -> None:
-    for more, said in (
-        ({"physics": {"fates": "philly"}}, "draws how jobs end over all jobs"),
-        ({"world": {"backend": "local"}}, "what is measured is simulated"),
-    ):
-        with pytest.raises(InvalidInput, match=said):
-            eunomia.simulate({**SMALL, "belief": SLICES, **more})
+def test_slices_leave_the_ends_of_jobs_alone() -> None:
+    with pytest.raises(InvalidInput, match="draws how jobs end over all jobs"):
+        eunomia.simulate({**SMALL, "belief": SLICES, "physics": {"fates": "philly"}})
+
+
+OUTSIDE = """
+from eunomia.backends.inputs import BackendClass
+
+class Rack(BackendClass):
+    real_time = True
+"""
+
+
+@pytest.mark.parametrize("backend", ["local", "slurm", "ray", "kubernetes", "rack.py:Rack"])
+@pytest.mark.parametrize("charge", ["slices", "job_type", "job"])
+def test_no_real_accelerator_is_asked_to_measure(tmp_path: Path, backend: str, charge: str) -> None:
+    (tmp_path / "rack.py").write_text(OUTSIDE)
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        '[cluster]\naccelerators = {v100 = 2}\n[workload]\ngenerator = "poisson"\njobs = 3\n'
+        '[policy]\nname = "max_min_fairness"\nspace_sharing = true\n'
+        f'[world]\nbackend = "{backend}"\n'
+        f'[belief]\nkind = "estimated"\nprofile_s = 60\ncharge = "{charge}"\n'
+    )
+    with pytest.raises(InvalidInput) as found:
+        set_up(load_scenario(path))
+    problems = [each for each in found.value.problems if "are measured in simulated runs only" in each.rule]
+    expected = {("belief.profile_s", 13)} | ({("belief.charge", 14)} if charge != "job" else set())
+    assert {(each.column, each.row) for each in problems} == expected
+    assert all(each.file == str(path) and "leave profile_s and charge out" in each.fix for each in problems)
+
+
+def test_real_accelerators_may_believe_estimates_that_nothing_is_measured_for() -> None:
+    scenario = {**SMALL, "world": {"backend": "local"}, "belief": {"kind": "estimated"}}
+    assert isinstance(set_up(scenario_from_dict(scenario, Path())).believed, EstimatedSpeeds)
 
 
 def test_the_published_estimator_is_fed_by_slices_beside_references(tmp_path: Path) -> None:

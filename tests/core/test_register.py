@@ -37,3 +37,10 @@ def test_ids_without_a_table_are_read() -> None:
 def test_a_job_that_is_not_registered_is_an_error() -> None:
     with pytest.raises(KeyError):
         RowIndex("a").rows(("b",))
+
+
+def test_an_index_finds_jobs_that_came_after_the_first_look_up() -> None:
+    ours = RowIndex("ab")
+    assert ours.row("b") == 1
+    ours.add_all(["c", "d"])
+    assert (ours.add("d"), ours.add("e"), ours.row("c"), ours.by_id["e"]) == (3, 4, 2, 4)

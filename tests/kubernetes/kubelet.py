@@ -52,7 +52,7 @@ class Kubelet:
                 self._runs[uid] = _Run(self._start(pod), pod.spec.nodeName)
                 self._report(pod, "Running")
             elif pod.metadata.deletionTimestamp is not None:
-                self._client.delete(Pod, pod.metadata.name, grace_period=0)
+                self._client.delete(Pod, pod.metadata.name, namespace=pod.metadata.namespace, grace_period=0)
             return
         code = run.process.poll()
         if pod.metadata.deletionTimestamp is not None:
@@ -62,7 +62,7 @@ class Kubelet:
             elif code is None and run.kill_at is not None and time.monotonic() >= run.kill_at:
                 _signal(run, signal.SIGKILL)
             elif code is not None:
-                self._client.delete(Pod, pod.metadata.name, grace_period=0)
+                self._client.delete(Pod, pod.metadata.name, namespace=pod.metadata.namespace, grace_period=0)
         elif code is not None and pod.status.phase == "Running":
             self._report(pod, "Failed" if code else "Succeeded")
 
@@ -73,7 +73,9 @@ class Kubelet:
         return subprocess.Popen(container.command, cwd="/", env=environment, start_new_session=True)
 
     def _report(self, pod: Any, phase: str) -> None:
-        self._client.patch(PodStatus, pod.metadata.name, {"status": {"phase": phase}}, patch_type=PatchType.MERGE)
+        name, namespace = pod.metadata.name, pod.metadata.namespace
+        change = {"status": {"phase": phase}}
+        self._client.patch(PodStatus, name, change, namespace=namespace, patch_type=PatchType.MERGE)
 
     def lose(self, node: str) -> None:
         """End what runs on a node, without a word."""

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,13 @@ from lightkube.config.kubeconfig import KubeConfig
 from lightkube.core.exceptions import ApiError
 from lightkube.models.core_v1 import NodeSpec
 from lightkube.models.meta_v1 import ObjectMeta
-from lightkube.resources.core_v1 import Node, NodeStatus, ServiceAccount
-from lightkube.types import PatchType
+from lightkube.resources.batch_v1 import Job
+from lightkube.resources.core_v1 import Node, NodeStatus, Pod, ServiceAccount
+from lightkube.types import CascadeType, PatchType
 from tests.engines.loopback import NODES, end_all, free_ports, until
 
 TOKEN = "admin-of-the-tests"
+ACCOUNT, ACCOUNT_TOKEN = "system:serviceaccount:eunomia:eunomia", "account-of-the-manifest"
 BUILT = ("kube-apiserver", "kube-controller-manager")
 
 
@@ -51,12 +54,17 @@ class LoopbackServer:
         subprocess.run(["openssl", "genrsa", "-out", str(folder / "sa.key"), "2048"], check=True, capture_output=True)
         public = ["openssl", "rsa", "-in", str(folder / "sa.key"), "-pubout", "-out", str(folder / "sa.pub")]
         subprocess.run(public, check=True, capture_output=True)
-        (folder / "tokens.csv").write_text(f'{TOKEN},admin,admin,"system:masters"\n')
+        (folder / "tokens.csv").write_text(
+            f'{TOKEN},admin,admin,"system:masters"\n{ACCOUNT_TOKEN},{ACCOUNT},account,"system:serviceaccounts"\n'
+        )
         self.config = {
             "apiVersion": "v1", "kind": "Config", "current-context": "loop",
             "clusters": [{"name": "loop", "cluster": {"server": self.url, "insecure-skip-tls-verify": True}}],
-            "users": [{"name": "admin", "user": {"token": TOKEN}}],
-            "contexts": [{"name": "loop", "context": {"cluster": "loop", "user": "admin", "namespace": "default"}}],
+            "users": [{"name": "admin", "user": {"token": TOKEN}},
+                      {"name": "account", "user": {"token": ACCOUNT_TOKEN}}],
+            "contexts": [{"name": "loop", "context": {"cluster": "loop", "user": "admin", "namespace": "default"}},
+                         {"name": "account", "context": {"cluster": "loop", "user": "account",
+                                                         "namespace": "eunomia"}}],
         }  # fmt: skip
         (folder / "kubeconfig").write_text(json.dumps(self.config))
         self.admin = self.client()
@@ -66,9 +74,9 @@ class LoopbackServer:
             self.close()
             raise
 
-    def client(self) -> Client:
-        """Return a new client with an administrator's rights."""
-        return Client(KubeConfig.from_dict(self.config))
+    def client(self, context: str = "loop", **options: Any) -> Client:
+        """Return a new client, by default with an administrator's rights."""
+        return Client(KubeConfig.from_dict(self.config).get(context_name=context), **options)
 
     def _start(self) -> None:
         folder, client_url, peer_url = self.folder, f"http://127.0.0.1:{self._etcd}", f"http://127.0.0.1:{self._peer}"
@@ -82,13 +90,14 @@ class LoopbackServer:
             str(programs() / "kube-controller-manager"), f"--kubeconfig={folder}/kubeconfig", "--leader-elect=false",
             "--controllers=job,garbagecollector,serviceaccount,namespace,podgc", "--port=0", "--secure-port=0",
         )  # fmt: skip
-        until(lambda: self._has("default"), "the service account exists, so pods may be made")
+        until(lambda: self.has_account("default"), "the service account exists, so pods may be made")
         for name, (kind, count) in NODES.items():
             self.add_node(name, kind, count)
 
-    def _has(self, account: str) -> bool:
+    def has_account(self, account: str, namespace: str = "default") -> bool:
+        """Whether there is a service account: pods of a namespace need its default one."""
         try:
-            self.admin.get(ServiceAccount, account)
+            self.admin.get(ServiceAccount, account, namespace=namespace)
         except ApiError:
             return False
         return True
@@ -124,6 +133,19 @@ class LoopbackServer:
         ready = {"type": "Ready", "status": "True", "reason": "Test"}
         status: dict[str, Any] = {"status": {"capacity": room, "allocatable": room, "conditions": [ready]}}
         self.admin.patch(NodeStatus, name, status, patch_type=PatchType.MERGE)
+
+    def clear(self, namespace: str = "default") -> None:
+        """Delete all Jobs and pods, and wait until they are gone."""
+        for job in self.admin.list(Job, namespace=namespace):
+            self.admin.delete(Job, job.metadata.name, namespace=namespace, cascade=CascadeType.BACKGROUND)
+        until(lambda: self._has_none(namespace), "no pod is left")
+
+    def _has_none(self, namespace: str) -> bool:
+        pods = list(self.admin.list(Pod, namespace=namespace))
+        for pod in pods:
+            with suppress(ApiError):
+                self.admin.delete(Pod, pod.metadata.name, namespace=namespace, grace_period=0)
+        return not pods and not list(self.admin.list(Job, namespace=namespace))
 
     def _daemon(self, *argv: str) -> None:
         name = Path(argv[0]).name

@@ -13,14 +13,12 @@ import pytest
 
 pytest.importorskip("lightkube", reason='needs the extra: pip install "eunomia[kubernetes]"')
 import httpx2
-from lightkube import Client
-from lightkube.config.kubeconfig import KubeConfig
 from lightkube.core.exceptions import ApiError
 from lightkube.resources.batch_v1 import Job
 from lightkube.resources.core_v1 import Node, NodeStatus, Pod
 from lightkube.types import CascadeType, PatchType
 from tests.engines.driver import ORDER, EngineDriver
-from tests.engines.loopback import NODES, until
+from tests.engines.loopback import NODES
 from tests.kubernetes.kubelet import Kubelet
 from tests.kubernetes.loopback import LoopbackServer
 
@@ -59,23 +57,21 @@ class FaultyKubernetes(Kubernetes):
 class KubernetesDriver(EngineDriver):
     """Drives the world of a service whose engine is the API server of the tests."""
 
-    def __init__(self, server: LoopbackServer, folder: Path, works: Mapping[str, Work]) -> None:
+    def __init__(
+        self, server: LoopbackServer, folder: Path, works: Mapping[str, Work], *, context: str = "loop", **options: Any
+    ) -> None:
         self.server, self._kubelet = server, Kubelet(server)
-        self._client = Client(KubeConfig.from_dict(server.config), timeout=httpx2.Timeout(1.0))
-        self._engine = FaultyKubernetes(self._client, PodSettings(image="none"))
-        super().__init__(self._engine, folder, works)
+        self._client = server.client(context, timeout=httpx2.Timeout(1.0), **options)
+        self._namespace = self._client.namespace
+        self.engine = FaultyKubernetes(self._client, PodSettings(image="none"))
+        super().__init__(self.engine, folder, works)
 
     def close(self) -> None:
         super().close()
-        self._engine.release()
-        for job in self.server.admin.list(Job):
-            self.server.admin.delete(Job, job.metadata.name, cascade=CascadeType.BACKGROUND)
+        self.engine.release()
         self._kubelet.close()
         self._client.close()
-        for pod in self.server.admin.list(Pod):
-            with suppress(ApiError):
-                self.server.admin.delete(Pod, pod.metadata.name, grace_period=0)
-        until(lambda: not list(self.server.admin.list(Pod)), "no pod is left")
+        self.server.clear(self._namespace)
         for name in ORDER:
             with suppress(ApiError):
                 self.server.admin.delete(Node, name)
@@ -84,26 +80,30 @@ class KubernetesDriver(EngineDriver):
     def placement(self, job_id: str, epoch: int) -> dict[int, int]:
         """Return what the pods of the gang have."""
         found: Counter[int] = Counter()
-        for pod in self.server.admin.list(Pod):
+        for pod in self.server.admin.list(Pod, namespace=self._namespace):
             if (pod.metadata.annotations or {}).get("eunomia.dev/mark", "").endswith(f":{job_id}:{epoch}"):
                 found[ORDER.index(pod.spec.nodeName)] += int(pod.spec.containers[0].resources.limits["nvidia.com/gpu"])
         return dict(found)
 
     @contextmanager
     def away(self, how: str) -> Iterator[None]:
-        self._engine.fault = how
+        self.engine.fault = how
         if how == "timeout":
             self.server.signal_server(signal.SIGSTOP)
         yield
         if how == "timeout":
             self.server.signal_server(signal.SIGCONT)
-        self._engine.fault = ""
+        self.engine.fault = ""
 
     @contextmanager
     def lost_answers(self) -> Iterator[None]:
-        self._engine.fault = "lost"
+        self.engine.fault = "lost"
         yield
-        self._engine.fault = ""
+        self.engine.fault = ""
+
+    def remove(self, job_id: str, epoch: int) -> None:
+        name = f"{gang_name(Mark(self.world.cluster, job_id, epoch))}-0"
+        self.server.admin.delete(Job, name, namespace=self._namespace, cascade=CascadeType.BACKGROUND)
 
     def drain(self, node: int) -> None:
         self._change(node, {"spec": {"unschedulable": True}})

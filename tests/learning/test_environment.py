@@ -15,6 +15,7 @@ gymnasium = pytest.importorskip("gymnasium", reason="needs the extra: pip instal
 
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
+from eunomia.learning.compiled_environment import CompiledClusterEnv  # noqa: E402
 from eunomia.learning.environment import ClusterEnv  # noqa: E402
 from eunomia.model.answers import InvalidAnswer  # noqa: E402
 
@@ -122,6 +123,36 @@ def test_what_is_wrong_is_named() -> None:
         ClusterEnv(SCENARIO).step(0)
 
 
+@pytest.mark.parametrize("cls", [ClusterEnv, CompiledClusterEnv])
+def test_rows_loads_and_actions_that_are_no_such_numbers_are_named_and_nothing_is_changed(
+    cls: type[ClusterEnv],
+) -> None:
+    for jobs in (0, -1, 2.5, "x"):
+        with pytest.raises(InvalidInput, match=r"jobs is .* a whole number, at least 1"):
+            cls(SCENARIO, jobs=jobs)  # type: ignore[arg-type]
+    env = cls(SCENARIO, "placement", jobs=25)
+    for load in (0, -1.0, float("nan"), "x"):
+        with pytest.raises(InvalidInput, match=r"load is .* a finite number above 0"):
+            env.reset(options={"load": load})
+    seen, _ = env.reset(seed=1)
+    before = env.action_masks()
+    for action in (float("nan"), 1.5, "x", None, [1, 2]):
+        with pytest.raises(InvalidAnswer, match="must be a whole number"):
+            env.step(action)
+    np.testing.assert_array_equal(env.action_masks(), before)
+    again, _ = cls(SCENARIO, "placement", jobs=25).reset(seed=1)
+    np.testing.assert_array_equal(again["jobs"], seen["jobs"])
+
+
+@pytest.mark.parametrize("value", [np.nan, -0.1, 1.1, "x"])
+def test_shares_that_are_no_shares_are_named(value: Any) -> None:
+    env = ClusterEnv(SCENARIO, "shares", jobs=25)
+    env.reset()
+    for shares in (np.full(env.action_space.shape, value), value):
+        with pytest.raises(InvalidAnswer, match="numbers from 0 to 1"):
+            env.step(shares)
+
+
 def test_a_reward_that_is_not_a_number_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     env = ClusterEnv(SCENARIO, policy="fifo")
     _, info = env.reset()
@@ -130,10 +161,34 @@ def test_a_reward_that_is_not_a_number_is_named(monkeypatch: pytest.MonkeyPatch)
         env.step(policies.build("fifo").decide(info["view"]))
 
 
-def test_many_environments_are_stepped_as_one() -> None:
-    many = gymnasium.make_vec(
-        "eunomia/Cluster-v0", num_envs=2, vectorization_mode="sync", scenario=SCENARIO, policy_role="order", jobs=25
-    )
+def test_more_columns_of_the_view_are_observed_by_name() -> None:
+    scenario = {**SCENARIO, "policy": {"name": "fifo"}}
+    names = ("remaining", "deadline", "tenant")
+    env = ClusterEnv(scenario, jobs=25, observation=names)
+    plain = ClusterEnv(scenario, jobs=25)
+    (seen, info), (other, _) = env.reset(seed=1), plain.reset(seed=1)
+    assert env.observation_space.contains(seen)
+    np.testing.assert_array_equal(seen["jobs"][:, : other["jobs"].shape[1]], other["jobs"])
+    view = info["view"]
+    for k, name in enumerate(names, start=other["jobs"].shape[1]):
+        np.testing.assert_array_equal(seen["jobs"][: view.jobs, k], np.minimum(view.columns[name], 1e9).astype("f4"))
+    assert (seen["jobs"][: view.jobs, -3] > 0).all()
+    ended = ClusterEnv(scenario, jobs=25, observation=names)
+    play(ended, lambda info: 0)
+    assert ended.result().summary["jobs_finished"] == 25
+    for arguments, message in (
+        ({"observation": ("remainng",)}, "did you mean 'remaining'"),
+        ({"observation": ("deadline",), "policy": "srtf"}, "the policy srtf does not see this column"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            ClusterEnv(scenario, **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_many_environments_are_stepped_as_one(mode: str) -> None:
+    name = "eunomia.learning.environment:eunomia/Cluster-v0"  # so that each process registers it
+    options = {"scenario": SCENARIO, "policy_role": "order", "jobs": 25}
+    many = gymnasium.make_vec(name, num_envs=2, vectorization_mode=mode, **options)
     seen, _ = many.reset(seed=0)
     assert seen["jobs"].shape[:2] == (2, 25)
     _, rewards, *_ = many.step(np.zeros(2, dtype=np.int64))

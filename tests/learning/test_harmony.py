@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from eunomia.inputs.problems import InvalidInput
 from eunomia.learning.harmony.baselines import (
     baselines,
     exhaustive_interval,
@@ -36,6 +38,7 @@ from eunomia.learning.harmony.world import (
     synthetic_truth,
 )
 from eunomia.learning.perceptron import masked_softmax
+from eunomia.scenario import scenario_from_dict
 
 SIX = np.tile([8.0, 2.0], (6, 1))
 CONFIG = WorldConfig(truth=synthetic_truth(), capacity=SIX, jobs=20)
@@ -65,6 +68,9 @@ def test_infeasible_actions_have_probability_zero_and_capacity_is_kept() -> None
     cluster = PsCluster(config, draw_trace(config, 0))
 
     def checked(state: PlacementState, actions: Any) -> int:
+        held = (state.tasks[..., None] * state.demand()).sum(axis=(1, 2))
+        assert (held <= SIX + 1e-9).all()
+        np.testing.assert_allclose(state.v, SIX - held, atol=1e-9)
         everything = np.stack(np.meshgrid(*map(np.arange, (len(state.x), 2, 6)), indexing="ij"), axis=-1).reshape(-1, 3)
         legal = (everything[:, None] == actions).all(axis=2).any(axis=1)
         chances = masked_softmax(network.scores(state, everything), legal)
@@ -96,6 +102,43 @@ def test_there_is_one_inference_for_each_task_and_a_job_that_does_not_fit_whole_
     assert state.tasks[0].tolist() == [[0, 0], [1, 1]] and state.v.tolist() == [[5, 1]]
     assert len(calls) <= 4 + 2
     assert state.new.tolist() == [True, False]
+
+
+def test_of_more_jobs_than_the_window_the_oldest_are_considered_and_the_others_wait() -> None:
+    config = replace(CONFIG, window=4, jobs=12, arrivals=3.0)
+    cluster = PsCluster(config, draw_trace(config, 0))
+    cluster.trace.arrival[:] = np.sort(np.arange(12) // 6)
+    seen: list[set[int]] = []
+    while not cluster.over:
+        here = np.flatnonzero((cluster.trace.arrival <= cluster.now) & (cluster.left > 0))
+        assert cluster.present().tolist() == here[:4].tolist()
+        before = cluster.placed.copy()
+        cluster.interval(load_balancing)
+        seen.append(set(np.flatnonzero(cluster.placed & ~before).tolist()))
+    assert max(map(len, seen)) <= 4 and sorted(set().union(*seen)) == list(range(12))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"cluster": {"nodes": [{"type": "gpu", "accelerators": 2, "cpus": 8}]}}, "cluster.*3 workers.*does not fit"),
+        ({"workload": {"generator": "poisson", "rate_per_hour": "x"}}, "workload.rate_per_hour.*a number of jobs"),
+        ({"workload": {"generator": "poisson", "rate_per_hour": 0}}, "workload.rate_per_hour.*at least"),
+        ({"workload": {"generator": "poisson", "rate_per_hour": float("inf")}}, "workload.rate_per_hour"),
+        ({"workload": {"generator": "poisson", "jobs": 0}}, "workload.jobs.*a whole number from 1"),
+        ({"workload": {"trace": "jobs.csv"}}, "workload.trace.*jobs that are generated"),
+        ({"physics": {}}, "physics.neighbours"),
+    ],
+)
+def test_a_scenario_that_it_cannot_learn_from_is_refused_by_name(changes: dict[str, Any], message: str) -> None:
+    plain = {
+        "cluster": {"nodes": [{"type": "gpu", "count": 3, "accelerators": 2, "cpus": 8}]},
+        "workload": {"generator": "poisson", "jobs": 8, "rate_per_hour": 3.0},
+        "throughputs": {"source": "uniform"}, "physics": {"neighbours": "synthetic"},
+    }  # fmt: skip
+    assert WorldConfig.of(scenario_from_dict(plain, Path.cwd())).jobs == 8
+    with pytest.raises(InvalidInput, match=message):
+        WorldConfig.of(scenario_from_dict({**plain, **changes}, Path.cwd()))
 
 
 def test_rewards_are_fractions_of_jobs_and_a_job_s_whole_life_pays_one() -> None:

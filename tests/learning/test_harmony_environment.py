@@ -11,6 +11,7 @@ gymnasium = pytest.importorskip("gymnasium", reason="needs the extra: pip instal
 
 from gymnasium.utils.env_checker import check_reset_seed_determinism  # noqa: E402
 
+from eunomia.inputs.problems import InvalidInput  # noqa: E402
 from eunomia.learning.harmony.baselines import load_balancing  # noqa: E402
 from eunomia.learning.harmony.environment import HarmonyEnv  # noqa: E402
 from eunomia.learning.harmony.world import WorldConfig, draw_trace, run_trace  # noqa: E402
@@ -43,4 +44,10 @@ def test_it_can_be_seeded_and_an_infeasible_action_is_refused() -> None:
     _, info = env.reset(seed=0)
     with pytest.raises(InvalidAnswer, match="not feasible"):
         env.step(int(np.flatnonzero(~info["action_mask"])[0]))
+    for action in (float("nan"), 1.5, None):
+        with pytest.raises(InvalidAnswer, match="must be a whole number"):
+            env.step(action)
+    np.testing.assert_array_equal(env.action_masks(), info["action_mask"])
+    with pytest.raises(InvalidInput, match="no such option"):
+        env.reset(options={"load": 2.0})
     assert not HarmonyEnv(EXAMPLE).reset()[1]["action_mask"].all()

@@ -20,7 +20,12 @@ from eunomia.scenario import load_scenario, scenario_from_dict
 torch = pytest.importorskip("torch", reason="needs the extra: pip install 'eunomia[learning]'")
 
 from eunomia.learning.harmony import training  # noqa: E402
-from eunomia.learning.harmony.training import Decision, HarmonyTraining, RewardModelTraining  # noqa: E402
+from eunomia.learning.harmony.training import (  # noqa: E402
+    Decision,
+    HarmonyTraining,
+    RewardModelTraining,
+    TrainingParts,
+)
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "harmony.toml"
 SMALL = """
@@ -103,13 +108,84 @@ def test_the_replay_buffer_drops_the_oldest_first_and_is_drawn_from_evenly(scena
     assert set(counts) == {10, 11, 12, 13} and all(abs(count / expected - 1) < 0.1 for count in counts.values())
 
 
-def test_the_returns_of_an_interval_are_shared_and_discounted(scenario: Path) -> None:
+def test_a_training_whose_stages_end_between_two_points_of_the_curve_is_one_like_any_other(scenario: Path) -> None:
+    ran = train(scenario, "m.safetensors", "--steps", "10")  # stages end after 3 and 5 steps, and 2 are judged together
+    assert ran.exit_code == 0, ran.output
+
+
+def test_the_returns_of_an_interval_are_shared_and_discounted_by_intervals(
+    scenario: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     work = HarmonyTraining(load_scenario(scenario), 8, np.random.default_rng(0))
+    rewards, plain = list[float](), PsCluster.play
+
+    def remembered(self: PsCluster, rows: Any, speeds: Any = None) -> float:
+        rewards.append(plain(self, rows, speeds))
+        return rewards[-1]
+
+    monkeypatch.setattr(PsCluster, "play", remembered)
     by_interval: dict[int, set[float]] = {}
     for one in work._episode(0.5):
         by_interval.setdefault(one.interval, set()).add(one.value)
-    assert all(len(values) == 1 for values in by_interval.values())
-    assert all(0 < value <= 8 for values in by_interval.values() for value in values)
+    assert max(map(len, by_interval.values())) == 1 and sum(rewards) == pytest.approx(8)
+    for t, (value,) in by_interval.items():
+        assert value == pytest.approx(sum(training.GAMMA**k * reward for k, reward in enumerate(rewards[t:])))
+
+
+def test_exploration_plays_what_packing_or_load_balancing_would_and_knows_how_likely_that_was(
+    scenario: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played: list[int] = []
+    for name in ("tetris", "load_balancing"):
+        plain = getattr(training, name)
+
+        def remembered(state: Any, actions: Any, plain: Any = plain) -> int:
+            played.append(plain(state, actions))
+            return played[-1]
+
+        monkeypatch.setattr(training, name, remembered)
+    work = HarmonyTraining(load_scenario(scenario), 8, np.random.default_rng(0))
+    decisions = work._episode(1.0)
+    assert [one.chosen for one in decisions] == played
+    assert {one.likelihood for one in decisions} == {0.5}
+    played.clear()
+    assert [one.chosen for one in work._episode(0.0)] != played
+
+
+def test_parts_of_the_training_that_are_left_out_are_not_used(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("this part is left out")
+
+    none = TrainingParts(warm_start=False, value_network=False, exploration=False, replay=False, reward_model=False)
+    work = HarmonyTraining(load_scenario(scenario), 8, np.random.default_rng(0), none)
+    monkeypatch.setattr(work, "_imitate", fail)
+    monkeypatch.setattr(work.reward_model, "predict", fail)
+    drawn: list[list[Decision]] = []
+    episode = work._episode
+
+    def remembered(epsilon: float) -> list[Decision]:
+        assert epsilon == 0.0
+        drawn.append(episode(epsilon))
+        return drawn[-1]
+
+    monkeypatch.setattr(work, "_episode", remembered)
+    for step in range(8):
+        work.train(step)
+    assert len(drawn) == 8 - int(0.3 * 8)
+    assert list(work.replay) == drawn[-1]
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_without_the_value_network_what_it_says_changes_no_gradient(scenario: Path, used: bool) -> None:
+    policies = []
+    for shift in (0.0, 50.0):
+        work = HarmonyTraining(load_scenario(scenario), 8, np.random.default_rng(0), TrainingParts(value_network=used))
+        for name, weight in work.value.named_parameters():
+            if name.endswith("weight"):
+                weight.data += shift  # what it says then depends on the state
+        work._improve(0.5)
+        policies.append(np.concatenate([weight.ravel() for weight in work.policy.arrays("policy").values()]))
+    assert np.array_equal(*policies) is not used
 
 
 def test_what_training_sees_is_what_the_policy_sees(scenario: Path) -> None:

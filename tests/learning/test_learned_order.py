@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eunomia.inputs.problems import InvalidInput
 from eunomia.learning.model_file import Feature
 from eunomia.learning.order.features import (
     FEATURES,
@@ -133,6 +134,22 @@ def test_a_resumed_training_ends_with_the_bytes_of_one_without_interruption(
     monkeypatch.setattr(OrderTraining, "train", plain)
     train("order", scenario, tmp_path / "m.safetensors", steps=9, resume=True)
     assert (tmp_path / "m.safetensors").read_bytes() == (tmp_path / "whole.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize(("jobs", "known", "count"), [(499, "90,", "499 of 499"), (600, ",100", "0 of 600")])
+def test_a_trace_that_it_cannot_learn_from_is_refused_and_nothing_is_written(
+    jobs: int, known: str, count: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch", reason="training needs torch")
+    lines = [
+        "job_id,job_type,submitted_s,scale_factor,duration_s,total_steps",
+        *(f"{k},,{60 * k},1,{known}" for k in range(jobs)),
+    ]
+    (tmp_path / "jobs.csv").write_text("\n".join(lines))
+    found = scenario_from_dict({"cluster": {"accelerators": {"v100": 64}}, "workload": {"trace": "jobs.csv"}}, tmp_path)
+    with pytest.raises(InvalidInput, match=f"durations of at least 500 jobs, and {count} have one"):
+        train("order", found, tmp_path / "m.safetensors", steps=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["jobs.csv"]
 
 
 @pytest.mark.parametrize("parameters", [{"step": 0.0}, {"ask_s": np.inf}, {"size_weight": -1.0}])

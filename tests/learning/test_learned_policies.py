@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import eunomia
 from eunomia import InvalidInput
+from eunomia.cli.app import app
+from eunomia.learning.model_file import read_model
 from eunomia.learning.shipped import FOLDER
 from eunomia.model.decisions import Ask
 from eunomia.model.events import Answered
@@ -74,6 +79,42 @@ def test_the_card_says_what_was_learnt_and_which_policy_answers_where_the_model_
     assert f"eunomia train {LEARNED[name]}" in info.learnt_from and "seed" in info.learnt_from
     other = build(info.fallback).info
     assert other.needs <= info.needs and other.answer_type == info.answer_type
+
+
+@pytest.mark.parametrize("name", LEARNED)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [(lambda raw: raw[:-8], "truncated"), (lambda raw: raw[:-1] + bytes([raw[-1] ^ 1]), "altered"),
+     (lambda raw: (FOLDER / "symphony.safetensors").read_bytes(), "symphony|trained without the features")],
+)  # fmt: skip
+def test_a_model_that_is_truncated_altered_or_of_something_else_is_named_and_nothing_is_written(
+    name: str, change: Callable[[bytes], bytes], message: str, tmp_path: Path
+) -> None:
+    path, model = scenario(tmp_path, "simulated", name), tmp_path / "copy.safetensors"
+    model.write_bytes(change(model.read_bytes()))
+    before = sorted(tmp_path.iterdir())
+    ran = CliRunner().invoke(app, ["simulate", str(path), "--out", str(tmp_path / "out")])
+    assert ran.exit_code == 2 and "copy.safetensors" in ran.stderr and re.search(message, ran.stderr)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_eunomia_policies_shows_what_a_policy_has_learnt_from(name: str) -> None:
+    shown = CliRunner().invoke(app, ["policies", name])
+    assert shown.exit_code == 0 and "has learnt: the shipped model" in shown.stdout
+    assert f"eunomia train {LEARNED[name]}" in shown.stdout and "in the service, where it fails: " in shown.stdout
+
+
+@pytest.mark.parametrize("name", ["harmony", "metis", "order", "symphony"])
+def test_a_shipped_model_is_small_and_the_best_of_the_curve_beside_it(name: str) -> None:
+    path = FOLDER / f"{name}.safetensors"
+    header, about = read_model(path).header, json.loads(path.with_name(f"{path.name}.json").read_text())
+    assert path.stat().st_size < 1_000_000
+    assert header.trained == name and len(header.scenario_sha256) == 64
+    assert all(about[key] == getattr(header, key) for key in ("trained", "seed", "steps", "scenario_sha256", "package"))
+    first = next(iter(about["metrics"]))
+    best = max(about["curve"], key=lambda point: point[first])
+    assert (best["step"], best[first]) == (header.steps, header.metrics[first])
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ from eunomia.learning.metis.slot_world import ElasticJobs, SlotWorld, draw_jobs,
 from eunomia.learning.model_file import Feature
 from eunomia.learning.shipped import load_model
 from eunomia.model.arrays import Floats
-from eunomia.scenario import load_scenario
+from eunomia.model.view import View
+from eunomia.scenario import load_scenario, scenario_from_dict
 
 SHIPPED = MetisNetwork.of(load_model("", "metis"))
 NETWORKS = {"shipped": SHIPPED, "untrained": MetisNetwork.drawn(np.random.default_rng(1))}
@@ -136,18 +138,57 @@ def test_times_to_a_quality_are_those_of_the_curve() -> None:
     assert found.completion[0] == pytest.approx(40 + 30 / 1800)
 
 
-def test_every_decision_of_a_slot_has_the_return_of_the_slot_discounted_by_slots() -> None:
+def test_every_decision_of_a_slot_has_the_return_of_the_slot_discounted_by_slots(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pytest.importorskip("torch", reason="training needs torch")
-    from eunomia.learning.metis.training import episode, slot_returns
+    from eunomia.learning.metis import training
 
-    def first(state: SlotState, step: object, features: Floats, cluster: Floats, allowed: Floats) -> int:
-        return int(np.flatnonzero(allowed)[0])
+    episodes, learnt, plain = [], [], training.episode
 
-    decisions, rewards = episode(jobs_of(5.0, 5.0), 8, first)
-    returns = slot_returns(rewards, 0.5)
-    by_slot = [returns[one.slot] for one in decisions]
-    assert len({(one.slot, value) for one, value in zip(decisions, by_slot, strict=True)}) == decisions[-1].slot + 1
-    assert returns[0] == pytest.approx(sum(0.5**u * reward for u, reward in enumerate(rewards)))
+    def remembered(*arguments: Any) -> Any:
+        episodes.append(plain(*arguments))
+        return episodes[-1]
+
+    monkeypatch.setattr(training, "episode", remembered)
+    monkeypatch.setattr(training, "JOBS", 5)
+    work = training.MetisTraining(load_scenario(Path("examples/learning/metis.toml")), 1, np.random.default_rng(0))
+    monkeypatch.setattr(work, "_learn", lambda decisions, returns, step: learnt.extend(returns.tolist()))
+    work.train(0)
+    expected = [
+        sum(0.95**u * reward for u, reward in enumerate(rewards[one.slot :]))
+        for decisions, rewards in episodes
+        for one in decisions
+    ]
+    assert learnt == pytest.approx(expected)
+    slots = [one.slot for one in episodes[0][0]]
+    assert len(slots) > 2 * len(set(slots))  # several decisions of a slot, all with its return
+
+
+def test_rewards_that_are_not_numbers_end_the_training_and_write_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch", reason="training needs torch")
+    from eunomia.learning.metis import training
+    from eunomia.learning.training import train
+
+    plain = training.episode
+    monkeypatch.setattr(training, "episode", lambda *given: (plain(*given)[0], [np.nan] * 2000))
+    monkeypatch.setattr(training, "JOBS", 5)
+    with pytest.raises(ValueError, match=r"after 1 steps the weights .* are not finite numbers"):
+        train("metis", load_scenario(Path("examples/learning/metis.toml")), tmp_path / "m.safetensors", steps=2)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("count", [1, 513])
+def test_a_cluster_that_is_too_small_or_too_large_to_train_on_is_refused(count: int) -> None:
+    pytest.importorskip("torch", reason="training needs torch")
+    from eunomia.learning.metis.training import MetisTraining
+
+    cluster = {"nodes": [{"type": "gpu", "count": count, "accelerators": 1}]}
+    scenario = scenario_from_dict({"cluster": cluster, "workload": {"generator": "poisson"}}, Path.cwd())
+    with pytest.raises(ValueError, match="2 to 512 accelerators"):
+        MetisTraining(scenario, 1, np.random.default_rng(0))
 
 
 def test_the_order_of_a_slot_s_decisions_does_not_change_the_loss() -> None:
@@ -188,3 +229,33 @@ def test_a_model_of_other_features_is_refused_by_name() -> None:
 def test_a_slot_of_no_length_is_refused() -> None:
     with pytest.raises(ValueError, match="slot_s"):
         Metis(slot_s=0.0)
+
+
+def elastic_view(speed: Floats, *, left: tuple[float, ...], capacity: float, held: tuple[int, ...]) -> View:
+    """Jobs of 1,000 steps and one curve, that can run on 4, 1 or 2 accelerators of one type; speed (job, shape)."""
+    jobs = len(left)
+    return View(
+        at=7200.0, types=("gpu",), jobs=jobs, memory={"metis_held": np.array(held, dtype=float)},
+        columns={
+            "shapes": np.tile([4, 1, 2], (jobs, 1)), "shape_throughput": speed[:, :, None],
+            "capacity": np.array([capacity]), "remaining": np.array(left), "total": np.full(jobs, 1000.0),
+            "loss_curve": np.tile([1.0, 0.1, 8.0], (jobs, 1)), "submitted": np.zeros(jobs),
+        },
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("capacity", [1.0, 4.0, 5.0, 7.0, 16.0])
+def test_the_policy_gives_elastic_jobs_shapes_within_the_cluster_and_most_where_the_loss_falls(capacity: float) -> None:
+    speed = np.tile([0.16, 0.05, 0.09], (3, 1))
+    speed[2] = 0.05  # no faster with more accelerators
+    view = elastic_view(speed, left=(1000.0, 150.0, 1000.0), capacity=capacity, held=(0, 0, 0))
+    rows = Metis().decide(view).rows
+    assert rows.shape is not None
+    size = np.zeros(3, dtype=int)
+    size[rows.job] = view.shapes[rows.job, rows.shape]
+    assert size.sum() <= capacity and set(size.tolist()) <= {0, 1, 2, 4}
+    assert size[0] >= size[1]
+    if capacity <= 7:  # each accelerator has a better use than the third job's second one
+        assert size[0] >= size[2] and size[2] <= 1
+    else:
+        assert size[0] == 4

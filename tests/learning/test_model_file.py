@@ -78,7 +78,8 @@ def test_numbers_that_are_not_finite_and_other_versions_are_refused() -> None:
 @pytest.mark.parametrize(
     ("expected", "message"),
     [
-        ((*FEATURES, Feature(name="hour")), "without the feature 'hour'"),
+        ((*FEATURES, Feature(name="hour")), "without the feature 'hour', which is given here"),
+        ((*FEATURES, Feature(name="hour"), Feature(name="day")), "features 'hour', 'day', which are given here"),
         (FEATURES[:1], "with the feature 'gang', which is not given"),
         (FEATURES[::-1], "feature 0 is 'age', and here it is 'gang'"),
         ((replace(FEATURES[0], scale=60.0), FEATURES[1]), "'age' has scale 3600.0, and here it is 60.0"),

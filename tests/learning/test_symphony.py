@@ -17,7 +17,6 @@ from eunomia.learning.symphony import belief, counters, machine
 from eunomia.learning.symphony.network import FEATURES, Symphony, SymphonyNetwork, architecture
 from eunomia.learning.symphony.schedulers import KernelScheduler, Oracle, Sparrow, baselines, play
 from eunomia.learning.symphony.world import NO_OP, KernelDecision, KernelMoment, KernelWorld, draw_workload
-from eunomia.model.arrays import Floats
 
 
 def schedulers(seed: int) -> dict[str, KernelScheduler]:
@@ -178,22 +177,43 @@ def test_beliefs_are_shares(seed: int) -> None:
     assert found.shape == (4, len(machine.RESOURCES)) and (found >= 0).all() and (found <= 1).all()
 
 
-def test_nodes_are_bijections_with_the_density_of_a_change_of_variable() -> None:
-    """Pr(Y = y) = Pr(X = F⁻¹(y)) |DF⁻¹(y)|, of the node of the network card."""
-    rng, weight = np.random.default_rng(0), belief.initial()["nic"]
+START = belief.initial()
+NODES = {  # resource, a counter that enters it, its weight and the constant
+    "core": (0, counters.CORES_AT, *START["core"]),
+    "link, traffic": (machine.PCIE, belief.LINK_PARENTS[0][0], START["link"][0][0], START["link"][0][2]),
+    "link, requests": (machine.PCIE + 1, belief.LINK_PARENTS[1][1], START["link"][1][1], START["link"][1][2]),
+    "network card": (machine.NIC, counters.NIC_AT, *START["nic"]),
+}
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_nodes_are_bijections_with_the_density_of_a_change_of_variable(name: str) -> None:
+    """Pr(Y = y) = Pr(X = F⁻¹(y)) |DF⁻¹(y)|, with the other counters 0."""
+    row, counter, weight, constant = NODES[name]
     values = np.zeros((200_000, counters.COUNTERS))
-    values[:, counters.NIC_AT] = rng.normal(1.0, 0.5, len(values))
-    drawn = np.sort(belief.utilisations(belief.initial(), values)[:, machine.NIC])
-    assert (np.argsort(values[:, counters.NIC_AT]) == np.argsort(_unsorted(values))).all()  # rising, so a bijection
+    mean, spread = -constant / weight, 1.0 / weight
+    values[:, counter] = np.sort(np.random.default_rng(0).normal(mean, spread, len(values)))
+    drawn = belief.utilisations(START, values)[:, row]
+    assert (np.diff(drawn) >= 0).all() and len(np.unique(drawn)) > 0.99 * len(np.unique(values[:, counter]))
     for y in (0.4, 0.5, 0.6):
-        x = (np.log(y / (1 - y)) - weight[1]) / weight[0]
-        density = np.exp(-(((x - 1.0) / 0.5) ** 2) / 2) / (0.5 * np.sqrt(2 * np.pi)) / (weight[0] * y * (1 - y))
+        x = (np.log(y / (1 - y)) - constant) / weight
+        density = np.exp(-(((x - mean) / spread) ** 2) / 2) / (spread * np.sqrt(2 * np.pi)) / (weight * y * (1 - y))
         inside = np.searchsorted(drawn, y + 0.01) - np.searchsorted(drawn, y - 0.01)
         assert inside / len(drawn) / 0.02 == pytest.approx(density, rel=0.03)
 
 
-def _unsorted(values: Floats) -> Floats:
-    return np.asarray(belief.utilisations(belief.initial(), values)[:, machine.NIC])
+def test_the_share_of_outstanding_requests_above_the_threshold_is_that_of_hard_counts_far_from_it() -> None:
+    """The relaxed node of memory: [≥ θ] / [≥ 1], and it falls as θ rises."""
+    values = np.zeros(counters.COUNTERS)
+    for requests, share in ((0, 0.0), (1, 0.0), (14, 1.0)):
+        at = counters.HISTOGRAM_AT + requests
+        found = belief.utilisations(
+            {**START, "threshold": np.full(2, 7.5)}, values + 0.9 * (np.arange(len(values)) == at)
+        )
+        assert found[machine.MEMORY] == pytest.approx(share, abs=0.01)
+    values[counters.HISTOGRAM_AT : counters.HISTOGRAM_AT + counters.BUCKETS] = 1.0 / counters.BUCKETS
+    levels = [belief.utilisations({**START, "threshold": np.full(2, k)}, values)[machine.MEMORY] for k in range(16)]
+    assert (np.diff(levels) < 0).all()
 
 
 def test_the_belief_about_links_that_no_counter_shows_follows_the_truth() -> None:

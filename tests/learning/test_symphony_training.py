@@ -14,6 +14,7 @@ from eunomia.learning.symphony.training import BlackBoxTraining, SymphonyTrainin
 from eunomia.learning.training import train  # noqa: E402
 from eunomia.scenario import load_scenario  # noqa: E402
 
+PUBLISHED = training.STEPS, training.ENVIRONMENTS, training.LEARNING_RATE
 EXAMPLE = Path("examples/learning/symphony.toml")
 
 
@@ -94,3 +95,42 @@ def test_the_reward_of_an_episode_is_minus_the_responses_in_best_seconds() -> No
         world.carry_out(choice)
         total += episode.next()
     assert total == pytest.approx(-training.REWARD * world.response.sum())
+
+
+def test_the_gradient_of_every_parameter_of_the_belief_is_the_slope_of_small_differences() -> None:
+    rng, step = np.random.default_rng(1), 1e-6
+    values = rng.uniform(0.1, 1.0, (32, counters.COUNTERS))
+    start = belief.initial()
+    weight = rng.normal(size=9)
+
+    class Double(TorchOps):
+        array = staticmethod(torch.tensor)
+
+    tensors = {name: torch.tensor(value, requires_grad=True) for name, value in start.items()}
+    (belief.utilisations(tensors, torch.tensor(values), Double).mean(0) * torch.tensor(weight)).sum().backward()
+    for name, value in start.items():
+        for place in np.ndindex(value.shape):
+            ends = []
+            for sign in (1.0, -1.0):
+                moved = value.copy()
+                moved[place] += sign * step
+                ends.append(float((belief.utilisations({**start, name: moved}, values).mean(0) * weight).sum()))
+            slope = (ends[0] - ends[1]) / (2 * step)
+            assert slope != 0 and float(tensors[name].grad[place]) == pytest.approx(slope, rel=1e-4), (name, place)
+
+
+def test_an_iteration_is_two_environments_of_twenty_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "STEPS", PUBLISHED[0])
+    work = SymphonyTraining(load_scenario(EXAMPLE), 10, np.random.default_rng(0))
+    work.train(0)
+    _, begins, chosen, *_ = work._rollout()
+    assert begins.shape == chosen.shape == PUBLISHED[:2] == (20, 2)
+    assert PUBLISHED[2] == 0.005
+
+
+def test_returns_are_of_n_steps_with_the_value_after_them_and_end_with_their_episode() -> None:
+    rewards = torch.tensor([[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]])
+    begins = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 1.0]])  # the second column's second episode
+    found = training.n_step_returns(rewards, begins, torch.tensor([10.0, 10.0]), 0.5)
+    whole = [1 + 0.5 * (2 + 0.5 * (4 + 0.5 * 10)), 2 + 0.5 * (4 + 0.5 * 10), 4 + 0.5 * 10]
+    np.testing.assert_allclose(found.numpy(), np.transpose([whole, [1 + 0.5 * 2, 2, 4]]))

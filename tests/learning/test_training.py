@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -112,6 +113,60 @@ def test_a_metric_that_is_not_a_number_ends_the_training_and_writes_nothing(
     ran = run(scenario, "m.safetensors")
     assert ran.exit_code == 2 and "closeness" in ran.stderr and "finite" in ran.stderr
     assert not list(scenario.parent.glob("m.safetensors*"))
+
+
+def test_weights_that_are_not_numbers_end_the_training_at_once_and_write_nothing(
+    scenario: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A network of such weights still decides something, so that its metric may look like any other."""
+    plain = RandomSearch.train
+
+    def diverges(self: RandomSearch, step: int) -> None:
+        plain(self, step)
+        if step == 4:
+            self.x[:] = np.nan
+
+    assert run(scenario, "old.safetensors").exit_code == 0
+    before = (scenario.parent / "old.safetensors").read_bytes()
+    monkeypatch.setattr(RandomSearch, "train", diverges)
+    monkeypatch.setattr(RandomSearch, "judge", lambda self: {"closeness": 1.0})
+    for out in ("m.safetensors", "old.safetensors"):
+        ran = run(scenario, out, "--force")
+        assert ran.exit_code == 2 and "after 5 steps the weights x are not finite" in ran.stderr
+    assert not (scenario.parent / "m.safetensors").exists()
+    assert (scenario.parent / "old.safetensors").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [(lambda raw: raw[:-3], "truncated"), (lambda raw: raw[:-1] + bytes([raw[-1] ^ 1]), "altered"),
+     (lambda raw: None, "no such file")],
+)  # fmt: skip
+def test_a_checkpoint_that_is_missing_truncated_or_altered_is_refused_by_name(
+    scenario: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[bytes], bytes | None], message: str
+) -> None:
+    monkeypatch.setattr(RandomSearch, "interrupt_at", 5)
+    run(scenario, "m.safetensors")
+    model, checkpoint = (scenario.parent / f"m.safetensors{end}" for end in ("", ".checkpoint"))
+    before, raw = model.read_bytes(), change(checkpoint.read_bytes())
+    checkpoint.unlink() if raw is None else checkpoint.write_bytes(raw)
+    ran = run(scenario, "m.safetensors", "--resume")
+    assert ran.exit_code == 2 and "m.safetensors.checkpoint" in ran.stderr and message in ran.stderr
+    assert model.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", sorted(training.TRAINABLES))
+def test_without_the_extra_training_is_answered_with_the_line_that_installs_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, training.TRAINABLES[name].partition(":")[0], raising=False)
+    monkeypatch.delitem(sys.modules, "eunomia.learning.torch_state", raising=False)
+    (tmp_path / "s.toml").write_text(SCENARIO)
+    words = ["train", name, str(tmp_path / "s.toml"), "--out", str(tmp_path / "m.safetensors")]
+    ran = CliRunner().invoke(app, words)
+    assert ran.exit_code == 2 and "torch" in ran.stderr and "pip install 'eunomia[learning]'" in ran.stderr
+    assert not list(tmp_path.glob("m.*"))
 
 
 def test_an_unknown_name_and_a_file_in_the_way_are_refused(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:

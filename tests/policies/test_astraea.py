@@ -204,6 +204,24 @@ def test_a_quota_that_lends_takes_back_what_it_lent() -> None:
     ] != []
 
 
+@pytest.mark.parametrize("quota", ["fair", "static", "dynamic"])
+@pytest.mark.parametrize(("exempt_above", "begins"), [(7, 4 * L), (8, L)])
+def test_a_gang_wider_than_said_keeps_its_lease(exempt_above: int, begins: float, quota: str) -> None:
+    small = world(line_up((0, 4 * L, 8), (0, L, 8)), 8)
+    run = played(small, quota=quota, exempt_above=exempt_above, delay_s=0.0)
+    assert starts_of(run, "b") == [begins]
+    assert len(starts_of(run, "a")) == (1 if begins > L else 2)
+
+
+def test_another_seed_draws_another_order() -> None:
+    small = world(many(6, L, "u"), 1)
+    orders = set()
+    for seed in range(4):
+        run = play(Astraea(selection="random"), small, seed=seed)
+        orders.add(tuple(order.job_id for _, order in run.starts))
+    assert len(orders) > 1
+
+
 @pytest.mark.parametrize("selection", SELECTIONS)
 def test_every_selection_serves_everybody_in_a_crowd_of_tenants(selection: str) -> None:
     small = draw(11, jobs=16, types=2)

@@ -23,6 +23,7 @@ THREE = SelectionInputs(
     life=np.array([400.0, 390.0, 380.0]),
     remaining=np.array([50.0, 500.0, 30.0]),
     chance=np.array([0.5, 0.1, 1.0]),
+    draw=np.array([1, 2, 0]),
 )
 
 
@@ -37,6 +38,7 @@ THREE = SelectionInputs(
         ("smallestfirst", [1, 2, 0]),
         ("shortestremainfirst", [2, 0, 1]),
         ("fifo", [0, 1, 2]),
+        ("random", [2, 0, 1]),
     ],
 )
 def test_jobs_are_ranked_by_the_selection(selection: str, first: list[int]) -> None:

@@ -6,6 +6,8 @@ import os
 import shutil
 import signal
 import tempfile
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from tests.engines.loopback import NODES, in_time, until
@@ -84,6 +86,15 @@ class RayCluster:
         for group, one in placement_group_table().items():
             if one["state"] != "REMOVED":
                 remove_placement_group(PlacementGroup(self.ray.PlacementGroupID(bytes.fromhex(group))))
+
+    def busy(self, task: str) -> list[str]:
+        """Return the nodes that run a task of this name, as its processes are called."""
+        parents = set()
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it has ended
+                if (entry / "cmdline").read_bytes().decode(errors="replace").startswith(task):
+                    parents.add(int((entry / "stat").read_text().rpartition(")")[2].split()[1]))
+        return [name for name, node in self._nodes.items() if node.all_processes["raylet"][0].process.pid in parents]
 
     def signal_store(self, number: signal.Signals) -> None:
         """Signal Ray's control store."""

@@ -14,7 +14,7 @@ from tests.engines.driver import ORDER, EngineDriver
 from tests.engines.loopback import NODES
 from tests.ray_cluster.loopback import RayCluster
 
-from eunomia.backends.engines.engine import EngineAway
+from eunomia.backends.engines.engine import EngineAway, Mark
 from eunomia.backends.ray.client import AgentClient
 from eunomia.backends.ray.engine import Ray
 from eunomia.testing import Work, WorldContract, WorldDriver
@@ -72,6 +72,10 @@ class RayDriver(EngineDriver):
         self._fault = "lost"
         yield
         self._fault = ""
+
+    def remove(self, job_id: str, epoch: int) -> None:
+        ray, mark = self.cluster.ray, Mark(self.world.cluster, job_id, epoch)
+        ray.kill(ray.get_actor(str(mark), namespace="eunomia"))
 
     def drain(self, node: int) -> None:
         self._agent.ask("set_node", name=ORDER[node], reason="fans")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engines.loopback import until
 from tests.ray_cluster.loopback import RayCluster
 from tests.ray_cluster.test_ray_contract import RayDriver
 
@@ -35,6 +37,65 @@ def test_a_gang_whose_actor_is_killed_ends_with_all_its_processes_and_leaves_its
         world.until(lambda: world.status("b", 1) == "finished", WITHIN_S)
     finally:
         world.close()
+
+
+SLEEPS = {"argv": [sys.executable, "-c", "import time; time.sleep(600)"], "stdin": "/dev/null"}
+
+
+def started(ray_cluster: RayCluster, agent: Any, name: str, log: Path) -> int:
+    """Start a gang on the first node; return the number of its actor's process."""
+    from ray._private import state
+
+    agent.submit(name, [["v100-0", {"GPU": 4}]], {**SLEEPS, "log": str(log)})
+    found: list[Any] = []
+
+    def runs() -> bool:
+        found[:] = [one for one in state.actors(actor_state_name="ALIVE").values() if one["Name"] == name]
+        return bool(found)
+
+    until(runs, f"{name} runs", WITHIN_S)
+    assert ray_cluster.free()["v100-0"] == 0
+    return int(found[0]["Pid"])
+
+
+def die(name: str, process: int) -> None:
+    """Kill the actor's process, and wait until Ray knows it."""
+    from ray._private import state
+
+    os.kill(process, signal.SIGKILL)
+    dead = lambda: any(one["Name"] == name for one in state.actors(actor_state_name="DEAD").values())  # noqa: E731
+    until(dead, f"Ray knows that {name} is dead", WITHIN_S)
+
+
+def test_a_gang_that_starts_and_dies_between_two_lists_is_listed_and_leaves_its_accelerators(
+    ray_cluster: RayCluster, tmp_path: Path
+) -> None:
+    from eunomia.backends.ray import agent
+
+    one = agent.Agent("eunomia")
+    one.gangs()
+    die("ab:short:1", started(ray_cluster, one, "ab:short:1", tmp_path / "log"))
+    assert {"name": "ab:short:1", "state": "DEAD"} in one.gangs()
+    until(lambda: ray_cluster.free()["v100-0"] == 4, "the accelerators are free", WITHIN_S)
+    assert one.gangs() == []
+
+
+def test_a_gang_that_dies_while_no_agent_runs_leaves_its_accelerators_though_thousands_have_ended_before(
+    ray_cluster: RayCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from eunomia.backends.ray import agent
+
+    die("ab:orphan:1", started(ray_cluster, agent.Agent("eunomia"), "ab:orphan:1", tmp_path / "log"))
+    table = agent.placement_group_table
+
+    def of_one(*group: Any) -> Any:
+        assert group, "the table of all placement groups that there ever were is not asked for"
+        return table(*group)
+
+    monkeypatch.setattr(agent, "placement_group_table", of_one)
+    other = agent.Agent("eunomia")
+    assert {"name": "ab:orphan:1", "state": "DEAD"} in other.gangs()
+    until(lambda: ray_cluster.free()["v100-0"] == 4, "the accelerators are free", WITHIN_S)
 
 
 def test_groups_and_actors_of_others_are_left_alone_whatever_their_names(
@@ -78,6 +139,7 @@ def test_a_gang_that_starts_while_the_states_are_asked_for_is_not_taken_for_dead
     monkeypatch.setattr(one, "_group", lambda name: name)
     monkeypatch.setattr(agent.state, "actors", actors)
     monkeypatch.setattr(agent, "remove_placement_group", removed.append)
+    monkeypatch.setattr(agent.state, "available_resources_per_node", dict)
     monkeypatch.setattr(agent, "placement_group_table", lambda *of: {"state": "PENDING"} if of else {})
     assert [each["name"] for each in one.gangs()] == ["ab:a:1"]
     is_missed = True

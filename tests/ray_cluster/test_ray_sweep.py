@@ -13,7 +13,7 @@ from tests.ray_cluster.loopback import RayCluster
 
 from eunomia.inputs.problems import InvalidInput
 from eunomia.sweeps import plan, read
-from eunomia.sweeps.runner import carry_out
+from eunomia.sweeps.runner import SweepProgress, carry_out
 
 SWEEP = """\
 [scenario]
@@ -33,6 +33,7 @@ class Own(Fifo):
     pass
 """
 WITHIN_S = 90.0
+TASK = "ray::run_on_node"  # what Ray calls the process of a run
 TIMES = "timing.json"  # how long a run took is its own
 
 
@@ -69,6 +70,26 @@ def test_a_sweep_on_ray_has_the_bytes_of_one_on_this_machine_and_sends_its_input
     assert not on_ray.failures and len(on_ray.rows) == len(local.rows) == 12
     assert runs_of(tmp_path / "ray") == runs_of(tmp_path / "local")
     assert started.is_set()
+
+
+def test_a_sweep_that_loses_a_busy_node_in_the_middle_has_the_same_bytes(
+    ray_cluster: RayCluster, tmp_path: Path
+) -> None:
+    text = SWEEP.replace('"own.py:Own"', '"srtf"').replace("[0, 1, 2, 3]", str(list(range(10))))
+    sweep = read(sweep_in(tmp_path / "here", text))
+    lost: list[str] = []
+
+    def lose(progress: SweepProgress) -> None:
+        if 2 * progress.done >= progress.runs and not lost:
+            lost.extend(ray_cluster.busy(TASK))
+            ray_cluster.remove(lost[0])
+
+    run = partial(carry_out, sweep, plan(sweep), tmp_path / "ray", 6, lose, on=ray_cluster.address)
+    on_ray = in_time(run, "the sweep has ended", WITHIN_S)
+    ray_cluster.repair()
+    assert lost and not on_ray.failures and len(on_ray.rows) == 30
+    carry_out(sweep, plan(sweep), tmp_path / "local", 2)
+    assert runs_of(tmp_path / "ray") == runs_of(tmp_path / "local")
 
 
 def test_a_run_whose_process_always_dies_is_named_and_the_others_go_on_though_a_node_is_lost(

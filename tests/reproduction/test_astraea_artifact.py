@@ -44,6 +44,16 @@ def test_jobs_that_the_artifact_drops_are_reported(peers: Path, tmp_path: Path) 
     assert "83 of 500 jobs are dropped there silently: 83 ask for more than their tenant's quota" in note
 
 
+def test_runs_that_draw_without_a_seed_are_named_and_left_out(peers: Path, tmp_path: Path) -> None:
+    folder = some_of(peers, tmp_path, "a400", ["jobs_a400.fairness.dynamic.900.csv", "jobs_a400.fifo.fair.inf.csv"])
+    drawn = folder / "a400" / "jobs_a400.random.fair.900.csv"
+    drawn.symlink_to(peers / "astraea" / "a400" / "jobs_a400.fifo.fair.900.csv")
+    table = parity(Request(reference=folder))
+    assert {row.series for row in table.rows} == {"astraea a400 fifo.fair.inf"}
+    said = [note for note in table.notes if "without a seed" in note]
+    assert len(said) == 2 and "the order of jobs" in said[1]
+
+
 @pytest.mark.slow
 def test_every_run_of_the_artifact_but_the_drawn_one_is_equal(peers: Path) -> None:
     table = parity(Request(reference=peers / "astraea"))

@@ -19,7 +19,7 @@ from eunomia_reproduction.gavel.reference import Reference, Run, read_reference
 from eunomia_reproduction.table import FigureRow
 
 DATA = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "gavel"
-LONG = 2200  # rounds; a run with more is for the slow tests
+LONG = 1980  # rounds; a run with more is for the slow tests
 
 
 @lru_cache(maxsize=1)

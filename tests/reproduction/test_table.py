@@ -165,7 +165,9 @@ def test_a_check_passes_with_the_expected_misses_and_fails_when_any_row_changes(
     assert checked(row(100, 104), hit)[0] == 1  # a miss that became a hit
     assert checked(miss, row(100, 102))[0] == 1  # still within, but another value
     CliRunner().invoke(app, [*words, "--accept", "--seeds", "2"])
-    assert {path.name for path in (tmp_path / "expected").iterdir()} == {"some-1.csv", "some-2.csv"}
+    CliRunner().invoke(app, ["reproduce", "some-other", *words[2:], "--accept", "--seeds", "3"])
+    assert {path.name for path in (tmp_path / "expected").iterdir()} == {"some-1.csv", "some-2.csv", "some-other-3.csv"}
+    assert expected.kept_seeds("some") == [1, 2]
 
 
 def test_an_expected_row_that_was_never_run_takes_any_value() -> None:
@@ -293,6 +295,12 @@ def test_a_line_of_shockwave_that_says_no_job_is_reported(line: str, reported: s
     (problem,) = json.loads(said)["error"]["problems"]
     assert (code, problem["row"]) == (2, 2)
     assert reported in problem["rule"]
+
+
+def test_the_list_says_whose_rows_are_kept() -> None:
+    listed = json.loads(CliRunner().invoke(app, ["reproduce", "--list", "--json"]).stdout)
+    kept = {each["name"]: each["kept_seeds"] for each in listed}
+    assert (kept["tiresias"], kept["metis"], kept["peers"]) == ([10], [1], [])
 
 
 def test_every_experiment_is_listed_with_what_it_measures() -> None:

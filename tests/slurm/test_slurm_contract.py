@@ -14,6 +14,7 @@ from tests.engines.driver import ORDER, EngineDriver
 from tests.slurm.loopback import LoopbackCluster
 
 from eunomia.backends.engines.engine import EngineAway
+from eunomia.backends.local.job_directory import folder_name
 from eunomia.backends.slurm.commands import Said, run_command
 from eunomia.backends.slurm.engine import Slurm
 from eunomia.testing import Work, WorldContract, WorldDriver
@@ -74,6 +75,9 @@ class SlurmDriver(EngineDriver):
         self._loses = True
         yield
         self._loses = False
+
+    def remove(self, job_id: str, epoch: int) -> None:
+        self.cluster.do("scancel", f"--name=eu-{folder_name(job_id)}-{epoch}")
 
     def drain(self, node: int) -> None:
         self._update(node, "state=drain", "reason=fans")

@@ -52,6 +52,11 @@ def test_expected_improvement_is_never_negative_and_certain_without_a_deviation(
     assert found[1] == max(f - m, 0.0)
 
 
+def test_nothing_more_is_expected_of_points_that_were_measured_without_noise() -> None:
+    y = np.random.default_rng(0).normal(size=20)
+    assert (expected_improvement(y, np.zeros(20), y.min()) == 0).all()
+
+
 def test_factors_are_those_of_lapack() -> None:
     rng = np.random.default_rng(0)
     root = rng.normal(size=(4, 6, 6))
@@ -131,6 +136,13 @@ def test_the_synthetic_objective_has_its_published_optimum() -> None:
 
 def test_twelve_measurements_come_within_two_per_cent() -> None:
     assert max(best_ratios("parameter servers", "gp-ei", seed)[-1] for seed in range(4)) <= 1.02
+
+
+def test_random_search_comes_within_five_per_cent_in_little_more_than_half_of_50_seeds() -> None:
+    """The search space separates the methods: published 56 %, and 1.14 at the 90th percentile."""
+    found = np.array([best_ratios("parameter servers", "random", seed)[-1] for seed in range(50)])
+    assert 0.4 < (found <= 1.05).mean() < 0.75
+    assert np.percentile(found, 90) > 1.08
 
 
 @pytest.mark.slow

@@ -71,6 +71,11 @@ EXPERIMENTS: dict[str, Entry] = {
         "trained placement of parameter-server jobs against its baselines and the best of all placements",
         1,
     ),
+    "harmony-ablations": Entry(
+        "eunomia_reproduction.harmony_ablations:reproduce",
+        "what each part of Harmony's training is worth: models trained without it (needs the extra learning)",
+        8,
+    ),
     "bo": Entry(
         "eunomia_reproduction.bayesian:reproduce",
         "configurations found by Bayesian optimisation, random and grid search in 12 measurements",

@@ -20,6 +20,7 @@ from eunomia.cli.errors import FAILED, handle_errors
 from eunomia.cli.options import JsonOption
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia_reproduction import EXPERIMENTS
+from eunomia_reproduction.expected import kept_seeds
 
 if TYPE_CHECKING:
     from eunomia_reproduction.table import FigureRow, FigureTable
@@ -123,6 +124,7 @@ def _show_list(as_json: bool) -> None:
                 "reference": e.reference,
                 "minutes": e.minutes,
                 "least_seeds": e.least_seeds,
+                "kept_seeds": kept_seeds(name),
             }
             for name, e in EXPERIMENTS.items()
         ]
@@ -133,11 +135,12 @@ def _show_list(as_json: bool) -> None:
 
 
 def list_experiments(width: int) -> list[str]:
-    """Return the names, their minutes and what they show, in lines of at most this width."""
+    """Return the names, their minutes, what they show, and whether --check knows their rows, in lines of this width."""
     wide = max(map(len, EXPERIMENTS))
     lines = [f"{'NAME':{wide}}  min of CPU, about"]
     for name, entry in EXPERIMENTS.items():
         needs = f"; needs --reference DIR, laid out like {entry.reference}" if entry.reference else ""
+        needs += "; rows are kept" if kept_seeds(name) else ""
         seeds = f"; --check needs --seeds {entry.least_seeds}" if entry.least_seeds > 1 else ""
         head = f"{name:{wide}}  {entry.minutes:>4g}  "
         lines += wrap(entry.about + needs + seeds, width, initial_indent=head, subsequent_indent=" " * len(head))

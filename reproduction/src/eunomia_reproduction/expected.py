@@ -28,6 +28,11 @@ def file_of(name: str, seeds: int) -> Path:
     return FOLDER / f"{name}-{seeds}.csv"
 
 
+def kept_seeds(name: str) -> list[int]:
+    """Return the numbers of seeds with which the rows of an experiment are kept."""
+    return sorted(int(path.stem.removeprefix(f"{name}-")) for path in FOLDER.glob(f"{name}-[0-9]*.csv"))
+
+
 def rows_of(table: FigureTable) -> dict[Key, tuple[str, str]]:
     """Return measured and within of each row, as text; rows of one key are numbered."""
     found: dict[Key, tuple[str, str]] = {}

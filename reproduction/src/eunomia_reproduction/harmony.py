@@ -58,12 +58,12 @@ def reproduce(request: Request) -> FigureTable:
 
 def _rows(series: str, truth: Truth, model: ModelFile, request: Request) -> list[FigureRow]:
     network, config = PlacementNetwork.of(model), WorldConfig(truth=truth, capacity=SERVERS)
-    jct = {name: _jcts(config, by) for name, by in baselines(config).items()}
-    jct["harmony"] = _jcts(config, network.choose)
+    jct = {name: jcts(config, by) for name, by in baselines(config).items()}
+    jct["harmony"] = jcts(config, network.choose)
     request.tell(f"{series}: mean JCT in intervals {_means(jct)}")
     better = min(("load balancing", "Tetris"), key=lambda name: float(jct[name].mean()))
     rows = [
-        _row(
+        paired_row(
             series,
             f"mean JCT over that of {name}",
             jct["harmony"],
@@ -74,11 +74,12 @@ def _rows(series: str, truth: Truth, model: ModelFile, request: Request) -> list
         if name != "harmony"
     ]
     plain = replace(config, truth=truth.without_effects())
-    ours, others = (_jcts(plain, by) for by in (network.choose, baselines(plain)[better]))
-    rows.append(_row(series, f"without interference, over {better}", ours, others, 1.01, "our goal: at most 1 % worse"))
+    ours, others = (jcts(plain, by) for by in (network.choose, baselines(plain)[better]))
+    what, goal = f"without interference, over {better}", "our goal: at most 1 % worse"
+    rows.append(paired_row(series, what, ours, others, 1.01, goal))
     small = replace(config, max_workers=2, min_servers=1, max_servers=1, jobs=30, hours=BUSY_HOURS)
-    ours, best = _jcts(small, network.choose), np.array([_best(small, seed) for seed in TRACES])
-    rows.append(_row(series, "over the best of all placements", ours, best, 1.05, "our goal: within 5 %"))
+    ours, best = jcts(small, network.choose), np.array([_best(small, seed) for seed in TRACES])
+    rows.append(paired_row(series, "over the best of all placements", ours, best, 1.05, "our goal: within 5 %"))
     error = model.header.metrics["reward_model_error"]
     rows.append(
         FigureRow(
@@ -89,7 +90,7 @@ def _rows(series: str, truth: Truth, model: ModelFile, request: Request) -> list
     return rows
 
 
-def _jcts(config: WorldConfig, choose: Chooser) -> Floats:
+def jcts(config: WorldConfig, choose: Chooser) -> Floats:
     """Return the mean JCT of each trace, in intervals."""
     return np.array([run_trace(config, draw_trace(config, seed), choose).mean_jct() for seed in TRACES])
 
@@ -101,7 +102,7 @@ def _best(config: WorldConfig, seed: int) -> float:
     return cluster.mean_jct()
 
 
-def _row(
+def paired_row(
     series: str, quantity: str, ours: Floats, others: Floats, goal: float | None = None, source: str = ""
 ) -> FigureRow:
     """Return the ratio with its interval; a goal is the largest ratio that reaches it."""

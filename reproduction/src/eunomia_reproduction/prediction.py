@@ -13,12 +13,14 @@ from eunomia.throughputs.durations.judging import RunTimeScores, replay, score
 from eunomia.throughputs.estimators.judging import JudgeSettings, judge
 from eunomia.throughputs.estimators.pair_table import PairTable
 from eunomia_reproduction.larger_counts import judge_counts
+from eunomia_reproduction.own_tables import gavel_draws, judge_tables, read_elasticflow, read_muri
 from eunomia_reproduction.single_jobs import judge_singles
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 from eunomia_reproduction.type_transfer_data import (
     judge_ratios,
     judge_specs,
     judge_transfer,
+    model_errors,
     read_mlperf,
     read_neusight,
 )
@@ -35,7 +37,14 @@ def reproduce(request: Request) -> FigureTable:
     """Measure every figure; `published` holds what others reached, goals are in the notes of rows."""
     data = request.folder("data")
     return FigureTable(
-        rows=(*_pairs(data, request), *_types(data), *_singles(data), *_counts(data), *_run_times(data)),
+        rows=(
+            *_pairs(data, request),
+            *_types(data),
+            *_singles(data),
+            *_checks(data, request),
+            *_counts(data),
+            *_run_times(data),
+        ),
         notes=(
             f"Pairs: {request.seeds} seed(s) of references and profiled pairs. Types: each model left out in turn.",
             "Run times: causal replay, the last two thirds of the jobs that use accelerators.",
@@ -93,6 +102,9 @@ def _types(data: Path) -> list[FigureRow]:
             ]  # fmt: skip
             if found.coverage80 is not None:
                 rows.append(_row(series, "coverage of the 80 % interval", found.coverage80))
+    for each in model_errors(tables["NeuSight's table"]):
+        series = f"{each.device} over the A100, {each.job_class}, median of {each.rows} rows"
+        rows += [_row(series, "measured", each.measured), _row(series, "analytic model", each.model)]
     return rows
 
 
@@ -107,6 +119,22 @@ def _singles(data: Path) -> list[FigureRow]:
             _row(f"{series}: ours", "mean error", found.mean),
             _row(f"{series}: ours", "median error", found.median),
             _row(f"{series}: ours", "coverage of the 80 % interval", found.coverage80),
+        ]
+    return rows
+
+
+def _checks(data: Path, request: Request) -> list[FigureRow]:
+    rows, folder = [], data / "throughputs"
+    for name, tables in {
+        "six job types of Gavel's": gavel_draws(data / "gavel" / "simulation_throughputs.json.gz", request.seeds),
+        "Muri's": [read_muri(folder / "muri-stage-times" / "stage_times.csv")],
+        "ElasticFlow's": [read_elasticflow(folder / "elasticflow" / "throughputs.csv")],
+    }.items():
+        found, series = judge_tables(tables), f"calibrate --check, {name}"
+        rows += [
+            _row(series, "mean error", found.mean),
+            _row(series, "median error", found.median),
+            _row(series, "coverage of the 80 % interval", found.coverage80, "goal: 0.78 to 0.82"),
         ]
     return rows
 

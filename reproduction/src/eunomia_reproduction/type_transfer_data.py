@@ -48,6 +48,7 @@ class TransferTable:
     type: Ints
     rate: Floats
     of_time: bool = False  # errors are of the time of a step, not of its rate
+    types: tuple[str, ...] = ()  # names
 
     def error(self, guess: float, truth: float) -> float:
         """Return the relative error of an estimated rate."""
@@ -152,10 +153,13 @@ def _scores(off: dict[int, list[float]], coverage: float | None) -> TransferScor
 
 
 def read_neusight(folder: Path) -> TransferTable:
-    """Read the single-accelerator rows; variants of one chip count as one type."""
+    """Read the single-accelerator rows; variants of one chip count as one type.
+
+    Peaks are those of matrix products in single precision: AMD's libraries use the matrix units for them.
+    """
     devices = read_table(folder / "devices.csv", "devices.csv").stripped()
-    vector, matrix, bandwidth = (devices.text(name) for name in ("fp32_vector_gflops", "fp32_gflops", "mem_bw_gb_s"))
-    peak = {name: float(v or m) for name, v, m in zip(devices.text("device"), vector, matrix, strict=True)}
+    peaks_of_products, bandwidth = (devices.text(name) for name in ("fp32_gflops", "mem_bw_gb_s"))
+    peak = dict(zip(devices.text("device"), map(float, peaks_of_products), strict=True))
     wide = dict(zip(devices.text("device"), map(float, bandwidth), strict=True))
     table = read_table(folder / "latency.csv", "latency.csv").stripped()
     columns = [
@@ -182,7 +186,42 @@ def read_neusight(folder: Path) -> TransferTable:
     )
     job = np.array([jobs.index((row[1], row[2], int(row[4]), int(row[5]))) for row in rows])
     type = np.array([types.index(row[0]) for row in rows])
-    return TransferTable(facts, job, type, 1e3 / np.array([float(row[6]) for row in rows]), of_time=True)
+    return TransferTable(facts, job, type, 1e3 / np.array([float(row[6]) for row in rows]), of_time=True, types=types)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelError:
+    """Speed of a device over the A100 in one class of jobs: medians of what was measured and of the analytic model."""
+
+    device: str
+    job_class: str
+    rows: int
+    measured: float
+    model: float
+
+    @property
+    def error(self) -> float:
+        """The relative error of the model."""
+        return self.model / self.measured - 1.0
+
+
+def model_errors(table: TransferTable) -> list[ModelError]:
+    """Compare data sheets, by the analytic model, with the rows of each device whose jobs an A100 has run as well."""
+    found, facts = [], table.facts
+    is_base = np.array(["A100" in name for name in table.types])[table.type]
+    for t, device in enumerate(table.types):
+        for number, name in enumerate(("inference", "training")):
+            ratios = []
+            for row in np.flatnonzero((table.type == t) & (facts.job_class[table.job] == number)).tolist():
+                beside, job = np.flatnonzero(is_base & (table.job == table.job[row])), table.job[row]
+                if facts.has_expected[job] and len(beside) and "A100" not in device:
+                    base = float(facts.expected[job, table.type[beside]].mean())
+                    model = elementary.exp(float(facts.expected[job, t]) - base)
+                    ratios.append((float(table.rate[row] / np.median(table.rate[beside])), model))
+            if ratios:
+                measured, model = np.median(np.array(ratios), axis=0).tolist()
+                found.append(ModelError(device, name, len(ratios), measured, model))
+    return found
 
 
 def _chip(device: str) -> str:

@@ -136,7 +136,7 @@ def simulate(
                 style=pictures.style,
             )
         if as_json:
-            print(json.dumps(dict(result.summary), allow_nan=False))
+            print(json.dumps(result.as_dict(), allow_nan=False))
         else:
             show_summary([(label, result)], result.notes)
             print(f"report: {place / 'report.html'}")
@@ -203,7 +203,7 @@ def compare(
         labelled = [(_label(case, combinations), result) for case, result in results]
         if as_json:
             rows = [
-                {"policy": case.policy, "load": case.load, "seed": case.seed, **result.summary}
+                {"policy": case.policy, "load": case.load, "seed": case.seed, **result.as_dict()}
                 for case, result in results
             ]
             print(json.dumps(rows, allow_nan=False))

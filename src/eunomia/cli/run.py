@@ -150,7 +150,7 @@ def _show(result: Result, out: Path, as_json: bool) -> None:
         named = [
             {"job_id": one.job_id, "status": one.status, "reason": one.reason, "log": one.log} for one in unfinished
         ]
-        print(json.dumps({**result.summary, "not_finished": named}, allow_nan=False))
+        print(json.dumps({**result.as_dict(), "not_finished": named}, allow_nan=False))
         return
     for outcome in unfinished[:SHOWN_JOBS]:
         _show_outcome(outcome)

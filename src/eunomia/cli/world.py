@@ -1,4 +1,4 @@
-"""`eunomia world`: what a real backend's starts and stops cost."""
+"""`eunomia world`: what a real backend's starts and stops cost, and what Kubernetes needs for a service."""
 
 from __future__ import annotations
 
@@ -14,11 +14,33 @@ from eunomia.cli.errors import handle_errors
 from eunomia.cli.options import JsonOption, ScenarioArgument
 
 app = typer.Typer(help="Look at the backend of a scenario.", no_args_is_help=True, rich_markup_mode=None)
+kubernetes = typer.Typer(
+    help="Prepare a Kubernetes cluster for a service.", no_args_is_help=True, rich_markup_mode=None
+)
+app.add_typer(kubernetes, name="kubernetes")
 
 
 @app.callback()
 def world() -> None:
     """Look at the backend of a scenario."""
+
+
+@kubernetes.callback()
+def on_kubernetes() -> None:
+    """Prepare a Kubernetes cluster for a service."""
+
+
+@kubernetes.command(epilog="Example:  eunomia world kubernetes manifests --namespace lab | kubectl apply -f -")
+def manifests(
+    namespace: Annotated[str, typer.Option("--namespace", help="Where the service and its Jobs live.")] = "eunomia",
+    as_json: JsonOption = False,
+) -> None:
+    """Print the account of the service and its rights, the least that it needs, for kubectl apply."""
+    with handle_errors(as_json):
+        from eunomia.backends.kubernetes.manifest import manifest
+
+        text = manifest(namespace)
+        print(json.dumps({"manifests": text}) if as_json else text, end="\n" if as_json else "")
 
 
 @app.command(epilog="Example:  eunomia world measure site.toml --out measured.toml")

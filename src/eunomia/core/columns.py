@@ -10,6 +10,7 @@ import numpy as np
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 
 _FIRST = 56  # rows; doubled and 8 more, which never makes columns a power of two apart: see `Columns`
+_PAGE = 512  # rows of 8 bytes in 4 KiB
 
 
 class GrowingColumns:
@@ -73,7 +74,7 @@ class GrowingColumns:
     def add(self) -> int:
         """Open a new row and return its number."""
         if self._length == self.room:
-            self._double()
+            self._grow(2 * self.room + 8)
         self._length += 1
         return self._length - 1
 
@@ -86,7 +87,7 @@ class GrowingColumns:
     def reserve(self, count: int) -> slice:
         """Make room for so many more rows and return where they will be."""
         while self._length + count > self.room:
-            self._double()
+            self._grow(2 * self.room + 8)
         return slice(self._length, self._length + count)
 
     def keep(self, stays: Bools) -> None:
@@ -98,13 +99,22 @@ class GrowingColumns:
             column[count : self._length] = self._spec[name][1]
         self._length = count
 
-    def _double(self) -> None:
+    def expect(self, count: int) -> None:
+        """Make room for so many rows in all, where that is known, so that none is copied later."""
+        if count > self.room:
+            self._grow(-(-(count + 8) // _PAGE) * _PAGE - 8)
+
+    def _grow(self, room: int) -> None:
+        """Give the arrays so many rows."""
         for table, names in self._tables.items():
-            fresh = self._fresh_table(names, table, self.room + 8)
-            setattr(self, table, np.concatenate((getattr(self, table), fresh), axis=1))
+            grown = self._fresh_table(names, table, room)
+            grown[:, : self.room] = getattr(self, table)
+            setattr(self, table, grown)
         for name in self._wide:
-            setattr(self, name, np.concatenate((getattr(self, name), self._fresh(name, self.room + 8))))
-        self.room += self.room + 8
+            column = self._fresh(name, room)
+            column[: self.room] = getattr(self, name)
+            setattr(self, name, column)
+        self.room = room
         self._name_columns()
 
 

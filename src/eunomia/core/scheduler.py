@@ -82,6 +82,10 @@ class Scheduler:
             mechanism.check()
         return decisions
 
+    def expect(self, jobs: int) -> None:
+        """Make room for so many jobs in all, where that is known; more may come."""
+        self._sched.expect(jobs)
+
     def copy(self) -> Scheduler:
         """Return a scheduler with the same state that knows nothing of what happens to this one from now on.
 

@@ -60,6 +60,13 @@ class SchedulerState:
                 belief.throughput, belief.cost, belief.prefer, state.floor.up, *state.floor.index,
             )  # fmt: skip
 
+    def expect(self, jobs: int) -> None:
+        """Make room for so many jobs in all."""
+        for columns in (self.state.jobs, self.ledger, self.belief):
+            columns.expect(jobs)
+        self.state.extend_rows()
+        self._lay_out()
+
     def kernel_scratch(self) -> tuple[Ints, Ints, Ints]:
         """Return scratch arrays for a pass over all active jobs; see `core.placement_pass.scratch_arrays`."""
         if self.state.alive > self._written:

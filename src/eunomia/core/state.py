@@ -70,7 +70,7 @@ class State:
         self.jobs = Jobs()
         self.submitted: list[Job] = []  # what each row was submitted as
         self.register = RowIndex()
-        self.ids, self.row_of = self.register.ids, self.register.by_id  # (row,) and back
+        self.ids = self.register.ids  # (row,)
         self.holder = np.full(topology.devices, -1, dtype=np.int64)  # first job of the lease, -1 = free
         self.next_device = np.full(topology.devices, -1, dtype=np.int64)  # next seat of the same gang, -1 = none
         self.floor = FreeCapacity(topology, np.ones(topology.devices, dtype=bool))
@@ -89,6 +89,11 @@ class State:
             self.entitlements = Entitlements(before | (needs & NEEDED_BY))
         if "losses" in needs:
             self.losses = SeenLosses()
+
+    @property
+    def row_of(self) -> Mapping[str, int]:
+        """The row of each job by its id."""
+        return self.register.by_id
 
     @property
     def active(self) -> Ints:
@@ -129,7 +134,7 @@ class State:
     def add(self, job: Job) -> int:
         """Add a new job and return its row."""
         row = self.jobs.add()
-        self._extend_rows()
+        self.extend_rows()
         self.jobs.scale_factor[row] = job.scale_factor
         self.jobs.weight[row] = job.weight
         self.jobs.submitted[row] = job.submitted
@@ -159,7 +164,7 @@ class State:
             owners.append(known[job.tenant])
         if owners:
             rows, jobs = self.jobs.reserve(len(owners)), jobs[: len(owners)]
-            self._extend_rows()
+            self.extend_rows()
             self.jobs.owner[rows] = owners
             self.jobs.scale_factor[rows] = [job.scale_factor for job in jobs]
             self.jobs.weight[rows] = [job.weight for job in jobs]
@@ -174,7 +179,8 @@ class State:
         self.submitted += jobs
         self.register.add_all([job.job_id for job in jobs])
 
-    def _extend_rows(self) -> None:
+    def extend_rows(self) -> None:
+        """Make `rows` as long as the columns of jobs."""
         if len(self.rows) < self.jobs.room:
             self.rows = np.concatenate((self.rows, np.empty(self.jobs.room - len(self.rows), dtype=np.int64)))
 

@@ -14,7 +14,7 @@ import gymnasium
 
 from eunomia.inputs.problems import refused
 from eunomia.learning.compiled_cluster import ACTIVE, JCT, MAKESPAN, CompiledCluster, unsupported
-from eunomia.learning.environment import ClusterEnv, check_name
+from eunomia.learning.environment import ClusterEnv, action_number, check_name
 from eunomia.model.answers import InvalidAnswer
 from eunomia.model.arrays import Array, Bools
 from eunomia.runs.simulation import Result
@@ -66,7 +66,7 @@ class CompiledClusterEnv(ClusterEnv):
         """Answer one ask. Raises InvalidAnswer for an illegal action, and RuntimeError where none is pending."""
         if self._cluster is None or self._is_over:
             raise RuntimeError("no decision is pending: call reset() first, as the episode has ended or not begun")
-        chosen, legal, penalty = int(action), self._cluster.legal, 0.0
+        chosen, legal, penalty = action_number(action), self._cluster.legal, 0.0
         if not (0 <= chosen < len(legal) and legal[chosen]):
             self._mask = legal
             if self._illegal == "raise":

@@ -7,7 +7,8 @@ same jobs.csv. Needs the extra: pip install 'eunomia[learning]'. Importing this 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping
+import operator
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -15,6 +16,8 @@ from typing import Any, ClassVar, cast
 import gymnasium
 import numpy as np
 
+from eunomia.inputs.field_rules import Rule
+from eunomia.inputs.options import number
 from eunomia.inputs.problems import refused
 from eunomia.learning.compiled_cluster import AGAIN_S, HIGHEST, SERVICE_S, TIME_S
 from eunomia.learning.rewards import REWARDS, RewardMeter, last_reward
@@ -34,10 +37,16 @@ from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.run_config import RunConfig, set_up
 
 ID = "eunomia/Cluster-v0"
+ROWS = Rule(what="a whole number, at least 1", least=1, whole=True, fix="give the most jobs that are there at once")
+LOAD = Rule(what="a finite number above 0", above=0.0, fix="give for example 1.3")
 ANSWERS: Mapping[str, AnswerType] = {"order": "order", "grants": "grants", "shares": "shares", "placement": "grants"}
-JOB_FEATURES = ("scale_factor", "age", "waiting_time", "service", "runs", "weight")  # then throughput by type
+JOB_FEATURES = ("scale_factor", "age", "waiting_time", "service", "runs", "weight")  # then throughput by type, more
 SERVER_FEATURES = ("free", "accelerators")
 CLUSTER_FEATURES = ("time", "jobs", "free")
+MORE_COLUMNS = (  # of the view, a number for each job
+    "app", "deadline", "debug", "equal_share_throughput", "failures", "fair_share_service", "job_class", "remaining",
+    "run_time", "tenant", "total",
+)  # fmt: skip
 NEEDS = frozenset(
     {"scale_factor", "submitted", "waiting_time", "service", "on_type", "weight", "throughput", "capacity", "topology",
      "holder"}
@@ -54,11 +63,12 @@ class _Agent:
         raise AssertionError("the environment answers")
 
 
-def _agent(role: str) -> _Agent:
+def _agent(role: str, more: Sequence[str]) -> _Agent:
     terms = {"order": RECALLABLE, "shares": ROUNDS}.get(role, ENDLESS)
     info = PolicyInfo(
-        name="agent", answer_type=ANSWERS[role], objective="", technique="", paper="", needs=NEEDS, mechanism=terms
-    )
+        name="agent", answer_type=ANSWERS[role], objective="", technique="", paper="", needs=NEEDS | {*more},
+        oracle="remaining" in more, mechanism=terms,
+    )  # fmt: skip
     return _Agent(info)
 
 
@@ -72,9 +82,9 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
                    after it; the last action: none
         shares     (job, type) shares of time, scaled down to what the cluster has
     After a gang is seated the next ask comes at once. An action may also be a whole `Answer`. policy: whose asks these
-    are (its columns, mechanism and promises) instead of the agent's own. jobs: rows of the observation; a view with
-    more jobs is refused, or with `window = "oldest"` the oldest are shown. illegal: "raise", or "penalise" with −1 and
-    no decision.
+    are (its columns, mechanism and promises) instead of the agent's own. observation: more columns of the view that are
+    shown of each job, after its throughputs. jobs: rows of the observation; a view with more jobs is refused, or with
+    `window = "oldest"` the oldest are shown. illegal: "raise", or "penalise" with −1 and no decision.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
@@ -86,6 +96,7 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
         reward: str = "jct",
         *,
         policy: str | Policy | None = None,
+        observation: Sequence[str] = (),
         jobs: int = 64,
         window: str = "refuse",
         illegal: str = "raise",
@@ -94,6 +105,9 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
         check_name("reward", reward, REWARDS)
         check_name("window", window, ("refuse", "oldest"))
         check_name("illegal", illegal, ("raise", "penalise"))
+        for name in observation:
+            check_name("observation", name, MORE_COLUMNS)
+        number("environment", "jobs", jobs, ROWS)
         if isinstance(scenario, Mapping):
             scenario = scenario_from_dict(scenario, Path.cwd())
         elif not isinstance(scenario, Scenario):
@@ -102,12 +116,16 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
             scenario = scenario.with_policy(policy)
             policy = find_policy(scenario.policy.name, scenario.policy.parameters, scenario.base, scenario.where)
         self.role, self.reward_name, self._scenario = policy_role, reward, scenario
-        self._policy = policy or cast(Policy, _agent(policy_role))
+        self._policy = policy or cast(Policy, _agent(policy_role, observation))
+        if unseen := [name for name in observation if name not in self._policy.info.needs]:
+            rule = f"the policy {self._policy.info.name} does not see this column"
+            raise refused("environment", "observation", unseen[0], rule, "leave it out, or leave out policy")
+        self._more = tuple(observation)
         self._rows, self._window, self._illegal = jobs, window, illegal
         topology = set_up(scenario, policy=self._policy).topology
         self._types, self._servers = len(topology.types), topology.nodes
         bounds = {"low": 0.0, "high": HIGHEST, "dtype": np.float32}
-        shape = (jobs, len(JOB_FEATURES) + self._types)
+        shape = (jobs, len(JOB_FEATURES) + self._types + len(observation))
         self.observation_space = gymnasium.spaces.Dict(
             {
                 "jobs": gymnasium.spaces.Box(shape=shape, **bounds),
@@ -147,6 +165,8 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
             seed = self._scenario.seed if first else int(self.np_random.integers(2**31))
         for name in options:
             check_name("options", name, ("load", "trace"))
+        if "load" in options:
+            number("environment", "load", options["load"], LOAD)
         scenario = varied(self._scenario, load=options.get("load"), seed=seed)
         if "trace" in options:
             work = {"trace": str(options["trace"]), "load": scenario.workload.load}
@@ -218,7 +238,8 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
     # ---- observations and actions ----------------------------------------------------------------------------------
 
     def _observation(self) -> dict[str, Array]:
-        jobs = np.zeros((self._rows, len(JOB_FEATURES) + self._types), dtype=np.float32)
+        width = len(JOB_FEATURES) + self._types
+        jobs = np.zeros((self._rows, width + len(self._more)), dtype=np.float32)
         mask, servers = np.zeros(self._rows, dtype=np.int8), np.zeros((self._servers, 2), dtype=np.float32)
         cluster = np.zeros(len(CLUSTER_FEATURES), dtype=np.float32)
         view = self._view
@@ -234,7 +255,9 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
         if "on_type" in has:
             jobs[:n, 4] = has["on_type"][:n] >= 0
         if "throughput" in has:
-            jobs[:n, len(JOB_FEATURES) :] = has["throughput"][:n]
+            jobs[:n, len(JOB_FEATURES) : width] = has["throughput"][:n]
+        for k, name in enumerate(self._more):
+            jobs[:n, width + k] = np.minimum(has[name][:n], HIGHEST)
         free = self._free_by_server()
         if free is not None:
             servers[:, 0], servers[:, 1] = free, has["topology"].size
@@ -282,11 +305,14 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
     def _illegal_reason(self, action: Any) -> str:
         """Return why an action is illegal; "" if it is legal."""
         if self.role == "shares":
-            shares = np.asarray(action, dtype=np.float64)
-            if shares.shape != (self._rows, self._types) or not ((shares >= 0) & (shares <= 1)).all():
-                return f"shares are numbers from 0 to 1 of shape {(self._rows, self._types)}; got {shares.shape}"
+            shares = np.asarray(action)
+            rule = f"shares are numbers from 0 to 1 of shape {(self._rows, self._types)}"
+            if shares.shape != (self._rows, self._types):
+                return f"{rule}; got {shares.shape}"
+            if shares.dtype.kind not in "fiub" or not ((shares >= 0) & (shares <= 1)).all():
+                return f"{rule}, and some are not"
             return ""
-        mask, chosen = self._mask, int(action)
+        mask, chosen = self._mask, action_number(action)
         if not 0 <= chosen < len(mask):
             return f"action {chosen} is out of range: there are {len(mask)}"
         if mask[chosen]:
@@ -346,6 +372,14 @@ class ClusterEnv(gymnasium.Env[dict[str, Array], Any]):
 _JOB_COLUMNS = (
     ("scale_factor", 1.0), ("", 1.0), ("waiting_time", TIME_S), ("service", SERVICE_S), ("", 1.0), ("weight", 1.0),
 )  # fmt: skip
+
+
+def action_number(action: Any) -> int:
+    """Return an action as a whole number. Raises InvalidAnswer for anything else."""
+    try:
+        return operator.index(action)
+    except TypeError:
+        raise InvalidAnswer(f"the action is {action!r}, and it must be a whole number; see action_masks()") from None
 
 
 def check_name(column: str, value: str, known: tuple[str, ...]) -> None:

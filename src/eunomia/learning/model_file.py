@@ -78,11 +78,9 @@ class ModelFile:
         names, wanted = [one.name for one in own], [one.name for one in others]
         rule = ""
         if missing := [name for name in wanted if name not in names]:
-            rule = (
-                f"it was trained without the feature{'s' * (len(missing) > 1)} {_listed(missing)}, which is given here"
-            )
+            rule = f"it was trained without the {_listed(missing)} given here"
         elif more := [name for name in names if name not in wanted]:
-            rule = f"it was trained with the feature{'s' * (len(more) > 1)} {_listed(more)}, which is not given here"
+            rule = f"it was trained with the {_listed(more)} not given here"
         elif names != wanted:
             k = next(k for k, name in enumerate(names) if name != wanted[k])
             rule = f"its feature {k} is {names[k]!r}, and here it is {wanted[k]!r}"
@@ -179,5 +177,6 @@ def _digest(header: str, index: Mapping[str, Any], data: bytes) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+    """Return "feature 'a', which is", or "features 'a' and 'b', which are"."""
+    shown = ", ".join(repr(name) for name in names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return f"features {shown}, which are" if len(names) > 1 else f"feature {shown}, which is"

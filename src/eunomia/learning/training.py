@@ -149,10 +149,19 @@ def _loop(run: TrainingRun, work: Trainable, rng: np.random.Generator, out: Path
     while run.done < run.steps:
         work.train(run.done)
         run.done += 1
+        _check_weights(run, work)
         if run.done % work.judge_every == 0 or run.done == run.steps:
             _judge(run, work)
             write_model(checkpoint_of(out), _checkpoint(run, work, rng))
             report(run)
+
+
+def _check_weights(run: TrainingRun, work: Trainable) -> None:
+    """Raise InvalidInput for weights that are not finite: what they decide can look like any other decision."""
+    for name, array in work.arrays().items():
+        if not np.isfinite(array).all():
+            rule = f"after {run.done} steps the weights {name} are not finite numbers"
+            raise refused(run.name, name, None, rule, "check the rewards, or train with another seed")
 
 
 def _judge(run: TrainingRun, work: Trainable) -> None:

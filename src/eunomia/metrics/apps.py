@@ -94,5 +94,7 @@ class AppOutcomes:
 
 def number_apps(jobs: Sequence[Job]) -> Ints:
     """Return the number of each job's app, (job,)."""
+    if not any(job.app for job in jobs):
+        return np.arange(len(jobs))
     keys: dict[str | int, int] = {}
     return np.array([keys.setdefault(job.app or m, len(keys)) for m, job in enumerate(jobs)], dtype=np.int64)

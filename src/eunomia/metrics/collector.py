@@ -9,6 +9,7 @@ import numpy as np
 
 from eunomia.metrics import job_timelines
 from eunomia.metrics.apps import AppEnd
+from eunomia.metrics.curve_points import CurveBlock, steps_of
 from eunomia.metrics.fluid_service import FluidService
 from eunomia.metrics.job_timelines import (
     BUSY,
@@ -54,6 +55,7 @@ from eunomia.model.topology import Topology
 STATUSES = ("unfinished", "finished", "failed", "cancelled", "rejected")
 _POINTS = 9  # that a moment of one event and one start can add, or fewer
 _CAPACITY = 64  # initial rows and points; when full, rows are doubled and half as many points added
+_BLOCK = 1 << 16  # points; from that many on those of past instants are set aside in a block
 
 
 class MetricsCollector:
@@ -82,7 +84,16 @@ class MetricsCollector:
             points=np.empty(_CAPACITY, dtype=POINT),
             last=np.append(np.full(curves, -1), 0),
         )
+        self._blocks: list[CurveBlock] = []  # of the points before those of `Timelines`
         self._fluid = FluidService(types)
+
+    def follow(self, rows: RowIndex) -> None:
+        """Use the index of a scheduler that receives the same moments, each before this observer."""
+        self._rows = rows
+
+    def expect(self, jobs: int) -> None:
+        """Make room for so many jobs in all, where that is known; more may come."""
+        self._extend_jobs(jobs - len(self._t.jobs))
 
     def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Record the events of a moment and the decisions that followed."""
@@ -140,7 +151,8 @@ class MetricsCollector:
         """Record many moments; jobs have the rows of the batch here, too."""
         jobs, first = batch.submitted, len(self.jobs)
         self._reserve_jobs(first + len(jobs), max((job.scale_factor for job in jobs), default=0))
-        self._rows.add_all([job.job_id for job in jobs])
+        if len(self._rows) == first:
+            self._rows.add_all([job.job_id for job in jobs])
         self.jobs += jobs
         owners = self._owners
         for name in dict.fromkeys(job.tenant or NO_TENANT for job in jobs):
@@ -199,25 +211,23 @@ class MetricsCollector:
 
     def held(self) -> Iterator[tuple[str, int, Steps]]:
         """Yield tenant, type, and how many accelerators of it the tenant's jobs hold; both of a pair count."""
-        types = len(self.topology.types)
-        points = self._t.points[: self._t.last[-1]]
-        order = np.argsort(points["curve"], kind="stable")
-        first = np.searchsorted(points["curve"][order], np.arange(len(self._t.now) + 1))
+        types, blocks = len(self.topology.types), self._all_blocks()
         for name, owner in self._owners.items():
             for type in range(types):
-                curve = BUSY + (2 + owner) * types + type
-                own = points[order[first[curve] : first[curve + 1]]]
                 if self._fluid:
                     yield name, type, self._fluid.held(owner, type)
-                elif len(own):
-                    yield name, type, (own["at"].copy(), own["value"].astype(float))
+                    continue
+                steps = steps_of(BUSY + (2 + owner) * types + type, blocks)
+                if len(steps[0]):
+                    yield name, type, steps
 
     def _curve(self, curve: int) -> Steps:
-        points = self._t.points[: self._t.last[-1]]
-        own = points[points["curve"] == curve]
-        if len(own) == 0:
-            return np.zeros(1), np.zeros(1)
-        return own["at"].copy(), own["value"].astype(float)
+        steps = steps_of(curve, self._all_blocks())
+        return steps if len(steps[0]) else (np.zeros(1), np.zeros(1))
+
+    def _all_blocks(self) -> list[CurveBlock]:
+        t = self._t
+        return [*self._blocks, CurveBlock.of(t.points[: t.last[-1]], len(t.now))]
 
     # ---- events and decisions --------------------------------------------------------------------------------
 
@@ -242,21 +252,38 @@ class MetricsCollector:
 
     def _reserve_jobs(self, jobs: int, widest: int) -> None:
         """Make room for so many jobs in all, the widest of that size."""
+        if jobs > len(self._t.jobs):
+            self._extend_jobs(max(len(self._t.jobs), jobs - len(self._t.jobs)))
         t = self._t
-        if jobs > len(t.jobs):
-            more = max(len(t.jobs), jobs - len(t.jobs))
-            self._t = t = t._replace(
-                jobs=np.concatenate((t.jobs, _new_jobs(more))),
-                received=np.concatenate((t.received, np.zeros((more, t.received.shape[1])))),
-            )
         if widest >= len(t.waiting):
             self._t = t._replace(waiting=np.concatenate((t.waiting, np.zeros(widest, dtype=np.int64))))
+
+    def _extend_jobs(self, more: int) -> None:
+        t = self._t
+        if more > 0:
+            jobs, received = _new_jobs(len(t.jobs) + more), np.zeros((len(t.jobs) + more, t.received.shape[1]))
+            jobs[: len(t.jobs)], received[: len(t.jobs)] = t.jobs, t.received
+            self._t = t._replace(jobs=jobs, received=received)
 
     def _reserve_points(self, points: int = 0) -> None:
         """Make room for so many points and for one of every curve, the most that a moment can add."""
         t, points = self._t, points + len(self._t.now)
+        block = max(_BLOCK, 4 * points)  # a block of many curves has many points
+        if t.last.item(-1) + points > len(t.points) >= block:
+            self._set_points_aside()
         if t.last.item(-1) + points > len(t.points):
-            self._t = t._replace(points=np.concatenate((t.points, np.empty(max(len(t.points) // 2, points), POINT))))
+            room = max(min(len(t.points) * 3 // 2, block), t.last.item(-1) + points)
+            self._t = t._replace(points=np.concatenate((t.points, np.empty(room - len(t.points), POINT))))
+
+    def _set_points_aside(self) -> None:
+        """Move all points but those of the last instant, which may still change, to a block."""
+        t, count = self._t, self._t.last.item(-1)
+        at = t.points["at"][:count]
+        past = int(np.searchsorted(at, at[-1])) if count else 0
+        if past > 0:
+            self._blocks.append(CurveBlock.of(t.points[:past], len(t.now)))
+            t.points[: count - past] = t.points[past:count]
+            t.last[:] = np.where(t.last >= past, t.last - past, -1)
 
     def _change_capacity(self, node: int, at: float, *, joined: bool) -> None:
         curve = BUSY + len(self.topology.types) + int(self.topology.node_type[node])

@@ -64,18 +64,18 @@ class WeightIntervals(NamedTuple):
 
 def weight_intervals(jobs: Sequence[Job], end: Floats, updates: Sequence[tuple[int, float, float]]) -> WeightIntervals:
     """Return the intervals of jobs that were present until `end`, (job,); `updates` are row, time and new weight."""
-    job = list(range(len(jobs)))
-    begin, weight, last = [one.submitted for one in jobs], [one.weight for one in jobs], end.tolist()
-    current = list(job)  # (job,) its latest interval
+    count, room = len(jobs), len(jobs) + len(updates)
+    job, begin, last, weight = np.arange(room), np.empty(room), np.empty(room), np.empty(room)
+    begin[:count], weight[:count] = [one.submitted for one in jobs], [one.weight for one in jobs]
+    last[:count] = end
+    latest: dict[int, int] = {}  # interval of each job whose weight changed
     for row, at, new in updates:
-        if at < last[current[row]]:
-            job.append(row)
-            begin.append(at)
-            last.append(last[current[row]])
-            weight.append(new)
-            last[current[row]], current[row] = at, len(job) - 1
-    columns = (np.array(column, dtype=float) for column in (begin, last, weight))
-    return WeightIntervals(np.array(job, dtype=np.int64), *columns)
+        now = latest.get(row, row)
+        if at < last[now]:
+            job[count], begin[count], last[count], weight[count] = row, at, last[now], new
+            last[now], latest[row] = at, count
+            count += 1
+    return WeightIntervals(job[:count], begin[:count], last[:count], weight[:count])
 
 
 def deserved_service(intervals: WeightIntervals, size: Floats, owner: Ints, owned: Sequence[Steps]) -> Floats:
@@ -88,7 +88,9 @@ def deserved_service(intervals: WeightIntervals, size: Floats, owner: Ints, owne
     order = np.argsort(tenant, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(tenant[order])) + 1) if len(order) else ():
         job, begin, end, weight = intervals
-        part = WeightIntervals(job[rows], begin[rows], end[rows], weight[rows])
+        if len(rows) < len(order):
+            job, begin, end, weight = job[rows], begin[rows], end[rows], weight[rows]
+        part = WeightIntervals(job, begin, end, weight)
         np.add.at(total, part.job, _deserved_in_tenant(part, size[part.job], owned[tenant[rows[0]]]))
     return total
 
@@ -96,15 +98,17 @@ def deserved_service(intervals: WeightIntervals, size: Floats, owner: Ints, owne
 def _deserved_in_tenant(intervals: WeightIntervals, size: Floats, own: Steps) -> Floats:
     """Return what the jobs of one tenant deserved in each interval, (interval,)."""
     begin, end, weight = intervals.begin, intervals.end, intervals.weight
+    kinds, kind = np.unique(np.stack((size, weight)), axis=1, return_inverse=True)
+    order = np.argsort(kind.reshape(-1), kind="stable")
+    ends = np.cumsum(np.bincount(kind.reshape(-1), minlength=kinds.shape[1]))
+    del kind
     times = np.unique(np.concatenate((begin, end, own[0])))
     first, last = (np.searchsorted(times, at) for at in (begin, end))
     change = np.bincount(first, weight, len(times)) - np.bincount(last, weight, len(times))
     total_weight = np.cumsum(change)[:-1]
+    del change
     owned = at_times(own, times[:-1])
     width, deserved = np.diff(times), np.zeros(len(size))
-    kinds, kind = np.unique(np.stack((size, weight)), axis=1, return_inverse=True)
-    order = np.argsort(kind.reshape(-1), kind="stable")
-    ends = np.cumsum(np.bincount(kind.reshape(-1), minlength=kinds.shape[1]))
     for (z, w), rows in zip(kinds.T.tolist(), np.split(order, ends[:-1]), strict=True):
         low, high = first[rows].min(), last[rows].max()
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -196,10 +196,11 @@ def _estimate_columns(collector: MetricsCollector) -> dict[str, Array]:
     """Return the columns of jobs.csv on run times estimated at submission; none where no job's is."""
     if not collector.estimates:
         return {}
-    table = np.full((3, len(collector.jobs)), np.nan)
+    table = np.full((4, len(collector.jobs)), np.nan)
     for row, each in collector.estimates.items():
-        table[:, row] = each.run_s, each.low_s, each.high_s
-    return dict(zip(("estimated_run_s", "estimated_run_p10_s", "estimated_run_p90_s"), table, strict=True))
+        table[:, row] = each.run_s, each.low_s, each.high_s, each.measurements
+    names = ("run_s", "run_p10_s", "run_p90_s", "measurements")
+    return {f"estimated_{name}": column for name, column in zip(names, table, strict=True)}
 
 
 def _texts(values: Iterable[str]) -> Array:

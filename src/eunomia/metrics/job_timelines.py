@@ -18,23 +18,22 @@ UNFINISHED, FINISHED, FAILED, CANCELLED, REJECTED = range(5)
 # use by type; then changes of the capacity by type; then for each tenant the accelerators that its jobs hold by type.
 PRESENT, RUNNING, NARROWEST, BUSY = 0, 1, 2, 3
 
-# Numbers that are handed on are as wide as those of arrays, so that what takes them is compiled once.
 JOB = np.dtype(
     [
         ("first", np.float64),  # its first start, nan = never
         ("ended", np.float64),
         ("since", np.float64),  # start of its present lease
         ("service", np.float64),  # accelerator-seconds up to `since`
-        ("epoch", np.int64),
-        ("partner", np.int64),  # row of the job that shares its seats, -1 = none
-        ("size", np.int64),  # scale factor
-        ("held", np.int64),  # accelerators, 0 = it has no seats
-        ("type", np.int64),  # of its seats
+        ("epoch", np.int32),
+        ("partner", np.int32),  # row of the job that shares its seats, -1 = none
+        ("size", np.int32),  # scale factor
+        ("held", np.int32),  # accelerators, 0 = it has no seats
+        ("type", np.int32),  # of its seats
         ("preemptions", np.int32),
         ("failures", np.int32),
-        ("status", np.int32),
         ("owner", np.int32),  # number of its tenant
-        ("paused", np.int32),
+        ("status", np.int8),
+        ("paused", np.bool_),
     ]
 )
 POINT = np.dtype([("at", np.float64), ("value", np.int32), ("curve", np.int32)])
@@ -229,7 +228,7 @@ def pause(at: float, row: int, *arrays: Any) -> bool:
     if t.jobs[row]["status"] != UNFINISHED or t.jobs[row]["paused"]:
         return False
     _withdraw(t, at, row)
-    t.jobs[row]["paused"] = 1
+    t.jobs[row]["paused"] = True
     return True
 
 
@@ -241,7 +240,7 @@ def resume(at: float, row: int, *arrays: Any) -> bool:
         return False
     _change(t, at, PRESENT, 1)
     _wait(t, at, int(t.jobs[row]["size"]), 1)
-    t.jobs[row]["paused"] = 0
+    t.jobs[row]["paused"] = False
     return True
 
 
@@ -252,7 +251,7 @@ def _end(t: Timelines, at: float, row: int, status: int, epoch: int) -> bool:
         return False
     if not job["paused"]:
         _withdraw(t, at, row)
-    job["status"], job["ended"], job["paused"] = status, at, 0
+    job["status"], job["ended"], job["paused"] = status, at, False
     return True
 
 

@@ -13,8 +13,7 @@ Steps = tuple[Floats, Floats]  # times, (step,), and the value from each on; 0 b
 
 def at_times(steps: Steps, times: Floats) -> Floats:
     """Return the value at each time."""
-    place = np.searchsorted(steps[0], times, side="right") - 1
-    return np.asarray(np.where(place >= 0, steps[1][np.maximum(place, 0)], 0.0))
+    return np.concatenate(([0.0], steps[1]))[np.searchsorted(steps[0], times, side="right")]
 
 
 def combined(of: Callable[[Floats, Floats], Floats], one: Steps, other: Steps) -> Steps:

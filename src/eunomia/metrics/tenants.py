@@ -48,8 +48,7 @@ class TenantUsage:
     ) -> dict[str, Array]:
         """Return further columns of jobs.csv."""
         size, service = jobs["scale_factor"].astype(float), jobs["attained_service_s"]
-        intervals = weight_intervals(collector.jobs, self.ended, collector.weights)
-        ltgf = ratio(service, deserved_service(intervals, size, self.owner, self.owned))
+        ltgf = ratio(service, self._deserved(collector, size))
         run_s = running(jobs, collector.topology.types)
         capacity, present = collector.topology.capacity(), collector.present()
         isolated = rho_isolated(
@@ -66,6 +65,11 @@ class TenantUsage:
             "wait_fragmentation_s": np.full(len(run_s), np.nan),
             "wait_other_s": self._waited(collector, jobs),
         }
+
+    def _deserved(self, collector: MetricsCollector, size: Floats) -> Floats:
+        """Return the accelerator-seconds that each job deserved, (job,)."""
+        intervals = weight_intervals(collector.jobs, self.ended, collector.weights)
+        return deserved_service(intervals, size, self.owner, self.owned)
 
     def table(
         self, collector: MetricsCollector, alone: StandaloneSpeeds, jobs: Mapping[str, Array], available_s: Floats

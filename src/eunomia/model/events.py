@@ -51,6 +51,12 @@ class Estimated:
     high_s: float
     measurements: int = 0
 
+    def describe(self) -> str:
+        """Return the estimate in words, after "its run time"."""
+        count = f"{self.measurements:,} measurement{'s' * (self.measurements != 1)} of like jobs"
+        interval = f"80 % between {self.low_s:,.3g} s and {self.high_s:,.3g} s"
+        return f"of {self.run_s:,.3g} s is estimated from {count}, {interval}"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairsEstimated(ValueEqual):

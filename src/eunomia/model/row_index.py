@@ -14,14 +14,15 @@ class RowIndex:
     """The ids of jobs by row, in order of submission.
 
     Rows of a `JobIdList` whose table has the same order are used as they are: each id is compared once. The ids of
-    another table are looked up one by one.
+    another table are looked up one by one. Rows by id are entered when the first id is looked up, which most
+    simulations never do with most indexes.
     """
 
     __slots__ = ("_agreed", "_differs", "_row_of", "_table", "ids")
 
     def __init__(self, ids: Iterable[str] = ()):
         self.ids: list[str] = list(ids)
-        self._row_of = {name: row for row, name in enumerate(self.ids)}
+        self._row_of: dict[str, int] = {}  # of the first ids; see `by_id`
         self._table: Sequence[str] = ()  # the table compared last, and the length up to which it agrees
         self._agreed, self._differs = 0, False
 
@@ -31,29 +32,34 @@ class RowIndex:
     @property
     def by_id(self) -> Mapping[str, int]:
         """Return the row of each job by its id."""
-        return self._row_of
+        known = self._row_of
+        first, end = len(known), len(self.ids)
+        if first < end:
+            known.update(zip(self.ids[first:end], range(first, end), strict=True))
+        return known
 
     def add(self, job_id: str) -> int:
         """Return the row of a job, a new one for a new job."""
-        row = self._row_of.setdefault(job_id, len(self.ids))
-        if row == len(self.ids):
+        row = self.by_id.get(job_id)
+        if row is None:
+            row = len(self.ids)
             self.ids.append(job_id)
         return row
 
     def add_all(self, job_ids: Sequence[str]) -> None:
         """Give these new jobs the next rows."""
-        self._row_of.update(zip(job_ids, range(len(self.ids), len(self.ids) + len(job_ids)), strict=True))
         self.ids += job_ids
 
     def row(self, job_id: str) -> int:
         """Return the row of a job. Raises KeyError for an unknown id."""
-        return self._row_of[job_id]
+        return self.by_id[job_id]
 
     def rows(self, names: Sequence[str]) -> Ints:
         """Return the rows of these jobs, (job,); -1 for an empty id. Raises KeyError for an unknown id."""
         if isinstance(names, JobIdList) and self.agrees(names.table):
             return names.rows
-        return np.array([self._row_of[name] if name else -1 for name in names], dtype=np.int64)
+        row_of = self.by_id
+        return np.array([row_of[name] if name else -1 for name in names], dtype=np.int64)
 
     def names(self, rows: Ints) -> JobIdList:
         """Return the ids of these rows."""

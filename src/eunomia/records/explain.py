@@ -15,6 +15,7 @@ from eunomia.model.arrays import NO_INTS, Ints
 from eunomia.model.events import Event, JobFailed, JobPaused, JobSubmitted
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.spelling_suggestions import nearest
+from eunomia.records.pair_estimates import PairEstimateSummary
 from eunomia.records.record import Record
 from eunomia.records.replay import walk
 from eunomia.records.wait_reasons import code_of, describe_hold
@@ -137,7 +138,7 @@ def explain(record: Record, job_id: str, at: float | None = None) -> Explanation
         status=status,
         refused=_refusal(record, job_id) if scheduler.state.jobs.stage[row] == Stage.REJECTED else None,
         waits=selected,
-        estimate=_describe_estimate(scheduler, row),
+        estimate=_describe_estimate(record, scheduler, row),
         ended_s=ended,
         starts=starts,
         failures=failures,
@@ -147,13 +148,14 @@ def explain(record: Record, job_id: str, at: float | None = None) -> Explanation
     )
 
 
-def _describe_estimate(scheduler: Scheduler, row: int) -> str | None:
+def _describe_estimate(record: Record, scheduler: Scheduler, row: int) -> str | None:
     """Return what is estimated of a job, and from what: run time, speeds beside partners; None where nothing is."""
     belief, said = scheduler.belief, []
     if (found := belief.estimates.get(row)) is not None:
-        count = f"{found.measurements:,} measurement{'s' * (found.measurements != 1)} of like jobs"
-        interval = f"80 % between {found.low_s:,.3g} s and {found.high_s:,.3g} s"
-        said.append(f"its run time of {found.run_s:,.3g} s is estimated from {count}, {interval}")
+        said.append(f"its run time {found.describe()}")
+    before = record.header.get("pair_estimates", {}).get(scheduler.state.submitted[row].job_type)
+    if before is not None:
+        said.append(f"it {PairEstimateSummary(*before).describe()}")
     if belief.pairs_measured:
         count = f"{belief.pairs_measured:,} pair{'s' * (belief.pairs_measured != 1)} measured during the run"
         said.append(f"its speeds beside other jobs are estimated, by {count} among others")

@@ -215,13 +215,10 @@
     (part < 0 ? "−" : "+") + grouped(Math.abs(100 * part), Math.abs(part) >= 0.1 ? 0 : 1) + " %");
 
   /* The rows of a panel, each with its height; a heading is a row without a value. */
-  function rowsOf(chart, series, hidden, width) {
+  function rowsOf(chart, series, hidden) {
     const rows = [], forest = chart.kind === "forest", alone = !forest && chart.categories.length <= 1;
     const text = (one, k) => forest ? forestText(one, k) : shown(one.y[k], chart.y.unit);
-    const add = (one, k, name) => {
-      const value = text(one, k), split = forest && (name.length + value.length + 2) * LETTER > width;
-      rows.push({ one, k, name, value, split, height: name ? (split ? 48 : 34) : 16 });
-    };
+    const add = (one, k, name) => rows.push({ one, k, name, value: text(one, k), height: name ? 34 : 16 });
     if (alone) series.forEach((one) => one.x.forEach((_, k) => one.y[k] !== null && add(one, k, one.name)));
     else if (forest) for (const one of series) {
       const known = one.x.map((_, k) => k).filter((k) => one.y[k] !== null && !hidden.has(chart.categories[one.x[k]]));
@@ -240,12 +237,25 @@
     return signedText(one.y[k]) + ends;
   }
 
+  /* Where names and values of a forest stand: beside the whiskers, over them, or over them on two lines. */
+  function layForest(rows, width) {
+    const [name, value] = ["name", "value"].map((key) => LETTER * Math.max(4, ...rows.map((row) => row[key].length)) + 8);
+    const beside = width - name - value >= 160;
+    for (const row of rows) {
+      row.beside = beside;
+      row.split = !beside && (row.name.length + row.value.length + 2) * LETTER > width;
+      row.height = beside ? 24 : row.split ? 48 : 34;
+    }
+    return beside ? { left: name + 4, right: width - value - 8 } : { left: 8, right: Math.max(90, width - 12) };
+  }
+
   function drawRows(chart, panel, series, box, hidden, width) {
-    const rows = rowsOf(chart, series, hidden, width), forest = chart.kind === "forest", bottom = 36;
+    const rows = rowsOf(chart, series, hidden), forest = chart.kind === "forest", bottom = 36;
+    const shownRows = rows.filter((row) => row.one), longest = Math.max(4, ...shownRows.map((row) => row.value.length));
+    const ends = forest ? layForest(shownRows, width) : { left: 8, right: Math.max(90, width - 22 - LETTER * longest) };
     const inner = rows.reduce((sum, row) => sum + row.height, 0), height = Math.max(60, inner + bottom + 8);
     const root = frame(chart, panel, width, height, `${forest ? chart.x.label : chart.y.label}. Arrow keys read values.`);
-    const shownRows = rows.filter((row) => row.one), longest = Math.max(4, ...shownRows.map((row) => row.value.length));
-    const plot = { left: 8, right: Math.max(90, width - 12 - (forest ? 0 : LETTER * longest + 10)), top: 4, bottom: inner + 4 };
+    const plot = { ...ends, top: 4, bottom: inner + 4 };
     const x = forest ? changeScale(shownRows, plot) : barScale(chart, shownRows, plot);
     for (const [at, text] of x.ticks) {
       line(root, at === x.zero ? "axis" : "grid", at, plot.top, at, plot.bottom);
@@ -256,8 +266,8 @@
     let top = plot.top;
     for (const row of rows) {
       row.top = top;
-      if (row.heading !== undefined) label(root, row.heading, plot.left - 4, top + 18, "start", width - 8, "heading");
-      else forest ? drawDot(root, row, x, plot, width) : drawBar(root, chart, row, x, plot);
+      if (row.heading !== undefined) label(root, row.heading, 4, top + 18, "start", width - 8, "heading");
+      else forest ? drawDot(root, row, x, width) : drawBar(root, chart, row, x, plot);
       top += row.height;
     }
     place(box, root);
@@ -296,10 +306,11 @@
     label(root, row.value, after + 6, y + 4, "start", 1e4, "value");
   }
 
-  function drawDot(root, row, x, plot, width) {
-    const { one, k } = row, y = row.top + row.height - 9, tone = one.tones ? one.tones[k] : "noise";
-    label(root, row.name, plot.left - 4, row.top + 14, "start", 1e4, "value");
-    label(root, row.value, row.split ? plot.left - 4 : width - 8, row.top + (row.split ? 29 : 14), row.split ? "start" : "end", 1e4, "value " + tone);
+  function drawDot(root, row, x, width) {
+    const { one, k } = row, y = row.top + row.height - (row.beside ? 12 : 9), tone = one.tones ? one.tones[k] : "noise";
+    const first = row.beside ? y + 4 : row.top + 14;
+    label(root, row.name, 4, first, "start", 1e4, "value");
+    label(root, row.value, row.split ? 4 : width - 8, row.split ? first + 15 : first, row.split ? "start" : "end", 1e4, "value " + tone);
     const group = svg("g", { class: "difference " + tone }, root);
     if (one.low && one.low[k] !== null) line(group, "whisker", x.place(one.low[k]), y, x.place(one.high[k]), y);
     if (tone === "better" || tone === "worse") svg("circle", { cx: x.place(one.y[k]), cy: y, r: 5 }, group);

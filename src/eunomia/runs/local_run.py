@@ -27,7 +27,7 @@ from eunomia.runs.measurement_window import measured_figures, measured_jobs, mea
 from eunomia.runs.report_input import report
 from eunomia.runs.results_dir import refused_out
 from eunomia.runs.resume_check import check_same_run
-from eunomia.runs.run_time_estimates import RunTimeEstimating, estimates_note, estimating_run_times
+from eunomia.runs.run_time_estimates import RunTimeEstimating, described_estimates, estimates_note, estimating_run_times
 from eunomia.runs.scenario_variants import spelling
 from eunomia.runs.simulation import Result, timing
 from eunomia.scenario import Scenario
@@ -78,11 +78,13 @@ def run_real(
         pack(out / JOURNAL, results)
         figures = measured_figures(with_losses(metrics, None), measured, metrics.metrics)
         said = () if estimating is None else estimates_note(estimating.run_s, figures.jobs)
+        estimates = described_estimates(setup, figures.jobs)
         result = Result(
             scenario=scenario,
             figures=figures,
             timing=timing(wall, cpu, policy_runner, setup),
-            notes=setup.notes + measured_note(measured, setup.jobs) + said,
+            notes=setup.notes + measured_note(measured, setup.jobs) + estimates + said,
+            estimates=estimates,
             refusals=refusals.why,
             given_up=stalled,
             offered_load=setup.offered_load(),

@@ -158,6 +158,25 @@ def estimates_note(run_s_of: Mapping[str, float], columns: Mapping[str, Array]) 
     )
 
 
+def described_estimates(setup: RunConfig, columns: Mapping[str, Array]) -> tuple[str, ...]:
+    """Return in words what was estimated in a run: of a typical job and job type; `columns` are those of jobs.csv."""
+    said = []
+    if "estimated_run_s" in columns:
+        names = ("estimated_run_s", "estimated_run_p10_s", "estimated_run_p90_s", "estimated_measurements")
+        median, low, high, count = (columns[name] for name in names)
+        known = np.flatnonzero(~np.isnan(median))
+        if len(known):
+            row = int(known[np.argsort((high / low)[known], kind="stable")[len(known) // 2]])
+            middle, low_s, high_s = (float(each[row]) for each in (median, low, high))
+            found = Estimated(str(columns["job_id"][row]), middle, low_s, high_s, int(count[row]))
+            said.append(f"The run time of job {found.job_id} {found.describe()}.")
+    pairs = setup.pair_estimates()
+    if pairs:
+        by_width = sorted(pairs, key=lambda name: pairs[name].high - pairs[name].low)
+        said.append(f"{(name := by_width[len(pairs) // 2])} {pairs[name].describe()}.")
+    return tuple(said)
+
+
 def _run_time_s(job: Job, speeds: Speeds) -> float:
     """Return the run time of a job on its fastest type."""
     return job.total_steps / float(speeds.solo_throughput(job.job_type, job.scale_factor).max())

@@ -32,7 +32,7 @@ from eunomia.runs.end_summary import Refusals, completion_sentences
 from eunomia.runs.measurement_window import StopWhenMeasured, measured_figures, measured_jobs, measured_note
 from eunomia.runs.pair_profiling import PairProfiling, ProfilerSettings
 from eunomia.runs.result_files import write_columns, write_json
-from eunomia.runs.run_time_estimates import RunTimeEstimating, estimates_note, estimating_run_times
+from eunomia.runs.run_time_estimates import RunTimeEstimating, described_estimates, estimates_note, estimating_run_times
 from eunomia.runs.scenario_variants import spelling
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
 from eunomia.setup.backend_factory import virtual_backend, with_losses
@@ -58,6 +58,7 @@ class Result:
     given_up: str = ""  # why the run was ended early, if it was
     outcomes: tuple[JobOutcome, ...] = ()  # of the jobs of a real run
     offered_load: float | None = None  # mean demand of the jobs ÷ capacity while they arrive
+    estimates: tuple[str, ...] = ()  # of a typical job and job type, whose run times and pairs are estimated
     own_measure: str = ""  # number of summary.json that the policy is meant to keep small; "" = none
 
     @property
@@ -84,6 +85,10 @@ class Result:
         done, jobs = self.summary["jobs_finished"], self.summary["jobs_submitted"]
         mean = shown(self.summary["jct_mean_s"], "s")
         return f"<Result of {spelling(self.scenario)}: {done:,} of {jobs:,} jobs finished, {mean} on average>"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form: the numbers of summary.json, and what was estimated in words."""
+        return {**self.summary, **({"estimates": list(self.estimates)} if self.estimates else {})}
 
     def frame(self) -> pa.Table:
         """Return the jobs as an Arrow table, one row each, which pandas, polars and duckdb read."""
@@ -161,9 +166,10 @@ def simulate(
             observers.append(stack.enter_context(Recorder(record_to, setup.record_header())))
         if progress is not None:
             observers.append(ProgressReporter(len(setup.jobs), opened.metrics, progress))
-        backend = opened.backend()
-        stalled = run(setup.scheduler(), backend, policy_runner, [*opened.observers, *observers])
-    del backend
+        backend, scheduler = opened.backend(), setup.scheduler()
+        opened.metrics.follow(scheduler.state.register)
+        stalled = run(scheduler, backend, policy_runner, [*opened.observers, *observers])
+    del backend, scheduler
     if progress is not None:
         progress(opened.metrics.ended, opened.metrics.ended, opened.metrics.end_s)
     return replace(
@@ -225,11 +231,13 @@ class OpenRun:
             said = estimates_note(self._estimating.run_s, figures.jobs)
         if self._profiling is not None:
             said = (*said, self._profiling.note())
+        estimates = described_estimates(setup, figures.jobs)
         return Result(
             scenario=setup.scenario,
             figures=figures,
             timing=timed(),
-            notes=setup.notes + measured_note(self.measured, setup.jobs) + said,
+            notes=setup.notes + measured_note(self.measured, setup.jobs) + estimates + said,
+            estimates=estimates,
             refusals=self.refusals.why,
             given_up=given_up,
             offered_load=setup.offered_load(),

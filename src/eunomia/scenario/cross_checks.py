@@ -15,10 +15,10 @@ from eunomia.backends.registry import BACKENDS, BACKENDS_OF_PACKAGES, DEFAULT
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
 from eunomia.scenario.apps_rules import apps_findings
+from eunomia.scenario.belief_rules import belief_findings
 from eunomia.scenario.physics_rules import outage_findings, physics_findings
 from eunomia.scenario.schema_models import (
     MOST_ACCELERATORS,
-    BeliefSection,
     MechanismSection,
     PolicySection,
     Section,
@@ -53,37 +53,7 @@ def contradictions(data: dict[str, Any]) -> Iterator[Finding]:
         if not is_path(name):
             yield Finding(("tenants", name), name, EMPTY_PART, WHOLE_PATH)
     yield from _check_spelling(_table(data, "policy"), "policy", PolicySection)
-    yield from _belief_findings(data)
-
-
-def _belief_findings(data: dict[str, Any]) -> Iterator[Finding]:
-    belief = _table(data, "belief")
-    if belief.get("kind", "oracle") == "oracle" and belief.get("error"):
-        fix = 'write kind = "noisy" beside it, or leave error out'
-        yield Finding(("belief", "error"), belief["error"], "an oracle makes no error", fix)
-    slices = belief.get("charge") == "slices"
-    if belief.get("duration", "declared") != "history" and belief.get("tolerance") is not None and not slices:
-        rule, fix = "run times are not estimated from history", 'write duration = "history", or leave tolerance out'
-        yield Finding(("belief", "tolerance"), belief["tolerance"], rule, fix)
-    if belief.get("kind", "oracle") != "estimated":
-        for key in ("references", "profiled", "choose", "caution", "profile_s", "charge", "budget", "method", "solver"):
-            if belief.get(key, _default(BeliefSection, key)) != _default(BeliefSection, key):
-                fix = f'write kind = "estimated" beside it, or leave {key} out'
-                yield Finding(("belief", key), belief[key], "it is an option of estimated throughputs", fix)
-    elif slices:
-        if belief.get("profile_s", 0.0) == 0.0:
-            fix = "write profile_s = 60 beside it"
-            yield Finding(("belief", "charge"), "slices", "jobs that measure hold an accelerator for some time", fix)
-        fix = 'write charge = "job", or leave it out'
-        if _table(data, "world").get("backend") == "local":
-            yield Finding(("belief", "charge"), "slices", "what is measured is simulated", fix)
-        if _table(data, "physics").get("fates", "off") != "off":
-            rule = "physics.fates draws how jobs end over all jobs, those that measure included"
-            yield Finding(("belief", "charge"), "slices", rule, fix)
-
-
-def _default(section: type[Section], key: str) -> Any:
-    return section.model_fields[key].default
+    yield from belief_findings(_table(data, "belief"), _table(data, "physics"), backend)
 
 
 def _table(data: dict[str, Any], key: str) -> dict[str, Any]:

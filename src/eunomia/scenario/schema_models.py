@@ -324,6 +324,11 @@ class KubernetesSection(Section):
     type_label: str = Field(
         default="", description="label of nodes with their accelerator type; empty: nvidia.com/gpu.product or gpu-type"
     )
+    queue_label: Text = Field(
+        default="eunomia.dev/queue",
+        description="adopt_submissions: label of users' Jobs with their tenant; where Kueue is not installed also "
+        "kueue.x-k8s.io/queue-name",
+    )
     claim: str = Field(default="", description="volume claim with the folder of the jobs; empty: a folder of the node")
     mount: str = Field(default="", description="that folder, here and in the pods; empty: nothing is mounted")
     poll_s: Annotated[Finite, Field(gt=0)] = Field(default=1.0, description="seconds between two lists of the Jobs")
@@ -366,7 +371,8 @@ class WorldSection(Section):
         "error are out of service; 0 = they stay in service",
     )
     adopt_submissions: bool = Field(
-        default=False, description="slurm, under eunomia serve: place and release the held jobs that users submit there"
+        default=False,
+        description="slurm and kubernetes, under eunomia serve: place and release held jobs that users submit there",
     )
     slurm: SlurmSection = SlurmSection()
     ray: RaySection = RaySection()
@@ -488,6 +494,9 @@ class PhysicsSection(Section):
     killed: NotNegative = Field(default=0.135, le=1, description="fraction of jobs that their users kill")
     retries: Annotated[int, Field(ge=0, le=1000)] = Field(
         default=2, description="least retries of a failed job; its trace may have more"
+    )
+    early_stop: bool = Field(
+        default=False, description="jobs end once more steps would lower their loss by less than 0.1 %, as on Philly"
     )
     repair: Literal["fixed", "exponential"] = Field(
         default="fixed", description="repairs of machines and racks take the given time, or that on average"

@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,6 +31,7 @@ from eunomia.service.site_change import apply_site, effective_site
 from eunomia.service.solver_process import Solver
 from eunomia.service.store import ServiceStore, open_store
 from eunomia.service.store.reader import Reader
+from eunomia.service.submission_waits import EVERY_S, SubmissionWaits
 from eunomia.service.submissions import intake
 from eunomia.service.writer import MonotonicClock, WorldOrders, Writer, recover
 from eunomia.setup.backend_factory import world_options
@@ -74,6 +75,10 @@ class ServiceWorld(WorldOrders, Protocol):
 
     def start(self) -> None:
         """Begin to carry out orders."""
+        ...
+
+    def explain(self, why: Mapping[str, str]) -> None:
+        """Show users why jobs wait that they submitted to the engine itself."""
         ...
 
     def close(self, *, stop_jobs: bool = False) -> None:
@@ -244,7 +249,10 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
         server.should_exit = True
 
     serving = asyncio.create_task(_run_server(server, sockets))
-    noting = asyncio.create_task(service.forecasts.note_regularly())
+    noting = [
+        asyncio.create_task(service.forecasts.note_regularly()),
+        asyncio.create_task(_explain_regularly(running)),
+    ]
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
     loop.add_signal_handler(signal.SIGHUP, lambda: running.writer.change(_reread))
@@ -266,13 +274,23 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
             sweep_at = time.monotonic() + SWEEP_S
             running.writer.change(_prune)
     await serving
-    noting.cancel()
+    for task in noting:
+        task.cancel()
     service.forecasts.close()
     if not running.store.leads():
         running.writer.failure = running.writer.failure or RuntimeError("another service has taken over")
         return
     with contextlib.suppress(OSError):
         (site.state / SOCKET).unlink()
+
+
+async def _explain_regularly(running: RunningService) -> None:
+    """Show users of an engine why the jobs wait that they submitted there."""
+    if running.site.setup.scenario.world.adopt_submissions:
+        waits = SubmissionWaits(running.writer, running.world)
+        while True:
+            await asyncio.sleep(EVERY_S)
+            await asyncio.to_thread(waits.look, time.monotonic())
 
 
 def _stand_by(holder: str) -> None:

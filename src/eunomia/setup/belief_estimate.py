@@ -10,7 +10,9 @@ from eunomia.inputs.problems import InvalidInput
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.speeds import Speeds, by_level, spread_throughput
+from eunomia.records.pair_estimates import PairEstimateSummary
 from eunomia.scenario import Scenario
+from eunomia.scenario.belief_rules import measured_findings
 from eunomia.throughputs.estimators.judging import JudgeSettings, judge
 from eunomia.throughputs.estimators.pair_table import PairTable
 from eunomia.throughputs.measuring_jobs import measuring_on
@@ -22,10 +24,14 @@ class EstimatedSpeeds:
     """Speeds alone are known, and which pairs fit into memory; how fast the members of a pair are is estimated.
 
     `kept` is the estimate for gangs of one accelerator, (job type, type, job type), and holds for wider ones. `pairs`
-    are the true ones; those of `references`, rows of it, are known.
+    are the true ones; those of `references`, rows of it, are known. `ends` are those of the 80 % intervals,
+    (2, job type, type, job type), and `measurements` the measured pairs.
     """
 
-    def __init__(self, truth: Speeds, kept: Floats, pairs: PairTable, references: Ints):
+    def __init__(
+        self, truth: Speeds, kept: Floats, pairs: PairTable, references: Ints, ends: Floats, measurements: int
+    ):
+        self._ends, self._measurements = ends, measurements
         self._truth, self.kept, self.pairs, self.references = truth, kept, pairs, references
         self._row = {name: m for m, name in enumerate(pairs.job_types)}
         self.types = truth.types
@@ -34,6 +40,19 @@ class EstimatedSpeeds:
     def measured(self) -> frozenset[str]:
         """The job types that are no references."""
         return frozenset(np.delete(np.array(self.pairs.job_types, dtype=object), self.references).tolist())
+
+    def summaries(self) -> dict[str, PairEstimateSummary]:
+        """Return what is believed of each job type beside others that fit, by job type; references are left out."""
+        found = {}
+        for name in sorted(self.measured):
+            m = self._row[name]
+            fits = self.pairs.kept[m] > 0
+            if fits.any():
+                kept, low, high = (
+                    round(float(np.median(each[m][fits])), 4) for each in (self.kept, self._ends[0], self._ends[1])
+                )
+                found[name] = PairEstimateSummary(kept, low, high, self._measurements)
+        return found
 
     def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s on each type, (type,)."""
@@ -105,6 +124,17 @@ def measuring_jobs(scenario: Scenario, believed: Speeds) -> dict[tuple[int, int,
     }
 
 
+def check_backend(scenario: Scenario, *, real_time: bool) -> None:
+    """Refuse what would be measured during a run on real accelerators, of backends of packages as well."""
+    if real_time and scenario.belief.kind == "estimated":
+        found = [
+            scenario.problem(each.path, each.rule, each.fix, each.value)
+            for each in measured_findings(scenario.belief.model_dump())
+        ]
+        if found:
+            raise InvalidInput(found)
+
+
 def estimated_throughputs(scenario: Scenario, truth: Speeds, job_types: tuple[str, ...]) -> EstimatedSpeeds:
     """Draw references and profiled pairs by the scenario's seed, and estimate the other pairs.
 
@@ -133,7 +163,12 @@ def estimated_throughputs(scenario: Scenario, truth: Speeds, job_types: tuple[st
     known = np.isin(np.arange(len(everywhere)), found.references)
     both = known[:, None, None] & known[None, None, :]
     believed = found.raw - belief.caution * (found.raw - found.raw_low)
-    return EstimatedSpeeds(truth, np.where(both, kept, np.clip(believed, 1e-3, 1.0)), table, found.references)
+    kept_of_all = np.where(both, kept, np.clip(believed, 1e-3, 1.0))
+    among = len(found.references)
+    count = found.measurements + among * (among + 1) // 2 * len(truth.types)
+    return EstimatedSpeeds(
+        truth, kept_of_all, table, found.references, np.stack((found.raw_low, found.raw_high)), count
+    )
 
 
 def _refusal(scenario: Scenario, key: str, rule: str, fix: str, value: object) -> InvalidInput:

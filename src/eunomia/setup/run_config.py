@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
@@ -30,11 +30,20 @@ from eunomia.model.speeds import Speeds
 from eunomia.model.taxonomy import NONE
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
+from eunomia.records.pair_estimates import PairEstimateSummary
 from eunomia.records.replay import header, recorded_tenants
 from eunomia.scenario import Scenario
 from eunomia.scenario.machine_list import read_machine_list
 from eunomia.setup import world_models
-from eunomia.setup.belief_estimate import PROFILER, estimated_throughputs, measuring_jobs, profiling_s, with_measuring
+from eunomia.setup.belief_estimate import (
+    PROFILER,
+    EstimatedSpeeds,
+    check_backend,
+    estimated_throughputs,
+    measuring_jobs,
+    profiling_s,
+    with_measuring,
+)
 from eunomia.setup.belief_noise import NoisySpeeds
 from eunomia.setup.feasibility import check_lease_length, check_outages
 from eunomia.setup.mechanism import mechanism_of
@@ -85,7 +94,9 @@ class RunConfig:
         }
         world = self.scenario.world
         retries = Adaptive(by_tenant=world.retry_by == "tenant") if world.retry == "adaptive" else None
-        return Scheduler(self.topology, self.policy.info, self.mechanism, belief, comes_again=retries, **common)
+        scheduler = Scheduler(self.topology, self.policy.info, self.mechanism, belief, comes_again=retries, **common)
+        scheduler.expect(len(self.jobs))
+        return scheduler
 
     def price(self) -> Floats:
         """Return US$ per accelerator-hour, (type,); 0 where unknown."""
@@ -119,7 +130,9 @@ class RunConfig:
         """Return an observer for this run."""
         waits = WaitCauses() if self.policy.info.explains_waits else None
         metrics = load_all() | self.metrics_of_users
-        return Metrics(self.topology, self.truth, self.prices(), waits, self.tenants, metrics)
+        observer = Metrics(self.topology, self.truth, self.prices(), waits, self.tenants, metrics)
+        observer.expect(len(self.jobs))
+        return observer
 
     def record_header(self) -> dict[str, Any]:
         """Return the header of a record: the scheduler's inputs, the scenario and the hashes of its files."""
@@ -127,7 +140,13 @@ class RunConfig:
         core = header(jobs, nodes, self.policy.info, self.mechanism, self.overheads, self.believed, self.scenario.seed)
         made_from = {"version": __version__, "scenario": self.scenario.as_dict(), "inputs": _sha256(self.scenario)}
         date = {} if self.began is None else {"began": self.began.isoformat(sep=" ")}
-        return core | made_from | _retrying(self.scenario) | recorded_tenants(self.tenants) | date
+        pairs = {name: astuple(each) for name, each in self.pair_estimates().items()}
+        estimates = {"pair_estimates": pairs} if pairs else {}
+        return core | made_from | _retrying(self.scenario) | recorded_tenants(self.tenants) | date | estimates
+
+    def pair_estimates(self) -> dict[str, PairEstimateSummary]:
+        """Return what is believed of job types beside others, where that was estimated before the run."""
+        return self.believed.summaries() if isinstance(self.believed, EstimatedSpeeds) else {}
 
 
 def _retrying(scenario: Scenario) -> dict[str, str]:
@@ -161,6 +180,8 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         for _ in range(g.count)
     )
     topology = Topology.of(nodes, scenario.physics.accelerators_per_slot)
+    backend, costs = find_backend(scenario), scenario.overheads
+    check_backend(scenario, real_time=backend.real_time)
     truth = load(scenario.throughputs.source, topology.types, base=scenario.base)
     job_types = truth.job_types
     if scenario.belief.charge == "slices":
@@ -173,7 +194,6 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         believed = NoisySpeeds(believed, scenario.belief.error, scenario.seed)
     elif scenario.belief.kind == "estimated":
         believed = estimated_throughputs(scenario, believed, job_types)
-    backend, costs = find_backend(scenario), scenario.overheads
     jobs, charges_each_job = with_measuring(scenario, work.jobs, believed), scenario.belief.charge == "job"
     measuring = measuring_jobs(scenario, believed)
     mechanism = mechanism_of(scenario, policy, len(work.jobs), real_time=backend.real_time)
@@ -183,7 +203,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         topology=topology,
         truth=real,
         believed=believed,
-        jobs=_with_loss_curves(scenario, policy, world_models.with_retries(scenario, jobs)),
+        jobs=_with_loss_curves(scenario, policy, world_models.as_run(scenario, jobs)),
         policy=policy,
         mechanism=mechanism,
         overheads=Overheads(

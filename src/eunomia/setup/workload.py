@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 from eunomia import traces
 from eunomia.inputs.field_rules import MOST_S
 from eunomia.inputs.problems import Problems
-from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario
@@ -22,6 +22,8 @@ from eunomia.throughputs import job_mix
 from eunomia.throughputs import load as load_throughputs
 from eunomia.throughputs.throughput_table import Throughputs
 from eunomia.traces import Trace
+
+_PART = 1 << 16  # numbers of a column that are Python objects at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,21 +230,21 @@ def _notes_on_extrapolation(kinds: Sequence[tuple[str, int]], kind: Ints, speeds
 
 
 def _jobs(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], total_steps: Floats) -> tuple[Job, ...]:
-    statuses = [status if scenario.world.replay_status else "" for status in trace.status]
+    statuses = trace.status if scenario.world.replay_status else ("" for _ in trace.status)
     halves = scenario.workload.elastic == "halves"
     columns = zip(
         trace.job_id,
-        total_steps.tolist(),
-        trace.submitted_s.tolist(),
-        trace.scale_factor.tolist(),
+        _numbers(total_steps),
+        _numbers(trace.submitted_s),
+        _numbers(trace.scale_factor),
         job_type,
         trace.tenant,
         trace.app,
-        trace.weight.tolist(),
-        trace.deadline_s.tolist(),
-        trace.cpus.tolist(),
-        trace.memory_gib.tolist(),
-        trace.retries.tolist(),
+        _numbers(trace.weight, shared=True),
+        _numbers(trace.deadline_s, shared=True),
+        _numbers(trace.cpus, shared=True),
+        _numbers(trace.memory_gib, shared=True),
+        _numbers(trace.retries),
         statuses,
         trace.command,
         trace.checkpoint_dir,
@@ -273,6 +275,17 @@ def _jobs(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], total_ste
             command, folder,
         ) in enumerate(columns)
     )  # fmt: skip
+
+
+def _numbers(column: Array, *, shared: bool = False) -> Iterator[Any]:
+    """Yield the numbers of a column, a part at a time; with `shared`, equal ones of a part as one object."""
+    for begin in range(0, len(column), _PART):
+        part = column[begin : begin + _PART]
+        if shared:
+            values, place = np.unique(part, return_inverse=True)
+            yield from map(values.tolist().__getitem__, place.tolist())
+        else:
+            yield from part.tolist()
 
 
 def _halves(size: int) -> tuple[int, ...]:

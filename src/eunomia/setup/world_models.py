@@ -16,6 +16,7 @@ from eunomia.model.spelling_suggestions import nearest
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario
 from eunomia.scenario.schema_models import PhysicsSection
+from eunomia.setup.early_stop import with_early_stop
 from eunomia.throughputs.interference import (
     Neighbours,
     PairNeighbours,
@@ -84,6 +85,12 @@ def fault_model_of(scenario: Scenario) -> FaultModel:
     )
 
 
+def as_run(scenario: Scenario, jobs: Sequence[Job]) -> tuple[Job, ...]:
+    """Return the jobs as the scenario's models have them: with retries, and with the steps until an early stop."""
+    jobs = with_retries(scenario, jobs)
+    return with_early_stop(jobs, scenario.seed) if scenario.physics.early_stop else jobs
+
+
 def with_retries(scenario: Scenario, jobs: Sequence[Job]) -> tuple[Job, ...]:
     """Return the jobs with at least the retries that the scenario gives to jobs drawn to fail.
 
@@ -111,6 +118,10 @@ def notes(scenario: Scenario) -> tuple[str, ...]:
     if physics.fates != "off":
         shares = f"{physics.failing:.1%} of the jobs are to fail and {physics.killed:.1%} to be killed"
         sentences.append(f"{shares}, drawn by the seed.")
+    if physics.early_stop:
+        sentences.append(
+            "Jobs end once they are within 0.1 % of their lowest loss, at a part of their steps drawn by the seed."
+        )
     if physics.fates != "off" and scenario.world.retry == "adaptive" and scenario.world.blacklist_s:
         away = f"{scenario.world.blacklist_s:,.15g} s"
         sentences.append(f"The machines of a gang that fails for a GPU ECC error are then out of service for {away}.")

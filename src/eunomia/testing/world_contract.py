@@ -292,6 +292,21 @@ class WorldContract:
             assert self.until_over(world, "a") == "finished"
             world.until(lambda: world.taken(0) == 0, self.within_s)
 
+    def test_a_gang_that_a_person_removes_ends_once_and_the_next_start_runs(self, tmp_path: Path) -> None:
+        with self.world(tmp_path, a=LONG, b=LONG) as world:
+            seats = all_of(world, 0)
+            world.launch("a", 1, seats)
+            world.launch("b", 1, seats_on(world, 1, 1))
+            self.until_running(world, "a")
+            self.until_running(world, "b")
+            world.remove("a", 1)
+            assert self.until_over(world, "a") in ("failed", "lost")
+            world.launch("a", 2, seats)
+            self.until_running(world, "a", 2)
+            assert world.status("b", 1) == "running"
+            assert (world.starts("a"), world.starts("b")) == ([1, 2], [1])
+            check_one_incarnation(world, "a")
+
     # ---- 9. the lease inside the job -----------------------------------------------------------------------
 
     def test_a_job_that_is_called_back_goes_on_from_its_checkpoint(self, tmp_path: Path) -> None:

@@ -129,6 +129,10 @@ class WorldDriver:
         """Orders take effect, but their answers do not arrive."""
         raise NotApplicable("there is no engine between us and the gangs")
 
+    def remove(self, job_id: str, epoch: int) -> None:
+        """Remove a gang from the engine as a person does, with the engine's own commands."""
+        raise NotApplicable("there is no engine between us and the gangs")
+
     def drain(self, node: int) -> None:
         """Take a node out of service in the engine."""
         raise NotApplicable("nodes of this world are drained by the service")

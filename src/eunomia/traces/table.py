@@ -79,24 +79,25 @@ def _take(column: np.ndarray | Sequence[object] | None, keep: Ints) -> object:
 
 
 def trace_of(source: str, job_id: Sequence[str], submitted_s: Floats, scale_factor: Ints, **known: Any) -> Trace:
-    """Return a trace in which every column that is not `known` has its value for "none"."""
+    """Return a trace in which every column that is not `known` has its value for "none", stored once."""
     jobs = len(job_id)
     blank = ("",) * jobs
+    nan, zero = np.broadcast_to(np.nan, jobs), np.broadcast_to(0.0, jobs)
     defaults: dict[str, Any] = {
-        "total_steps": np.full(jobs, np.nan),
-        "duration_s": np.full(jobs, np.nan),
+        "total_steps": nan,
+        "duration_s": nan,
         "tenant": blank,
         "app": blank,
-        "weight": np.ones(jobs),
-        "deadline_s": np.full(jobs, np.inf),
-        "cpus": np.zeros(jobs),
-        "memory_gib": np.zeros(jobs),
+        "weight": np.broadcast_to(1.0, jobs),
+        "deadline_s": np.broadcast_to(np.inf, jobs),
+        "cpus": zero,
+        "memory_gib": zero,
         "status": blank,
-        "retries": np.zeros(jobs, dtype=np.int64),
+        "retries": np.broadcast_to(np.int64(0), jobs),
         "command": ((),) * jobs,
         "checkpoint_dir": blank,
         "ran_on": blank,
-        "started_s": np.full(jobs, np.nan),
+        "started_s": nan,
         "row": np.arange(1, jobs + 1),
     }
     columns = {**defaults, **known}

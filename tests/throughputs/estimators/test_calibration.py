@@ -76,6 +76,30 @@ def test_intervals_of_sizes_hold_what_was_left_out() -> None:
     assert 0.7 <= np.mean([each.inside for each in found]) <= 0.95
 
 
+def test_intervals_of_sizes_are_wide_enough_where_each_model_grows_in_its_own_way() -> None:
+    rng, inside = np.random.default_rng(0), list[bool]()
+    for _ in range(3):
+        alone = {
+            (type, f"model {m}", size): (m + 2) * size ** float(exponent + rng.normal(0, 0.15))
+            for m, exponent in enumerate(rng.uniform(0.1, 1.0, 5))
+            for type in ("v100", "k80")
+            for size in (1, 2, 4, 8)
+        }
+        inside += [each.inside for each in check_one_by_one(Measurements("mine.csv", alone, {}))]
+    assert 0.76 <= np.mean(inside) <= 0.9
+
+
+def test_further_sizes_on_one_type_do_not_make_other_types_surer() -> None:
+    one_size = {("v100", f"model {m}", 1): 2.0 + m for m in range(4)}
+    sizes = {("v100", f"model {m}", size): (2.0 + m) * size**0.75 for m in range(4) for size in (2, 4, 8)}
+    width = [
+        [row.high / row.low for row in calibrate(Measurements("mine.csv", alone, {}), ["k80"], [1]) if row.type == "k80"
+         and row.scale_factor == 1]
+        for alone in (one_size, one_size | sizes)
+    ]  # fmt: skip
+    assert width[0] == pytest.approx(width[1])
+
+
 def test_more_measurements_make_smaller_errors_until_none_is_left_to_estimate() -> None:
     points = errors_by_count(grown(0.5))
     assert [count for count, _, _ in points] == [1, 2, 4]
@@ -148,6 +172,22 @@ def test_intervals_are_as_wide_as_errors_on_families_that_were_left_out() -> Non
             _, low, high = beliefs.estimate()
             inside += ((low <= rates) & (rates <= high))[job, 1:].tolist()
         assert 0.62 <= np.mean(inside) <= 0.95  # of 72 cells in pairs
+
+
+def test_intervals_beside_relatives_are_as_wide_as_errors_on_jobs_that_were_left_out() -> None:
+    rng = np.random.default_rng(2)
+    facts, rates = families_on_types(0.05, families=16)
+    rates = rates * np.exp(rng.normal(0, 0.25, rates.shape))  # jobs of a family differ
+    jobs, types = (each.ravel() for each in np.indices(rates.shape))
+    inside = list[bool]()
+    for job in range(0, 32, 2):
+        known = jobs != job
+        beliefs = TypeTransfer(facts, fit_calibration(facts, jobs[known], types[known], rates.ravel()[known]))
+        beliefs.learn(jobs[known], types[known], rates.ravel()[known])
+        beliefs.observe(job, 0, float(rates[job, 0]))
+        _, low, high = beliefs.estimate()
+        inside += ((low <= rates) & (rates <= high))[job, 1:].tolist()
+    assert 0.7 <= np.mean(inside) <= 0.92  # of 48 cells in threes
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,10 @@ class EngineRefused(Exception):
     """The engine answered that it will not do it."""
 
 
+class SubmissionMissing(EngineRefused):
+    """A job that a user submitted to the engine is over or not there any more, so it can never be placed."""
+
+
 NOT_DONE = (EngineAway, EngineRefused, InvalidInput)  # what an engine could not be asked or did not do, for now
 
 
@@ -44,9 +48,13 @@ class Mark:
         """Return the mark in a text; None if it is none."""
         cluster, _, rest = text.partition(":")
         job_id, _, epoch = rest.partition(":")
-        if not cluster or not job_id or not (epoch.isascii() and epoch.isdigit()):
-            return None
-        return cls(cluster, unquote(job_id), int(epoch))
+        number = whole(epoch)
+        return None if not cluster or not job_id or number is None else cls(cluster, unquote(job_id), number)
+
+
+def whole(text: str) -> int | None:
+    """Return a whole number of at most 9 digits; None for any other text, as others may have written it."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +84,7 @@ class EngineGang:
     state: str  # in the engine's words
     reason: str = ""
     user: str = ""
+    is_held: bool = False  # a user's job that waits until it is placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +156,10 @@ class Engine(Protocol):
 
     def set_node(self, name: str, reason: str) -> None:
         """Take a node out of service, with a reason, or bring it back (reason "")."""
+        ...
+
+    def explain(self, number: str, why: str) -> None:
+        """Show a user why a submission waits, where the engine has a place for that; it never raises."""
         ...
 
     def close(self) -> None:

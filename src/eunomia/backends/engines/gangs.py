@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import queue
 import secrets
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,6 +28,7 @@ from eunomia.backends.engines.engine import (
     EngineRefused,
     GangRequest,
     Mark,
+    SubmissionMissing,
 )
 from eunomia.backends.engines.gang_state import EngineTimes, GangState
 from eunomia.backends.engines.job_files import SUBMISSION, cluster_id, folder_of, prepare, request_of, write_lease
@@ -73,10 +75,11 @@ class EngineGangs:
         self._failures = 0
         self._orphans: frozenset[Mark] = frozenset()
         self._submissions: dict[str, tuple[str, str]] = {}  # key and tenant of users' jobs, by the engine's number
-        self._orders: queue.SimpleQueue[Order | Topology | None] = queue.SimpleQueue()
+        self._orders: queue.SimpleQueue[Order | Topology | Mapping[str, str] | None] = queue.SimpleQueue()
         self._closing, self._stops_jobs = False, False
         self.url = ""  # of the service; jobs of engines get no token for it
         self._poll_at = self._nodes_at = 0.0
+        self._answered = threading.Event()
         self._thread = WorldThread(target=self._run, name=f"{engine.name} world", daemon=True)
 
     @property
@@ -93,6 +96,12 @@ class EngineGangs:
         """Begin to carry out orders."""
         self._thread.start()
 
+    def wait_for_answer(self, within_s: float) -> None:
+        """Wait for the first list of the engine, but no longer than this: an engine may be away for long."""
+        until = time.monotonic() + within_s
+        while self._thread.is_alive() and time.monotonic() < until and not self._answered.wait(0.1):
+            pass
+
     def carry_out(self, orders: Iterable[Order]) -> None:
         """Take orders; each is acknowledged with `OrderTaken`. An order that was taken before changes nothing."""
         for order in orders:
@@ -101,6 +110,11 @@ class EngineGangs:
     def use_topology(self, topology: Topology) -> None:
         """Go on with other accelerators, for gangs that are launched from now on."""
         self._orders.put(topology)
+
+    def explain(self, why: Mapping[str, str]) -> None:
+        """Show users why jobs wait that they submitted to the engine, by the engine's numbers of these."""
+        if self.engine.adopts:
+            self._orders.put(why)
 
     def close(self, *, stop_jobs: bool = False, wait_s: float = 60.0) -> None:
         """End the thread. The engine goes on with the gangs, unless `stop_jobs` stops them with a checkpoint."""
@@ -149,6 +163,9 @@ class EngineGangs:
             while True:
                 if isinstance(order, Topology):
                     self._nodes.use_topology(order)
+                elif isinstance(order, Mapping):
+                    for number, why in order.items():
+                        self.engine.explain(number, why)
                 elif order is not None:
                     self._take(order)
                 order = self._orders.get_nowait()
@@ -238,6 +255,8 @@ class EngineGangs:
         except EngineAway as error:
             gang.tried_at = time.monotonic()
             _log.warning("the start of %s is not confirmed: %s", gang.mark, error)
+        except SubmissionMissing as error:
+            self._end(gang, "failed", f"{self.engine.name}: {error}")
         except (EngineRefused, InvalidInput) as error:
             if gang.is_submission:
                 gang.refused, gang.refused_at = f"{self.engine.name}: {error}", time.monotonic()
@@ -314,6 +333,7 @@ class EngineGangs:
         else:
             self._failures, silence = 0, ""
         self._listed, self._listed_at, self._silence = dict(listed), begun, silence
+        self._answered.set()
         for gang in list(self._live.values()):
             entries = listed.get(gang.mark, [])
             if entries:
@@ -428,7 +448,9 @@ class EngineGangs:
             if mark.epoch > 0
             and mark not in known
             and mark.job_id not in jobs
-            and any(entry.phase != OVER and entry.number not in self._submissions for entry in entries)
+            and any(
+                entry.phase != OVER and not entry.is_held and entry.number not in self._submissions for entry in entries
+            )
         )
         for mark in found - self._orphans:
             _log.warning("%s runs in %s, but no job is known for it; it is left alone", mark, self.engine.name)

@@ -16,60 +16,48 @@ from eunomia.backends.engines.engine import Engine, EngineAway, EngineRefused
 from eunomia.backends.engines.gang_state import EngineTimes
 from eunomia.backends.engines.gangs import EngineGangs
 from eunomia.backends.engines.job_files import CLUSTER, folder_of
-from eunomia.backends.inputs import BackendClass, BackendInputs
-from eunomia.backends.local.clock import RunClock
+from eunomia.backends.inputs import BackendInputs
 from eunomia.backends.local.environment_filter import check_commands
-from eunomia.backends.local.job_directory import folder_name, lock
+from eunomia.backends.local.job_directory import folder_name
+from eunomia.backends.local.real_world import RealWorld
 from eunomia.backends.orders import Halt, Launch
 from eunomia.backends.reports import EngineReport, GangEnded, GangUnknown, NodeState, SeatsTaken, StepsSaved
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.model.decisions import Ask, Decision, Refuse, SetTimer, Start, Starts, Stop
+from eunomia.model.decisions import Start
 from eunomia.model.events import (
     AcceleratorsTaken,
-    Event,
-    JobCancelled,
     JobFailed,
     JobFinished,
     JobPaused,
     JobResumed,
-    JobSubmitted,
     Measured,
     Moment,
     NodeJoined,
     NodeLost,
     Progressed,
-    TimerFired,
 )
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology
 
+REACH_S = 30.0  # for the engine to be reached, such as by a process that is started for it
 MAX_WAIT_S = 2.0  # until it is seen that the thread of the gangs has failed
 OF_A_START = ("exit-*.json", "claim-*", "supervisor-*", "lease-*.json", "finished.json", "progress.json")
 _log = logging.getLogger(__name__)
 
 
-class EngineWorld(BackendClass):
-    """Runs the jobs of a scenario on an engine; a subclass names it. Close it, or use it with `with`."""
+class EngineWorld(RealWorld):
+    """Runs the jobs of a scenario on an engine; a subclass names it."""
 
-    real_time = True
     engine_of: ClassVar[Callable[[Mapping[str, Any]], Engine]]  # from the engine's table of the scenario
 
     def __init__(self, inputs: BackendInputs) -> None:
+        super().__init__(inputs.jobs, inputs.workdir, inputs.folder, clock=inputs.clock, wait_s=inputs.wait_s)
         self._inputs, self._topology = inputs, inputs.topology
-        self._jobs = {job.job_id: job for job in inputs.jobs}
-        self._coming = deque(sorted(inputs.jobs, key=lambda job: (job.submitted, job.sequence, job.job_id)))
-        self._workdir, self._cwd = inputs.workdir.resolve(), inputs.folder.resolve()
-        self._lock = lock(self._workdir, inputs.wait_s)
         self._reports: queue.SimpleQueue[EngineReport] = queue.SimpleQueue()
         self._gangs: EngineGangs | None = None
         self._orders: list[Launch | Halt] = []  # before the first moment
         self._numbers = count(1)
         self._live: dict[tuple[str, int], bool] = {}  # whether its stop was ordered
-        self._finished: set[str] = set()
-        self._events: list[Event] = []
-        self._wake, self._at = math.inf, 0.0
-        self._clock = RunClock(inputs.clock)
-        self._is_resumed = self._closed = False
 
     @classmethod
     def check(cls, inputs: BackendInputs) -> None:
@@ -107,17 +95,10 @@ class EngineWorld(BackendClass):
             for kind, count in node.accelerators.items()
         ]
 
-    def __enter__(self) -> EngineWorld:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def moments(self) -> Iterator[Moment]:
         """Yield events as they happen, until no job can arrive or run and no timer is set."""
         if not self._is_resumed:
             self._forget_earlier_run()
-        self._clock.start(self._at)
         options = self._inputs.options
         self._gangs = EngineGangs(
             type(self).engine_of(options), self._workdir, self._topology, report=self._reports.put,
@@ -125,6 +106,8 @@ class EngineWorld(BackendClass):
         )  # fmt: skip
         self._gangs.carry_out(self._orders)
         self._gangs.start()
+        self._gangs.wait_for_answer(REACH_S)  # no time of the run passes until then
+        self._clock.start(self._at)
         while not self._closed:
             if not self._events and self._reports.empty() and not self._more_can_happen():
                 return
@@ -149,33 +132,6 @@ class EngineWorld(BackendClass):
         for start in running:
             self._start(start)
         return None
-
-    def carry_out(self, decision: Decision) -> None:
-        """Carry out a decision. Leases need no renewal: the engine keeps the seats until a gang is stopped."""
-        match decision:
-            case Start():
-                self._start(decision)
-            case Starts():
-                for order in decision.each():
-                    self._start(order)
-            case Stop(job_ids, epochs, save):
-                for job_id, epoch in zip(job_ids, epochs, strict=True):
-                    if (job_id, int(epoch)) in self._live:
-                        self._live[job_id, int(epoch)] = True
-                        self._order(Halt(next(self._numbers), job_id, int(epoch), save))
-            case SetTimer(at):
-                self._wake = at
-            case Refuse(job_id, why):
-                _log.info("job %r refused: %s", job_id, why)
-            case Ask():
-                raise AssertionError("an ask was sent to a backend")
-
-    def watch(self, job_id: str, steps: float) -> None:
-        """Do nothing: jobs report their progress by themselves."""
-
-    def accept(self, wish: Event) -> bool:
-        """Return whether a job can be cancelled or paused, which the scheduler then does; False if it has finished."""
-        return not (isinstance(wish, JobCancelled | JobPaused) and wish.job_id in self._finished)
 
     def loss(self, job: Job, steps: float) -> float:
         """Return the last loss that a job reported; nan if none."""
@@ -212,6 +168,11 @@ class EngineWorld(BackendClass):
                 )
             )  # fmt: skip
 
+    def _stop(self, job_id: str, epoch: int, save: bool) -> None:
+        if (job_id, epoch) in self._live:
+            self._live[job_id, epoch] = True
+            self._order(Halt(next(self._numbers), job_id, epoch, save))
+
     def _spec(self, job: Job) -> dict[str, Any]:
         settings = self._inputs.settings
         return {
@@ -243,9 +204,6 @@ class EngineWorld(BackendClass):
     def _more_can_happen(self) -> bool:
         return bool(self._live or self._coming) or self._wake < math.inf
 
-    def _due(self) -> float:
-        return min(self._coming[0].submitted if self._coming else math.inf, self._wake)
-
     def _wait(self) -> None:
         """Wait for a report or for what is due, and take in all reports that have come."""
         self._clock.save()
@@ -262,22 +220,6 @@ class EngineWorld(BackendClass):
             raise RuntimeError(
                 "no more orders can be carried out; the engine goes on with the gangs that it has"
             ) from (self._gangs.failure)
-
-    def _next_moment(self) -> Moment | None:
-        """Return the earliest unreported moment. Due events have their due time, so that rounds are exact."""
-        due, now = self._due(), self._clock.now()
-        if due <= now:
-            self._at = max(self._at, due)
-            events: list[Event] = []
-            while self._coming and self._coming[0].submitted <= self._at:
-                events.append(JobSubmitted(self._coming.popleft()))
-            if self._wake <= self._at:
-                self._wake = math.inf
-                events.append(TimerFired())
-            return Moment.of(self._at, events)
-        self._at = max(self._at, now)
-        events, self._events = self._events, []
-        return Moment.of(self._at, events) if events else None
 
     def _take(self, report: EngineReport) -> None:
         match report:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from eunomia.backends.engines.engine import EngineNode, GangRequest, Mark
+from eunomia.backends.engines.engine import EngineNode, GangRequest, Mark, whole
 
 OWN = "eunomia.dev/"
 CLUSTER, GANG = f"{OWN}cluster", f"{OWN}gang"  # labels
@@ -91,6 +91,11 @@ class GangObjects:
     pods: dict[int, Any] = field(default_factory=dict)  # of the Job that is bound, or that waits
 
     @property
+    def uid(self) -> str:
+        """Return the uid of the Job whose pod runs the command; "" without one."""
+        return str(self.jobs[0].metadata.uid) if 0 in self.jobs else ""
+
+    @property
     def state(self) -> str:
         """Return waiting, bound, running, Succeeded, Failed, lost (its bound pod is gone) or deleted."""
         pod, job = self.pods.get(0), self.jobs.get(0)
@@ -119,19 +124,22 @@ def mark_of(found: Any) -> Mark | None:
 def place_of(found: Any) -> tuple[Mark, str, int] | None:
     """Return mark, gang and part of a Job or pod of ours; None for what others made, whatever it claims to be."""
     mark, notes = mark_of(found), found.metadata.annotations or {}
-    part = notes.get(PART, "")
-    if mark is None or NODE not in notes or not (part.isascii() and part.isdigit()):
+    part = whole(notes.get(PART, ""))
+    if mark is None or NODE not in notes or part is None:
         return None
     name = gang_name(mark)
-    return (mark, name, int(part)) if (found.metadata.labels or {}).get(GANG) == name else None
+    return (mark, name, part) if (found.metadata.labels or {}).get(GANG) == name else None
 
 
 def holds(pod: Any, resource: str) -> int:
     """Return how many accelerators a pod has or asks for, 0 for one that has ended."""
-    if pod.status and pod.status.phase in OVER_PHASES:
-        return 0
+    return 0 if pod.status and pod.status.phase in OVER_PHASES else asked_by(pod.spec, resource)
+
+
+def asked_by(spec: Any, resource: str) -> int:
+    """Return how many accelerators a pod of this spec asks for."""
     found = 0.0
-    for container in pod.spec.containers:
+    for container in spec.containers:
         limits = (container.resources.limits or {}) if container.resources else {}
         found += quantity(str(limits.get(resource, "0")))
     return int(found)

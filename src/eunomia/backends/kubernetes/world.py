@@ -23,6 +23,7 @@ class KubernetesWorld(EngineWorld):
         from lightkube import Client, KubeConfig
         from lightkube.core.exceptions import ConfigError
 
+        from eunomia.backends.kubernetes.behind import KubernetesBehind
         from eunomia.backends.kubernetes.engine import Kubernetes
         from eunomia.backends.kubernetes.objects import TYPE_LABELS, PodSettings
 
@@ -36,7 +37,10 @@ class KubernetesWorld(EngineWorld):
         )
         labels = [str(options["type_label"])] if options.get("type_label") else TYPE_LABELS
         keys = ("image", "resource", "claim", "mount")
-        return Kubernetes(client, PodSettings(type_labels=labels, **{key: str(options[key]) for key in keys}))
+        settings = PodSettings(type_labels=labels, **{key: str(options[key]) for key in keys})
+        if options.get("adopt_submissions"):
+            return KubernetesBehind(client, settings, queue_label=str(options["queue_label"]))
+        return Kubernetes(client, settings)
 
     @classmethod
     def check(cls, inputs: BackendInputs) -> None:
@@ -49,7 +53,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     """Raise InvalidInput without the package or without an image for the pods."""
     if find_spec("lightkube") is None:
         raise _refused("backend", "it needs the package lightkube", 'pip install "eunomia[kubernetes]"')
-    if not options.get("image"):
+    if not options.get("image") and not options.get("adopt_submissions"):
         fix = "name an image with Python, such as python:3.12, or your own"
         raise _refused("kubernetes.image", "the pods of gangs need an image", fix)
 

@@ -210,6 +210,9 @@ class DetachedGangs:
         self._orders.append(topology)
         self.carry_out(())
 
+    def explain(self, why: Mapping[str, str]) -> None:
+        """Do nothing: all jobs of this world are those of the service."""
+
     def close(self, *, stop_jobs: bool = False, wait_s: float = 30.0) -> None:
         """End the thread. The gangs go on under their supervisors, unless `stop_jobs` stops them with a checkpoint."""
         self._closing, self._stops_jobs = True, stop_jobs

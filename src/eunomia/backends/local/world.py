@@ -13,25 +13,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from eunomia.backends.inputs import BackendClass, BackendInputs
-from eunomia.backends.local.clock import RunClock
+from eunomia.backends.inputs import BackendInputs
 from eunomia.backends.local.environment import environment_of
 from eunomia.backends.local.environment_filter import check_runnable
 from eunomia.backends.local.gang import LocalGang, lease_end
-from eunomia.backends.local.job_directory import JobFolder, lock
+from eunomia.backends.local.job_directory import JobFolder
+from eunomia.backends.local.real_world import RealWorld
 from eunomia.backends.local.recovery import has_finished, recover_events
-from eunomia.model.decisions import Ask, Decision, Refuse, Renew, SetTimer, Start, Starts, Stop
+from eunomia.model.decisions import Start
 from eunomia.model.events import (
     Event,
-    JobCancelled,
     JobFailed,
     JobFinished,
-    JobPaused,
-    JobSubmitted,
     Measured,
     Moment,
     Progressed,
-    TimerFired,
 )
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology
@@ -42,7 +38,7 @@ Settings = Callable[[str], Mapping[str, Any]]  # job id → settings, called at 
 _log = logging.getLogger(__name__)
 
 
-class LocalWorld(BackendClass):
+class LocalWorld(RealWorld):
     """Starts and stops gangs as decided and reports their events. Close it, or use it with `with`.
 
     Time is in seconds since the first call of `moments`, or continues from the time given to `resume`; it is saved in
@@ -50,8 +46,6 @@ class LocalWorld(BackendClass):
     earlier gangs have left its seats. A gang whose lease lapsed is stopped with a checkpoint and resumes when renewed.
     Raises InvalidInput for jobs that cannot run here, and if another run uses `workdir` for more than `wait_s`.
     """
-
-    real_time = True
 
     def __init__(
         self,
@@ -67,24 +61,13 @@ class LocalWorld(BackendClass):
     ) -> None:
         self._inherited = dict(os.environ)
         check_runnable(jobs, topology, grace_s, self._inherited)
-        self._jobs = {job.job_id: job for job in jobs}
-        self._coming = deque(sorted(jobs, key=lambda job: (job.submitted, job.sequence, job.job_id)))
-        self._topology = topology
-        self._workdir, self._cwd, self._grace_s = workdir.resolve(), (cwd or Path.cwd()).resolve(), grace_s
-        self._settings = settings
+        super().__init__(jobs, workdir, cwd or Path.cwd(), clock=clock, wait_s=wait_s)
+        self._topology, self._grace_s, self._settings = topology, grace_s, settings
         self._queue: list[LocalGang] = []  # decided to start, but their seats are not free or their lease has lapsed
         self._live: dict[tuple[str, int], LocalGang] = {}  # with a supervisor, by (job, epoch)
-        self._finished: set[str] = set()
-        self._wake = math.inf
-        self._events: list[Event] = []  # not yet reported
         self._steps: dict[str, float] = {}  # progress not yet reported
         self._last_steps: dict[str, float] = {}  # last progress of each job
-        self._at = 0.0  # time of the last moment
-        self._clock = RunClock(clock)
-        self._is_resumed = False
-        self._lock = lock(self._workdir, wait_s)
         self._selector = selectors.DefaultSelector()
-        self._closed = False
 
     @classmethod
     def check(cls, inputs: BackendInputs) -> None:
@@ -104,12 +87,6 @@ class LocalWorld(BackendClass):
             clock=inputs.clock,
             wait_s=inputs.wait_s,
         )
-
-    def __enter__(self) -> LocalWorld:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def moments(self) -> Iterator[Moment]:
         """Yield events as they happen, until no job can arrive or run and no timer is set."""
@@ -154,34 +131,6 @@ class LocalWorld(BackendClass):
             if isinstance(event, Progressed):
                 self._last_steps.update(zip(event.job_ids, map(float, event.steps), strict=True))
         return Moment.of(at, events) if events else None
-
-    def carry_out(self, decision: Decision) -> None:
-        """Carry out a decision. A decision about an earlier epoch or an ended job is ignored."""
-        match decision:
-            case Start():
-                self._enqueue(decision)
-            case Starts():
-                for order in decision.each():
-                    self._enqueue(order)
-            case Renew(job_ids, until):
-                for job_id in job_ids:
-                    self._renew(job_id, until)
-            case Stop(job_ids, epochs, save):
-                for job_id, epoch in zip(job_ids, epochs, strict=True):
-                    self._stop(job_id, epoch, save)
-            case SetTimer(at):
-                self._wake = at
-            case Refuse(job_id, why):
-                _log.info("job %r refused: %s", job_id, why)
-            case Ask():
-                raise AssertionError("an ask was sent to a backend")
-
-    def watch(self, job_id: str, steps: float) -> None:
-        """Do nothing: jobs report their progress by themselves."""
-
-    def accept(self, wish: Event) -> bool:
-        """Return whether a job can be cancelled or paused, which the scheduler then does; False if it has finished."""
-        return not (isinstance(wish, JobCancelled | JobPaused) and wish.job_id in self._finished)
 
     def loss(self, job: Job, steps: float) -> float:
         """Return the last loss that a job reported; nan if none."""
@@ -231,9 +180,6 @@ class LocalWorld(BackendClass):
     def _folder(self, job: Job) -> JobFolder:
         return JobFolder.of(job, self._workdir, self._cwd)
 
-    def _now(self) -> float:
-        return self._clock.now()
-
     def _more_can_happen(self) -> bool:
         return bool(self._live or self._coming) or self._wake < math.inf
 
@@ -247,36 +193,12 @@ class LocalWorld(BackendClass):
         """Wait for the next event, and read the output of supervisors."""
         self._clock.save()
         longest_s = self._clock.limit_wait(MAX_WAIT_S)
-        wait_s = 0.0 if self._events or self._steps else min(max(self._due() - self._now(), 0.0), longest_s)
+        wait_s = 0.0 if self._events or self._steps else min(max(self._due() - self._clock.now(), 0.0), longest_s)
         for key, _ in self._selector.select(wait_s):
             self._read(key.data)
 
-    def _due(self) -> float:
-        """Return the time of the next submission or timer."""
-        return min(self._coming[0].submitted if self._coming else math.inf, self._wake)
-
-    def _next_moment(self) -> Moment | None:
-        """Return the earliest unreported moment. Due events have their due time, so that rounds are exact."""
-        due, now = self._due(), self._now()
-        if due <= now:
-            self._at = max(self._at, due)
-            return Moment.of(self._at, self._take_due())
-        self._at = max(self._at, now)
-        if events := self._take_events():
-            return Moment.of(self._at, events)
-        return None
-
-    def _take_due(self) -> list[Event]:
-        events: list[Event] = []
-        while self._coming and self._coming[0].submitted <= self._at:
-            events.append(JobSubmitted(self._coming.popleft()))
-        if self._wake <= self._at:
-            self._wake = math.inf
-            events.append(TimerFired())
-        return events
-
     def _take_events(self) -> list[Event]:
-        events, self._events = self._events, []
+        events = super()._take_events()
         if self._steps:
             job_ids = tuple(sorted(self._steps))
             events.append(Progressed(job_ids, tuple(self._steps[job_id] for job_id in job_ids)))
@@ -313,7 +235,7 @@ class LocalWorld(BackendClass):
             reason = ending.reason(gang.folder.last_line())
             self._events.append(JobFailed(gang.job.job_id, gang.epoch, reason))
 
-    def _enqueue(self, start: Start) -> None:
+    def _start(self, start: Start) -> None:
         """Queue the one or two gangs of a start until their seats are free."""
         pairs = [(start.job_id, start.epoch)]
         if start.partner_id is not None:
@@ -345,7 +267,7 @@ class LocalWorld(BackendClass):
             if gang.job.job_id in self._finished:  # it finished while it was being stopped
                 self._queue.remove(gang)
                 self._events.append(JobFinished(gang.job.job_id, gang.epoch))
-            elif gang.until > self._now() and not any(gang.must_wait_for(other) for other in self._live.values()):
+            elif gang.until > self._clock.now() and not any(gang.must_wait_for(other) for other in self._live.values()):
                 self._queue.remove(gang)
                 self._launch(gang)
 

@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 import ray
+from ray import PlacementGroupID
 from ray._private import state
 from ray.experimental import internal_kv
 from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
@@ -27,7 +29,8 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 LIVE = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "ALIVE", "RESTARTING")  # in the order in which actors are in them
 NODE_ID = "ray.io/node-id"  # label that Ray gives each node
-GONE = "REMOVED"
+HELD = re.compile("bundle_group_([0-9a-f]{36})")  # resource of a node that a placement group has reserved something of
+SEARCH_S = 30.0  # between two searches among dead actors, a table that grows with every start
 RELEASE_TRIES = 60
 CALL_S = 5.0  # for an actor to take a signal
 
@@ -81,7 +84,9 @@ class Agent:
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
-        self._ids: dict[str, str] | None = None  # of the actors in the last list, by name
+        self._ids: dict[str, str] = {}  # of the actors in the last list, or started since, by name
+        self._names: dict[str, str] = {}  # of placement groups that hold something, by id
+        self._search_at = 0.0  # when dead actors are searched again
 
     def submit(self, name: str, parts: list[list[Any]], command: dict[str, Any]) -> None:
         """Start a gang when its accelerators are free. A second call with its name changes nothing.
@@ -112,22 +117,18 @@ class Agent:
             scheduling_strategy=PlacementGroupSchedulingStrategy(group, 0),
         )  # fmt: skip
         try:
-            gang.remote(variables=variables, **command)
+            actor = gang.remote(variables=variables, **command)
         except ValueError:
             remove_placement_group(group)
             raise
+        self._ids[name] = actor._actor_id.hex()  # it may be dead before the next list
 
     def gangs(self) -> list[dict[str, str]]:
         """Return name and state of each gang; those that ended since the last list give their accelerators back."""
         live = [one for each in LIVE for one in _actors(actor_state_name=each)]
         states = {one["Name"]: self._state(one) for one in live}
-        if self._ids is None:  # the first list of this process: what ended before
-            groups = {one["name"] for one in placement_group_table().values() if one["state"] != GONE}
-            gone = {
-                one["Name"]: one for one in _actors(actor_state_name="DEAD") if one["Name"] in groups - states.keys()
-            }
-        else:
-            gone = {name: state.actors(actor_id=id) for name, id in self._ids.items() if name not in states}
+        gone = {name: state.actors(actor_id=id) for name, id in self._ids.items() if name not in states}
+        gone |= self._dead_holders(states.keys() | gone.keys())
         for name, actor in gone.items():
             if actor["State"] != "DEAD":  # it went from one of the states to another while these were asked for
                 live.append(actor)
@@ -138,6 +139,21 @@ class Agent:
                 remove_placement_group(group)
         self._ids = {one["Name"]: one["ActorID"] for one in live}
         return [{"name": name, "state": found} for name, found in states.items()]
+
+    def _dead_holders(self, known: Set[str]) -> dict[str, dict[str, Any]]:
+        """Return by name the dead actors whose placement groups hold something still, but for those that are known.
+
+        They ended while no agent ran, or their group was created after their end. What nodes hold says which groups
+        to look at: the table of all groups grows with every start.
+        """
+        rooms = state.available_resources_per_node().values()
+        held = {found[1] for room in rooms for key in room if (found := HELD.fullmatch(key))}
+        self._names = {id: self._names.get(id) or _name_of(id) for id in held}
+        unknown = {name for name in self._names.values() if name} - known
+        if not unknown or time.monotonic() < self._search_at:
+            return {}
+        self._search_at = time.monotonic() + SEARCH_S
+        return {one["Name"]: one for one in _actors(actor_state_name="DEAD") if one["Name"] in unknown}
 
     def _state(self, actor: dict[str, Any]) -> str:
         """Return the state of an actor; STARTING for one that has its accelerators and no process yet."""
@@ -202,6 +218,11 @@ class Agent:
             return ray.util.get_placement_group(name)
         except ValueError:  # there is none
             return None
+
+
+def _name_of(group: str) -> str:
+    """Return the name of a placement group; "" if it has none or is gone."""
+    return str(placement_group_table(PlacementGroup(PlacementGroupID(bytes.fromhex(group)))).get("name", ""))
 
 
 def _actors(**which: str) -> list[dict[str, Any]]:

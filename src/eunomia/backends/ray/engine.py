@@ -98,6 +98,9 @@ class Ray:
         """Note in Ray's store that a node is out of service, or back."""
         self._ask("set_node", name=name, reason=f"drained, {reason}" if reason else "")
 
+    def explain(self, number: str, why: str) -> None:
+        """Do nothing: Ray has no queue of users' jobs."""
+
     def close(self) -> None:
         """End the agent."""
         self._close()

@@ -19,6 +19,7 @@ from eunomia.backends.engines.engine import (
     GangRequest,
     HeldSubmission,
     Mark,
+    SubmissionMissing,
 )
 from eunomia.backends.engines.job_files import SUBMISSION
 from eunomia.backends.slurm.commands import records
@@ -44,7 +45,7 @@ class SlurmBehind(Slurm):
         jobs = {job.number: job for job in self._queue()}
         self._held = [job for job in jobs.values() if job.is_held]
         return [
-            replace(gang, mark=Mark.parse(jobs[gang.number].mark))
+            replace(gang, mark=Mark.parse(jobs[gang.number].mark), is_held=jobs[gang.number].is_held)
             if gang.number in jobs and jobs[gang.number].mark
             else gang
             for gang in found
@@ -92,9 +93,9 @@ class SlurmBehind(Slurm):
             mark = Mark.parse(job.mark)
             if job.number == request.submission and mark is not None and mark.cluster == request.mark.cluster:
                 if phase(job.state) == OVER:
-                    raise EngineRefused(f"job {job.number} is over: {job.state}")
+                    raise SubmissionMissing(f"job {job.number} is over: {job.state}")
                 return job
-        raise EngineRefused(f"there is no job {request.submission} any more, or it is another one")
+        raise SubmissionMissing(f"there is no job {request.submission} any more, or it is another one")
 
     def call_back(self, request: GangRequest, number: str) -> None:
         """Send a running job SIGTERM, and hold it when it is gone: Slurm kills it after its KillWait."""

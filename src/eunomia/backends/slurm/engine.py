@@ -194,6 +194,9 @@ class Slurm:
         else:
             self.call("scontrol", "update", f"NodeName={name}", "State=RESUME")
 
+    def explain(self, number: str, why: str) -> None:
+        """Do nothing: comments of jobs belong to their users."""
+
     def close(self) -> None:
         """Do nothing: each command is a process of its own."""
 

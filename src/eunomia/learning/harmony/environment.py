@@ -13,6 +13,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from eunomia.inputs.problems import refused
+from eunomia.learning.environment import action_number
 from eunomia.learning.harmony.state import PlacementState
 from eunomia.learning.harmony.world import PsCluster, WorldConfig, draw_trace
 from eunomia.model.answers import InvalidAnswer
@@ -44,6 +46,9 @@ class HarmonyEnv(gymnasium.Env[dict[str, Array], Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Array], dict[str, Any]]:
         """Begin a trace, by default with the scenario's seed first; later ones draw other jobs."""
+        for name in options or {}:
+            rule = "eunomia/Harmony-v0 has no such option: its jobs are those of the scenario, drawn by the seed"
+            raise refused("environment", "options", name, rule, "leave it out")
         first = self._cluster is None
         super().reset(seed=self._seed if seed is None and first else seed)
         self._cluster = PsCluster(self._config, draw_trace(self._config, int(self.np_random.integers(2**31))))
@@ -55,7 +60,7 @@ class HarmonyEnv(gymnasium.Env[dict[str, Array], Any]):
         """Put one task on one server. Raises InvalidAnswer for an action that is not feasible."""
         if self._cluster is None or self._cluster.over:
             raise RuntimeError("no decision is pending: call reset() first, as the episode has ended or not begun")
-        chosen = int(action)
+        chosen = action_number(action)
         if not 0 <= chosen < len(self._mask) or not self._mask[chosen]:
             rule = "a new job with tasks left, and a server with room for one; see action_masks()"
             raise InvalidAnswer(f"action {chosen} is not feasible: it must name {rule}")

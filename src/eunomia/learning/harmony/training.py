@@ -49,6 +49,7 @@ GAMMA, ENTROPY, CLIP = 0.9, 0.002, 2.0
 BATCH, REPLAY = 256, 8192
 EPSILON = (0.3, 0.05)  # from, to; linear over the first half of the actor-critic
 RATES = {"reward": 3e-3, "imitation": 1e-3, "actor": 3e-5, "critic": 1e-3}
+FOLLOW = 0.05  # of each mini-batch in the moving average of Q
 CRITIC_ALONE = 0.1  # part of the third stage in which only the critic learns
 PLACEMENTS = 4000  # that the reward model sees; a fifth is held out
 JUDGED = tuple(range(900_001, 900_007))  # seeds of the traces by which the best model is chosen
@@ -215,13 +216,27 @@ class RewardModelTraining(_Training):
         return self.reward_model.network.arrays("reward")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingParts:
+    """Which parts of the training are used: each may be left out, to measure what it is worth."""
+
+    warm_start: bool = True  # without: its steps go to the actor-critic
+    value_network: bool = True  # without: the baseline of A is the moving average of Q
+    exploration: bool = True  # of the heuristics' actions
+    replay: bool = True  # without: mini-batches are of the last trace
+    reward_model: bool = True  # without: the actor-critic plays against the true speeds
+
+
 class HarmonyTraining(_Training):
     """`eunomia train harmony`: the three stages take 30, 20 and 50 per cent of the steps."""
 
     default_steps: ClassVar[int] = 240
 
-    def __init__(self, scenario: Scenario, steps: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self, scenario: Scenario, steps: int, rng: np.random.Generator, use: TrainingParts = TrainingParts()
+    ) -> None:
         super().__init__(scenario, steps, rng)
+        self.use = use
         types = self.config.truth.types
         self.features: tuple[Feature, ...] = action_features(types)
         sizes = [len(self.features), *LAYERS, 1]
@@ -232,13 +247,14 @@ class HarmonyTraining(_Training):
         self.critic = torch.optim.Adam(self.value.parameters(), lr=RATES["critic"])
         self.parts |= {"policy": (self.policy, self.actor), "value": (self.value, self.critic)}
         self.replay: deque[Decision] = deque(maxlen=REPLAY)
-        self.stages = (int(0.3 * steps), int(0.5 * steps))
+        self.stages = (int(0.3 * steps), int((0.5 if use.warm_start else 0.3) * steps))
+        self._average = 0.0  # of Q, moving
         self._best_baseline: list[float] = []
 
     def train(self, step: int) -> None:
         """Do one step of the stage that it is in; a step of the later ones is a trace."""
-        if step % self.judge_every == 0:
-            self.replay.clear()  # so that a resumed training is the same
+        if step % self.judge_every == 0 or step == self.stages[1]:
+            self.replay.clear()  # so that a resumed training is the same; what was imitated has no Q
         if step < self.stages[0]:
             self.reward_model.train(self.rng)
         elif step < self.stages[1]:
@@ -252,7 +268,7 @@ class HarmonyTraining(_Training):
         if not self._best_baseline:
             means = [[run_trace(self.config, one, by).mean_jct() for one in traces] for by in (load_balancing, tetris)]
             self._best_baseline = [min(float(np.mean(one)) for one in means)]
-        ours = float(np.mean([run_trace(self.config, one, self._greedy).mean_jct() for one in traces]))
+        ours = float(np.mean([run_trace(self.config, one, self.choose).mean_jct() for one in traces]))
         return {"gain": 1.0 - ours / self._best_baseline[0], "mean_jct_intervals": ours,
                 "reward_model_error": float(self.reward_model.held_out().mean())}  # fmt: skip
 
@@ -269,7 +285,8 @@ class HarmonyTraining(_Training):
     def _see(self, state: PlacementState, actions: Ints) -> Floats:
         return normalised(see_actions(state, actions), self.features)
 
-    def _greedy(self, state: PlacementState, actions: Ints) -> int:
+    def choose(self, state: PlacementState, actions: Ints) -> int:
+        """Return the likeliest action."""
         return int(np.argmax(self._scores(self._see(state, actions))))
 
     def _teacher(self, state: PlacementState, actions: Ints) -> int:
@@ -309,7 +326,9 @@ class HarmonyTraining(_Training):
         """Play a trace against the reward model, and take four steps of actor and critic."""
         for group in self.actor.param_groups:
             group["lr"] = RATES["actor"]
-        epsilon = EPSILON[0] + (EPSILON[1] - EPSILON[0]) * min(2 * progress, 1.0)
+        epsilon = EPSILON[0] + (EPSILON[1] - EPSILON[0]) * min(2 * progress, 1.0) if self.use.exploration else 0.0
+        if not self.use.replay:
+            self.replay.clear()
         self.replay.extend(self._episode(epsilon))
         for _ in range(4):
             batch = self._sample()
@@ -317,7 +336,8 @@ class HarmonyTraining(_Training):
             states = torch.tensor(np.array([one.state for one in batch]), dtype=torch.float32)
             target = torch.tensor([one.value for one in batch], dtype=torch.float32)
             value = self.value(states)[:, 0]
-            gain = target - value.detach()
+            self._average += FOLLOW * (float(target.mean()) - self._average)
+            gain = target - (value.detach() if self.use.value_network else self._average)
             gain = gain / (gain.std() + 1e-6)
             before = torch.tensor([one.likelihood for one in batch], dtype=torch.float32)
             weight = (log.detach().exp() / before).clamp(max=CLIP)
@@ -344,8 +364,7 @@ class HarmonyTraining(_Training):
 
         while not cluster.over:
             rows = cluster.place(choose)
-            speeds = self.reward_model.predict(cluster.x[rows], cluster.tasks[:, rows].reshape(len(cluster.tasks), -1))
-            rewards.append(cluster.play(rows, speeds / cluster.trace.alone[rows]))
+            rewards.append(cluster.play(rows, self._speeds(cluster, rows) if self.use.reward_model else None))
         values, value = np.zeros(len(rewards)), 0.0
         for t in range(len(rewards) - 1, -1, -1):
             value = values[t] = rewards[t] + GAMMA * value
@@ -353,6 +372,10 @@ class HarmonyTraining(_Training):
             Decision(one.seen, one.chosen, one.likelihood, one.state, one.interval, float(values[one.interval]))
             for one in decisions
         ]
+
+    def _speeds(self, cluster: PsCluster, rows: Ints) -> Floats:
+        tasks = cluster.tasks[:, rows].reshape(len(cluster.tasks), -1)
+        return self.reward_model.predict(cluster.x[rows], tasks) / cluster.trace.alone[rows]
 
     def _sample(self) -> list[Decision]:
         return [self.replay[int(k)] for k in self.rng.integers(0, len(self.replay), BATCH)]

@@ -19,12 +19,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from eunomia.inputs.options import number
 from eunomia.kernels import kernel
 from eunomia.learning.harmony.state import Chooser, PlacementState, place_all
 from eunomia.model.arrays import Floats, Ints
 from eunomia.scenario import Scenario
 from eunomia.throughputs import load
 from eunomia.throughputs.interference import LOADS, SENSITIVITY, SERVER_LOADS, PairNeighbours
+from eunomia.traces.generators import JOBS, RATE
 
 KAPPA = 3.0
 WORKER_DEMAND, SERVER_DEMAND = (2.0, 1.0), (1.0, 0.0)  # CPUs and accelerators of a task
@@ -33,6 +35,7 @@ COMMUNICATION = {  # γ: share of a step that is communication, when worker and 
     "dssm": 0.18,
 }  # fmt: skip
 USUAL_COMMUNICATION = 0.15
+FINITE_RATE = replace(RATE, endless=False, fix="write how many jobs arrive in an hour")
 
 
 @dataclass(frozen=True)
@@ -102,15 +105,39 @@ class WorldConfig:
         nodes = [group for group in scenario.cluster.nodes for _ in range(group.count)]
         cpus = [group.cpus or 4.0 * group.accelerators for group in nodes]
         capacity = np.array([(cpu, group.accelerators) for cpu, group in zip(cpus, nodes, strict=True)], dtype=float)
-        options = scenario.workload.options
+        jobs, rate = _arrivals(scenario)
         mechanism = scenario.mechanism
         seconds = getattr(mechanism, "length_s", None) if mechanism is not None else None
         interval = float(seconds) if seconds and np.isfinite(seconds) else 1200.0
-        rate = float(options.get("rate_per_hour", 3.0))
-        return cls(
-            truth=truth, capacity=capacity, interval_s=interval, jobs=int(options.get("jobs", 60)),
-            arrivals=rate * interval / 3600.0,
+        config = cls(
+            truth=truth, capacity=capacity, interval_s=interval, jobs=jobs, arrivals=rate * interval / 3600.0
         )  # fmt: skip
+        if not config.largest_job_fits():
+            rule = f"the largest job has {config.max_workers} workers of 2 CPUs and an accelerator each, and "
+            rule += f"{config.max_servers} parameter servers of a CPU each, and does not fit on the empty cluster"
+            raise scenario.refused(("cluster",), rule, "give more servers, or larger ones")
+        return config
+
+    def largest_job_fits(self) -> bool:
+        """Whether a job with the most workers and parameter servers can be placed on the empty cluster."""
+        size = np.array([[self.max_workers, *WORKER_DEMAND, self.max_servers, *SERVER_DEMAND]], dtype=float)
+        state = PlacementState(
+            x=np.zeros((1, len(self.truth.types))), r=size, v=self.capacity.copy(), d=np.zeros((len(self.capacity), 2)),
+            new=np.ones(1, dtype=bool), capacity=self.capacity,
+        )  # fmt: skip
+        return place_all(state, lambda _, actions: 0) == [0]
+
+
+def _arrivals(scenario: Scenario) -> tuple[int, float]:
+    """Return the number of jobs and their rate per hour."""
+    work = scenario.workload
+    if work.trace is not None:
+        what, fix = "placement is learnt from jobs that are generated", 'give generator = "poisson" in its place'
+        raise scenario.refused(("workload", "trace"), what, fix, work.trace)
+    for name, rule in (("jobs", JOBS), ("rate_per_hour", FINITE_RATE)):
+        if name in work.options:
+            number(scenario.where(("workload",))[0], f"workload.{name}", work.options[name], rule)
+    return int(work.options.get("jobs", 60)), float(work.options.get("rate_per_hour", 3.0))
 
 
 @dataclass(frozen=True)

@@ -68,10 +68,11 @@ class OrderTraining:
     def __init__(self, scenario: Scenario, steps: int, rng: np.random.Generator):
         torch.set_num_threads(1)
         trace = read_trace(scenario)
-        if np.isnan(trace.duration_s).any() or len(trace) < FEWEST:
-            rule = f"it learns from the durations of at least {FEWEST} jobs, and the trace has {len(trace):,}"
+        known = int(np.isfinite(trace.duration_s).sum())
+        if known < max(len(trace), FEWEST):
+            rule = f"it learns from the durations of at least {FEWEST} jobs, and {known:,} of {len(trace):,} have one"
             file, row = scenario.where(("workload",))
-            raise refused(file, "workload", None, rule, "name a longer trace with duration_s", row=row)
+            raise refused(file, "workload", None, rule, "name a longer trace, with duration_s of every job", row=row)
         cut = int(TRAINED * len(trace))
         parts = [examples(trace.take(rows), rng) for rows in np.split(np.arange(len(trace)), [cut])]
         (self._x, self._y), (self._judged_x, self._judged_y) = [

@@ -99,6 +99,18 @@ class _Net(nn.Module):
         return found.reshape(*shape, -1), self.parts["value"](h).reshape(shape), state
 
 
+def n_step_returns(rewards: Any, begins: Any, after: Any, gamma: float) -> Any:
+    """Return Σ_j γ^j r[t+j] + γ^(n−t) V(s_n), (n, environment), of rewards (n, environment); `after` is V(s_n).
+
+    `begins` (n + 1, environment) is 1 where an episode begins: what comes then does not count.
+    """
+    returns = torch.zeros_like(rewards)
+    for t in range(len(rewards) - 1, -1, -1):
+        after = rewards[t] + gamma * after * (1.0 - begins[t + 1])
+        returns[t] = after
+    return returns
+
+
 def _layers(part: Perceptron) -> nn.Sequential:
     found: list[nn.Module] = []
     for weight, bias in zip(part.weights, part.biases, strict=True):
@@ -173,12 +185,7 @@ class SymphonyTraining:
         start = tuple(one.detach() for one in self._state)
         seen, begins, chosen, wanted, rewards = self._rollout()
         found, values, _ = self._net(seen, start, begins)
-        after = self._last_value()
-        returns = torch.zeros(STEPS, ENVIRONMENTS)
-        for t in range(STEPS - 1, -1, -1):
-            goes_on = 1.0 - (begins[t + 1] if t + 1 < STEPS else self._begin())
-            after = rewards[t] + GAMMA * after * goes_on
-            returns[t] = after
+        returns = n_step_returns(rewards, torch.cat((begins, self._begin()[None])), self._last_value(), GAMMA)
         log = torch.log_softmax(found, -1)
         chance = log.exp()
         critic = 0.5 * torch.square(returns - values).mean()

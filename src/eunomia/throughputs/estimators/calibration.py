@@ -52,8 +52,9 @@ def calibrate(measured: Measurements, types: Sequence[str], sizes: Sequence[int]
     cells = [(jobs.index(job), names.index(type), size, rate) for (type, job, size), rate in measured.alone.items()]
     _refuse_wrong(measured, facts, cells, jobs, names)
     growth = _Growth(cells, jobs, names, sizes)
-    single = np.array([rate / growth.between(m, t, 1, size)[0] for m, t, size, rate in cells])
-    measured_jobs, measured_types = (np.array([cell[axis] for cell in cells], dtype=np.int64) for axis in (0, 1))
+    smallest = _smallest_sizes(cells)
+    single = np.array([rate / growth.between(m, t, 1, size)[0] for m, t, size, rate in smallest])
+    measured_jobs, measured_types = (np.array([cell[axis] for cell in smallest], dtype=np.int64) for axis in (0, 1))
     beliefs = TypeTransfer(facts, fit_calibration(facts, measured_jobs, measured_types, single))
     beliefs.learn(measured_jobs, measured_types, single)
     median, low, high = beliefs.estimate()
@@ -73,10 +74,28 @@ def calibrate(measured: Measurements, types: Sequence[str], sizes: Sequence[int]
                 level = measured.alone[name, job, near] if here else level
                 grown, unsure = growth.between(m, t, near, size)
                 middle = level * grown if rate is None else rate
-                sd = float(np.sqrt((NOISE if here else spread[m, t] ** 2) + (0.0 if near == size else unsure**2)))
+                sd = _deviation(float(spread[m, t]), unsure, is_measured=bool(here), is_other_size=near != size)
                 factor = elementary.exp(GAUSSIAN_80 * sd)
                 rows.append(CalibratedRate(name, job, size, middle, middle / factor, middle * factor))
     return rows
+
+
+def _smallest_sizes(cells: Sequence[Cell]) -> list[Cell]:
+    """Return each job's smallest gang on each type: larger ones say how it grows, and nothing more of types."""
+    smallest: dict[tuple[int, int], Cell] = {}
+    for cell in sorted(cells, key=lambda cell: cell[2]):
+        smallest.setdefault(cell[:2], cell)
+    return list(smallest.values())
+
+
+def _deviation(spread: float, unsure: float, *, is_measured: bool, is_other_size: bool) -> float:
+    """Return the standard deviation of the logarithm of a rate on a type where its job was measured or not.
+
+    `spread` is that of the level on the type, `unsure` that of the rate over the one of the nearest known size.
+    """
+    if is_measured:
+        return unsure if is_other_size else float(np.sqrt(NOISE))
+    return float(np.sqrt(spread * spread + unsure * unsure)) if is_other_size else spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +173,11 @@ class _Growth:
         self._widening = widening(len(types), every, measured)
 
     def between(self, job: int, type: int, size: int, larger: int) -> tuple[float, float]:
-        """Return the rate of one size over another's, and the standard deviation of its logarithm."""
+        """Return a rate measured at one size over that at another, and the standard deviation of its logarithm."""
         mean, variance = self._beliefs[job].between(type, size, larger)
         analytic_growth = (_growth(self._types[type], self._jobs[job], each) for each in (size, larger))
         before, after = analytic_growth
-        return after / before * elementary.exp(mean), self._widening * float(np.sqrt(variance))
+        return after / before * elementary.exp(mean), self._widening * float(np.sqrt(variance + 2.0 * NOISE))
 
 
 def as_csv(rows: Sequence[CalibratedRate]) -> str:

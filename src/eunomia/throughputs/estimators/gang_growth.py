@@ -17,7 +17,7 @@ import numpy as np
 
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats
-from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80, CellPosterior, half_width
+from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80, CellPosterior, half_width_of_few
 
 LEVEL = 100.0
 SLOPE, WALK = 0.01, 0.02  # a, b
@@ -73,7 +73,8 @@ def common_growth(types: int, sizes: Sequence[int], jobs: Sequence[Rates]) -> Fl
 def widening(types: int, sizes: Sequence[int], jobs: Sequence[Rates]) -> float:
     """Return by what standard deviations have to be multiplied so that 80 % intervals hold sizes that are left out.
 
-    At most `CHECKED` measurements are left out, each in turn.
+    They are those of a measured rate over another measured one, with the noise of both. At most `CHECKED` measurements
+    are left out, each in turn.
     """
     cells, scores = [(job, key) for job, measured in enumerate(jobs) for key in measured], []
     for job, (type, size) in cells[:: -(-len(cells) // CHECKED)] if cells else []:
@@ -85,4 +86,4 @@ def widening(types: int, sizes: Sequence[int], jobs: Sequence[Rates]) -> float:
             mean, variance = GangGrowth(sizes, others, common).between(type, near, size)
             error = abs(jobs[job][type, size] - others[type, near] - mean)
             scores.append(error / float(np.sqrt(variance + 2.0 * NOISE)))
-    return half_width(scores) / GAUSSIAN_80
+    return half_width_of_few(scores) / GAUSSIAN_80

@@ -63,7 +63,8 @@ class PairJudgement:
     hidden_median: Floats  # each new job by itself beside the references; nan elsewhere
     measurements: int  # pairs run for profiling
     raw: Floats  # as `median`, but for pairs that are believed not to fit as if they did
-    raw_low: Floats  # the lower ends of the 80 % intervals of `raw`; `raw` where the method has no interval
+    raw_low: Floats  # ends of the 80 % intervals of `raw`; `raw` where the method has no interval
+    raw_high: Floats
     matched_family: float | None  # share of new jobs with a relative among the references, matched with one
 
     def errors(self) -> Floats:
@@ -138,10 +139,11 @@ def judge(table: PairTable, settings: JudgeSettings) -> PairJudgement:
     for x, profile in asked.items():
         hidden[x][:, refs.jobs] = ~profile
     hidden &= table.kept > 0
-    median, low, high, alone, raw, raw_low, rate = _METHOD[settings.method](case, settings, rng)
+    median, low, high, alone, raw, raw_low, raw_high, rate = _METHOD[settings.method](case, settings, rng)
     count = sum(int(each.sum()) for each in asked.values())
     return PairJudgement(
-        table, settings, refs.jobs, table.kept, median, low, high, hidden, alone, count, raw, raw_low, rate
+        table, settings, refs.jobs, table.kept, median, low, high, hidden, alone, count, raw, raw_low, raw_high,
+        rate,
     )  # fmt: skip
 
 
@@ -174,7 +176,7 @@ def _shuffled(shown: Floats, refs: ReferenceSet, rng: np.random.Generator) -> Fl
     return dealt
 
 
-_Answer = tuple[Floats, Floats, Floats, Floats, Floats, Floats, float | None]  # …, each new job alone, raw, …
+_Answer = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, float | None]  # …, each new job alone, raw, …
 
 
 def beliefs_from_references(
@@ -204,7 +206,7 @@ def _best(case: _Case, settings: JudgeSettings, rng: np.random.Generator) -> _An
         alone[x], low[x], high[x] = found.median[x], found.low[x], found.high[x]
     joint = all_jobs.estimate()
     median = np.where(joint.fits, joint.median, 0.0)
-    return median, low, high, alone, joint.median, joint.low, None
+    return median, low, high, alone, joint.median, joint.low, joint.high, None
 
 
 def _match(case: _Case, settings: JudgeSettings, rng: np.random.Generator) -> _Answer:
@@ -218,7 +220,7 @@ def _match(case: _Case, settings: JudgeSettings, rng: np.random.Generator) -> _A
     family = case.table.features.family
     related = [x for x in case.new.tolist() if (family[refs.jobs] == family[x]).any()]
     hits = [bool(family[refs.jobs[matches[x]]] == family[x]) for x in related]
-    return median, nothing, nothing, alone, median, median, float(np.mean(hits)) if hits else None
+    return median, nothing, nothing, alone, median, median, median, float(np.mean(hits)) if hits else None
 
 
 def _column_mean(case: _Case, settings: JudgeSettings, rng: np.random.Generator) -> _Answer:
@@ -233,7 +235,7 @@ def _column_mean(case: _Case, settings: JudgeSettings, rng: np.random.Generator)
     alone[:, :, refs.jobs] = column
     median = np.full(kept.shape, whole)
     median[:, :, refs.jobs] = column
-    return median, nothing, nothing, alone, median, median, None
+    return median, nothing, nothing, alone, median, median, median, None
 
 
 _METHOD: dict[str, Callable[[_Case, JudgeSettings, np.random.Generator], _Answer]] = {

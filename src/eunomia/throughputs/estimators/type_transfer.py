@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eunomia.model import elementary
-from eunomia.model.arrays import Floats, Ints
-from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80, CellPosterior, half_width
+from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80, CellPosterior, half_width, half_width_of_few
 
 COMMON, CLASS = 4.0, 1.0
 SPEC = 0.3
@@ -36,6 +36,7 @@ UNKNOWN_SPEC = 0.02  # u, of jobs whose expected rates are not known
 TRAIT = 0.02  # v
 WORK_UNIT = 0.4342944819032518  # work counts in decades
 NOISE = 0.003  # variance of the logarithm of a measured rate
+CHECKED = 24  # jobs at most that are left out to see how wide an interval beside relatives has to be
 FREEDOM, PASSES = 2.0, 4  # degrees of freedom of its error; rounds of weights
 
 
@@ -94,8 +95,9 @@ class TransferCalibration:
     """What is chosen on measured rates: h, and half of the 80 % interval in standard deviations."""
 
     family_spread: float = FAMILY_SPREAD
-    half_width: float = GAUSSIAN_80  # on types on which some job was measured
-    unmeasured_half_width: float = GAUSSIAN_80  # on others
+    half_width: float = GAUSSIAN_80  # on types on which some job was measured, of another family only
+    related_half_width: float = GAUSSIAN_80  # on types on which a job of the same family was
+    unmeasured_half_width: float = GAUSSIAN_80  # on types without any
 
 
 class TypeTransfer:
@@ -105,14 +107,16 @@ class TypeTransfer:
         self._calibration = calibration or TransferCalibration()
         self._facts, self._prior = facts, _covariance(facts, self._calibration.family_spread)
         self._posterior = CellPosterior(self._prior, facts.expected.ravel())
-        self._measured_groups: set[int] = set()  # groups of types on which a job was measured
+        self._measured: Bools = np.zeros(  # (family, group of types) whether a job of it was measured there
+            (int(facts.family.max()) + 1, int(facts.type_group.max()) + 1), dtype=np.bool_
+        )
         self._levels: set[int] = set()  # jobs whose level is known: the first measurement of an unknown job sets it
 
     def copy(self) -> TypeTransfer:
         """Return beliefs that learn on their own from here."""
         twin = copy.copy(self)
         twin._posterior = self._posterior.copy()
-        twin._levels, twin._measured_groups = set(self._levels), set(self._measured_groups)
+        twin._levels, twin._measured = set(self._levels), self._measured.copy()
         return twin
 
     def learn(self, jobs: Ints, types: Ints, rates: Floats) -> None:
@@ -134,7 +138,7 @@ class TypeTransfer:
         if not self._facts.has_expected[job] and job not in self._levels:
             self._posterior.mean[job * types : (job + 1) * types] += value - self._posterior.mean[cell]
         self._levels.add(job)
-        self._measured_groups.add(int(self._facts.type_group[type]))
+        self._measured[self._facts.family[job], self._facts.type_group[type]] = True
         return self._posterior.observe(cell, value, noise)
 
     @property
@@ -150,8 +154,10 @@ class TypeTransfer:
     def estimate(self) -> tuple[Floats, Floats, Floats]:
         """Return medians and both ends of the 80 % intervals of all rates, (job, type) each."""
         mean = self.mean_log
-        fitted, measured = self._calibration, np.isin(self._facts.type_group, list(self._measured_groups))
-        wide = np.where(measured, fitted.half_width, fitted.unmeasured_half_width) * self.deviation
+        fitted, group = self._calibration, self._facts.type_group
+        related, known = self._measured[self._facts.family][:, group], np.asarray(self._measured.any(axis=0))
+        some = np.where(known[group], fitted.half_width, fitted.unmeasured_half_width)
+        wide = np.where(related, fitted.related_half_width, some) * self.deviation
         low, median, high = (elementary.exp(each) for each in (mean - wide, mean, mean + wide))
         return median, low, high
 
@@ -160,7 +166,8 @@ def fit_calibration(facts: TransferFacts, jobs: Ints, types: Ints, rates: Floats
     """Return the family spread that predicts measured rates best, and how wide its intervals have to be.
 
     Each family in turn is known by one measurement of a job. The error is that of the logarithm of the rate on another
-    type; each measurement counts once. Then each type in turn is known by its facts alone.
+    type; each measurement counts once. Then each job that has relatives is known by one measurement, and each type by
+    its facts alone.
     """
     family, group = facts.family[jobs], facts.type_group[types]
     beside = (jobs[:, None] == jobs) & (group[:, None] != group)  # (source, target)
@@ -183,12 +190,49 @@ def fit_calibration(facts: TransferFacts, jobs: Ints, types: Ints, rates: Floats
                 scores += (errors / guess.deviation[cells]).tolist()
         error = float((off[sources > 0] / sources[sources > 0]).mean())
         if error < least * (1.0 - 1e-9):
-            best, least = TransferCalibration(spread, half_width(scores)), error
-    scores = []
+            best, least = TransferCalibration(spread, half_width(scores, independent=int((sources > 0).sum()))), error
+    return replace(
+        best,
+        related_half_width=half_width_of_few(_scores_of_relatives(facts, jobs, types, rates, best)),
+        unmeasured_half_width=half_width(_scores_of_types(facts, jobs, types, rates, best)),
+    )
+
+
+def _scores_of_relatives(
+    facts: TransferFacts, jobs: Ints, types: Ints, rates: Floats, fitted: TransferCalibration
+) -> list[float]:
+    """Return |error| in standard deviations where a job has one measurement, and its family others on the type.
+
+    At most `CHECKED` jobs are left out, each in turn.
+    """
+    scores, values = list[float](), elementary.log(rates)
+    family, group = facts.family[jobs], facts.type_group[types]
+    every = np.unique(jobs)
+    for job in every[:: -(-len(every) // CHECKED)].tolist():
+        known, own = jobs != job, np.flatnonzero(jobs == job)
+        related = own[np.isin(group[own], group[known & (family == facts.family[job])])]
+        if len(own) < 2 or not len(related):
+            continue
+        beliefs = TypeTransfer(facts, fitted)
+        beliefs.learn(jobs[known], types[known], rates[known])
+        for source in own.tolist():
+            targets = related[group[related] != group[source]]
+            guess = beliefs.copy()
+            guess.observe(job, int(types[source]), float(rates[source]))
+            cells = jobs[targets], types[targets]
+            scores += (np.abs(guess.mean_log[cells] - values[targets]) / guess.deviation[cells]).tolist()
+    return scores
+
+
+def _scores_of_types(
+    facts: TransferFacts, jobs: Ints, types: Ints, rates: Floats, fitted: TransferCalibration
+) -> list[float]:
+    """Return |error| in standard deviations on types of which the facts alone are known."""
+    scores, values, group = list[float](), elementary.log(rates), facts.type_group[types]
     for each in np.unique(group):
-        beliefs, known = TypeTransfer(facts, best), group != each
+        beliefs, known = TypeTransfer(facts, fitted), group != each
         beliefs.learn(jobs[known], types[known], rates[known])
         rows = np.flatnonzero(~known & np.isin(jobs, jobs[known]))
         cells = jobs[rows], types[rows]
         scores += (np.abs(beliefs.mean_log[cells] - values[rows]) / beliefs.deviation[cells]).tolist()
-    return replace(best, unmeasured_half_width=half_width(scores))
+    return scores

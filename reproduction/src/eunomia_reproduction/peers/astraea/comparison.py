@@ -26,7 +26,6 @@ HALF_A_DIGIT = 5e-5 * (1 + 1e-6)  # fairness is printed with four decimals
 COUNTED = ("lease_expiry_cnt", "resume_cnt", "total_pending_time")
 FAIRNESS_COLUMN = "tenant_U_over_D_final"
 SUMMED = ("job_selection", "user_quota", "lease_s", "variant")
-DRAWN = "dynamic"  # the quota whose backfill is drawn, without a seed
 
 
 def is_here(folder: Path) -> bool:
@@ -65,8 +64,10 @@ def _compare(case: Path, request: Request, found: JobComparison) -> None:
         raise InvalidInput([Problem(file=str(case), rule="it has no result", fix=fix)])
     for path in results:
         with found.trying(_series(path)):
-            if options(path, upstream=False).quota == DRAWN:
-                note = "not compared: it draws, without a seed, the tenants it lends to"
+            run = options(path, upstream=False)
+            if run.quota == "dynamic" or run.selection == "random":
+                what = "the tenants it lends to" if run.quota == "dynamic" else "the order of jobs"
+                note = f"not compared: it draws, without a seed, {what}"
                 found.notes.append(f"{_series(path)}: {note}")
             else:
                 runs.append(path)

@@ -202,6 +202,7 @@ class Ticks:
             life=self.life[rows],
             remaining=jobs.duration[rows] - self.ran[rows],
             chance=np.ones(len(rows)),
+            draw=rows,
         )
 
     def _most_served(self, fresh: Ints) -> Ints:

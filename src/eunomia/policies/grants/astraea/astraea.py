@@ -16,7 +16,8 @@ checkpointed, and wait.
 C accelerators, w and v weights of tenants and jobs, z scale factor, U used and D deserved accelerator-seconds. `quota`:
 "fair" lends everything that is idle, "static" nothing, "dynamic" up to `lend` times a quota, and takes it back.
 `selection` ranks a tenant's jobs otherwise: by classes of ρ, by these and the chance to be done in a lease
-(`job_reward`), by finish-time fairness (`themis`), least run (`2das`), least wide, least remaining, or submission.
+(`job_reward`), by finish-time fairness (`themis`), least run (`2das`), least wide, least remaining, submission, or a
+draw at each decision. The lease of a gang wider than `exempt_above` (the artifact's option: 32) does not end.
 
 Example (examples/two_jobs.json). Of three accelerators the quota of each tenant is ⌊3 / 2⌋ = 1. Neither holds any or
 used any in the last hours, so speech, which is named first, is served first: text takes the v100, image gets a k80.
@@ -86,6 +87,7 @@ class Astraea:
     delay_s: float = 300.0
     window_h: int = 24
     lend: float = 1.2
+    exempt_above: float = math.inf
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="astraea",
@@ -115,7 +117,7 @@ class Astraea:
         for name, known in (("selection", SELECTIONS), ("quota", get_args(QuotaRule))):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it is one of {', '.join(known)}")
-        for name, least in (("starvation_s", 0), ("delay_s", 0), ("window_h", 1), ("lend", 1)):
+        for name, least in (("starvation_s", 0), ("delay_s", 0), ("window_h", 1), ("lend", 1), ("exempt_above", 0)):
             if not getattr(self, name) >= least:
                 raise ValueError(f"{name} is {getattr(self, name)}; it is at least {least}")
         also_needs(self, {"remaining"} if self.selection in ORACLE else ())
@@ -130,7 +132,7 @@ class Astraea:
         may_end = (
             fresh(view, seen, leased_at, self.delay_s) if self.selection in FAIR and self.quota == "fair" else NO_INTS
         )
-        terms = AstraeaTerms(self.quota, self.block, _lease(view), self.lend)
+        terms = AstraeaTerms(self.quota, self.block, _lease(view), self.lend, self.exempt_above)
         decision = DecisionBudget(view, seen, self._keys(view), starving & seen.competes, may_end, terms)
         decision.decide()
         job = np.array(sorted(decision.placed), dtype=np.int64)
@@ -169,6 +171,7 @@ class Astraea:
             life=view.at - view.submitted,
             remaining=remaining,
             chance=chance,
+            draw=view.rng().permutation(view.jobs) if self.selection == "random" else view.submitted,
         )
         return KEYS[self.selection](known)
 

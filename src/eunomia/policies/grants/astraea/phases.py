@@ -54,6 +54,7 @@ class AstraeaTerms(NamedTuple):
     block: bool
     ahead_s: float  # what a grant counts for on paper
     lend: float
+    exempt_above: float  # accelerators of a gang whose lease does not end
 
 
 @dataclass(slots=True)
@@ -72,7 +73,7 @@ class DecisionBudget:
     def decide(self) -> None:
         """Fill `placed` and `stopped`."""
         seen, terms = self.seen, self.terms
-        line = self._line(seen.competes & ~self._place_starving())
+        line = self._line(seen.competes & ~self._renew_exempt() & ~self._place_starving())
         if terms.quota == "fair":
             first = self._firsts(line)
             left, size = int(seen.free.sum()), self.view.scale_factor[line]
@@ -85,6 +86,16 @@ class DecisionBudget:
         self._serve(line, budget, NO_INTS)
         if terms.quota == "dynamic":
             self._lend(line)
+
+    def _renew_exempt(self) -> Bools:
+        """Let gangs wider than `exempt_above` run on where they are; return which, (job,)."""
+        view, seen = self.view, self.seen
+        wide = seen.over & (view.scale_factor > self.terms.exempt_above)
+        for job in np.flatnonzero(wide).tolist():
+            self.placed[job] = int(view.on_type[job])
+            seen.held[seen.tenant[job]] += view.scale_factor[job]
+            seen.free[view.on_type[job]] -= view.scale_factor[job]
+        return wide
 
     def _place_starving(self) -> Bools:
         """Place the gang that starved longest, or set accelerators aside; return the jobs that leaves out, (job,)."""

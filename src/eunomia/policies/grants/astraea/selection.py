@@ -10,6 +10,7 @@
 | smallestfirst | z, submission |
 | shortestremainfirst | remaining, submission |
 | fifo | submission |
+| random | a draw |
 
 ρ long-term fairness, t seconds run, life seconds since its submission (pauses included), z scale
 factor, P the chance to end within the next lease.
@@ -28,7 +29,15 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.rounding import rounded
 
 Selection = Literal[
-    "fairness", "disc_fairness", "job_reward", "themis", "2das", "smallestfirst", "shortestremainfirst", "fifo"
+    "fairness",
+    "disc_fairness",
+    "job_reward",
+    "themis",
+    "2das",
+    "smallestfirst",
+    "shortestremainfirst",
+    "fifo",
+    "random",
 ]
 SELECTIONS: tuple[Selection, ...] = get_args(Selection)
 FAIR = frozenset({"fairness", "disc_fairness", "job_reward", "themis"})  # may interrupt fresh leases for new jobs
@@ -50,6 +59,7 @@ class SelectionInputs:
     life: Column  # seconds since its submission
     remaining: Column  # seconds; only read by ORACLE
     chance: Floats  # P; only read by job_reward
+    draw: Column  # places of a random order; only read by random
 
 
 def classes(fairness: Floats) -> Floats:
@@ -88,6 +98,7 @@ KEYS: Mapping[Selection, Callable[[SelectionInputs], Keys]] = {
     "smallestfirst": lambda known: (known.size, known.submitted),
     "shortestremainfirst": lambda known: (known.remaining, known.submitted),
     "fifo": lambda known: (known.submitted,),
+    "random": lambda known: (known.draw,),
 }
 
 

@@ -1,0 +1,67 @@
+"""`eunomia reproduce metis | symphony | bo`: the rows that say which goal was reached, on few and small workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from eunomia_reproduction import bayesian, metis, symphony
+from eunomia_reproduction.table import FigureTable, Request
+
+
+@pytest.fixture
+def reproduce(tmp_path: Path) -> Callable[[ModuleType, int], FigureTable]:
+    """Return a call of an experiment with some seeds."""
+    return lambda module, seeds: module.reproduce(
+        Request(reference=None, keep=tmp_path, seeds=seeds, processes=1, tell=lambda line: None)
+    )
+
+
+def intervals(table: FigureTable, system: str) -> dict[str, list[float]]:
+    """Return low end, ratio and high end of each first quotient of a system."""
+    found: dict[str, list[float]] = {}
+    for row in table.rows:
+        if row.measured is not None and row.series.startswith(f"{system} ÷ "):
+            found.setdefault(row.series, []).append(row.measured)
+    return {name: [ends[1], ends[0], ends[2]] for name, ends in found.items()}
+
+
+def test_metis_is_compared_with_every_baseline_by_a_paired_interval(
+    reproduce: Callable[[ModuleType, int], FigureTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert metis.FEWEST >= 20
+    monkeypatch.setattr(metis, "JOBS", 5)
+    monkeypatch.setattr(metis, "FEWEST", 3)
+    found = intervals(reproduce(metis, 1), "metis")
+    assert {name.partition(" ÷ ")[2].partition(",")[0] for name in found} == {
+        "fifo", "drf", "srtf", "optimus", "slaq", "exhaustive"
+    }  # fmt: skip
+    assert all(low <= ratio <= high for low, ratio, high in found.values())
+
+
+def test_symphony_is_compared_with_its_baselines_and_the_published_ratios(
+    reproduce: Callable[[ModuleType, int], FigureTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert symphony.FEWEST >= 20
+    monkeypatch.setattr(symphony, "TASKS", 10)
+    monkeypatch.setattr(symphony, "FEWEST", 3)
+    table = reproduce(symphony, 1)
+    found = intervals(table, "symphony")
+    assert set(found) == {f"symphony ÷ {other}" for other in ("sparrow", "graphene", "paragon", "oracle")}
+    assert all(low <= ratio <= high for low, ratio, high in found.values())
+    published = {(row.series, row.published) for row in table.rows if row.published is not None}
+    assert {("symphony ÷ paragon", 0.68), ("symphony ÷ oracle", 1.06)} <= published
+
+
+def test_the_search_has_a_row_for_every_method_and_the_published_share_of_seeds(
+    reproduce: Callable[[ModuleType, int], FigureTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert len(bayesian.OBJECTIVES) >= 6
+    monkeypatch.setattr(bayesian, "OBJECTIVES", {"parameter servers": bayesian.OBJECTIVES["parameter servers"]})
+    table = reproduce(bayesian, 2)
+    means = {row.series: row.measured or 0 for row in table.rows if row.quantity == "best found ÷ optimum, mean"}
+    assert set(means) == {"gp-ei", "gp-lcb", "rf-ei", "rf-lcb", "random", "grid"} and min(means.values()) >= 1
+    assert {row.published for row in table.rows if row.quantity.startswith("share of seeds")} == {0.95, 0.56}
