@@ -300,19 +300,6 @@ def test_a_removed_node_counts_no_more_and_only_an_operator_brings_it_back(tmp_p
     bench.store.close()
 
 
-def test_decisions_until_a_time_are_those_that_were_made_by_then(bench: Bench) -> None:
-    for at in (10.0, 20.0, 20.0, 35.0):
-        bench.clock.at = at
-        bench.submit()
-    reader = Reader(bench.site.place)
-    every = [at for at, _ in reader.decisions(100)]
-    assert sorted(every, reverse=True) == every
-    assert len(every) > 4
-    for until in (0.0, 9.9, 10.0, 19.0, 20.0, 34.0, 35.0, 99.0):
-        assert [at for at, _ in reader.decisions(100, until)] == [at for at in every if at <= until]
-    assert len(reader.decisions(1, 20.0)) == 1
-
-
 def test_a_length_that_is_not_declared_is_the_median_of_like_jobs_and_marked_as_estimated(bench: Bench) -> None:
     for length in (10.0, 30.0, 80.0):
         job = bench.submit(job_type="cnn").body["id"]

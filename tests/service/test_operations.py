@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.service.bench import LiveService
+from tests.service.bench import SITE, LiveService, until
 from typer.testing import CliRunner
 
 from eunomia.cli.app import app
@@ -41,3 +41,47 @@ def test_completion_is_printed_for_each_shell(shell: str, monkeypatch: pytest.Mo
     said = CliRunner().invoke(app, ["--show-completion", shell], prog_name="eunomia")
     assert said.exit_code == 0
     assert "_EUNOMIA_COMPLETE" in said.output
+
+
+def test_a_node_is_removed_and_resumed_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
+    service = LiveService(tmp_path, SITE.replace("{ cpu = 2 }", "{ cpu = 2 }\naccelerators_per_node = 1"))
+    service.start()
+    monkeypatch.setenv("EUNOMIA_STATE", str(tmp_path / "state"))
+    for name in ("EUNOMIA_URL", "EUNOMIA_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+    def typed(*words: str) -> str:
+        said = CliRunner().invoke(app, list(words))
+        assert said.exit_code == 0, said.output
+        return said.output
+
+    try:
+        wide = service.operator.submit({"command": ["sleep", "600"], "accelerators": 2})["id"]
+        until(lambda: service.operator.get(f"/v1/jobs/{wide}")["state"] == "running")
+        shown = typed("node", "remove", "cpu-1", "--dry-run")
+        assert shown == f"cpu-1: would move {wide}; could run nowhere then: {wide}\n"
+        assert "up" in typed("nodes")
+        assert "removed" not in typed("nodes")
+        assert typed("node", "remove", "cpu-1", "--reason", "sold") == f"cpu-1: removed; moved {wide}\n"
+        assert "removed: sold" in typed("nodes")
+        assert json.loads(typed("cluster", "--json"))["types"]["cpu"]["total"] == 1
+        until(lambda: "[types_absent]" in typed("why", wide))
+        assert "LTGF" in typed("tenants")
+        assert typed("resume", "cpu-1") == "cpu-1: in service; moved no job\n"
+        kinds = _kinds_of_events(service)
+        assert kinds.index("NodeRemoved") < kinds.index("NodeJoined")
+        service.operator.send("DELETE", f"/v1/jobs/{wide}")
+    finally:
+        service.kill()
+        service.stop_jobs()
+
+
+def _kinds_of_events(service: LiveService) -> list[str]:
+    """Return the kinds of all events up to the one that a node has joined."""
+    found: list[str] = []
+    for _, kind, _ in service.operator.events("/v1/events", after=0):
+        found.append(kind)
+        if kind == "NodeJoined":
+            break
+    return found

@@ -71,6 +71,19 @@ def test_everything_stored_is_there_after_a_restart_and_for_readers(stored: Benc
     assert follower.seq == stored.store.last_seq()
 
 
+def test_decisions_until_a_time_are_those_that_were_made_by_then(stored: Bench) -> None:
+    for at in (10.0, 20.0, 20.0, 35.0):
+        stored.clock.at = at
+        stored.submit()
+    reader = LogReader(stored.site.place)
+    every = [at for at, _ in reader.decisions(100)]
+    assert sorted(every, reverse=True) == every
+    assert len(every) > 4
+    for at_most in (0.0, 9.9, 10.0, 19.0, 20.0, 34.0, 35.0, 99.0):
+        assert [at for at, _ in reader.decisions(100, at_most)] == [at for at in every if at <= at_most]
+    assert len(reader.decisions(1, 20.0)) == 1
+
+
 def test_a_turn_that_cannot_be_stored_whole_leaves_nothing(stored: Bench) -> None:
     first = stored.submit().body["id"]
     row = stored.store.job(stored.submit(accelerators=2).body["id"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import logging
 import os
@@ -12,7 +13,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -117,7 +118,8 @@ def start(site: Site) -> RunningService:
         site = effective_site(store, site)
         clock = MonotonicClock(store.clock())
         solver = Solver()
-        controller, orders = recover(store, site, solver.runner(site))
+        with _without_collection():
+            controller, orders = recover(store, site, solver.runner(site))
         writer = Writer(controller, store, clock)
         solver.begin(writer)
         if (pending := controller.scheduler.asks.pending) is not None:
@@ -133,6 +135,17 @@ def start(site: Site) -> RunningService:
     world.start()
     thread.start()
     return RunningService(site, store, writer, world, solver, thread, token_file, job_tokens, is_new)
+
+
+@contextlib.contextmanager
+def _without_collection() -> Iterator[None]:
+    """Make many objects that stay: the collector would look at all of them again and again, then and later."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _world(site: Site, writer: Writer, job_tokens: JobTokens) -> ServiceWorld:
