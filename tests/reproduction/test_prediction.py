@@ -126,9 +126,17 @@ def test_the_price_of_ignorance_is_measured_for_every_policy_that_reads_a_belief
     monkeypatch.setattr(ignorance, "ERRORS", (0.8,))
     monkeypatch.setattr(ignorance, "BY_THROUGHPUT", ("max_min_fairness",))
     monkeypatch.setattr(ignorance, "BY_RUN_TIME", ("srtf",))
+    monkeypatch.setattr(ignorance, "BY_PAIRS", ("makespan",))
+    few = {name: ignorance.ESTIMATES[name] for name in ("50% measured", "2% measured")}
+    monkeypatch.setattr(ignorance, "ESTIMATES", few)
     found = load("ignorance")(Request())
     assert [(row.series.split(",")[0], row.x) for row in found.rows] == [
-        ("max_min_fairness", 0.8), ("srtf", "history"), ("srtf", "none"),
+        ("max_min_fairness", 0.8), ("srtf", "history"), ("srtf", "none"), *(("estimated pairs", name) for name in few),
+        *(("makespan", name) for name in few),
     ]  # fmt: skip
-    assert all(row.measured is not None and 0.3 < row.measured < 3 for row in found.rows)
-    assert [len(curve.x) for curve in found.figures[0].curves] == [2]
+    more, less = (row.measured or 0.0 for row in found.rows[3:5])
+    assert 0 < more < less < 0.2
+    ratios = [row.measured for row in found.rows if row.quantity == ignorance.QUANTITY]
+    assert all(ratio is not None and 0.3 < ratio < 3 for ratio in ratios)
+    assert [len(curve.x) for figure in found.figures for curve in figure.curves] == [2, 3]
+    assert found.figures[1].curves[0].x == (0.0, pytest.approx(more, abs=1e-4), pytest.approx(less, abs=1e-4))
