@@ -13,6 +13,7 @@ from eunomia.throughputs import read_table
 from eunomia.throughputs.catalogue import accelerators
 from eunomia_reproduction import estimator, ignorance, load
 from eunomia_reproduction.larger_counts import judge_counts
+from eunomia_reproduction.mig_slices import judge_slices
 from eunomia_reproduction.own_tables import judge_tables, read_muri
 from eunomia_reproduction.single_jobs import judge_singles
 from eunomia_reproduction.table import Request
@@ -102,6 +103,14 @@ def test_with_rates_dealt_anew_among_jobs_and_types_the_skill_is_gone(data: Path
     table = read_mlperf(data / "prediction" / "mlperf-training")
     dealt = replace(table, rate=np.random.default_rng(0).permutation(table.rate))
     assert judge_transfer(dealt).median_case > 5 * judge_transfer(table).median_case
+
+
+@pytest.mark.slow
+def test_mig_slices_follow_from_a_shared_run_where_the_utilization_alone_is_known(data: Path) -> None:
+    folder = data / "interference" / "miso-a100"
+    assert judge_slices(folder, unseen="mix", utilization=True) <= 0.012
+    assert judge_slices(folder, unseen="model", utilization=True) <= 0.025
+    assert 0.012 < judge_slices(folder, unseen="mix", utilization=False) < 0.03
 
 
 @pytest.mark.slow
