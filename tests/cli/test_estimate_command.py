@@ -88,3 +88,32 @@ def test_what_cannot_be_judged_is_refused(table: Path, words: list[str], said: s
     ran = CliRunner().invoke(app, ["estimate", "--table", str(table), "--json", *words])
     assert ran.exit_code == 2
     assert said in json.loads(ran.stdout)["error"]["problems"][0]["fix"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("k80,", "v100,", "two accelerator types or more"),
+        ("v100,C,1,16,,", "v100,C,1,16000,,", "give all rates in steps/s"),
+        ("v100,C,1,16,,", "v100,C,1,-14,,", "at least 0"),
+        ("v100,C,1,16,,", "v100,C,1,nan,,", "finite"),
+    ],
+)
+def test_a_table_with_wrong_rates_or_one_type_is_refused(table: Path, before: str, after: str, said: str) -> None:
+    lines = table.read_text().splitlines()
+    kept = [line for line in lines if before != "k80," or not line.startswith(before)]
+    table.write_text("\n".join(line.replace(before, after) for line in kept) + "\n")
+    ran = CliRunner().invoke(app, ["estimate", "--table", str(table), "--references", "3", "--json"])
+    assert ran.exit_code == 2
+    problem = json.loads(ran.stdout)["error"]["problems"][0]
+    assert said in f"{problem['rule']} {problem['fix']}"
+    assert problem["file"] == str(table)
+
+
+def test_a_job_type_that_cannot_run_somewhere_is_no_reference(table: Path) -> None:
+    table.write_text(table.read_text().replace("k80,C,1,8,,", "k80,C,1,0,,"))
+    ran = CliRunner().invoke(app, ["estimate", "--table", str(table), "--references", "5", "--json"])
+    assert ran.exit_code == 2
+    (problem,) = json.loads(ran.stdout)["error"]["problems"]
+    assert "give 2 to 4" in problem["fix"]
+    assert "drawn from the 4 job types that run on every type" in problem["rule"]

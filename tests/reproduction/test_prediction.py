@@ -13,6 +13,7 @@ from eunomia.throughputs import read_table
 from eunomia.throughputs.catalogue import accelerators
 from eunomia_reproduction import estimator, ignorance, load
 from eunomia_reproduction.larger_counts import judge_counts
+from eunomia_reproduction.mig_slices import judge_slices
 from eunomia_reproduction.own_tables import judge_tables, read_muri
 from eunomia_reproduction.single_jobs import judge_singles
 from eunomia_reproduction.table import Request
@@ -105,6 +106,14 @@ def test_with_rates_dealt_anew_among_jobs_and_types_the_skill_is_gone(data: Path
 
 
 @pytest.mark.slow
+def test_mig_slices_follow_from_a_shared_run_where_the_utilization_alone_is_known(data: Path) -> None:
+    folder = data / "interference" / "miso-a100"
+    assert judge_slices(folder, unseen="mix", utilization=True) <= 0.012
+    assert judge_slices(folder, unseen="model", utilization=True) <= 0.025
+    assert 0.012 < judge_slices(folder, unseen="mix", utilization=False) < 0.03
+
+
+@pytest.mark.slow
 def test_the_estimator_experiment_compares_every_estimate_with_true_throughputs(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,9 +135,17 @@ def test_the_price_of_ignorance_is_measured_for_every_policy_that_reads_a_belief
     monkeypatch.setattr(ignorance, "ERRORS", (0.8,))
     monkeypatch.setattr(ignorance, "BY_THROUGHPUT", ("max_min_fairness",))
     monkeypatch.setattr(ignorance, "BY_RUN_TIME", ("srtf",))
+    monkeypatch.setattr(ignorance, "BY_PAIRS", ("makespan",))
+    few = {name: ignorance.ESTIMATES[name] for name in ("50% measured", "2% measured")}
+    monkeypatch.setattr(ignorance, "ESTIMATES", few)
     found = load("ignorance")(Request())
     assert [(row.series.split(",")[0], row.x) for row in found.rows] == [
-        ("max_min_fairness", 0.8), ("srtf", "history"), ("srtf", "none"),
+        ("max_min_fairness", 0.8), ("srtf", "history"), ("srtf", "none"), *(("estimated pairs", name) for name in few),
+        *(("makespan", name) for name in few),
     ]  # fmt: skip
-    assert all(row.measured is not None and 0.3 < row.measured < 3 for row in found.rows)
-    assert [len(curve.x) for curve in found.figures[0].curves] == [2]
+    more, less = (row.measured or 0.0 for row in found.rows[3:5])
+    assert 0 < more < less < 0.2
+    ratios = [row.measured for row in found.rows if row.quantity == ignorance.QUANTITY]
+    assert all(ratio is not None and 0.3 < ratio < 3 for ratio in ratios)
+    assert [len(curve.x) for figure in found.figures for curve in figure.curves] == [2, 3]
+    assert found.figures[1].curves[0].x == (0.0, pytest.approx(more, abs=1e-4), pytest.approx(less, abs=1e-4))

@@ -13,6 +13,7 @@ from eunomia.throughputs.durations.judging import RunTimeScores, replay, score
 from eunomia.throughputs.estimators.judging import JudgeSettings, judge
 from eunomia.throughputs.estimators.pair_table import PairTable
 from eunomia_reproduction.larger_counts import judge_counts
+from eunomia_reproduction.mig_slices import judge_slices
 from eunomia_reproduction.own_tables import gavel_draws, judge_tables, read_elasticflow, read_muri
 from eunomia_reproduction.single_jobs import judge_singles
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
@@ -153,6 +154,16 @@ def _counts(data: Path) -> list[FigureRow]:
             _row(f"{series}: ours", "p90 of error", found.p90),
             _row(f"{series}: ours", "coverage of the 80 % interval", found.coverage80),
         ]
+    return rows
+
+
+def _slices(data: Path) -> list[FigureRow]:
+    folder, rows = data / "interference" / "miso-a100", []
+    for unseen, goal in (("mix", 0.012), ("model", 0.025)):
+        for known, utilization in (("the shared run", False), ("that and its utilization alone", True)):
+            error = judge_slices(folder, unseen=unseen, utilization=utilization)
+            series = f"MIG slices, {unseen} not seen, known of a job: {known}"
+            rows.append(_row(series, "mean error", error, f"goal: at most {goal}"))
     return rows
 
 

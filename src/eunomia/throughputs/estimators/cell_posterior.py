@@ -24,17 +24,14 @@ LEAST_SCORES = 10  # on which one rests at least that begins with none
 SURPRISE = 4.0  # standard deviations from which a measurement counts as less sure than it says
 
 
-def half_width(scores: Sequence[float], prior: int = PRIOR_SCORES, independent: int | None = None) -> float:
+def half_width(scores: Sequence[float], prior: int = PRIOR_SCORES) -> float:
     """Return half of the 80 % interval in standard deviations, by the |error| of predictions that could be checked.
 
-    V. Vovk, A. Gammerman and G. Shafer, "Algorithmic Learning in a Random World", 2005; Gaussian scores come first. Of
-    many scores of the same measurements only so many are `independent`, which the quantile for few scores counts.
+    V. Vovk, A. Gammerman and G. Shafer, "Algorithmic Learning in a Random World", 2005; Gaussian scores come first.
     """
     gaussian = GAUSSIAN_80 * (np.arange(prior) + 0.5) / (0.8 * max(prior, 1))
     ordered = np.sort(np.concatenate((np.array(scores), gaussian)))
-    count = len(ordered) if independent is None else independent + prior
-    place = int(np.ceil(0.8 * (count + 1) / count * len(ordered) - 1e-9)) - 1
-    return float(ordered[min(place, len(ordered) - 1)])
+    return float(ordered[min(int(np.ceil(0.8 * (len(ordered) + 1))) - 1, len(ordered) - 1)])
 
 
 def half_width_of_few(scores: Sequence[float]) -> float:

@@ -190,7 +190,7 @@ def fit_calibration(facts: TransferFacts, jobs: Ints, types: Ints, rates: Floats
                 scores += (errors / guess.deviation[cells]).tolist()
         error = float((off[sources > 0] / sources[sources > 0]).mean())
         if error < least * (1.0 - 1e-9):
-            best, least = TransferCalibration(spread, half_width(scores, independent=int((sources > 0).sum()))), error
+            best, least = TransferCalibration(spread, half_width(scores)), error
     return replace(
         best,
         related_half_width=half_width_of_few(_scores_of_relatives(facts, jobs, types, rates, best)),
