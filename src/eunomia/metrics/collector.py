@@ -267,12 +267,15 @@ class MetricsCollector:
 
     def _reserve_points(self, points: int = 0) -> None:
         """Make room for so many points and for one of every curve, the most that a moment can add."""
-        t, points = self._t, points + len(self._t.now)
+        points += len(self._t.now)
+        if self._t.last.item(-1) + points <= len(self._t.points):
+            return
         block = max(_BLOCK, 4 * points)  # a block of many curves has many points
-        if t.last.item(-1) + points > len(t.points) >= block:
+        if len(self._t.points) >= block:
             self._set_points_aside()
-        if t.last.item(-1) + points > len(t.points):
-            room = max(min(len(t.points) * 3 // 2, block), t.last.item(-1) + points)
+        t, needed = self._t, self._t.last.item(-1) + points
+        if needed > len(t.points):
+            room = max(min(len(t.points) * 3 // 2, block), needed)
             self._t = t._replace(points=np.concatenate((t.points, np.empty(room - len(t.points), POINT))))
 
     def _set_points_aside(self) -> None:
