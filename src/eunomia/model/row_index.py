@@ -67,6 +67,8 @@ class RowIndex:
 
     def agrees(self, table: Sequence[str]) -> bool:
         """Return whether rows of `table`, a growing list, are rows of this index."""
+        if table is self.ids:
+            return True
         if table is not self._table:
             if not isinstance(table, list):
                 return False
