@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
-import httpx2
 import pytest
 
 pytest.importorskip("lightkube", reason='needs the extra: pip install "eunomia[kubernetes]"')
+import httpx2
 from lightkube import Client
 from lightkube.resources.batch_v1 import Job
 from lightkube.resources.core_v1 import Event

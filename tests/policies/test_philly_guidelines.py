@@ -56,6 +56,10 @@ class _Written:
     share: np.ndarray
     seconds: tuple[float, ...]  # of running until each trial fails
 
+    @property
+    def enough(self) -> Floats:
+        return np.ones(len(self.share))
+
     def name(self, row: int) -> str:
         return REASONS[self.reason[row]].name
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
+from eunomia.learning.metis.slot_world import SlotRun, draw_jobs
 from eunomia_reproduction import bayesian, metis, symphony
 from eunomia_reproduction.table import FigureTable, Request
 
@@ -40,6 +43,15 @@ def test_metis_is_compared_with_every_baseline_by_a_paired_interval(
         "fifo", "drf", "srtf", "optimus", "slaq", "exhaustive"
     }  # fmt: skip
     assert all(low <= ratio <= high for low, ratio, high in found.values())
+
+
+def test_the_mean_loss_is_that_of_the_jobs_that_have_arrived() -> None:
+    jobs = draw_jobs(np.random.default_rng(0), jobs=2, nodes=4, load=1.0)
+    jobs = replace(jobs, arrival=np.array([0, 2]))
+    run = SlotRun(
+        time_to=np.zeros((3, 2)), completion=np.zeros(2), makespan=4.0, rewards=(0.5, 0.5, 0.25, 0.75), decisions=()
+    )
+    assert metis.mean_loss(jobs, run) == pytest.approx((1 + 0.5 + 0.5) / 3)
 
 
 def test_symphony_is_compared_with_its_baselines_and_the_published_ratios(

@@ -30,12 +30,14 @@ def reproduce(request: Request) -> FigureTable:
     traces = max(FEWEST, request.seeds)
     methods: dict[str, Allocate] = {"metis": network.allocate, **BASELINES}
     runs: dict[str, list[SlotRun]] = {name: [] for name in methods}
+    workloads: list[ElasticJobs] = []
     for k, load in enumerate(np.linspace(*LOADS, traces).tolist()):
         jobs = draw_jobs(np.random.default_rng(FROM + k), jobs=JOBS, nodes=NODES, load=load)
+        workloads.append(jobs)
         for name, allocate in methods.items():
             runs[name].append(play(jobs, NODES, allocate))
         request.tell(f"trace {k + 1} of {traces}, load {load:.2f}")
-    rows = [row for name, played in runs.items() for row in _means(name, played)]
+    rows = [row for name, played in runs.items() for row in _means(name, played, workloads)]
     for other in BASELINES:
         mine, theirs = ([run.mean_time for run in runs[name]] for name in ("metis", other))
         rows += _ratio(f"metis ÷ {other}", mine, theirs, GOALS.get(other, ""))
@@ -47,7 +49,15 @@ def reproduce(request: Request) -> FigureTable:
     return FigureTable(rows=tuple(rows), notes=notes)
 
 
-def _means(name: str, played: list[SlotRun]) -> list[FigureRow]:
+def mean_loss(jobs: ElasticJobs, run: SlotRun) -> float:
+    """Return the normalised loss of the jobs that have arrived, on average over them and the slots of arrivals."""
+    slots = np.arange(int(jobs.arrival.max()) + 1)
+    arrived = np.searchsorted(np.sort(jobs.arrival), slots, side="right")
+    gained = np.concatenate(([0.0], np.cumsum(run.rewards)))[slots]
+    return float(np.mean((arrived - gained) / arrived))
+
+
+def _means(name: str, played: list[SlotRun], workloads: list[ElasticJobs]) -> list[FigureRow]:
     hours = SLOT_S / 3600
     times = {
         f"mean time to {quality} % quality": [float(np.mean(run.time_to[k])) for run in played]
@@ -55,9 +65,13 @@ def _means(name: str, played: list[SlotRun]) -> list[FigureRow]:
     }
     times["mean completion time"] = [float(np.mean(run.completion)) for run in played]
     times["makespan"] = [run.makespan for run in played]
+    loss = float(np.mean([mean_loss(jobs, run) for jobs, run in zip(workloads, played, strict=True)]))
     return [
-        FigureRow(series=name, quantity=quantity, unit="h", measured=round(float(np.mean(values)) * hours, 4))
-        for quantity, values in times.items()
+        *(
+            FigureRow(series=name, quantity=quantity, unit="h", measured=round(float(np.mean(values)) * hours, 4))
+            for quantity, values in times.items()
+        ),
+        FigureRow(series=name, quantity="mean normalised loss over time", unit="", measured=round(loss, 4)),
     ]
 
 
