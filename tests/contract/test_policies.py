@@ -181,7 +181,7 @@ class TestTheSuiteItself:
             policy = Peeks()
 
         with pytest.raises(UndeclaredColumn, match=r"add 'remaining' to info\.needs"):
-            Joined().test_the_same_view_gets_the_same_answer(0)
+            Joined().test_the_same_view_gets_the_same_answer()
 
     def test_a_policy_that_wants_to_be_asked_at_once_again_and_again_fails(self) -> None:
         class Impatient:
