@@ -95,6 +95,7 @@ def test_telling_profiles_have_their_number_and_no_measured_value_chooses_them()
     assert {int(each.sum()) for each in choose_profiles(table, refs, new, 0.0).values()} == {1}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_telling_measurements_teach_more_than_random_ones(gavel: PairTable) -> None:
     error = {
