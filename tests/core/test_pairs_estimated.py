@@ -145,6 +145,7 @@ def test_real_accelerators_may_believe_estimates_that_nothing_is_measured_for() 
     assert isinstance(set_up(scenario_from_dict(scenario, Path())).believed, EstimatedSpeeds)
 
 
+@pytest.mark.slow
 def test_the_published_estimator_is_fed_by_slices_beside_references(tmp_path: Path) -> None:
     found = run(tmp_path, method="match", budget=0.1)
     assert found.record is not None and first_difference(found.record) is None

@@ -102,6 +102,7 @@ def in_blocks(rng: np.random.Generator) -> list[Any]:
     return [*found, recount(positive, size, weight, chosen, again), again]
 
 
+@pytest.mark.slow
 def test_kernels_over_blocks_of_rows_give_the_same_bits_interpreted_and_compiled(
     run_as: Callable[[Any], None],
 ) -> None:

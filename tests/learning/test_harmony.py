@@ -197,6 +197,7 @@ def test_least_interference_beats_the_heuristics_that_do_not_look_at_types() -> 
     assert max(jct["LIF-Line"], jct["LIF-Quad"]) < 0.9 * blind
 
 
+@pytest.mark.slow
 def test_the_exhaustive_placer_finds_the_best_of_many_random_placements() -> None:
     small = replace(CONFIG, capacity=SIX[:3], max_workers=2, min_servers=1, max_servers=1, jobs=6, arrivals=1.5)
     for seed in range(3):

@@ -401,6 +401,7 @@ def played(**world: Any) -> Result:
     return simulate(_scenario(**world))
 
 
+@pytest.mark.slow
 def test_a_run_with_retries_by_reason_is_replayed_and_loses_less_to_failures(tmp_path: Path) -> None:
     blind = played()
     found = simulate(_scenario(retry="adaptive"), record_to=tmp_path / "record.jsonl.gz")

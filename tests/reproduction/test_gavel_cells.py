@@ -47,6 +47,7 @@ def test_a_window_is_measured_and_ends_the_run() -> None:
     assert sorted(map(int, shown.jct_s)) == list(range(10, 20))
 
 
+@pytest.mark.slow
 @with_data
 def test_jobs_with_deadlines_are_late_when_they_take_longer() -> None:
     cell = FigureRun(policy="gavel:isolated", rate=math.inf, jobs=300, window=None, deadlines=True)

@@ -60,6 +60,7 @@ def test_pollux_tiresias_ends_every_job_of_its_first_workload_when_its_simulator
     assert {job.name: ends[job.name].end - job.submitted for job in jobs} == theirs
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_pollux_tiresias_and_optimus_are_as_near_as_interpolation_allows(peers: Path) -> None:
     found = pollux.reproduce(peers / "pollux", REQUEST)

@@ -59,6 +59,7 @@ def test_another_type_of_mlperf_is_within_its_goal(data: Path) -> None:
     assert found.coverage80 is not None and 0.78 <= found.coverage80 <= 0.82
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_one_measurement_of_a_single_job_beats_the_ratio_of_like_jobs(data: Path) -> None:
     table = read_table(str(data / "gavel" / "simulation_throughputs.json.gz"))
@@ -69,6 +70,7 @@ def test_one_measurement_of_a_single_job_beats_the_ratio_of_like_jobs(data: Path
         assert 0.78 <= found.coverage80 <= 0.82
 
 
+@pytest.mark.slow
 def test_the_intervals_of_a_calibration_hold_on_a_table_that_it_was_not_made_for(data: Path) -> None:
     found = judge_tables([read_muri(data / "throughputs" / "muri-stage-times" / "stage_times.csv")])
     assert (found.rates, found.mean < 0.1) == (48, True)
@@ -84,6 +86,7 @@ def test_a_larger_count_is_within_its_goal_where_the_benchmark_is_known_on_other
     assert 0.76 <= found.coverage80 <= 0.84
 
 
+@pytest.mark.slow
 def test_a_type_known_by_its_data_sheet_alone_has_honest_intervals(data: Path) -> None:
     found = judge_specs(read_neusight(data / "prediction" / "neusight-latency"))
     assert found.mean < 0.155 and found.median < 0.11  # roofline without any measurement: 0.31
@@ -99,6 +102,7 @@ def test_a_die_of_amd_is_as_fast_beside_an_a100_as_the_catalogue_says(data: Path
     assert amd.fp32_tflops / 2 == pytest.approx(45.3, rel=0.06)  # NeuSight's figure of one die, at a lower clock
 
 
+@pytest.mark.slow
 def test_with_rates_dealt_anew_among_jobs_and_types_the_skill_is_gone(data: Path) -> None:
     table = read_mlperf(data / "prediction" / "mlperf-training")
     dealt = replace(table, rate=np.random.default_rng(0).permutation(table.rate))

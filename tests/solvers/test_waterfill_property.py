@@ -315,7 +315,8 @@ def test_rows_of_few_kinds_with_needs_of_their_own_are_filled_like_any_others(
         assert quick.level[served].min() == pytest.approx(lowest, rel=1e-7)
 
 
-@pytest.mark.parametrize("inner", [None, *(pytest.param(each, marks=pytest.mark.slow) for each in ("share", "first"))])
+@pytest.mark.slow
+@pytest.mark.parametrize("inner", [None, "share", "first"])
 def test_a_hundred_thousand_rows_of_few_kinds_leave_no_gap(inner: Inner | None) -> None:
     problem = few_kinds(0, 100_000, 3, 0.5, inner)
     filled = problem.fill()
@@ -323,7 +324,9 @@ def test_a_hundred_thousand_rows_of_few_kinds_leave_no_gap(inner: Inner | None) 
     assert filled.gap <= 1e-9
 
 
-@pytest.mark.parametrize(("seed", "supply"), [(8, 1.0), (20, 1.1), (27, 0.9)])
+@pytest.mark.parametrize(
+    ("seed", "supply"), [(27, 0.9), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((8, 1.0), (20, 1.1)))]
+)
 def test_a_large_tree_near_balance_has_an_optimum(seed: int, supply: float) -> None:
     """Rows served one after the other have small differences of large sums; a phase may take too much for free."""
     problem = crowded(seed, 100_000, 4, supply, "tree")

@@ -138,6 +138,7 @@ def trace(path: Path) -> RunTimeScores:
     return score(replay(np.array(times) - times[0], run_s, users, sizes, [""] * len(rows), outcome), run_s, outcome)
 
 
+@pytest.mark.slow
 def test_venus_is_ordered_better_than_by_the_last_jobs_and_intervals_are_calibrated(reference: Path) -> None:
     found = trace(reference / "traces/helios-venus/venus_status_15k.csv.gz")
     assert found.concordance >= 0.72  # the last 20 jobs of a user and size: 0.691

@@ -76,6 +76,7 @@ def test_intervals_of_sizes_hold_what_was_left_out() -> None:
     assert 0.7 <= np.mean([each.inside for each in found]) <= 0.95
 
 
+@pytest.mark.slow
 def test_intervals_of_sizes_are_wide_enough_where_each_model_grows_in_its_own_way() -> None:
     rng, inside = np.random.default_rng(0), list[bool]()
     for _ in range(3):
@@ -174,6 +175,7 @@ def test_intervals_are_as_wide_as_errors_on_families_that_were_left_out() -> Non
         assert 0.62 <= np.mean(inside) <= 0.95  # of 72 cells in pairs
 
 
+@pytest.mark.slow
 def test_intervals_beside_relatives_are_as_wide_as_errors_on_jobs_that_were_left_out() -> None:
     rng = np.random.default_rng(2)
     facts, rates = families_on_types(0.05, families=16)

@@ -129,6 +129,7 @@ def test_the_skill_vanishes_when_the_measurements_are_shuffled(gavel: PairTable)
     assert ours > 0.9 * mean
 
 
+@pytest.mark.slow
 def test_the_published_method_is_no_better_than_the_column_mean_on_its_own_table(gavel: PairTable) -> None:
     def error(method: str, legacy: bool = False) -> float:
         found = [judge(gavel, JudgeSettings(method=method, legacy_indexing=legacy, seed=s)) for s in range(3)]

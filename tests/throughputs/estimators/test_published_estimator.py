@@ -69,6 +69,7 @@ def test_shrinking_is_that_of_the_singular_value_decomposition() -> None:
     assert np.allclose(shrink(matrix, 0.7), u @ np.diag(np.maximum(s - 0.7, 0)) @ vt, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_an_exact_matrix_of_rank_two_is_recovered_from_half_of_its_entries() -> None:
     truth, known = low_rank(40, 2, 3), np.random.default_rng(5).random((40, 40)) < 0.5
     largest = np.linalg.svd(np.where(known, truth, 0), compute_uv=False)[0]
