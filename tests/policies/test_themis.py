@@ -259,10 +259,10 @@ def reported(answer: Grants) -> dict[int, tuple[int, list[int], str]]:
 @pytest.mark.parametrize(
     ("indivisible", "seeds"),
     [
-        ("lease", range(80, 120)),
+        ("lease", range(100, 120)),
         pytest.param("lease", range(120), marks=pytest.mark.slow),
         pytest.param("randomized", range(120), marks=pytest.mark.slow),
-        pytest.param("floor", range(120), marks=pytest.mark.slow),
+        pytest.param("floor", range(120), marks=[pytest.mark.slow, pytest.mark.nightly]),
     ],
 )
 def test_where_no_job_waits_and_all_sit_best_an_auction_could_say_nothing_else(indivisible: str, seeds: range) -> None:

@@ -36,7 +36,7 @@ def check(best: NashWelfareResult, rate: Floats, size: Floats, capacity: Floats,
 
 
 @pytest.mark.usefixtures("few_at_once")
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_unlucky_tables_are_solved_and_proven_by_linear_programs(family: str, seed: int) -> None:
     """Σ w (y' − y) / y ≤ gap for all feasible y': the most of its left side is a linear program."""
@@ -67,7 +67,8 @@ def test_the_way_through_samples_and_merged_rows_changes_nothing(family: str, mo
 
 
 @pytest.mark.parametrize(
-    ("family", "columns", "seed"), [("rank one", 8, 2), ("half rank one", 3, 4), ("one rate", 3, 0)]
+    ("family", "columns", "seed"),
+    [pytest.param("rank one", 8, 2, marks=pytest.mark.slow), ("half rank one", 3, 4), ("one rate", 3, 0)],
 )
 def test_many_tied_rows_are_solved_as_few(family: str, columns: int, seed: int) -> None:
     one = problem(family, 20_000, columns, seed)
