@@ -29,6 +29,7 @@ from eunomia.sweeps.store import Store
 from eunomia.sweeps.worker import attempt, simulate_task
 
 RETRIES = 2  # of a task after the death of its process or node
+PAUSE_S = 1.5  # before the first of them, longer before the next: Ray gives tasks to a dead node until it is missed
 AHEAD = 2  # tasks a core that Ray knows of, so that none waits for us
 KEPT_S = 7 * 86_400.0  # for which a node keeps inputs that no sweep uses
 Files = dict[str, bytes]
@@ -73,6 +74,7 @@ class RayPool:
                     answer, files = ray.get(done)
                 except ray.exceptions.RayError as error:
                     if self._may_retry(task, error):
+                        time.sleep(PAUSE_S * self._failures[task["hash"]])
                         waiting.append(task)
                         continue
                     tries = self._failures[task["hash"]]
