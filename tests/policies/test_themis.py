@@ -259,7 +259,7 @@ def reported(answer: Grants) -> dict[int, tuple[int, list[int], str]]:
 @pytest.mark.parametrize(
     ("indivisible", "seeds"),
     [
-        ("lease", range(100, 120)),
+        ("lease", range(80, 120)),
         pytest.param("lease", range(120), marks=pytest.mark.slow),
         pytest.param("randomized", range(120), marks=pytest.mark.slow),
         pytest.param("floor", range(120), marks=[pytest.mark.slow, pytest.mark.nightly]),
