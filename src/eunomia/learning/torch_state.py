@@ -32,6 +32,17 @@ def restore_torch(net: nn.Module, optimizer: torch.optim.Optimizer, state: Mappi
     optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
 
 
+def layers_of(perceptron: Perceptron) -> nn.Sequential:
+    """Return layers with these weights, in float32, for training."""
+    found: list[nn.Module] = []
+    for weight, bias in zip(perceptron.weights, perceptron.biases, strict=True):
+        linear = nn.Linear(*weight.shape)
+        linear.weight.data = torch.tensor(weight.T, dtype=torch.float32)
+        linear.bias.data = torch.tensor(bias, dtype=torch.float32)
+        found += [linear, nn.ReLU()]
+    return nn.Sequential(*found[:-1])
+
+
 def perceptron_of(layers: nn.Module) -> Perceptron:
     """Return the linear layers in float64, for inference."""
     linear = [one for one in layers.modules() if isinstance(one, nn.Linear)]

@@ -17,7 +17,6 @@ import torch
 from torch import nn
 
 from eunomia.learning.model_file import Feature
-from eunomia.learning.perceptron import Perceptron
 from eunomia.learning.symphony import belief
 from eunomia.learning.symphony.machine import BEST_S
 from eunomia.learning.symphony.network import (
@@ -36,7 +35,7 @@ from eunomia.learning.symphony.network import (
 )  # fmt: skip
 from eunomia.learning.symphony.schedulers import Oracle, play
 from eunomia.learning.symphony.world import KernelWorld, draw_workload
-from eunomia.learning.torch_state import perceptron_of, restore_torch, torch_state
+from eunomia.learning.torch_state import layers_of, perceptron_of, restore_torch, torch_state
 from eunomia.model.arrays import Array, Floats
 from eunomia.scenario import Scenario
 
@@ -78,7 +77,7 @@ class TorchOps:
 class _Net(nn.Module):
     def __init__(self, start: SymphonyNetwork):
         super().__init__()
-        self.parts = nn.ModuleDict({name: _layers(part) for name, part in start.parts.items()})
+        self.parts = nn.ModuleDict({name: layers_of(part) for name, part in start.parts.items()})
         found = {name: nn.Parameter(TorchOps.array(value)) for name, value in start.beliefs.items()}
         self.beliefs = nn.ParameterDict(found)
 
@@ -109,15 +108,6 @@ def n_step_returns(rewards: Any, begins: Any, after: Any, gamma: float) -> Any:
         after = rewards[t] + gamma * after * (1.0 - begins[t + 1])
         returns[t] = after
     return returns
-
-
-def _layers(part: Perceptron) -> nn.Sequential:
-    found: list[nn.Module] = []
-    for weight, bias in zip(part.weights, part.biases, strict=True):
-        linear = nn.Linear(*weight.shape)
-        linear.weight.data, linear.bias.data = TorchOps.array(weight.T), TorchOps.array(bias)
-        found += [linear, nn.ReLU()]
-    return nn.Sequential(*found[:-1])
 
 
 class _Episode:
