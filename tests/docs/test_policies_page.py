@@ -55,6 +55,7 @@ BY_HAND: Mapping[str, tuple[float, ...]] = {
     "proportional": (3 / 2, 1),
     "fifo_packed": (1.6, 3),
     "gandiva": (1.6, 3),
+    "learned_pairs": (1.6, 3),
     "pop?parts=2": (3 / 2, 5 / 2, 5 / 2, 3 / 2),
     "carbyne": (4 / 3, 2),
     "by_weight": (2, 1),

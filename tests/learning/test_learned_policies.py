@@ -27,7 +27,12 @@ from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.run_config import set_up
 
 TYPES = ("resnext", "ctc", "resnet", "wlm")
-LEARNED = {"harmony": "harmony", "metis": "metis", "learned_order": "order"}  # policy, and its shipped model
+LEARNED = {
+    "harmony": "harmony",
+    "metis": "metis",
+    "learned_order": "order",
+    "learned_pairs": "pairs",
+}  # policy, and its shipped model
 ROUNDS = '[mechanism]\nname = "leases"\nlength_s = 2.0\n'  # in place of slots of half an hour
 
 
@@ -42,7 +47,7 @@ def scenario(folder: Path, world: str, policy: str) -> Path:
         '[cluster]\nnodes = [{ type = "cpu", accelerators = 4 }]\n[workload]\ntrace = "jobs.csv"\n'
         '[throughputs]\nsource = "uniform"\nreference_type = "cpu"\n'
         f'[policy]\nname = "{policy}"\nmodel = "{folder}/copy.safetensors"\n[world]\nbackend = "{world}"\n'
-        + (ROUNDS if policy == "metis" else "")
+        + (ROUNDS if policy in ("metis", "learned_pairs") else "")
     )
     return path
 
@@ -105,7 +110,7 @@ def test_eunomia_policies_shows_what_a_policy_has_learnt_from(name: str) -> None
     assert f"eunomia train {LEARNED[name]}" in shown.stdout and "in the service, where it fails: " in shown.stdout
 
 
-@pytest.mark.parametrize("name", ["harmony", "metis", "order", "symphony"])
+@pytest.mark.parametrize("name", ["harmony", "metis", "order", "pairs", "symphony"])
 def test_a_shipped_model_is_small_and_the_best_of_the_curve_beside_it(name: str) -> None:
     path = FOLDER / f"{name}.safetensors"
     header, about = read_model(path).header, json.loads(path.with_name(f"{path.name}.json").read_text())

@@ -98,7 +98,7 @@ EXPERIMENTS: dict[str, Entry] = {
     ),
     "pairs": Entry(
         "eunomia_reproduction.pairs:reproduce",
-        "jobs that share an accelerator, matched by estimates with a fifth of the pairs profiled",
+        "jobs that share an accelerator, matched by estimates and by learned_pairs with a fifth of the pairs profiled",
         2,
         "data/gavel",
     ),

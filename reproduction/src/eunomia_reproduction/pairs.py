@@ -4,13 +4,18 @@ Twenty jobs of Gavel's types on ten v100s: every job has a partner, and the tota
 each pair. The matching of the largest believed total is played with the true rates and compared with the best there is
 and with greedy, which knows the truth and takes the best pair again and again. Sixteen of the 26 types are references,
 whose pairs are all known; which pairs fit into memory is known too (D. Narayanan et al., OSDI 2020, section 6).
+With PyTorch also `learned_pairs`: for each draw its network is trained on the pairs of the references alone.
 """
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 
 from eunomia.kernels import kernel
+from eunomia.learning.pairs.features import corrected
+from eunomia.learning.training import INSTALL
 from eunomia.metrics.statistics import paired
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
@@ -29,6 +34,7 @@ METHODS = {
     "ours": JudgeSettings(),
     "ours, pairs that teach most": JudgeSettings(choose="telling"),
 }
+BASE, LEARNED = "ours, pairs that teach most", "learned_pairs, pairs that teach most"
 
 
 @kernel(allocates=False)
@@ -79,26 +85,32 @@ def reproduce(request: Request) -> FigureTable:
     table = PairTable.of(read_table(str(request.folder("data/gavel") / "simulation_throughputs.json.gz")))
     type, seeds = table.types.index(TYPE), max(request.seeds, FEWEST)
     true = _worth(np.nan_to_num(table.kept), type)
-    ratios: dict[str, list[float]] = {name: [] for name in METHODS}
+    learns = find_spec("torch") is not None
+    ratios: dict[str, list[float]] = {name: [] for name in (*METHODS, *([LEARNED] if learns else ()))}
     for seed in range(seeds):
-        beliefs = {
-            name: None if how is None else _believed(judge(table, _seeded(how, seed)), type)
-            for name, how in METHODS.items()
-        }
+        judged = {name: judge(table, _seeded(how, seed)) for name, how in METHODS.items() if how is not None}
+        beliefs = {name: _believed(found) for name, found in judged.items()}
+        if learns:
+            beliefs[LEARNED] = _learned(table, judged[BASE].references, seed, beliefs[BASE])
         rng = np.random.default_rng(seed)
         for _ in range(DRAWS):
             chosen = rng.integers(0, len(true), JOBS)
             part = np.ix_(chosen, chosen)
             most = _total(true[part], exact_matching(true[part]))
-            for name, belief in beliefs.items():
-                pairs = greedy_matching(true[part]) if belief is None else exact_matching(belief[part])
-                ratios[name].append(_total(true[part], pairs) / most)
-        request.tell(f"seed {seed + 1} of {seeds}: ours {np.mean(ratios['ours']):.4f} so far")
+            for name, found in ratios.items():
+                known = name not in beliefs
+                pairs = greedy_matching(true[part]) if known else exact_matching(_worth(beliefs[name], type)[part])
+                found.append(_total(true[part], pairs) / most)
+        request.tell(f"seed {seed + 1} of {seeds}: ours {np.mean(ratios[BASE]):.4f} so far")
     rows = [row for name, found in ratios.items() for row in _rows(name, np.array(found))]
-    rows += [row for name in ("ours", "ours, pairs that teach most") for row in _over_greedy(name, ratios)]
+    greedy = "greedy by true rates"
+    rows += [row for name in ratios if name.startswith(("ours", "learned")) for row in _over(name, greedy, ratios)]
+    if learns:
+        rows += _over(LEARNED, BASE, ratios)
     notes = (
         f"{seeds} draws of references and profiles, {DRAWS} draws of {JOBS} jobs each, on {JOBS // 2} accelerators.",
         "Profiled: 20 % of the pairs of each new job type with the 16 references. The interval is paired by the seed.",
+        *(() if learns else (f"learned_pairs is left out: {INSTALL}",)),
     )
     return FigureTable(rows=tuple(rows), notes=notes)
 
@@ -107,12 +119,27 @@ def _seeded(how: JudgeSettings, seed: int) -> JudgeSettings:
     return JudgeSettings(method=how.method, choose=how.choose, seed=seed)
 
 
-def _believed(found: PairJudgement, type: int) -> Floats:
-    """Return the believed worth of each pair of job types: true ones of references, 0 of pairs that do not fit."""
+def _believed(found: PairJudgement) -> Floats:
+    """Return believed kept, (job type, type, partner): true ones of references, 0 of pairs that do not fit."""
     known = np.isin(np.arange(len(found.truth)), found.references)
     both = known[:, None, None] & known[None, None, :]
     kept = np.where(both, found.truth, np.clip(found.raw, 1e-3, 1.0))
-    return _worth(np.where(found.truth > 0, kept, 0.0), type)
+    return np.where(found.truth > 0, kept, 0.0)
+
+
+def _learned(table: PairTable, references: Ints, seed: int, believed: Floats) -> Floats:
+    """Return what a network corrects that has learnt from the pairs of the references, (job type, type, partner)."""
+    from eunomia.learning.pairs.training import PairsTraining, rows_of
+
+    work = PairsTraining.on(rows_of(table, references), PairsTraining.default_steps, np.random.default_rng(seed))
+    best, network = 0.0, work.network
+    for step in range(work.default_steps):
+        work.train(step)
+        if (step + 1) % work.judge_every == 0 and (gain := work.judge()["error_reduction"]) > best:
+            best, network = gain, work.network
+    known = np.isin(np.arange(len(believed)), references)
+    both = known[:, None, None] & known[None, None, :]
+    return np.where(both, believed, corrected(network, believed))
 
 
 def _worth(kept: Floats, type: int) -> Floats:
@@ -129,21 +156,21 @@ def _rows(name: str, found: Floats) -> list[FigureRow]:
     return [
         FigureRow(
             series=name, quantity=f"total rate ÷ exact matching, {what}", unit="", measured=round(value, 4),
-            note=f"goal {GOALS[what]:g}" if name.startswith("ours") else "",
+            note=f"goal {GOALS[what]:g}" if name.startswith(("ours", "learned")) else "",
         )
         for what, value in values.items()
     ]  # fmt: skip
 
 
-def _over_greedy(name: str, ratios: dict[str, list[float]]) -> list[FigureRow]:
-    """Return the ratio to greedy by true rates, with its interval over seeds."""
-    mine, theirs = (np.array(ratios[one]).reshape(-1, DRAWS).mean(axis=1) for one in (name, "greedy by true rates"))
+def _over(name: str, other: str, ratios: dict[str, list[float]]) -> list[FigureRow]:
+    """Return the ratio to another belief, with its interval over seeds."""
+    mine, theirs = (np.array(ratios[one]).reshape(-1, DRAWS).mean(axis=1) for one in (name, other))
     found = paired(dict(enumerate(mine.tolist())), dict(enumerate(theirs.tolist())), 0.95)
     assert found is not None and found.log_ratio is not None
     ratio = found.log_ratio
     return [
         FigureRow(
-            series=f"{name} ÷ greedy by true rates", quantity=f"total rate, ratio{end}", unit="",
+            series=f"{name} ÷ {other}", quantity=f"total rate, ratio{end}", unit="",
             measured=round(float(elementary.exp(value)), 4),
         )
         for end, value in (("", ratio.mean), (", low", ratio.low), (", high", ratio.high))

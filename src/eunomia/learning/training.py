@@ -30,6 +30,7 @@ TRAINABLES: dict[str, str] = {  # by the name in `eunomia train`; the class is l
     "symphony": "eunomia.learning.symphony.training:SymphonyTraining",
     "symphony-black-box": "eunomia.learning.symphony.training:BlackBoxTraining",
     "order": "eunomia.learning.order.training:OrderTraining",
+    "pairs": "eunomia.learning.pairs.training:PairsTraining",
     "harmony": "eunomia.learning.harmony.training:HarmonyTraining",
     "reward-model": "eunomia.learning.harmony.training:RewardModelTraining",
 }

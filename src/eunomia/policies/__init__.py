@@ -45,6 +45,7 @@ POLICIES: dict[str, str] = {
     "carbyne": "eunomia.policies.shares.carbyne:Carbyne",
     "fifo_packed": "eunomia.policies.shares.fifo_packed:FifoPacked",
     "gandiva": "eunomia.policies.shares.gandiva:Gandiva",
+    "learned_pairs": "eunomia.learning.pairs.policy:LearnedPairs",
     "pop": "eunomia.policies.wrappers.pop:Pop",
     "locality": "eunomia.policies.grants.locality:Locality",
     "consolidated": "eunomia.policies.grants.consolidated:Consolidated",
