@@ -1,0 +1,93 @@
+"""`eunomia reproduce harmony | learned-order | symphony-samples | pairs` on few and small workloads, to the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eunomia_reproduction import harmony, learned_order, pairs, symphony_samples
+from eunomia_reproduction.table import Request
+
+pytestmark = pytest.mark.slow
+
+
+def request_of(folder: Path, reference: Path | None = None) -> Request:
+    return Request(reference=reference, keep=folder, seeds=1, processes=1)
+
+
+def test_harmony_is_compared_with_every_baseline_and_the_best_placement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert len(harmony.TRACES) >= 20
+    monkeypatch.setattr(harmony, "TRACES", (1000, 1001))
+    monkeypatch.setattr(harmony, "BUSY_HOURS", (0.2, 0.4))
+    table = harmony.reproduce(request_of(tmp_path))
+    named = {row.quantity for row in table.rows}
+    others = ("load balancing", "Tetris", "LIF-Line", "LIF-Quad")
+    assert {f"mean JCT over that of {other}" for other in others} <= named
+    assert "over the best of all placements" in named
+    assert all(row.measured is not None and row.measured > 0 for row in table.rows)
+    assert any("give --reference DIR" in note for note in table.notes)
+
+
+def test_the_learned_order_is_placed_between_fifo_and_srtf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, lines = np.random.default_rng(0), ["job_id,submitted_s,scale_factor,job_type,duration_s,tenant"]
+    for k, run_s in enumerate(rng.exponential(3600, 150)):
+        lines.append(f"{k},{600 * k},{2 ** (k % 4)},,{run_s + 1:.0f},t{k % 3}")
+    (tmp_path / "jobs.csv").write_text("\n".join(lines) + "\n")
+    monkeypatch.setattr(learned_order, "TRACES", {"tiny": ("jobs.csv", {"format": "native"}, 0.0, 2.0, 4)})
+    monkeypatch.setattr(learned_order, "LOADS", (1.2,))
+    table = learned_order.reproduce(request_of(tmp_path, tmp_path))
+    hours = {row.series: row.measured or 0.0 for row in table.rows if row.quantity == "mean JCT"}
+    assert set(hours) == {f"tiny, {name}" for name in learned_order.POLICIES}
+    assert hours["tiny, srtf"] < hours["tiny, learned_order"] < hours["tiny, fifo"]
+    closed = next(row.measured for row in table.rows if row.quantity.startswith("part of the gap"))
+    gap = hours["tiny, fifo"] - hours["tiny, srtf"]
+    assert closed == pytest.approx((hours["tiny, fifo"] - hours["tiny, learned_order"]) / gap, abs=1e-2)
+
+
+def test_symphony_and_its_twin_are_trained_in_both_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch", reason="training needs torch")
+    assert symphony_samples.FEWEST >= 3 and symphony_samples.MOST == 400
+    for name, value in {"MOST": 2, "EVERY": 1, "FEWEST": 2}.items():
+        monkeypatch.setattr(symphony_samples, name, value)
+    monkeypatch.setattr("eunomia.learning.symphony.training.JUDGED_TASKS", 6)
+    monkeypatch.setattr("eunomia.learning.symphony.training.STEPS", 3)
+    monkeypatch.setattr("eunomia.learning.symphony.training.JUDGED", 1)
+    table = symphony_samples.reproduce(request_of(tmp_path))
+    counted = [row for row in table.rows if row.quantity == "iterations to 30% loss"]
+    assert {row.series for row in counted} == {
+        f"{name}, {way}" for name in symphony_samples.NAMES for way in symphony_samples.WAYS
+    }
+    assert all(row.measured in (1.0, 2.0) for row in counted)
+    ratios = [row for row in table.rows if row.published == symphony_samples.PUBLISHED]
+    assert [row.series for row in ratios] == [f"black-box twin ÷ symphony, {way}" for way in symphony_samples.WAYS]
+
+
+def test_a_network_is_there_at_the_first_of_two_losses_within_30_percent() -> None:
+    assert symphony_samples.iterations([0.2, 0.4, 0.3, 0.1, 0.9]) == 30
+    assert symphony_samples.iterations([0.2, 0.4, 0.1]) == symphony_samples.MOST
+
+
+def test_without_a_correction_learned_pairs_matches_as_the_estimates_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch", reason="training needs torch")
+    gavel = Path(__file__).parents[2].parent / "shared" / "data" / "gavel"
+    if not gavel.is_dir():
+        pytest.skip("needs data/gavel")
+    from eunomia.learning.pairs.training import PairsTraining
+
+    assert pairs.FEWEST >= 20
+    for name, value in {"FEWEST": 2, "JOBS": 8, "DRAWS": 2}.items():
+        monkeypatch.setattr(pairs, name, value)
+    two = {name: pairs.METHODS[name] for name in ("greedy by true rates", pairs.BASE)}
+    monkeypatch.setattr(pairs, "METHODS", two)
+    monkeypatch.setattr("eunomia.learning.pairs.training.DRAWS", 1)
+    monkeypatch.setattr("eunomia.learning.pairs.training.JUDGED", 1)
+    monkeypatch.setattr(PairsTraining, "default_steps", 0)
+    table = pairs.reproduce(request_of(tmp_path, gavel))
+    series = f"{pairs.LEARNED} ÷ {pairs.BASE}"
+    assert [row.measured for row in table.rows if row.series == series] == [1.0, 1.0, 1.0]
