@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,14 @@ def test_many_environments_are_stepped_as_one(mode: str) -> None:
     assert rewards.shape == (2,)
     assert not np.array_equal(seen["jobs"][0], seen["jobs"][1])  # other seeds, other workloads
     many.close()
+
+
+def test_environments_on_ray_without_ray_are_refused_with_the_line_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    from eunomia.learning.ray_environment import RayVectorEnv
+
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InvalidInput, match=r"Ray is not installed.*pip install 'eunomia\[ray\]'"):
+        RayVectorEnv(2, scenario=SCENARIO)
 
 
 def test_load_and_trace_are_options_of_an_episode(tmp_path: Path) -> None:
