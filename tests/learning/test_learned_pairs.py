@@ -76,8 +76,11 @@ def test_a_class_without_a_job_in_the_view_changes_nothing() -> None:
     packed = np.random.default_rng(0).uniform(3, 9, (3, 3, 2))
     view = view_of(packed, np.full((2, 2), 10.0))
     two = view_of(packed[:2, :2], np.full((2, 2), 10.0))
-    T = view.throughput
-    assert np.array_equal(LearnedPairs().rates(view, T)[:2, :2], LearnedPairs().rates(two, T))
+    policy, T = LearnedPairs(), view.throughput
+    drawn = Perceptron.drawn(ARCHITECTURE["correction"], np.random.default_rng(1))
+    object.__setattr__(policy, "network", drawn)
+    found = policy.rates(view, T)[:2, :2]
+    assert np.array_equal(found, policy.rates(two, T)) and not np.allclose(found, packed[:2, :2])
 
 
 def test_a_model_of_other_features_is_refused_by_name(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "pairs": Entry(
         "eunomia_reproduction.pairs:reproduce",
         "jobs that share an accelerator, matched by estimates and by learned_pairs with a fifth of the pairs profiled",
-        2,
+        4,
         "data/gavel",
     ),
     "learned-order": Entry(

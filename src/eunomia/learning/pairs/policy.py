@@ -81,8 +81,8 @@ class LearnedPairs:
 
     def rates(self, view: View, T: Floats) -> Floats:
         """Return the corrected steps/s of jobs beside each other, (class, class, type); T (job, type) of jobs alone."""
-        alone = np.zeros((len(view.packed_throughput), len(view.types)))
+        alone = np.zeros((len(view.packed_throughput), len(view.types)))  # 0 of classes without a job
         alone[view.job_class] = T
-        alone = np.repeat(alone[:, None], len(alone), axis=1)
-        kept = np.minimum(divide(view.packed_throughput, alone), 1.0)
-        return np.asarray(corrected(self.network, kept.swapaxes(1, 2)).swapaxes(1, 2) * alone)
+        pair = np.where(alone > 0, alone[:, None], 0.0)
+        kept = np.minimum(divide(view.packed_throughput, pair), 1.0)
+        return np.asarray(corrected(self.network, kept.swapaxes(1, 2)).swapaxes(1, 2) * pair)
