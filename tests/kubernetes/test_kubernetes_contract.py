@@ -110,7 +110,8 @@ class KubernetesDriver(EngineDriver):
         name = f"{gang_name(Mark(self.world.cluster, job_id, epoch))}-0"
         self.remove(job_id, epoch)
         until(lambda: not any(job.metadata.name == name for job in self.server.admin.list(Job)), f"{name} is gone")
-        held = {"name": "main", "image": "none", "command": ["sleep", "600"]}
+        limits = {"limits": {"nvidia.com/gpu": "1"}}
+        held = {"name": "main", "image": "none", "command": ["sleep", "600"], "resources": limits}
         pod = {"nodeName": ORDER[2], "restartPolicy": "Never", "automountServiceAccountToken": False,
                "containers": [held]}  # fmt: skip
         theirs = {"metadata": {"name": name, "namespace": self._namespace}, "spec": {"template": {"spec": pod}}}
