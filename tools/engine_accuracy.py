@@ -52,7 +52,9 @@ def note(what, number):
     with open(sys.argv[2], "a") as ledger:
         ledger.write(f"{what} {sys.argv[3]} {number}\\n")
 
-held = [open(f"{sys.argv[2]}-seat-{seat}", "w") for seat in os.environ["EUNOMIA_SEATS"].split(",")]
+node = os.environ.get("SLURMD_NODENAME", "")  # Slurm gives a gang any accelerators of the node
+seats = os.environ["CUDA_VISIBLE_DEVICES" if node else "EUNOMIA_SEATS"].split(",")
+held = [open(f"{sys.argv[2]}-seat-{node}-{seat}", "w") for seat in seats]
 for number, seat in enumerate(held):
     try:
         fcntl.flock(seat, fcntl.LOCK_EX | fcntl.LOCK_NB)
