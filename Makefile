@@ -9,8 +9,8 @@ INSIDE := PATH="$(CURDIR)/.venv/bin:$$PATH"
 PYTEST := $(INSIDE) $(RUN) pytest -n auto --maxprocesses 4 --dist loadfile
 PYTEST_FLAGS ?=
 
-# A shell's own settings must not change what is tested.
-unexport PYTHONPATH PYTHONHOME PYTHONOPTIMIZE PYTHONWARNINGS
+# A shell's own settings must not change what is tested, or how long it takes.
+unexport PYTHONPATH PYTHONHOME PYTHONOPTIMIZE PYTHONWARNINGS PYTHONDONTWRITEBYTECODE
 export MPLBACKEND := Agg
 
 .PHONY: help
