@@ -2,44 +2,64 @@
 
     python tools/engine_accuracy.py local slurm --out accuracy
     python tools/engine_accuracy.py ray kubernetes --loopback --kills 3 --out accuracy
+    python tools/engine_accuracy.py local slurm ray --loopback --serve --kills 6 --out served
 
 The cluster has 8 seats of type v100 and 8 of k80; jobs are real processes that sleep through their steps, which take
 twice as long on k80, and save each. Overheads are measured on each backend first (`eunomia world measure`).
 `--loopback` starts the engine of the tests on this machine. With `--kills`, `eunomia run` is killed so often, at random
-points, and resumed. Each start and step of a job is written down: none may be there twice, and none may be missing.
+points, and resumed. With `--serve` the jobs are submitted to `eunomia serve` at their times, and it is the service that
+is killed and started again; a submission without an answer is repeated with its key. Each start and step of a job is
+written down, and each use of a seat: none may be there twice, and none may be missing; nor may a job of the service.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from eunomia.runs.engine_overheads import measure_overheads, with_overheads
 from eunomia.runs.simulation import simulate
-from eunomia.scenario import load_scenario
-from eunomia.scenario.writing import as_toml
+from eunomia.scenario import Scenario, load_scenario
+from eunomia.scenario.writing import as_toml, with_absolute_paths
+from eunomia.service.client import Unreachable
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+if TYPE_CHECKING:
+    from tests.service.bench import LiveService
 
 JOB = """\
-import os, sys, time
+import fcntl, os, sys, time
 from eunomia.lease import Lease
 
 def note(what, number):
     with open(sys.argv[2], "a") as ledger:
-        ledger.write(f"{what} {os.environ['EUNOMIA_JOB_ID']} {number}\\n")
+        ledger.write(f"{what} {sys.argv[3]} {number}\\n")
 
+node = os.environ.get("SLURMD_NODENAME", "")  # Slurm gives a gang any accelerators of the node
+seats = os.environ["CUDA_VISIBLE_DEVICES" if node else "EUNOMIA_SEATS"].split(",")
+held = [open(f"{sys.argv[2]}-seat-{node}-{seat}", "w") for seat in seats]
+for number, seat in enumerate(held):
+    try:
+        fcntl.flock(seat, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        note("taken", number)
 seconds = {"v100": 0.5, "k80": 1.0}[os.environ["EUNOMIA_ACCELERATOR_TYPE"]]
 note("start", os.environ["EUNOMIA_EPOCH"])
 with Lease() as lease:
@@ -60,8 +80,7 @@ trace = "jobs.csv"
 source = "speeds.csv"
 reference_type = "v100"
 [policy]
-name = "fifo"
-backfill = "skip"
+name = "fifo?backfill=skip"
 [world]
 backend = "local"
 """
@@ -79,7 +98,7 @@ def write_scenario(folder: Path) -> Path:
     lines = ["job_id,submitted_s,scale_factor,job_type,total_steps,command"]
     for n, at in enumerate(np.sort(rng.uniform(0, SPAN_S, JOBS))):
         steps = int(rng.integers(8, 41))
-        argv = [sys.executable, str(folder.resolve() / "job.py"), str(steps), str(folder.resolve() / LEDGER)]
+        argv = [sys.executable, str(folder.resolve() / "job.py"), str(steps), str(folder.resolve() / LEDGER), f"j{n}"]
         command = json.dumps(argv).replace('"', '""')
         lines.append(f'j{n},{at:.3f},{sizes[n]},sleep,{steps},"{command}"')
     (folder / "jobs.csv").write_text("\n".join(lines) + "\n")
@@ -92,10 +111,15 @@ def write_scenario(folder: Path) -> Path:
 @contextmanager
 def engine(backend: str, *, on_loopback: bool) -> Iterator[list[str]]:
     """Start the engine of the tests, if it is wanted; yield what scenarios need to reach it."""
-    if not on_loopback or backend not in ("ray", "kubernetes"):
+    if not on_loopback or backend not in ("slurm", "ray", "kubernetes"):
         yield []
         return
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    if backend == "slurm":
+        from tests.slurm.loopback import LoopbackCluster
+
+        with tempfile.TemporaryDirectory() as folder, closing(LoopbackCluster(Path(folder))):
+            yield []
+        return
     if backend == "ray":
         from tests.ray_cluster.loopback import RayCluster
 
@@ -125,11 +149,67 @@ def run_killed(file: Path, out: Path, kills: int) -> dict[str, Any]:
     return found
 
 
+def serve_killed(scenario: Scenario, out: Path, kills: int) -> dict[str, Any]:
+    """Submit the trace to a service that is killed so often; return what `run_killed` does, of the service's jobs."""
+    from tests.service.bench import LiveService
+
+    out.mkdir()
+    tables = as_toml(with_absolute_paths(scenario)).split("\n\n")
+    site = "\n\n".join(table for table in tables if not table.startswith("[workload]"))
+    service = LiveService(out, site + '\n[service]\nlisten = "127.0.0.1:0"\n')
+    service.start()
+    rng, until = random.Random(0), time.monotonic() + LONGEST_S
+    try:
+        with ThreadPoolExecutor(1) as users:
+            submitting = users.submit(submit_trace, service, out.parent / "jobs.csv")
+            for _ in range(kills):
+                time.sleep(rng.uniform(1.0, 2.0 * SPAN_S / kills))
+                service.kill()
+                time.sleep(rng.choice([0.0, 0.5, 3.0]))
+                service.start()
+            ids = submitting.result()
+        while True:
+            jobs = [service.operator.get(f"/v1/jobs/{one}") for one in ids]
+            if all(job["ended_at"] for job in jobs) or time.monotonic() > until:
+                break
+            time.sleep(1.0)
+        known = len(service.operator.get("/v1/jobs", limit=2 * JOBS)["jobs"])
+    finally:
+        service.kill(signal.SIGTERM)
+    finished = [job for job in jobs if job["state"] == "succeeded"]
+    times = [[datetime.fromisoformat(job[f"{name}_at"]) for name in ("submitted", "ended")] for job in finished]
+    return {
+        "jct_mean_s": float(np.mean([(end - begin).total_seconds() for begin, end in times])),
+        "preemptions": sum(job["epoch"] - 1 for job in finished),
+        "jobs_finished": len(finished),
+        "wrong": abs(known - len(ids)),
+    }
+
+
+def submit_trace(service: LiveService, trace: Path) -> list[str]:
+    """Submit each job at its time; one without an answer again, with the same key, until there is one. Return ids."""
+    begun, ids = time.monotonic(), []
+    with open(trace, newline="") as file:
+        for row in csv.DictReader(file):
+            document = {
+                "command": json.loads(row["command"]), "accelerators": int(row["scale_factor"]),
+                "job_type": row["job_type"], "total_steps": float(row["total_steps"]),
+            }  # fmt: skip
+            time.sleep(max(begun + float(row["submitted_s"]) - time.monotonic(), 0.0))
+            while True:
+                try:
+                    ids.append(service.operator.submit(document, f"submission-of-{row['job_id']}")["id"])
+                    break
+                except Unreachable:
+                    time.sleep(0.1)
+    return ids
+
+
 def wrong(trace: Path, ledger: Path) -> int:
-    """Return how many starts and steps of jobs are there twice or missing."""
+    """Return how many starts and steps of jobs are there twice or missing, and uses of a seat that was in use."""
     rows = [line.split(",") for line in trace.read_text().splitlines()[1:]]
     done = Counter(ledger.read_text().splitlines())
-    twice = sum(count - 1 for count in done.values())
+    twice = sum(count - 1 for count in done.values()) + sum(each.startswith("taken") for each in done)
     return twice + sum(f"step {row[0]} {step}" not in done for row in rows for step in range(int(row[4])))
 
 
@@ -139,7 +219,8 @@ def main() -> None:
     parser.add_argument("backends", nargs="+")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--loopback", action="store_true", help="start the engine of the tests")
-    parser.add_argument("--kills", type=int, default=0, help="so often the run is killed and resumed")
+    parser.add_argument("--serve", action="store_true", help="submit the jobs to a service")
+    parser.add_argument("--kills", type=int, default=0, help="so often the run or service is killed and goes on")
     parser.add_argument("--set", action="append", default=[], dest="overrides", metavar="KEY=VALUE")
     given = parser.parse_args()
     path = write_scenario(given.out)
@@ -153,14 +234,17 @@ def main() -> None:
             cost = measure_overheads(scenario, given.out / f"measure-{backend}", 5)
             scenario = with_overheads(scenario, cost)
             simulated = simulate(scenario).summary
-            file = given.out / f"{backend}.toml"
-            file.write_text(as_toml(scenario))
-            real = run_killed(file, given.out / f"run-{backend}", given.kills)
+            if given.serve:
+                real = serve_killed(scenario, given.out / f"serve-{backend}", given.kills)
+            else:
+                file = given.out / f"{backend}.toml"
+                file.write_text(as_toml(scenario))
+                real = run_killed(file, given.out / f"run-{backend}", given.kills)
         jct, expected = float(real["jct_mean_s"] or 0.0), float(simulated["jct_mean_s"] or 0.0)
         print(
             f"{backend},{cost.start_s},{cost.checkpoint_s},{cost.restore_s},{expected:.3f},{jct:.3f},"
             f"{jct / expected - 1:+.1%},{simulated['preemptions']},{real['preemptions']},{real['jobs_finished']},"
-            f"{given.kills},{wrong(given.out / 'jobs.csv', ledger)},{os.getloadavg()[1]:.1f}",
+            f"{given.kills},{real.get('wrong', 0) + wrong(given.out / 'jobs.csv', ledger)},{os.getloadavg()[1]:.1f}",
             flush=True,
         )
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
+import signal
+import subprocess
+import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from eunomia.backends.local.detached_gangs import DetachedGangs
+from eunomia.backends.local.gang import processes_with
 from eunomia.backends.simulated import FaultModel, Simulation
 from eunomia.model.decisions import SetTimer, Start, Stop
 from eunomia.model.events import JobFailed, JobFinished, Moment, NodeJoined, NodeLost, Progressed
 from eunomia.model.job import Job
 from eunomia.model.topology import Node, Topology
 from eunomia.testing import NotApplicable, ProcessDriver, Work, WorldContract, WorldDriver
+from eunomia.testing.process_driver import GANG
 from eunomia.testing.small_worlds import DrawnRates
 
 CLUSTER = Topology.of([Node(type="a", accelerators=2), Node(type="a", accelerators=2), Node(type="b", accelerators=2)])
@@ -135,12 +143,52 @@ class TestSimulatedWorld(WorldContract):
         super().test_a_gang_on_a_node_that_is_lost_ends_and_another_goes_on(tmp_path)
 
 
+@contextmanager
+def process_with_id(pid: int) -> Iterator[subprocess.Popen[bytes]]:
+    """A process with an id that was another's. Raises NotApplicable where ids cannot be chosen."""
+    deadline = time.monotonic() + 20.0
+    while True:
+        try:
+            with suppress(ChildProcessError, OSError):
+                os.waitpid(pid, os.WNOHANG)  # the process that had the id may be a child of this one
+            Path("/proc/sys/kernel/ns_last_pid").write_text(str(pid - 1))
+        except OSError as refused:
+            raise NotApplicable(f"this user cannot choose the id of a process: {refused}") from None
+        other = subprocess.Popen(["sleep", "600"])
+        if other.pid == pid:
+            break
+        other.kill()
+        other.wait()
+        assert time.monotonic() < deadline, f"no process has got the id {pid}"
+    try:
+        yield other
+    finally:
+        other.kill()
+        other.wait()
+
+
 class LocalDriver(ProcessDriver):
     """Supervised processes of this machine, as `eunomia serve` runs them."""
 
     def __init__(self, folder: Path, works: Mapping[str, Work]) -> None:
         jobs = folder / "jobs"
         super().__init__(folder, works, CPUS, lambda report: DetachedGangs(jobs, CPUS, lease_s=30.0, report=report))
+
+    @contextmanager
+    def reused(self, job_id: str, epoch: int) -> Iterator[Callable[[], bool]]:
+        """While no service runs the gang is killed, and its supervisor's process id goes to another process."""
+        [record] = self._folder.glob(f"jobs/*/supervisor-{epoch}.json")
+        pid = int(json.loads(record.read_text())["pid"])
+        other: list[subprocess.Popen[bytes]] = []
+        with ExitStack() as others:
+
+            def take_id() -> None:
+                for each in (pid, *processes_with(f"{GANG}={self._folder_of(job_id)}".encode())):
+                    os.kill(each, signal.SIGKILL)
+                other.append(others.enter_context(process_with_id(pid)))
+
+            self.restart(meanwhile=take_id)
+            yield lambda: other[0].poll() is None
 
     def orphans(self) -> list[tuple[str, int]]:
         raise NotApplicable("a gang without a service keeps its seats locked, and stops when its lease ends")

@@ -15,7 +15,7 @@ from eunomia.testing import ProcessDriver, Work
 
 CLUSTER = Topology.of([Node(type=kind, accelerators=size) for kind, size in NODES.values()])
 ORDER = tuple(NODES)
-TIMES = EngineTimes(poll_s=0.3, nodes_s=0.5, lost_start_s=2.0, vanished_s=60.0)
+TIMES = EngineTimes(poll_s=0.3, nodes_s=0.5, lost_start_s=2.0, vanished_s=10.0)
 
 
 class EngineDriver(ProcessDriver):

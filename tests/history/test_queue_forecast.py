@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.history.kueue_schema import wrong_fields
 from typer.testing import CliRunner
 
 from eunomia.backends.slurm.commands import records
 from eunomia.backends.slurm.queue import first_node, read_queue
 from eunomia.cli.app import app
 from eunomia.history.kueue_queue import kueue_queue
-from eunomia.history.queue_forecast import QueueJob, QueueSnapshot, forecast_starts
+from eunomia.history.queue_forecast import EarlierJob, QueueJob, QueueSnapshot, forecast_starts
+from eunomia.history.queue_hindcast import calibrated_starts
 from eunomia.inputs.problems import InvalidInput
 
 THIRD = {"ann": [1 / 3] * 9}  # jobs use a third of their limits
@@ -65,6 +68,33 @@ def test_an_interval_has_the_spread_of_earlier_jobs_and_the_reason_says_what_is_
     assert 10 <= one.p10_s < 30 < one.p50_s < 70 < one.p90_s <= 90
     assert one.reason == "it needs 2; free: 0 of 4 v100; no job is before it"
     assert forecast_starts(queue) == [one], "the same queue has the same forecast"
+
+
+def late_queue(jobs: int) -> QueueSnapshot:
+    """One accelerator; each job begins 200 s after the one before it has ended, which no forecast knows."""
+    earlier, free = [], 0.0
+    for n in range(jobs):
+        job = replace(waiting(f"e{n}", 1, 300.0, 0), submitted=max(free - 100.0, 0.0))
+        began = free + 200.0
+        free = began + 100.0
+        earlier.append(EarlierJob(job=job, started=began, ended=free))
+    jobs_now = [running("r", 1, 300.0), waiting("a", 1, 300.0, 1)]
+    return QueueSnapshot(capacity={"v100": 1}, jobs=jobs_now, shares=THIRD, earlier=earlier)
+
+
+def test_intervals_are_wider_when_earlier_jobs_began_outside_of_theirs() -> None:
+    queue = late_queue(80)
+    [plain], [wide] = forecast_starts(queue), calibrated_starts(queue)
+    assert plain.p90_s < 150 and wide.p90_s > 200, "100 s to the end of the job that runs, and the delay"
+    assert wide.p50_s == plain.p50_s and wide.reason == plain.reason
+
+
+def test_a_few_earlier_jobs_and_those_that_did_not_wait_teach_nothing() -> None:
+    [plain], [few] = forecast_starts(late_queue(20)), calibrated_starts(late_queue(20))
+    assert few.p90_s == pytest.approx(plain.p90_s)
+    at_once = [replace(one, job=replace(one.job, submitted=one.started)) for one in late_queue(80).earlier]
+    [same] = calibrated_starts(replace(late_queue(80), earlier=at_once))
+    assert same.p90_s == pytest.approx(plain.p90_s)
 
 
 SLURM = """\
@@ -180,6 +210,16 @@ def test_kueue_s_quantities_partial_admission_stop_policy_and_earlier_run_time_c
     assert "is stopped" in waits.held
     with pytest.raises(InvalidInput, match="no quantity"):
         kueue_queue(dump(tmp_path / "q.json", quota="many"))
+
+
+def test_the_objects_of_these_tests_have_the_fields_of_kueue_s_published_types(tmp_path: Path) -> None:
+    status = {**ADMITTED, "reclaimablePods": [{"name": "main", "count": 1}], "accumulatedPastExecutionTimeSeconds": 600}
+    runs = workload("runs", 4, 2, status=status)
+    path = dump(tmp_path / "q.json", runs, workload("waits", 2, priority=5, active=False))
+    for item in json.loads(path.read_text())["items"]:
+        assert wrong_fields(item) == []
+    runs["status"] = {**status, "admission": {"clusterQueues": "main"}, "reclaimablePods": [{"count": "1"}]}
+    assert wrong_fields(runs) == ["status.admission.clusterQueues", "status.reclaimablePods[].count"]
 
 
 def test_a_dump_without_a_cluster_queue_is_refused(tmp_path: Path) -> None:

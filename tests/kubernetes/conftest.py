@@ -4,9 +4,40 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
+
+
+class HandClock:
+    """A clock that the test sets."""
+
+    at = 100.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def between() -> Any:
+    """What stands between the client and the server, with faults that the test sets."""
+    from tests.kubernetes.transport import FaultyTransport
+
+    return FaultyTransport()
+
+
+@pytest.fixture
+def client(server: Any, between: Any) -> Iterator[Any]:
+    """A client of the server, which has no Jobs and pods left at the end."""
+    with closing(server.client(transport=between, timeout=5.0)) as one:
+        yield one
+    server.clear()
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -16,13 +15,6 @@ from lightkube.resources.batch_v1 import Job
 from lightkube.resources.core_v1 import Node, Pod, PodStatus
 from lightkube.types import CascadeType, PatchType
 from tests.engines.loopback import NODES, until
-from tests.kubernetes.loopback import LoopbackServer
-
-
-@pytest.fixture
-def client(server: LoopbackServer) -> Iterator[Client]:
-    with closing(server.client()) as one:
-        yield one
 
 
 def job(name: str, **more: Any) -> Job:

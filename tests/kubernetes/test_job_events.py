@@ -2,51 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import pytest
 
 pytest.importorskip("lightkube", reason='needs the extra: pip install "eunomia[kubernetes]"')
-import httpx2
 from lightkube import Client
 from lightkube.resources.batch_v1 import Job
 from lightkube.resources.core_v1 import Event
-from tests.kubernetes.loopback import LoopbackServer
+from tests.kubernetes.conftest import HandClock
 from tests.kubernetes.test_api_server import job
 from tests.kubernetes.transport import FaultyTransport
 
 from eunomia.backends.kubernetes.events import REPEATED_S, JobEvents
 
 
-class HandClock:
-    """A clock that the test sets."""
-
-    at = 100.0
-
-    def __call__(self) -> float:
-        return self.at
-
-
-@pytest.fixture
-def between() -> FaultyTransport:
-    return FaultyTransport()
-
-
-@pytest.fixture
-def client(server: LoopbackServer, between: FaultyTransport) -> Iterator[Client]:
-    with closing(server.client(transport=between, timeout=httpx2.Timeout(5.0))) as one:
-        yield one
-    server.clear()
-
-
 def of(client: Client, name: str) -> list[Any]:
     return list(client.list(Event, fields={"involvedObject.name": name, "source": "eunomia"}))
 
 
-def test_a_text_is_written_once_and_another_one_replaces_it(client: Client) -> None:
-    made, clock = client.create(job("waits", suspend=None)), HandClock()
+def test_a_text_is_written_once_and_another_one_replaces_it(client: Client, clock: HandClock) -> None:
+    made = client.create(job("waits", suspend=None))
     events = JobEvents(client, clock)
     for text in ("no room", "no room", "behind two jobs"):
         events.say(made, "Waiting", text)

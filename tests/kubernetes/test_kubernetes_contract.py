@@ -18,7 +18,7 @@ from lightkube.resources.batch_v1 import Job
 from lightkube.resources.core_v1 import Node, NodeStatus, Pod
 from lightkube.types import CascadeType, PatchType
 from tests.engines.driver import ORDER, EngineDriver
-from tests.engines.loopback import NODES
+from tests.engines.loopback import NODES, until
 from tests.kubernetes.kubelet import Kubelet
 from tests.kubernetes.loopback import LoopbackServer
 
@@ -103,6 +103,25 @@ class KubernetesDriver(EngineDriver):
 
     def remove(self, job_id: str, epoch: int) -> None:
         name = f"{gang_name(Mark(self.world.cluster, job_id, epoch))}-0"
+        self.server.admin.delete(Job, name, namespace=self._namespace, cascade=CascadeType.BACKGROUND)
+
+    @contextmanager
+    def reused(self, job_id: str, epoch: int) -> Iterator[Callable[[], bool]]:
+        name = f"{gang_name(Mark(self.world.cluster, job_id, epoch))}-0"
+        self.remove(job_id, epoch)
+        until(lambda: not any(job.metadata.name == name for job in self.server.admin.list(Job)), f"{name} is gone")
+        limits = {"limits": {"nvidia.com/gpu": "1"}}
+        held = {"name": "main", "image": "none", "command": ["sleep", "600"], "resources": limits}
+        pod = {"nodeName": ORDER[2], "restartPolicy": "Never", "automountServiceAccountToken": False,
+               "containers": [held]}  # fmt: skip
+        theirs = {"metadata": {"name": name, "namespace": self._namespace}, "spec": {"template": {"spec": pod}}}
+        self.server.admin.create(Job.from_dict(theirs))
+
+        def pods() -> list[Any]:
+            return list(self.server.admin.list(Pod, namespace=self._namespace, labels={"job-name": name}))
+
+        until(lambda: any(pod.status.phase == "Running" for pod in pods()), f"the other {name} runs")
+        yield lambda: [pod.status.phase for pod in pods()] == ["Running"]
         self.server.admin.delete(Job, name, namespace=self._namespace, cascade=CascadeType.BACKGROUND)
 
     def drain(self, node: int) -> None:

@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
-
 import pytest
 
 pytest.importorskip("lightkube", reason='needs the extra: pip install "eunomia[kubernetes]"')
 from lightkube import Client
 from lightkube.resources.coordination_v1 import Lease
-from tests.kubernetes.loopback import LoopbackServer
+from tests.kubernetes.conftest import HandClock
 
 from eunomia.backends.engines.engine import EngineAway
 from eunomia.backends.kubernetes.leadership import LENGTH_S, NAME, Leadership
 
 
-class HandClock:
-    """A clock that the test sets."""
-
-    at = 100.0
-
-    def __call__(self) -> float:
-        return self.at
-
-
-@pytest.fixture
-def client(server: LoopbackServer) -> Iterator[Client]:
-    with closing(server.client()) as one:
-        yield one
-
-
-def test_another_service_acts_when_the_first_gives_the_lease_back_or_renews_it_no_more(client: Client) -> None:
-    clock = HandClock()
+def test_another_service_acts_when_the_first_gives_the_lease_back_or_renews_it_no_more(
+    client: Client, clock: HandClock
+) -> None:
     one, same, other = (Leadership(client, clock) for _ in range(3))
     one.keep("one")
     same.keep("one")  # after a kill: the folder of jobs is the holder

@@ -5,13 +5,13 @@ from __future__ import annotations
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.engines.driver import ORDER, EngineDriver
-from tests.engines.loopback import NODES
+from tests.engines.loopback import NODES, until
 from tests.ray_cluster.loopback import RayCluster
 
 from eunomia.backends.engines.engine import EngineAway, Mark
@@ -77,6 +77,21 @@ class RayDriver(EngineDriver):
         ray, mark = self.cluster.ray, Mark(self.world.cluster, job_id, epoch)
         ray.kill(ray.get_actor(str(mark), namespace="eunomia"))
 
+    @contextmanager
+    def reused(self, job_id: str, epoch: int) -> Iterator[Callable[[], bool]]:
+        name = str(Mark(self.world.cluster, job_id, epoch))
+        self.remove(job_id, epoch)
+        until(lambda: not self._has_actor(name), f"{name} has ended")
+        with self._stranger(2, name=name, namespace="eunomia") as runs:
+            yield runs
+
+    def _has_actor(self, name: str) -> bool:
+        try:
+            self.cluster.ray.get_actor(name, namespace="eunomia")
+        except ValueError:
+            return False
+        return True
+
     def drain(self, node: int) -> None:
         self._agent.ask("set_node", name=ORDER[node], reason="fans")
 
@@ -95,8 +110,11 @@ class RayDriver(EngineDriver):
         self.cluster.remove(name)
         self.cluster.add(name, NODES[name][1])
 
+    def stranger(self, node: int) -> AbstractContextManager[Callable[[], bool]]:
+        return self._stranger(node)
+
     @contextmanager
-    def stranger(self, node: int) -> Iterator[Callable[[], bool]]:
+    def _stranger(self, node: int, **options: str) -> Iterator[Callable[[], bool]]:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         ray = self.cluster.ray
@@ -107,7 +125,7 @@ class RayDriver(EngineDriver):
                 return True
 
         pinned = NodeAffinitySchedulingStrategy(ids[ORDER[node]], soft=False)
-        actor = ray.remote(Stranger).options(num_gpus=1, scheduling_strategy=pinned).remote()
+        actor = ray.remote(Stranger).options(num_gpus=1, scheduling_strategy=pinned, **options).remote()
         yield lambda: ray.get(actor.runs.remote(), timeout=10)
         ray.kill(actor)
 

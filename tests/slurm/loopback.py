@@ -146,6 +146,13 @@ class LoopbackCluster:
         if number in (signal.SIGTERM, signal.SIGKILL):
             self._daemons["slurmctld"].wait()
 
+    def forget_jobs(self) -> None:
+        """Kill slurmctld and start it without what it had written about jobs."""
+        self.signal_controller(signal.SIGKILL)
+        for path in (self.folder / "state").glob("job_state*"):
+            path.unlink()
+        self.start_controller()
+
     def say(self, *argv: str) -> str:
         """Return what a command prints; "" if it fails."""
         done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=20, stdin=subprocess.DEVNULL)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.engines.driver import ORDER, EngineDriver
+from tests.engines.loopback import until
 from tests.slurm.loopback import LoopbackCluster
 
 from eunomia.backends.engines.engine import EngineAway
@@ -78,6 +79,20 @@ class SlurmDriver(EngineDriver):
 
     def remove(self, job_id: str, epoch: int) -> None:
         self.cluster.do("scancel", f"--name=eu-{folder_name(job_id)}-{epoch}")
+
+    @contextmanager
+    def reused(self, job_id: str, epoch: int) -> Iterator[Callable[[], bool]]:
+        """Slurm's controller dies without its state, as when that is not yet on disk, and gives the number again."""
+        name = f"eu-{folder_name(job_id)}-{epoch}"
+        number = self.cluster.do("squeue", "-h", f"--name={name}", "-o", "%A")
+        self.cluster.forget_jobs()
+        held = ("sbatch", "--parsable", "--hold", f"--nodelist={ORDER[2]}", "--gres=gpu:1", "--output=/dev/null")
+        while (other := self.cluster.do(*held, "--wrap=sleep 600")) != number:  # numbers begin at 1 again
+            self.cluster.do("scancel", other)
+        self.cluster.do("scontrol", "release", number)
+        until(lambda: self.cluster.say("squeue", "-h", "-j", number, "-o", "%T").strip() == "RUNNING", "it runs")
+        yield lambda: self.cluster.say("squeue", "-h", "-j", number, "-o", "%T").strip() == "RUNNING"
+        self.cluster.do("scancel", number)
 
     def drain(self, node: int) -> None:
         self._update(node, "state=drain", "reason=fans")

@@ -19,14 +19,14 @@ def show_queue(job_id: str | None, slurm: bool, kueue: Path | None, as_json: boo
     """Print when one job of a queue starts, or all that wait."""
     with handle_errors(as_json):
         from eunomia.history.kueue_queue import kueue_queue
-        from eunomia.history.queue_forecast import forecast_starts
+        from eunomia.history.queue_hindcast import calibrated_starts
         from eunomia.history.slurm_queue import slurm_queue
         from eunomia.inputs.problems import refused
 
         if slurm and kueue is not None:
             raise refused("command line", "--slurm", None, "stands beside --kueue", "give one of the two")
         queue = slurm_queue() if kueue is None else kueue_queue(kueue)
-        found = forecast_starts(queue)
+        found = calibrated_starts(queue)
         if job_id is not None:
             found = [one for one in found if one.job_id == job_id]
             if not found:

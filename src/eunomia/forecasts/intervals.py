@@ -14,7 +14,7 @@ SHORT_S = 60.0  # waits are compared by the logarithm of wait + this
 LEAST_WIDTH = 0.05  # of half an interval, in that logarithm: what nothing was known to vary by
 KEPT = 400  # outcomes that a correction rests on
 NEEDED = 40  # before there are so many, halves are as wide as the futures say, and at least `LEAST_WIDTH`
-TRUSTED = 100  # outcomes as much as which the futures are trusted
+TRUSTED = 100.0  # outcomes as much as which the futures of our own policies are trusted
 WIDEST = 20.0  # factor
 
 
@@ -56,6 +56,7 @@ class IntervalCorrection:
     short waits are known first, and jobs that wait together are late together.
     """
 
+    trusted: float = TRUSTED  # outcomes as much as which the futures are trusted
     _scores: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))
 
     def learn(self, said_at: float, said: TimeInterval, came: float) -> None:
@@ -70,7 +71,7 @@ class IntervalCorrection:
     def _factor(self, wanted: float) -> float:
         """Return by what a half is stretched: the more outcomes there are, the nearer to what they want."""
         count = len(self._scores)
-        return max((count * min(wanted, WIDEST) + TRUSTED) / (count + TRUSTED), 1.0)
+        return max((count * min(wanted, WIDEST) + self.trusted) / (count + self.trusted), 1.0)
 
     def apply(self, at: float, said: TimeInterval) -> TimeInterval:
         """Return a corrected interval."""

@@ -41,12 +41,22 @@ class QueueJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierJob:
+    """A job and when it started and ended, in s of the wall clock; inf = not yet."""
+
+    job: QueueJob
+    started: float
+    ended: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSnapshot:
     """A queue as it is now."""
 
     capacity: Mapping[str, int]  # accelerators in service by type
     jobs: Sequence[QueueJob]
     shares: Mapping[str, Sequence[float]] = field(default_factory=dict)  # of limits used, by user, in earlier jobs
+    earlier: Sequence[EarlierJob] = ()  # jobs that were in the queue, those that are there still among them
     source: str = ""  # in words
 
 

@@ -12,7 +12,7 @@ from eunomia.backends.engines.engine import EngineAway, EngineRefused
 from eunomia.backends.slurm.commands import records, seconds, setting
 from eunomia.backends.slurm.engine import TAIL_BYTES, Slurm
 from eunomia.backends.slurm.queue import QueuedJob, first_node, read_queue
-from eunomia.history.queue_forecast import QueueJob, QueueSnapshot
+from eunomia.history.queue_forecast import EarlierJob, QueueJob, QueueSnapshot
 from eunomia.inputs.problems import refused
 
 SACCT = ("sacct", "--noheader", "--parsable2", "--allocations", "--allusers", "--starttime=now-14days",
@@ -34,13 +34,23 @@ def slurm_queue(slurm: Slurm | None = None) -> QueueSnapshot:
         if not node.away:
             capacity.update(node.accelerators)
     found = [one for job in jobs if job.accelerators and (job.waits or job.runs) for one in _jobs(job, kinds)]
-    return QueueSnapshot(capacity=dict(capacity), jobs=found, shares=shares, source="Slurm's queue")
+    earlier = [one for job in jobs if (one := _earlier(job, kinds)) is not None]
+    return QueueSnapshot(capacity=dict(capacity), jobs=found, shares=shares, earlier=earlier, source="Slurm's queue")
+
+
+def _earlier(job: QueuedJob, kinds: dict[str, str]) -> EarlierJob | None:
+    """Return when a job started and ended, so far; None for arrays, held jobs, and those that never ran."""
+    one, *others = _jobs(job, kinds)
+    started, ended = (math.inf, math.inf) if job.waits else (job.started, math.inf if job.runs else job.ended)
+    if others or one.held or not one.size or not one.submitted or (not started < ended and not job.waits):
+        return None
+    return EarlierJob(job=one, started=started, ended=ended)
 
 
 def _jobs(job: QueuedJob, kinds: dict[str, str]) -> list[QueueJob]:
     """Return a job, or each of the waiting tasks of an array."""
     on = kinds.get(first_node(job.node_list), "")
-    types = ((on,) if on else job.types[:1]) if job.runs else job.types
+    types = job.types if job.waits else ((on,) if on else job.types[:1])
     held = job.reason if job.is_held or job.reason.startswith("Dependency") else ""
     one = QueueJob(
         job_id=job.number, user=job.user, size=job.accelerators, types=types, limit_s=job.limit_s,

@@ -141,9 +141,12 @@ class ProcessDriver(WorldDriver):
     def processes(self, job_id: str) -> int:
         return len(processes_with(f"{GANG}={self._folder_of(job_id)}".encode()))
 
-    def restart(self, *, away_s: float = 0.0, forgets: tuple[str, ...] = ()) -> None:
+    def restart(
+        self, *, away_s: float = 0.0, forgets: tuple[str, ...] = (), meanwhile: Callable[[], object] = lambda: None
+    ) -> None:
         self._read()
         self.world.close()
+        meanwhile()
         time.sleep(away_s)
         self._orders = {key: order for key, order in self._orders.items() if key[0] not in forgets}
         running = {key for key, status in self._status.items() if status in ("running", "unknown")}

@@ -307,6 +307,22 @@ class WorldContract:
             assert (world.starts("a"), world.starts("b")) == ([1, 2], [1])
             check_one_incarnation(world, "a")
 
+    def test_an_id_that_is_used_again_is_not_the_gang_and_what_has_it_is_left_alone(self, tmp_path: Path) -> None:
+        with self.world(tmp_path, a=LONG) as world:
+            world.launch("a", 1, seats_on(world, 0, 1))
+            self.until_running(world, "a")
+            with world.reused("a", 1) as runs:
+                world.stop("a", 1)
+                assert self.until_over(world, "a") != "finished"
+                world.launch("a", 2, seats_on(world, 1, 1))
+                self.until_running(world, "a", 2)
+                assert runs()
+                world.stop("a", 2)
+                assert self.until_over(world, "a", 2) == "stopped"
+                assert runs()
+            assert world.starts("a") == [1, 2]
+            check_one_incarnation(world, "a")
+
     # ---- 9. the lease inside the job -----------------------------------------------------------------------
 
     def test_a_job_that_is_called_back_goes_on_from_its_checkpoint(self, tmp_path: Path) -> None:

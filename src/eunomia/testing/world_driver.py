@@ -133,6 +133,13 @@ class WorldDriver:
         """Remove a gang from the engine as a person does, with the engine's own commands."""
         raise NotApplicable("there is no engine between us and the gangs")
 
+    def reused(self, job_id: str, epoch: int) -> AbstractContextManager[Callable[[], bool]]:
+        """End a gang and give its id in the world to what another user runs; the function says whether that still runs.
+
+        It is the id by which the world signals and ends the gang: a number, a name, a process id.
+        """
+        raise NotApplicable("gangs of this world have no ids but their job and epoch")
+
     def drain(self, node: int) -> None:
         """Take a node out of service in the engine."""
         raise NotApplicable("nodes of this world are drained by the service")

@@ -34,6 +34,7 @@ class QueuedJob:
     elapsed_s: float
     submitted: float  # wall clock; nan = not known
     started: float  # when it began, or when Slurm expects that; nan = it does not say
+    ended: float  # when it ended, or when its limit ends it; nan = it does not say
     node_list: str  # Slurm's, such as v100-[0-1]; "" while it waits
     mark: str  # administrator's comment
 
@@ -89,6 +90,7 @@ def _job(record: dict[str, str], types: Sequence[str]) -> QueuedJob:
         elapsed_s=seconds(record.get("RunTime", "")) or 0.0,
         submitted=_time(record.get("SubmitTime", "")),
         started=_time(record.get("StartTime", "")),
+        ended=_time(record.get("EndTime", "")),
         node_list=_text(record.get("NodeList", "")),
         mark=_text(record.get("AdminComment", "")),
     )
