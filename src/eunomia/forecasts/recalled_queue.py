@@ -281,10 +281,11 @@ class RecalledQueue:
         held, running = np.empty(n, dtype=np.int64), state.running()
         held[: len(running)] = running
         capacity = np.asarray(state.capacity, dtype=np.int64)
+        moments = MOST_VISITS // max(len(self.order), 1)
         is_whole = _play(
-            self.at, self.wake, self.horizon, MOST_VISITS // max(len(self.order), 1), self.quantum,
-            self.order.copy(), held, len(running), self.wishes, capacity, self.scheduler.belief.throughput[:n], total, self.start_s, self.later_s, self.now.copy(),
-            self.fact.copy(), *no_ends(n), capacity.copy(), start, finish,
+            self.at, self.wake, self.horizon, moments, self.quantum, self.order.copy(), held, len(running),
+            self.wishes, capacity, self.scheduler.belief.throughput[:n], total, self.start_s, self.later_s,
+            self.now.copy(), self.fact.copy(), *no_ends(n), capacity.copy(), start, finish,
         )  # fmt: skip
         return start, finish, bool(is_whole)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 from eunomia.backends.reports import StepsSaved
 from eunomia.model.events import JobCancelled, JobPaused, JobUpdated, TenantChanged
-from eunomia.service.job_admission import check_job
+from eunomia.service.job_admission import Room, check_job
 from eunomia.service.job_document import FieldProblem, InvalidRequest, parse_job
 from eunomia.service.job_row import SEATED, JobRow
 from eunomia.service.live_jobs import REMOVED, LiveJobs
@@ -45,11 +46,11 @@ def _submit(jobs: LiveJobs, action: Submit, who: Principal) -> Reply:
     known = jobs.lookup.key(who.tenant, action.key) or _key_of_this_turn(jobs, who.tenant, action.key)
     if known is not None:
         return _repeated(jobs, action, *known)
-    problems, plans = [], []
+    problems, plans, rooms = [], [], dict[Any, Room]()
     for place, job in enumerate(action.jobs):
         prefix = f"[{place}]." if len(action.jobs) > 1 else ""
         tenant = job.tenant or who.tenant
-        found, total, estimated, shapes = check_job(jobs, job, tenant, who)
+        found, total, estimated, shapes = check_job(jobs, job, tenant, who, rooms)
         problems += [FieldProblem(prefix + one.field, one.value, one.rule, one.fix) for one in found]
         plans.append((job, tenant, total, estimated, shapes))
     if problems:

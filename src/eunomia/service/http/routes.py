@@ -20,7 +20,19 @@ from eunomia import __version__
 from eunomia.backends.local.job_directory import folder_name
 from eunomia.service import living_state
 from eunomia.service.credentials import TokenRegistry, new_token, write_token
-from eunomia.service.http.api import LIST_BYTES, ApiRoute, Refused, Service, allows, as_event, read_json, source_of
+from eunomia.service.http.api import (
+    BODY_BYTES,
+    LIST_BYTES,
+    ApiRoute,
+    Refused,
+    Service,
+    allows,
+    as_event,
+    json_of,
+    read_body,
+    read_json,
+    source_of,
+)
 from eunomia.service.http.forecast_routes import forecast_score, what_if, when
 from eunomia.service.http.job_routes import save_progress
 from eunomia.service.http.metrics import metrics_text
@@ -57,9 +69,10 @@ async def submit(service: Service, request: Request, who: Principal) -> Response
     if key is not None and not (8 <= len(key) <= 128 and key.isascii() and key.isprintable()):
         problem = FieldProblem("Idempotency-Key", key[:40], "has 8 to 128 printable characters", "send a UUID")
         raise Refused(400, "the Idempotency-Key cannot be used", (problem,))
-    data = await read_json(request, LIST_BYTES)
+    raw = await read_body(request, LIST_BYTES)
+    data = json_of(raw)
     several = isinstance(data, list)
-    if not several and len(json.dumps(data)) > 2**20:
+    if not several and len(raw) > BODY_BYTES:
         raise Refused(413, "one job has at most 1 MiB", code="too_large")
     jobs = _parsed(data) if several else (parse_job(data),)
     digest = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
