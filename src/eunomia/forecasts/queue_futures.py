@@ -48,34 +48,34 @@ def _play(
     for row in running:
         rate = throughput[row, on_type[row]]
         foresee_end(heap, counts, row, since[row] + max(total[row] - done[row], 0.0) / rate)
-    waiting, spare = len(queue), 0
+    head, spare = 0, 0  # the queue begins at `head`
     for k in range(len(free)):
         spare += free[k]
     while True:
-        left, place, is_stopped = 0, 0, spare == 0
-        while place < waiting and not is_stopped:
+        left, place, is_stopped = head, head, spare == 0
+        while place < len(queue) and not is_stopped:
             row, k = queue[place], queue_type[place]
-            last = place + 1 == waiting or queue[place + 1] != row
+            last = place + 1 == len(queue) or queue[place + 1] != row
             if size[row] <= free[k]:
                 free[k] -= size[row]
                 spare -= size[row]
                 start[row], on_type[row] = at, k
                 rate = throughput[row, k]
                 foresee_end(heap, counts, row, at + cost[row] + max(total[row] - done[row], 0.0) / rate)
-                while left > 0 and queue[left - 1] == row:  # its earlier wishes
+                while left > head and queue[left - 1] == row:  # its earlier wishes
                     left -= 1
-                while place < waiting and queue[place] == row:
+                while place < len(queue) and queue[place] == row:
                     place += 1
             else:
                 queue[left], queue_type[left] = row, k
                 left, place = left + 1, place + 1
                 is_stopped = stops and last
             is_stopped |= spare == 0
-        if left < place:
-            while place < waiting:
-                queue[left], queue_type[left] = queue[place], queue_type[place]
-                left, place = left + 1, place + 1
-            waiting = left
+        if left < place:  # those that were passed over move up to the rest, which may be long
+            while left > head:
+                left, place = left - 1, place - 1
+                queue[place], queue_type[place] = queue[left], queue_type[left]
+            head = place
         if counts[IN_HEAP] == 0:
             return
         at = heap[0]["when"]
