@@ -30,7 +30,9 @@ def test_what_a_start_makes_is_not_looked_at_again_and_the_collector_goes_on() -
 
 def test_answers_leave_at_once_whatever_the_other_end_has_acknowledged(tmp_path: Path) -> None:
     path = tmp_path / "site.toml"
-    path.write_text('[service]\nlisten = "127.0.0.1:0"\n[cluster]\naccelerators = { cpu = 1 }\n[policy]\nname = "fifo"\n')
+    path.write_text(
+        '[service]\nlisten = "127.0.0.1:0"\n[cluster]\naccelerators = { cpu = 1 }\n[policy]\nname = "fifo"\n'
+    )
     site = load_site(path)
     site.state.mkdir()
     listening = open_sockets(site)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from eunomia.core.scheduler import Scheduler
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Ask, Decision, GiveUp, Refuse, SetTimer, Start, Starts, Stop
 from eunomia.model.events import (
@@ -102,7 +103,10 @@ class LiveJobs:
         return self.rows.get(job_id) or self.turn.rows.get(job_id) or self.lookup.job(job_id)
 
     def has_succeeded(self, job_id: str) -> bool:
-        row = self.row(job_id)
+        try:
+            row = self.row(job_id)
+        except InvalidInput:  # its row in the store is damaged, so nothing is known of it
+            return False
         return row is not None and row.state == "succeeded"
 
     def add(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from eunomia.backends.reports import StepsSaved
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.events import JobCancelled, JobPaused, JobUpdated, TenantChanged
 from eunomia.service.job_admission import Room, check_job
 from eunomia.service.job_document import FieldProblem, InvalidRequest, parse_job
@@ -35,7 +36,11 @@ CHANGEABLE = ("weight", "deadline_s", "name", "labels", "max_run_s")
 def answer(jobs: LiveJobs, request: Request) -> Reply:
     """Do what a user asks for, if it is allowed; what was done goes into the audit log."""
     action, who = request.action, request.who
-    reply: Reply = HANDLERS[type(action)](jobs, action, who)
+    try:
+        reply: Reply = HANDLERS[type(action)](jobs, action, who)
+    except InvalidInput as error:  # a damaged row of the store, which is looked up before anything changes
+        one = error.problems[0]
+        return Reply(500, {"title": f"{one.rule}; {one.fix}", "code": "damaged"})
     if reply.status < 300 and who.role != JOB_ROLE:  # jobs report progress too often for the audit log
         named = getattr(action, "job_id", None) or getattr(action, "node", None) or ",".join(_ids(reply))[:200]
         jobs.turn.audit.append((who.user, who.role, request.source, type(action).__name__.lower(), named))

@@ -64,7 +64,7 @@ class DeadlineProtocol(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         """Begin the deadline; close the connection that waited longest if there are too many."""
-        super().connection_made(_JoinedWrites(transport, self.loop))  # type: ignore[arg-type]
+        super().connection_made(_JoinedWrites(transport, self.loop))
         peer = _peer_uid(transport.get_extra_info("socket"))
         if peer is not None:
             self.app_state = {**self.app_state, "peer_uid": peer}

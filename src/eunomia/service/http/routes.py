@@ -51,6 +51,7 @@ from eunomia.service.messages import (
     Release,
     Submit,
 )
+from eunomia.service.store.reader import detail_of
 
 PAGE, MOST_PAGE = 100, 1000
 MOST_JOBS = 10_000  # in one list
@@ -153,7 +154,7 @@ async def show_job(service: Service, request: Request, who: Principal) -> dict[s
     """Show one job with its history."""
     row = visible(service, request, who)
     history = [
-        {"at": iso(service.writer.origin + at), "kind": kind, **json.loads(detail)}
+        {"at": iso(service.writer.origin + at), "kind": kind, **detail_of(detail)}
         for _, at, kind, detail in service.reader.job_news(row.id)
     ]
     return {**_shown(service, row), "history": history}
@@ -376,7 +377,7 @@ async def _stream(service: Service, who: Principal, after: int) -> AsyncIterator
         found = service.reader.news(after, tenant)
         for number, at, job, kind, detail in found:
             after = number
-            yield as_event(number, kind, {"id": job, "at": iso(service.writer.origin + at), **json.loads(detail)})
+            yield as_event(number, kind, {"id": job, "at": iso(service.writer.origin + at), **detail_of(detail)})
         if not found and not await service.notifier.wait(KEEP_ALIVE_S):
             yield ": waiting\n\n"
 
