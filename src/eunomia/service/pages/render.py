@@ -122,7 +122,7 @@ def now_page(user: str, cluster: dict[str, Any], running: list[Any], waiting: li
     ]
     states = table(("state", "jobs"), [(state, cluster["jobs"][state]) for state in STATES if state in cluster["jobs"]])
     decisions = [
-        (moment(one["at"]), ", ".join(one["events"]), _decided(one["decisions"])) for one in decided if one["decisions"]
+        (moment(one["at"]), ", ".join(one["events"]), said) for one in decided if (said := _decided(one["decisions"]))
     ]
     return page(
         "Now",
@@ -147,7 +147,9 @@ def _more(count: dict[str, int], shown: int, states: Sequence[str]) -> Html:
 
 def _decided(decisions: list[dict[str, Any]]) -> str:
     return ", ".join(
-        f"{one['is']} {one.get('job_id') or ' '.join(one.get('job_ids', ()))}".strip() for one in decisions
+        f"{one['is']} {one.get('job_id') or ' '.join(one.get('job_ids', ()))}".strip()
+        for one in decisions
+        if one["is"] != "WakeAt"  # changes nothing for anybody
     )
 
 
@@ -289,13 +291,13 @@ def _what_if(found: dict[str, Any] | None) -> list[Html]:
     if found is None:
         return []
     rows = [
-        (one["id"], one["tenant"], one["before"]["finish"] or "not foreseen", one["after"]["finish"] or "not foreseen")
+        (one["id"], one["tenant"], moment(one["before"]["finish"]), moment(one["after"]["finish"]))
         for one in found["changed"]
     ]
     parts = [Html(f"<p>{html(found['how'])}.</p>")]
     if found["new_job"] is not None:
-        times = " and finish at ".join(found["new_job"][name] or "a time not foreseen" for name in ("start", "finish"))
-        parts.append(Html(f"<p>The new job would start at {html(times)}.</p>"))
+        start, finish = (html(moment(found["new_job"][name])) for name in ("start", "finish"))
+        parts.append(Html(f"<p>The new job would start: {start}, and finish: {finish}.</p>"))
     parts.append(table(("job", "tenant", "finishes", "then"), rows, "no job would finish a minute sooner or later"))
     tenants = [(one["tenant"], one["sooner"], one["later"], one["unchanged"]) for one in found["tenants"]]
     return [*parts, table(("tenant", "jobs sooner", "later", "as before"), tenants)]
