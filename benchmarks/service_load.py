@@ -6,6 +6,8 @@ Cases, all of them if none is named:
     waiting       100,000 waiting jobs of ten tenants: pages, `why`, decisions, restarts
     active        2,048 active jobs, half of them running: decisions of three policies, each asked in its own process
     idle          a minute without work: memory and processor time
+    slurm         a slurmctld on this machine and the service after it: submissions, a listing, expected starts; Slurm
+                  has to be installed (`make test-slurm` does it), and only root can start its daemons
 
 Prints a line of JSON for each, with the machine's load average before and after: wall-clock times of a busy machine are
 those of a busy machine. `goals` says which of the specification's were met.
@@ -25,6 +27,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -53,6 +56,7 @@ SUBMISSIONS = 3000
 TENANTS, PER_TENANT = 10, 10_000
 ACTIVE, RUNNING, ENDS = 2048, 1024, 200
 IDLE_S = 60.0
+IN_TURN, AT_ONCE, CLIENTS = 100, 2000, 16  # submissions one after the other; by so many clients
 JOB = {"command": ["sleep", "86400"], "name": "load", "labels": {"note": "x" * 100}, "duration_s": 86400}
 BODY = json.dumps(JOB)
 
@@ -107,7 +111,7 @@ class Served:
         return [self.process.pid, *mine]
 
 
-async def submit_many(url: str, token: str, count: int) -> list[float]:
+async def submit_many(url: str, token: str, count: int, connections: int = CONNECTIONS) -> list[float]:
     """Submit over kept connections; return the seconds of each answer."""
     parts, taken, left = urlsplit(url), list[float](), iter(range(count))
     head = f"POST /v1/jobs HTTP/1.1\r\nHost: {parts.netloc}\r\nAuthorization: Bearer {token}\r\n"
@@ -125,7 +129,7 @@ async def submit_many(url: str, token: str, count: int) -> list[float]:
             taken.append(time.perf_counter() - begun)
         writer.close()
 
-    await asyncio.gather(*(one() for _ in range(CONNECTIONS)))
+    await asyncio.gather(*(one() for _ in range(connections)))
     return taken
 
 
@@ -317,8 +321,87 @@ def idle() -> dict[str, Any]:
     return {**found, "goals": {"150 MB": memory[0] * 1.048576 <= 150, "0.5 % of a core": share <= 0.5}}
 
 
+def slurm() -> dict[str, Any]:
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from tests.slurm.loopback import LoopbackCluster, why_not
+
+    if reason := why_not():
+        return {"skipped": reason}
+    cluster = LoopbackCluster(Path(tempfile.mkdtemp(prefix="eunomia-load-", dir=os.environ.get("LOAD_DIR"))))
+    try:
+        found = {"slurm": _slurm_figures()}
+    finally:
+        cluster.close()
+    return {**found, "eunomia": _our_figures(), "waiting": IN_TURN + AT_ONCE}
+
+
+def _slurm_figures() -> dict[str, float | str]:
+    """Submit, list, and ask when jobs start, by Slurm's own commands, which are processes of their own each."""
+
+    def call(*argv: str) -> str:
+        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+    def submit() -> str:
+        return call("sbatch", "--parsable", "--gres=gpu:1", "--time=60", "--output=/dev/null", "--wrap=sleep 86400")
+
+    begun = time.perf_counter()
+    for _ in range(IN_TURN):
+        submit()
+    between = time.perf_counter()
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        for done in [pool.submit(submit) for _ in range(AT_ONCE)]:
+            done.result()
+    end = time.perf_counter()
+    listed = timed([lambda: call("squeue", "--noheader")] * 10)
+    starts = timed([lambda: call("squeue", "--noheader", "--start")] * 10)
+    last = call("squeue", "--noheader", "--format=%i", "--sort=-i").split()[0]
+    one = timed([lambda: call("squeue", "--noheader", "--start", f"--jobs={last}")] * 10)
+    expected = call("squeue", "--noheader", "--format=%S", "--states=PENDING").split()
+    return {
+        "version": call("sbatch", "--version").split()[-1],
+        "submissions_in_turn_per_s": round(IN_TURN / (between - begun)),
+        "submissions_at_once_per_s": round(AT_ONCE / (end - between)),
+        "list_of_all_ms": median(listed),
+        "starts_of_all_ms": median(starts),
+        "start_of_one_ms": median(one),
+        "waiting_with_a_start": sum(start != "N/A" for start in expected),
+    }
+
+
+def _our_figures() -> dict[str, float]:
+    """Do the same over HTTP with a token, every submission synced to disk before it is answered."""
+    served = Served(accelerators=16)
+    client = served.operator
+    token = client.address.token
+    in_turn = asyncio.run(submit_many(served.url, token, IN_TURN, connections=1))
+    begun = time.perf_counter()
+    asyncio.run(submit_many(served.url, token, AT_ONCE, connections=CLIENTS))
+    end = time.perf_counter()
+
+    def list_all() -> list[str]:
+        ids, cursor = list[str](), dict[str, Any]()
+        while True:
+            page = client.get("/v1/jobs", limit=1000, **cursor)
+            ids += [job["id"] for job in page["jobs"]]
+            if page["next"] is None:
+                return ids
+            cursor = {"cursor": page["next"]}
+
+    listed = timed([list_all] * 10)
+    last = list_all()[0]
+    one = timed([lambda: client.get(f"/v1/jobs/{last}/when")] * 10)
+    served.end()
+    return {
+        "submissions_in_turn_per_s": round(IN_TURN / sum(in_turn)),
+        "submissions_at_once_per_s": round(AT_ONCE / (end - begun)),
+        "list_of_all_ms": median(listed),
+        "start_of_one_ms": median(one),
+        "first_start_of_one_ms": round(one[0] * 1e3, 1),
+    }
+
+
 CASES: dict[str, Callable[[], dict[str, Any]]] = {
-    "submissions": submissions, "waiting": waiting, "active": active, "idle": idle,
+    "submissions": submissions, "waiting": waiting, "active": active, "idle": idle, "slurm": slurm,
 }  # fmt: skip
 
 

@@ -19,13 +19,17 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="eunomia-demo-"))
     site = (HERE / "site.toml").read_text().replace("127.0.0.1:8642", os.environ.get("LISTEN", "127.0.0.1:0"))
     (folder / "site.toml").write_text(site.replace("quantum = 600", "quantum = 20"))
-    serving = subprocess.Popen(
-        [sys.executable, "-m", "eunomia", "serve", "site.toml", "--stop-jobs"],
-        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
-    )  # fmt: skip
+    with open(folder / "log", "w") as log:
+        serving = subprocess.Popen(
+            [sys.executable, "-m", "eunomia", "serve", "site.toml", "--stop-jobs"],
+            cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True,
+        )  # fmt: skip
     try:
         assert serving.stdout is not None
-        url = serving.stdout.readline().split()[-1]
+        line = serving.stdout.readline()
+        if not line:
+            sys.exit((folder / "log").read_text())
+        url = line.split()[-1]
         jobs = [
             {"command": ["python", "-c", COUNT.format(length)], "name": f"{tenant}-{length}s", "tenant": tenant,
              "duration_s": length}

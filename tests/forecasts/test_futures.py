@@ -45,12 +45,12 @@ def jobs_of(seed: int, count: int = 30) -> tuple[Job, ...]:
 
 
 @cache
-def set_up_run(policy: str, seed: int = 0, nodes: int = 2) -> RunConfig:
+def set_up_run(policy: str, seed: int = 0, nodes: int = 2, kinds: int = 1) -> RunConfig:
     name, _, more = policy.partition("?")
     parameters = dict(pair.split("=") for pair in more.split("&")) if more else {}
     given = {key: float(value) if value.isdigit() else value for key, value in parameters.items()}
     data = {
-        "cluster": {"nodes": [{"type": "gpu", "count": nodes, "accelerators": 4}]},
+        "cluster": {"nodes": [{"type": kind, "count": nodes // kinds, "accelerators": 4} for kind in "ab"[:kinds]]},
         "workload": {"trace": "made here"},
         "throughputs": {"source": "uniform"},
         "policy": {"name": name, **given},
@@ -109,19 +109,31 @@ def test_with_the_true_run_times_the_future_is_what_the_run_does(policy: str) ->
     assert digest(present.scheduler) == before
 
 
-@pytest.mark.parametrize("policy", ["fifo", "fifo?backfill=skip", "smallest_first"])
+@pytest.mark.parametrize("kinds", [1, 2])
+@pytest.mark.parametrize("policy", ["fifo", "fifo?backfill=skip", "smallest_first", "las?quantum=300", "srtf"])
 def test_one_compiled_call_gives_the_same_bits_as_the_scheduler_and_the_simulation(
-    policy: str, monkeypatch: pytest.MonkeyPatch
+    policy: str, kinds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    present, _, _ = play(set_up_run(policy), until=3000.0)
+    present, _, _ = play(set_up_run(policy, kinds=kinds), until=3000.0)
     estimate_all(present.scheduler)
     fast = play_futures(present, futures=5, seed=1)
-    assert fast.compiled == (policy != "smallest_first")
-    monkeypatch.setattr(futures_module.FixedQueue, "of", classmethod(lambda *_: None))
+    assert fast.compiled == (policy != "srtf")
+    monkeypatch.setattr(futures_module, "_compiled_queue", lambda *_: None)
     slow = play_futures(present, futures=5, seed=1)
     assert not slow.compiled
     np.testing.assert_array_equal(fast.start, slow.start)
     np.testing.assert_array_equal(fast.finish, slow.finish)
+
+
+def test_a_future_with_too_many_moments_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    present, _, _ = play(set_up_run("las?quantum=300"), until=3000.0)
+    whole = play_futures(present)
+    monkeypatch.setattr("eunomia.forecasts.recalled_queue.MOST_VISITS", 10 * present.scheduler.state.alive)
+    cut = play_futures(present)
+    assert whole.complete and not cut.complete
+    known = np.isfinite(cut.finish)
+    assert 0 < known.sum() < np.isfinite(whole.finish).sum()
+    np.testing.assert_array_equal(cut.finish[known], whole.finish[known])
 
 
 def estimate_all(scheduler: Scheduler) -> None:

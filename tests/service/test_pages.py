@@ -56,3 +56,19 @@ def test_the_pages_show_the_state_to_those_who_log_in_and_nothing_to_others(shar
 def test_a_page_names_no_outside_address(shared: LiveService) -> None:
     for path in ("/login", "/style.css", "/live.js"):
         assert "//" not in visit(shared, "GET", path)[1].replace("// Reloads", "")
+
+
+def test_the_first_page_shows_the_jobs_submitted_first_and_how_many_more_there_are(shared: LiveService) -> None:
+    ann = shared.client("ann", "crowd")
+    ids = ann.submit([{**NAMED, "name": f"crowd-{n:02}"} for n in range(30)])["ids"]
+    try:
+        _, _, cookie = visit(shared, "POST", "/login", body=urlencode({"token": ann.address.token}))
+        text = visit(shared, "GET", "/", cookie.partition(";")[0])[1]
+        assert text.index("crowd-01") < text.index("crowd-02")
+        assert "crowd-29" not in text
+        assert '<a href="/jobs?state=pending">' in text
+        assert '<a href="/" aria-current=page>Now</a>' in text
+        assert 'data-head="tenant">crowd</td>' in text  # what a narrow screen shows beside the value
+    finally:
+        for job in ids:
+            ann.send("DELETE", f"/v1/jobs/{job}")

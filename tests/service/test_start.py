@@ -1,13 +1,16 @@
-"""What a start leaves behind in the process."""
+"""What a start leaves behind in the process, and the sockets that it opens."""
 
 from __future__ import annotations
 
 import gc
+import socket
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
-from eunomia.service.server import _without_collection
+from eunomia.service.server import _without_collection, open_sockets
+from eunomia.service.site import load_site
 
 
 def test_what_a_start_makes_is_not_looked_at_again_and_the_collector_goes_on() -> None:
@@ -23,3 +26,18 @@ def test_what_a_start_makes_is_not_looked_at_again_and_the_collector_goes_on() -
         assert gc.isenabled()
     finally:
         gc.unfreeze()
+
+
+def test_answers_leave_at_once_whatever_the_other_end_has_acknowledged(tmp_path: Path) -> None:
+    path = tmp_path / "site.toml"
+    path.write_text(
+        '[service]\nlisten = "127.0.0.1:0"\n[cluster]\naccelerators = { cpu = 1 }\n[policy]\nname = "fifo"\n'
+    )
+    site = load_site(path)
+    site.state.mkdir()
+    listening = open_sockets(site)
+    try:
+        assert listening[0].proto == socket.IPPROTO_TCP  # else asyncio does not set TCP_NODELAY
+    finally:
+        for each in listening:
+            each.close()

@@ -164,7 +164,8 @@ def summary(
 def _summary_lines(found: dict[str, Any]) -> list[str]:
     users = found["users"]
     total = sum(one["accelerator_h"] for one in users)
-    lines = [f"{total:,.1f} accelerator-hours in the last {found['days']} days, of jobs that ended or still run"]
+    span = "day" if found["days"] == 1 else f"{found['days']} days"
+    lines = [f"{total:,.1f} accelerator-hours in the last {span}, of jobs that ended or still run"]
     for one in users:
         jobs = ", ".join(f"{count} {state}" for state, count in sorted(one["jobs"].items()))
         share = f"{one['accelerator_h'] / total:.0%}" if total else "–"

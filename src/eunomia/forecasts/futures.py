@@ -14,6 +14,7 @@ from eunomia.core.scheduler import Scheduler
 from eunomia.forecasts.drawn_run_times import draw_totals
 from eunomia.forecasts.later_arrivals import draw_arrivals
 from eunomia.forecasts.queue_futures import FixedQueue
+from eunomia.forecasts.recalled_queue import RecalledQueue
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.decisions import Decision, Start, Starts
 from eunomia.model.events import JobFinished, Moment
@@ -53,7 +54,7 @@ class Futures:
     start: Floats
     finish: Floats
     complete: bool  # all futures that were asked for were played to their end
-    compiled: bool  # the queue's order is fixed, and one compiled call played each
+    compiled: bool  # what the policy would answer is known, and one compiled call played each
 
     def __len__(self) -> int:
         return len(self.start)
@@ -81,7 +82,7 @@ def play_futures(
     if not arrivals and (totals == totals[0]).all():
         totals = totals[:1]
     is_plain = not (arrivals or present.resumes_at or present.follows)
-    queue = FixedQueue.of(scheduler, present.policy, at) if is_plain else None
+    queue = _compiled_queue(present) if is_plain else None
     played: list[tuple[Floats, Floats]] = []
     complete, template = True, None
     for number, total in enumerate(totals):
@@ -90,7 +91,9 @@ def play_futures(
             complete = False
             break
         if queue is not None:
-            played.append(queue.play(total))
+            *times, is_whole = queue.play(total)
+            complete &= is_whole
+            played.append((times[0], times[1]))
             continue
         coming = draw_arrivals(scheduler, at, seed=(seed, number)) if arrivals else ()
         if template is None or arrivals:
@@ -103,6 +106,14 @@ def play_futures(
     start, finish = (np.array([one[part] for one in played]) for part in (0, 1))
     _fill_known(scheduler, start, finish)
     return Futures(at, start, finish, complete, queue is not None)
+
+
+def _compiled_queue(present: PresentState) -> FixedQueue | RecalledQueue | None:
+    """Return what plays a future in one compiled call, where all that the policy would answer is known."""
+    scheduler, policy, at = present.scheduler, present.policy, present.at
+    horizon = at + LOOK_AHEAD_S
+    recalled = RecalledQueue.of(scheduler, policy, present.overheads, at, max(present.wake, at), horizon)
+    return recalled or FixedQueue.of(scheduler, policy, at)
 
 
 def _fill_known(scheduler: Scheduler, start: Floats, finish: Floats) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from eunomia.backends.simulated.completion_heap import IN_HEAP, foresee_end, forget_end, no_ends
 from eunomia.core.scheduler import Scheduler
 from eunomia.kernels import kernel
-from eunomia.model.answers import Order
+from eunomia.model.answers import Answer, Order
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.policy import Policy
 from eunomia.model.view import View
@@ -48,34 +48,34 @@ def _play(
     for row in running:
         rate = throughput[row, on_type[row]]
         foresee_end(heap, counts, row, since[row] + max(total[row] - done[row], 0.0) / rate)
-    waiting, spare = len(queue), 0
+    head, spare = 0, 0  # the queue begins at `head`
     for k in range(len(free)):
         spare += free[k]
     while True:
-        left, place, is_stopped = 0, 0, spare == 0
-        while place < waiting and not is_stopped:
+        left, place, is_stopped = head, head, spare == 0
+        while place < len(queue) and not is_stopped:
             row, k = queue[place], queue_type[place]
-            last = place + 1 == waiting or queue[place + 1] != row
+            last = place + 1 == len(queue) or queue[place + 1] != row
             if size[row] <= free[k]:
                 free[k] -= size[row]
                 spare -= size[row]
                 start[row], on_type[row] = at, k
                 rate = throughput[row, k]
                 foresee_end(heap, counts, row, at + cost[row] + max(total[row] - done[row], 0.0) / rate)
-                while left > 0 and queue[left - 1] == row:  # its earlier wishes
+                while left > head and queue[left - 1] == row:  # its earlier wishes
                     left -= 1
-                while place < waiting and queue[place] == row:
+                while place < len(queue) and queue[place] == row:
                     place += 1
             else:
                 queue[left], queue_type[left] = row, k
                 left, place = left + 1, place + 1
                 is_stopped = stops and last
             is_stopped |= spare == 0
-        if left < place:
-            while place < waiting:
-                queue[left], queue_type[left] = queue[place], queue_type[place]
-                left, place = left + 1, place + 1
-            waiting = left
+        if left < place:  # those that were passed over move up to the rest, which may be long
+            while left > head:
+                left, place = left - 1, place - 1
+                queue[place], queue_type[place] = queue[left], queue_type[left]
+            head = place
         if counts[IN_HEAP] == 0:
             return
         at = heap[0]["when"]
@@ -85,6 +85,15 @@ def _play(
             free[on_type[row]] += size[row]
             spare += size[row]
             forget_end(heap, counts, row)
+
+
+def answer_at(scheduler: Scheduler, policy: Policy, at: float, rows: Ints) -> Answer:
+    """Return what a policy that remembers nothing says of these jobs."""
+    columns = scheduler.mechanism.columns(at, rows)
+    memory = {name: np.full(len(rows), first) for name, first in policy.info.memory_columns.items()}
+    return policy.decide(
+        View(at=at, types=scheduler.state.topology.types, jobs=len(rows), columns=columns, memory=memory)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +116,7 @@ class FixedQueue:
         if info.answer_type != "order" or not info.covers_all_jobs or not info.needs <= FIXED_COLUMNS:
             return None
         rows = state.active.copy()
-        columns = scheduler.mechanism.columns(at, rows)
-        memory = {name: np.full(len(rows), first) for name, first in info.memory_columns.items()}
-        view = View(at=at, types=state.topology.types, jobs=len(rows), columns=columns, memory=memory)
-        answer = policy.decide(view)
+        answer = answer_at(scheduler, policy, at, rows)
         if not isinstance(answer, Order) or answer.misfit == "reserve" or (state.jobs.partner[rows] >= 0).any():
             return None
         job = rows[answer.rows.job]
@@ -120,8 +126,8 @@ class FixedQueue:
         cost = scheduler.belief.start_cost(jobs.ran[every], jobs.no_checkpoint[every], jobs.scale_factor[every])
         return cls(scheduler, at, answer.misfit == "stop", job[waits], np.asarray(answer.rows.type)[waits], cost)
 
-    def play(self, total: Floats) -> tuple[Floats, Floats]:
-        """Return start and finish of each job that has these total steps, (row,) each; inf = never."""
+    def play(self, total: Floats) -> tuple[Floats, Floats, bool]:
+        """Return start and finish of each job that has these total steps, (row,) each, inf = never; that is all."""
         state, belief, n = self.scheduler.state, self.scheduler.belief, len(total)
         start, finish = np.full(n, np.inf), np.full(n, np.inf)
         jobs = state.jobs
@@ -131,4 +137,4 @@ class FixedQueue:
             belief.throughput[:n], jobs.on_type[:n].copy(), size, self.cost, self.job.copy(), self.type.copy(),
             state.floor.free.copy(), *no_ends(n), start, finish,
         )  # fmt: skip
-        return start, finish
+        return start, finish, True

@@ -70,6 +70,9 @@ class PolicyInfo:
     jobs_independent: bool = (
         False  # covers all jobs, skips what does not fit, and ranks two jobs alike whatever other jobs there are
     )
+    # It ranks by ⌊attained service / that many accelerator-seconds⌋, then by submission, and by nothing else, and asks
+    # again when a running job falls behind a waiting one; 0 = it does not.
+    service_quantum: float = 0.0
     # Capabilities that callers go by; none of them asks for the name.
     backfills: bool = True  # in rounds, time that is left over may go to jobs without a share
     reads_nested_quotas: bool = True  # if it reads quotas: those of tenants below others too
@@ -115,7 +118,12 @@ def also_needs(policy: Policy, columns: Iterable[str]) -> None:
 
 
 def set_promises(
-    policy: Policy, *, covers_all_jobs: bool = False, jobs_independent: bool = False, renews_leases: bool = False
+    policy: Policy,
+    *,
+    covers_all_jobs: bool = False,
+    jobs_independent: bool = False,
+    renews_leases: bool = False,
+    service_quantum: float = 0.0,
 ) -> None:
     """Set the promises of this policy instance. For a `__post_init__`; needs a class without slots.
 
@@ -128,6 +136,7 @@ def set_promises(
         covers_all_jobs=covers_all_jobs,
         jobs_independent=jobs_independent,
         renews_leases=renews_leases,
+        service_quantum=service_quantum,
     )
     object.__setattr__(policy, "info", promises)
 

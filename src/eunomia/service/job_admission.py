@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from eunomia.inputs.problems import InvalidInput
+from eunomia.model.arrays import Floats
 from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
 from eunomia.service.job_document import FieldProblem, JobDocument
 from eunomia.service.live_jobs import LiveJobs
@@ -14,11 +15,16 @@ from eunomia.service.messages import Principal
 from eunomia.service.run_time_estimate import estimate_run_time
 from eunomia.service.site import kind_of
 
+Room: TypeAlias = tuple[list[int], Floats]  # sizes of a gang that fit, steps/s on each type
+
 
 def check_job(
-    jobs: LiveJobs, job: JobDocument, tenant: str, who: Principal
+    jobs: LiveJobs, job: JobDocument, tenant: str, who: Principal, rooms: dict[tuple[Any, ...], Room]
 ) -> tuple[list[FieldProblem], float, bool, tuple[int, ...]]:
-    """Return what is wrong with a job on this cluster, its steps, whether they are estimated, its other sizes."""
+    """Return what is wrong with a job on this cluster, its steps, whether they are estimated, its other sizes.
+
+    `rooms` has what was found for earlier jobs of the same submission, which are often alike.
+    """
     found: list[FieldProblem] = []
     setup = jobs.site.setup
     if tenant != who.tenant and not who.is_operator:
@@ -40,25 +46,34 @@ def check_job(
             found.append(FieldProblem("after", earlier, f"it has {other.state}", "leave it out"))
     if found:
         return found, 1.0, False, ()
-    kind, capacity = kind_of(job.job_type, job.types, jobs.believed_memory(job.spec())), jobs.capacity()
+    wanted = (job.job_type, job.types, job.accelerator_memory_gib, job.accelerators, *job.other_sizes())
     try:
-        sizes = [
-            size
-            for size in (job.accelerators, *job.other_sizes())
-            if ((jobs.scheduler.belief.speeds.solo_throughput(kind, size) > 0) & (capacity >= size)).any()
-        ]
-        speed = jobs.scheduler.belief.speeds.solo_throughput(kind, job.accelerators)
+        if wanted not in rooms:
+            rooms[wanted] = _room(jobs, job)
+        sizes, speed = rooms[wanted]
     except (InvalidInput, LookupError) as error:
         text = str(error).splitlines()[0][:200]
         found.append(FieldProblem("job_type", job.job_type, f"its throughput is not known ({text})", "leave it out"))
         return found, 1.0, False, ()
     if job.accelerators not in sizes:
+        capacity = jobs.capacity()
         most = int(max((capacity[j] for j in np.flatnonzero(speed > 0)), default=0))
         rule = f"no type that it can run on has so many accelerators (at most {most})"
         found.append(FieldProblem("accelerators", str(job.accelerators), rule, "ask for fewer, or for other types"))
         return found, 1.0, False, ()
     total, estimated = believed_steps(jobs, job, tenant, speed)
     return found, total, estimated, tuple(size for size in sizes if size != job.accelerators)
+
+
+def _room(jobs: LiveJobs, job: JobDocument) -> Room:
+    memory = jobs.believed_memory(job.job_type, job.accelerator_memory_gib)
+    kind, capacity, speeds = kind_of(job.job_type, job.types, memory), jobs.capacity(), jobs.scheduler.belief.speeds
+    sizes = [
+        size
+        for size in (job.accelerators, *job.other_sizes())
+        if ((speeds.solo_throughput(kind, size) > 0) & (capacity >= size)).any()
+    ]
+    return sizes, speeds.solo_throughput(kind, job.accelerators)
 
 
 def believed_steps(jobs: LiveJobs, job: JobDocument, tenant: str, speed: Any) -> tuple[float, bool]:

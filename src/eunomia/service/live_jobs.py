@@ -6,10 +6,11 @@ import heapq
 import json
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from functools import lru_cache
 
 from eunomia.core.scheduler import Scheduler
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Ask, Decision, GiveUp, Refuse, SetTimer, Start, Starts, Stop
 from eunomia.model.events import (
@@ -93,17 +94,19 @@ class LiveJobs:
         if forget_seats:
             self.taken_seats, self.quarantined = {}, {}
 
-    def believed_memory(self, spec: Mapping[str, Any]) -> float:
+    def believed_memory(self, job_type: str, declared: float | None) -> float:
         """Return the memory that a job needs on each accelerator, declared or that of like jobs; nan = not known."""
-        declared = spec.get("accelerator_memory_gib")
-        return self.memory_gib.get(spec.get("job_type", ""), math.nan) if declared is None else float(declared)
+        return self.memory_gib.get(job_type, math.nan) if declared is None else float(declared)
 
     def row(self, job_id: str) -> JobRow | None:
         """Return a job, also one that has ended in this turn or long ago."""
         return self.rows.get(job_id) or self.turn.rows.get(job_id) or self.lookup.job(job_id)
 
     def has_succeeded(self, job_id: str) -> bool:
-        row = self.row(job_id)
+        try:
+            row = self.row(job_id)
+        except InvalidInput:  # its row in the store is damaged, so nothing is known of it
+            return False
         return row is not None and row.state == "succeeded"
 
     def add(
@@ -121,7 +124,8 @@ class LiveJobs:
         job_id = f"{number}-{self.incarnation}"
         row = JobRow(
             id=job_id, number=number, tenant=tenant, owner=owner, name=job.name or job_id, spec=spec,
-            submitted=self.at, since=self.at, memory_gib=self.believed_memory(spec), total_steps=total,
+            submitted=self.at, since=self.at, total_steps=total,
+            memory_gib=self.believed_memory(job.job_type, job.accelerator_memory_gib),
             estimated=estimated, other_shapes=shapes, array_index=index,
         )  # fmt: skip
         if estimated:
@@ -376,7 +380,7 @@ class LiveJobs:
     def changed(self, row: JobRow, news: str) -> None:
         self.turn.rows[row.id] = row
         if news:
-            self.turn.news.append((row.id, row.tenant, news, json.dumps({"reason": row.reason, "epoch": row.epoch})))
+            self.turn.news.append((row.id, row.tenant, news, _detail(row.reason, row.epoch)))
 
     def check(self) -> None:
         """Raise AssertionError unless rows and the scheduler's state agree."""
@@ -396,6 +400,12 @@ class LiveJobs:
         assert all(count >= 0 for count in self.waiting.values())
         timer = self.scheduler.mechanism._timer
         assert self.wake in (timer, self.at) or timer <= self.at, f"the core waits for {timer:g}, not for {self.wake:g}"
+
+
+@lru_cache(maxsize=256)
+def _detail(reason: str, epoch: int) -> str:
+    """Return what an event says besides its kind; that of many submissions is the same."""
+    return json.dumps({"reason": reason, "epoch": epoch})
 
 
 def estimated_event(row: JobRow) -> Estimated:

@@ -329,7 +329,8 @@ def open_sockets(site: Site) -> list[socket.socket]:
             found.append(_unix(address, 0o666))
         else:
             family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-            tcp = socket.socket(family, socket.SOCK_STREAM)
+            # Named as TCP, so that asyncio sends each part of an answer at once, not after the other end's delayed ACK.
+            tcp = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
             tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tcp.bind(address)
             found.append(tcp)

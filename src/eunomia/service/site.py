@@ -311,6 +311,7 @@ def plan(site: Site) -> list[str]:
     )
     lease = setup.mechanism.lease_s
     cut = "until a job ends" if math.isinf(lease) else f"for {lease:g} s at a time"
+    cut += ", or until it makes room for another" * bool(getattr(setup.mechanism, "recall", False))
     is_new = not (site.state / "store.db").exists()
     return [
         *([f"store:     {site.service.database}; one service acts, others stand by"] if site.service.database else []),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 from eunomia.backends.reports import StepsSaved
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.events import JobCancelled, JobPaused, JobUpdated, TenantChanged
-from eunomia.service.job_admission import check_job
+from eunomia.service.job_admission import Room, check_job
 from eunomia.service.job_document import FieldProblem, InvalidRequest, parse_job
 from eunomia.service.job_row import SEATED, JobRow
 from eunomia.service.live_jobs import REMOVED, LiveJobs
@@ -34,7 +36,11 @@ CHANGEABLE = ("weight", "deadline_s", "name", "labels", "max_run_s")
 def answer(jobs: LiveJobs, request: Request) -> Reply:
     """Do what a user asks for, if it is allowed; what was done goes into the audit log."""
     action, who = request.action, request.who
-    reply: Reply = HANDLERS[type(action)](jobs, action, who)
+    try:
+        reply: Reply = HANDLERS[type(action)](jobs, action, who)
+    except InvalidInput as error:  # a damaged row of the store, which is looked up before anything changes
+        one = error.problems[0]
+        return Reply(500, {"title": f"{one.rule}; {one.fix}", "code": "damaged"})
     if reply.status < 300 and who.role != JOB_ROLE:  # jobs report progress too often for the audit log
         named = getattr(action, "job_id", None) or getattr(action, "node", None) or ",".join(_ids(reply))[:200]
         jobs.turn.audit.append((who.user, who.role, request.source, type(action).__name__.lower(), named))
@@ -45,11 +51,11 @@ def _submit(jobs: LiveJobs, action: Submit, who: Principal) -> Reply:
     known = jobs.lookup.key(who.tenant, action.key) or _key_of_this_turn(jobs, who.tenant, action.key)
     if known is not None:
         return _repeated(jobs, action, *known)
-    problems, plans = [], []
+    problems, plans, rooms = [], [], dict[Any, Room]()
     for place, job in enumerate(action.jobs):
         prefix = f"[{place}]." if len(action.jobs) > 1 else ""
         tenant = job.tenant or who.tenant
-        found, total, estimated, shapes = check_job(jobs, job, tenant, who)
+        found, total, estimated, shapes = check_job(jobs, job, tenant, who, rooms)
         problems += [FieldProblem(prefix + one.field, one.value, one.rule, one.fix) for one in found]
         plans.append((job, tenant, total, estimated, shapes))
     if problems:

@@ -114,13 +114,13 @@ def recover(
     digest differ from the stored ones.
     """
     _, incarnation = store.begin_generation(incarnation)
-    scheduler, text = new_scheduler(site), setup_text(site)
+    text = setup_text(site)
     before = store.meta("setup")
     rows = store.live_jobs()
     clock = store.clock()
     at = 0.0 if clock is None else clock.at
     is_same = before == text
-    moments, wake = _replay(store, scheduler) if is_same else (0, float("inf"))
+    scheduler, moments, wake = _replay(store, site) if is_same else (new_scheduler(site), 0, float("inf"))
     unsent = store.unsent()
     controller = Controller(
         site, scheduler, runner, store,
@@ -137,24 +137,35 @@ def recover(
     return controller, controller.resend(rows)
 
 
-def _replay(store: ServiceStore, scheduler: Scheduler) -> tuple[int, float]:
-    """Bring a fresh scheduler to the last stored moment; return its number and when the scheduler wants to be woken."""
-    last, wake, problems = 0, float("inf"), list[str]()
+def _replay(store: ServiceStore, site: Site) -> tuple[Scheduler, int, float]:
+    """Return a scheduler at the last stored moment, the number of that, and when the scheduler wants to be woken.
+
+    It begins with the newest snapshot that is whole.
+    """
+    scheduler, last, wake, problems = new_scheduler(site), 0, float("inf"), list[str]()
     for seq, stored, stored_wake, content in store.snapshots():
+        scheduler = new_scheduler(site)  # an attempt may have filled a part of the one before
         try:
             restore(scheduler, content)
+            found = digest(scheduler)
         except (ValueError, LookupError, AttributeError, TypeError) as error:
             problems.append(f"snapshot {seq} cannot be read ({error})")
             continue
-        if (found := digest(scheduler)) != stored:
-            raise _differs(store, f"the state of snapshot {seq} has digest {found}, and {stored} was stored")
+        if found != stored:
+            problems.append(f"the state of snapshot {seq} has digest {found}, and {stored} was stored")
+            continue
         last, wake = seq, float("inf") if stored_wake is None else stored_wake
         break
     else:
         if problems:
             raise _differs(store, "; ".join(problems))
+    if problems:
+        _log.warning("%s; the state is replayed from snapshot %d instead", "; ".join(problems), last)
     for seq, lines, stored_digest in store.moments(last):
-        moment = logged_moment(lines)
+        try:
+            moment = logged_moment(lines)
+        except (ValueError, LookupError, AttributeError, TypeError) as error:
+            raise _differs(store, f"moment {seq} cannot be read ({error})") from None
         if any(isinstance(event, TimerFired) for event in moment.events):
             wake = float("inf")
         decisions = scheduler.handle(moment)
@@ -166,7 +177,7 @@ def _replay(store: ServiceStore, scheduler: Scheduler) -> tuple[int, float]:
             if isinstance(decision, SetTimer):
                 wake = decision.at
         last = seq
-    return last, wake
+    return scheduler, last, wake
 
 
 def logged_moment(lines: str) -> Moment:
@@ -176,7 +187,10 @@ def logged_moment(lines: str) -> Moment:
 
 
 def _differs(store: ServiceStore, rule: str) -> StoreProblem:
-    fix = "start the version of Eunomia that wrote the store, or restore a backup"
+    fix = (
+        "start the version of Eunomia that wrote the store, restore a backup, or change the site file, such as a "
+        "parameter of the policy: live jobs are then scheduled anew, from their rows and without the log"
+    )
     return StoreProblem.of(store.folder, f"the replay differs from the store: {rule}", fix)
 
 

@@ -21,15 +21,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from eunomia.kernels import kernel
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
+from eunomia.model.service_levels import first_fall, set_levels
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types, types_if_replanned
-
-_ROUNDING = 1e-9  # of a level: service is a sum of products
 
 
 @dataclass(frozen=True)
@@ -61,11 +59,13 @@ class Las:
         check_types(self.types)
         if not 0 < self.quantum < math.inf:
             raise ValueError(f"quantum is {self.quantum}; it is a number of accelerator-seconds above 0")
-        set_promises(self, covers_all_jobs=self.types == "fastest", jobs_independent=True)
+        by_level = self.quantum if self.types == "fastest" else 0.0
+        set_promises(self, covers_all_jobs=self.types == "fastest", jobs_independent=True, service_quantum=by_level)
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the lowest level first."""
-        level = np.floor(view.service / self.quantum + _ROUNDING)
+        level = np.empty(view.jobs)
+        set_levels(view.service, self.quantum, level)
         order = np.argsort(level, kind="stable")
         rows, memory = candidates(view, order, self.types)
         running = types_if_replanned(view, rows) >= 0
@@ -73,22 +73,5 @@ class Las:
 
     def _next_crossing(self, view: View, level: Floats, order: Ints, running: Bools) -> float:
         """Return when the first of the running jobs falls behind a waiting one if all go on as they are."""
-        soonest = _soonest(order, running, level, view.service, view.scale_factor, self.quantum)
+        soonest = first_fall(order, running, level, view.service, view.scale_factor, self.quantum)
         return max(view.at + soonest, math.nextafter(view.at, math.inf)) if soonest < math.inf else math.inf
-
-
-@kernel(allocates=False)
-def _soonest(order: Ints, running: Bools, level: Floats, service: Floats, size: Ints, quantum: float) -> float:
-    """Return in how many seconds a running job first falls behind the next waiting one in `order`; inf = never.
-
-    running … size (job,). Within one level the earlier submission is first.
-    """
-    soonest, rival = np.inf, -1
-    for place in range(len(order) - 1, -1, -1):
-        job = order[place]
-        if not running[job]:
-            rival = job
-        elif rival >= 0:
-            behind = level[rival] + (1.0 if rival > job else 0.0)
-            soonest = min(soonest, (behind * quantum - service[job]) / size[job])
-    return soonest

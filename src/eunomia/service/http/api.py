@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import os
 import shutil
 import time
@@ -32,6 +33,7 @@ BODY_BYTES, LIST_BYTES = 2**20, 16 * 2**20
 BODY_S = 30.0  # longest time to receive a body
 QUEUED = 5_000  # requests that wait for the writer before new work is refused
 SPARE_BYTES = 16 * 2**20  # of the disk: below, new jobs are refused
+DISK_S = 0.02  # for so long the free space is believed
 MOST_PACED = 20_000  # jobs whose reports are counted at once
 COOKIE = "eunomia"
 HEADERS = {
@@ -145,6 +147,8 @@ class Service:
     notifier: Notifier = field(default_factory=Notifier)
     buckets: dict[str, Bucket] = field(default_factory=dict)
     job_buckets: dict[str, Bucket] = field(default_factory=dict)
+    disk_free: int = 0  # bytes when it was asked last
+    disk_asked: float = -math.inf
     ready: bool = False
     refused: int = 0
 
@@ -174,7 +178,9 @@ class Service:
                           retry_s=max(int(wait_s + 0.999), 1), code="too_many_requests")  # fmt: skip
         if self.writer.waiting > QUEUED:
             raise Refused(503, "the service has more requests than it can store; try again", retry_s=1, code="overload")
-        if shutil.disk_usage(self.site.state).free < SPARE_BYTES:
+        if now >= self.disk_asked + DISK_S:
+            self.disk_free, self.disk_asked = shutil.disk_usage(self.site.state).free, now
+        if self.disk_free < SPARE_BYTES:
             raise Refused(
                 507, "the disk of the state folder is full; no job is accepted", code="storage_full", retry_s=30
             )
@@ -215,7 +221,11 @@ def source_of(request: Request) -> str:
 
 async def read_json(request: Request, limit: int = BODY_BYTES) -> Any:
     """Return the body of a request as strict JSON. Raises Refused for one that is too long, too slow, or no JSON."""
-    raw = await read_body(request, limit)
+    return json_of(await read_body(request, limit))
+
+
+def json_of(raw: bytes) -> Any:
+    """Return a body as strict JSON. Raises Refused for one that is none."""
     try:
         return strict_json.parse(raw)
     except strict_json.NotJson as error:

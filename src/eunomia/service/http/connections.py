@@ -27,6 +27,33 @@ def most_connections() -> int:
     return max((min(soft, 65_536) - SPARE_DESCRIPTORS) if soft > 0 else 4096, 16)
 
 
+class _JoinedWrites:
+    """A transport whose writes of one pass of the loop leave together: head and body of an answer in one packet."""
+
+    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._parts: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send data with what else is written until the loop goes on."""
+        if not self._parts:
+            self._loop.call_soon(self._flush)
+        self._parts.append(data)
+
+    def close(self) -> None:
+        """Send what was written, and close."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        parts, self._parts = self._parts, []
+        if parts and not self._transport.is_closing():
+            self._transport.write(b"".join(parts))
+
+
 class DeadlineProtocol(H11Protocol):
     """One connection."""
 
@@ -37,7 +64,7 @@ class DeadlineProtocol(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         """Begin the deadline; close the connection that waited longest if there are too many."""
-        super().connection_made(transport)
+        super().connection_made(_JoinedWrites(transport, self.loop))
         peer = _peer_uid(transport.get_extra_info("socket"))
         if peer is not None:
             self.app_state = {**self.app_state, "peer_uid": peer}

@@ -34,10 +34,10 @@ async def now(service: Service, request: Request, who: Principal) -> Response:
     tenant = None if who.is_operator else who.tenant
 
     def some(*states: str) -> list[Any]:
-        rows = service.reader.jobs(tenant=tenant, states=states, label=None, before=None, limit=SHOWN)
+        rows = service.reader.jobs(tenant=tenant, states=states, label=None, before=None, limit=SHOWN, first=True)
         return [api._shown(service, row) for row in rows]
 
-    running, waiting = some("starting", "running", "stopping"), some("pending", "preempted", "held")
+    running, waiting = some(*render.ON_SEATS), some(*render.WAITING)
     for job in waiting:
         row = service.reader.job(job["id"])
         if not job["reason"] and row is not None:

@@ -146,8 +146,9 @@ def _new_job(service: Service, who: Principal, given: Any) -> dict[str, Any]:
     tenant = document.tenant or who.tenant
     with service.writer.lock:
         controller = service.writer.controller
-        problems, total, estimated, shapes = check_job(controller, document, tenant, who)
-        number, at, memory_gib = controller.next_job, controller.at, controller.believed_memory(document.spec())
+        problems, total, estimated, shapes = check_job(controller, document, tenant, who, {})
+        number, at = controller.next_job, controller.at
+        memory_gib = controller.believed_memory(document.job_type, document.accelerator_memory_gib)
     if problems:
         raise Refused(422, "the job could not be accepted", tuple(problems), code="invalid")
     row = JobRow(

@@ -20,7 +20,19 @@ from eunomia import __version__
 from eunomia.backends.local.job_directory import folder_name
 from eunomia.service import living_state
 from eunomia.service.credentials import TokenRegistry, new_token, write_token
-from eunomia.service.http.api import LIST_BYTES, ApiRoute, Refused, Service, allows, as_event, read_json, source_of
+from eunomia.service.http.api import (
+    BODY_BYTES,
+    LIST_BYTES,
+    ApiRoute,
+    Refused,
+    Service,
+    allows,
+    as_event,
+    json_of,
+    read_body,
+    read_json,
+    source_of,
+)
 from eunomia.service.http.forecast_routes import forecast_score, what_if, when
 from eunomia.service.http.job_routes import save_progress
 from eunomia.service.http.metrics import metrics_text
@@ -39,6 +51,7 @@ from eunomia.service.messages import (
     Release,
     Submit,
 )
+from eunomia.service.store.reader import detail_of
 
 PAGE, MOST_PAGE = 100, 1000
 MOST_JOBS = 10_000  # in one list
@@ -57,9 +70,10 @@ async def submit(service: Service, request: Request, who: Principal) -> Response
     if key is not None and not (8 <= len(key) <= 128 and key.isascii() and key.isprintable()):
         problem = FieldProblem("Idempotency-Key", key[:40], "has 8 to 128 printable characters", "send a UUID")
         raise Refused(400, "the Idempotency-Key cannot be used", (problem,))
-    data = await read_json(request, LIST_BYTES)
+    raw = await read_body(request, LIST_BYTES)
+    data = json_of(raw)
     several = isinstance(data, list)
-    if not several and len(json.dumps(data)) > 2**20:
+    if not several and len(raw) > BODY_BYTES:
         raise Refused(413, "one job has at most 1 MiB", code="too_large")
     jobs = _parsed(data) if several else (parse_job(data),)
     digest = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
@@ -140,7 +154,7 @@ async def show_job(service: Service, request: Request, who: Principal) -> dict[s
     """Show one job with its history."""
     row = visible(service, request, who)
     history = [
-        {"at": iso(service.writer.origin + at), "kind": kind, **json.loads(detail)}
+        {"at": iso(service.writer.origin + at), "kind": kind, **detail_of(detail)}
         for _, at, kind, detail in service.reader.job_news(row.id)
     ]
     return {**_shown(service, row), "history": history}
@@ -363,7 +377,7 @@ async def _stream(service: Service, who: Principal, after: int) -> AsyncIterator
         found = service.reader.news(after, tenant)
         for number, at, job, kind, detail in found:
             after = number
-            yield as_event(number, kind, {"id": job, "at": iso(service.writer.origin + at), **json.loads(detail)})
+            yield as_event(number, kind, {"id": job, "at": iso(service.writer.origin + at), **detail_of(detail)})
         if not found and not await service.notifier.wait(KEEP_ALIVE_S):
             yield ": waiting\n\n"
 

@@ -12,6 +12,9 @@ from eunomia.service.job_row import STATES, TERMINAL
 PAGES = (("/", "Now"), ("/jobs", "Jobs"), ("/tenants", "Tenants"), ("/nodes", "Nodes"), ("/policy", "Policy"))
 
 
+ON_SEATS, WAITING = ("starting", "running", "stopping"), ("pending", "preempted", "held")
+
+
 class Html(str):
     """A text that is HTML already."""
 
@@ -28,7 +31,9 @@ def html(value: object) -> Html:
 
 def page(title: str, *parts: object, user: str = "", live: bool = True) -> str:
     """Return a whole page."""
-    links = " ".join(f'<a href="{path}">{name}</a>' for path, name in PAGES) if user else ""
+    links = " ".join(
+        f'<a href="{path}"{" aria-current=page" if name == title else ""}>{name}</a>' for path, name in PAGES if user
+    )
     out = f'<form method="post" action="/logout"><button>Log out {html(user)}</button></form>' if user else ""
     script = '<script src="/live.js" defer></script>' if live else ""
     body = "".join(html(part) for part in parts)
@@ -43,18 +48,17 @@ def page(title: str, *parts: object, user: str = "", live: bool = True) -> str:
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]], empty: str = "none") -> Html:
     """Return a table."""
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f"<td{' class=n' if isinstance(cell, int | float) else ''}>{html(_number(cell))}</td>" for cell in row
-        )
-        + "</tr>"
-        for row in rows
-    )
+    body = "".join(f"<tr>{''.join(map(_cell, heads, row))}</tr>" for row in rows)
     if not body:
         return Html(f'<p class="soft">{html(empty)}</p>')
     head = "".join(f'<th scope="col">{html(name)}</th>' for name in heads)
     return Html(f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>')
+
+
+def _cell(head: str, cell: object) -> str:
+    """Return a cell, which on a narrow screen stands after its head."""
+    kind = " class=n" if isinstance(cell, int | float) else ""
+    return f'<td{kind} data-head="{html(head)}">{html(_number(cell))}</td>'
 
 
 def _number(cell: object) -> object:
@@ -118,13 +122,13 @@ def now_page(user: str, cluster: dict[str, Any], running: list[Any], waiting: li
     ]
     states = table(("state", "jobs"), [(state, cluster["jobs"][state]) for state in STATES if state in cluster["jobs"]])
     decisions = [
-        (moment(one["at"]), ", ".join(one["events"]), _decided(one["decisions"])) for one in decided if one["decisions"]
+        (moment(one["at"]), ", ".join(one["events"]), said) for one in decided if (said := _decided(one["decisions"]))
     ]
     return page(
         "Now",
         table(("type", "busy", "of", ""), types),
-        Html("<h2>Running</h2>"), job_table(running),
-        Html("<h2>Waiting, and why</h2>"), job_table(waiting),
+        Html("<h2>Running</h2>"), job_table(running), _more(cluster["jobs"], len(running), ON_SEATS),
+        Html("<h2>Waiting, and why</h2>"), job_table(waiting), _more(cluster["jobs"], len(waiting), WAITING),
         Html("<h2>Jobs by state</h2>"), states,
         Html(f"<h2>Last decisions of {html(cluster['policy'])}</h2>"),
         table(("at", "after", "decided"), decisions, "none yet"),
@@ -132,9 +136,20 @@ def now_page(user: str, cluster: dict[str, Any], running: list[Any], waiting: li
     )  # fmt: skip
 
 
+def _more(count: dict[str, int], shown: int, states: Sequence[str]) -> Html:
+    """Return links to the jobs in these states, if more than those that are shown are in one of them."""
+    there = {state: count[state] for state in states if count.get(state)}
+    if sum(there.values()) <= shown:
+        return Html("")
+    links = ", ".join(f'<a href="/jobs?state={state}">{number:,} {state}</a>' for state, number in there.items())
+    return Html(f'<p class="soft">The {shown} submitted first; in all {links}.</p>')
+
+
 def _decided(decisions: list[dict[str, Any]]) -> str:
     return ", ".join(
-        f"{one['is']} {one.get('job_id') or ' '.join(one.get('job_ids', ()))}".strip() for one in decisions
+        f"{one['is']} {one.get('job_id') or ' '.join(one.get('job_ids', ()))}".strip()
+        for one in decisions
+        if one["is"] != "WakeAt"  # changes nothing for anybody
     )
 
 
@@ -276,13 +291,13 @@ def _what_if(found: dict[str, Any] | None) -> list[Html]:
     if found is None:
         return []
     rows = [
-        (one["id"], one["tenant"], one["before"]["finish"] or "not foreseen", one["after"]["finish"] or "not foreseen")
+        (one["id"], one["tenant"], moment(one["before"]["finish"]), moment(one["after"]["finish"]))
         for one in found["changed"]
     ]
     parts = [Html(f"<p>{html(found['how'])}.</p>")]
     if found["new_job"] is not None:
-        times = " and finish at ".join(found["new_job"][name] or "a time not foreseen" for name in ("start", "finish"))
-        parts.append(Html(f"<p>The new job would start at {html(times)}.</p>"))
+        start, finish = (html(moment(found["new_job"][name])) for name in ("start", "finish"))
+        parts.append(Html(f"<p>The new job would start: {start}, and finish: {finish}.</p>"))
     parts.append(table(("job", "tenant", "finishes", "then"), rows, "no job would finish a minute sooner or later"))
     tenants = [(one["tenant"], one["sooner"], one["later"], one["unchanged"]) for one in found["tenants"]]
     return [*parts, table(("tenant", "jobs sooner", "later", "as before"), tenants)]

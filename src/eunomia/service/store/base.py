@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ from eunomia.service.store.schema import StoredClock, Token
 from eunomia.service.turn import Turn
 
 KEPT_SNAPSHOTS = 2
+RESTORE = "restore a backup: eunomia store restore"
+_log = logging.getLogger(__name__)
 
 
 class Connection(Protocol):
@@ -225,23 +228,40 @@ class ServiceStore:
             return JobRow.of(body)
         except (ValueError, TypeError) as error:
             rule = f"the row of job {job_id} cannot be read ({error})"
-            raise StoreProblem.of(self.folder, rule, "restore a backup: eunomia store restore") from None
+            raise StoreProblem.of(self.folder, rule, RESTORE) from None
+
+    def _ended(self, text: str, count: int) -> list[Any]:
+        """Return what a statement finds in the rows of the last jobs; nothing where one of them cannot be read.
+
+        Such a row stays as it is, and the log names it.
+        """
+        try:
+            return list(self._db.execute(text, (count,)).fetchall())
+        except self.errors as error:
+            rows = self._db.execute("SELECT id, body FROM jobs WHERE live = 0 ORDER BY number DESC").fetchall()
+            wrong = [job_id for job_id, body in rows if not _is_readable(body)]
+            if not wrong:
+                raise
+            named = ", ".join(wrong[:5])
+            _log.warning("%s: nothing is learnt from earlier jobs, as rows of ended ones cannot be read (%s): %s. "
+                         "Restore a backup to have them again", self.folder, error, named)  # fmt: skip
+            return []
 
     def run_times(self, count: int = 10_000) -> list[tuple[str, str, float]]:
         """Return tenant, job type and run time of the last jobs that succeeded, the oldest first."""
-        found = self._db.execute(
+        found = self._ended(
             "SELECT tenant, job_type, json_extract(body, '$.run_s') FROM jobs WHERE state = 'succeeded' "
             "ORDER BY number DESC LIMIT ?",
-            (count,),
-        ).fetchall()
+            count,
+        )
         return [(tenant, kind, float(run_s or 0.0)) for tenant, kind, run_s in reversed(found)]
 
     def memory_used(self, count: int = 10_000) -> dict[str, float]:
         """Return the most memory in GiB that the last jobs of each type used on one accelerator."""
-        found = self._db.execute(
+        found = self._ended(
             "SELECT job_type, max(json_extract(body, '$.used_memory_gib')) FROM "
             "(SELECT job_type, body FROM jobs ORDER BY number DESC LIMIT ?) AS latest GROUP BY job_type",
-            (count,),
+            count,
         )
         return {kind: float(most) for kind, most in found if most is not None}
 
@@ -250,14 +270,18 @@ class ServiceStore:
         return dict(self._db.execute("SELECT node, reason FROM nodes").fetchall())
 
     def key(self, tenant: str, key: str) -> tuple[str, list[str]] | None:
-        """Return body digest and ids of an earlier submission."""
+        """Return body digest and ids of an earlier submission. Raises StoreProblem if they cannot be read."""
         found = self._db.execute("SELECT digest, ids FROM keys WHERE tenant = ? AND key = ?", (tenant, key)).fetchone()
-        return None if found is None else (found[0], json.loads(found[1]))
+        try:
+            return None if found is None else (found[0], json.loads(found[1]))
+        except ValueError as error:
+            rule = f"the row of the Idempotency-Key {key!r} cannot be read ({error})"
+            raise StoreProblem.of(self.folder, rule, RESTORE) from None
 
     def job(self, job_id: str) -> JobRow | None:
-        """Return any job."""
+        """Return any job. Raises StoreProblem if its row cannot be read."""
         found = self._db.execute("SELECT body FROM jobs WHERE id = ?", (job_id,)).fetchone()
-        return None if found is None else JobRow.of(found[0])
+        return None if found is None else self._row(job_id, found[0])
 
     def unsent(self) -> dict[int, dict[str, Any]]:
         """Return the orders that the world has not acknowledged."""
@@ -285,11 +309,22 @@ class ServiceStore:
             if chain != stored:
                 found.append(f"the audit log was changed at entry {seq}")
                 break
+        for job_id, body in self._db.execute("SELECT id, body FROM jobs ORDER BY number"):
+            if not _is_readable(body):
+                found.append(f"the row of job {job_id} cannot be read")
         for seat, job in self._db.execute(
             "SELECT seat, job FROM seats WHERE job NOT IN (SELECT id FROM jobs WHERE live = 1)"
         ):
             found.append(f"seat {seat} is held by {job}, which is no live job")
         return found
+
+
+def _is_readable(body: str) -> bool:
+    try:
+        JobRow.of(body)
+    except (ValueError, TypeError):
+        return False
+    return True
 
 
 def _chained(chain: str, at: float, entry: tuple[str, ...]) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import logging
 import os
+import re
 import secrets
 import socket
 import sqlite3
@@ -20,6 +22,9 @@ from eunomia.service.store.schema import APPLICATION_ID, BASE, MIGRATIONS, VERSI
 FILE = "store.db"
 LOCK = "lock"
 BUSY_S = 10.0
+MOST_SHOWN = 100  # problems of a damaged file
+_INDEX_DIFFERS = re.compile(r"(?:missing from|entries in|non-unique entry in) index (\S+)$")
+_log = logging.getLogger(__name__)
 
 
 class StoreProblem(InvalidInput):
@@ -75,7 +80,7 @@ def check_file(db: sqlite3.Connection, path: Path) -> None:
     try:
         ours = db.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
         version = int(db.execute("PRAGMA user_version").fetchone()[0])
-        found = [row[0] for row in db.execute("PRAGMA quick_check(3)").fetchall() if row[0] != "ok"]
+        found = damage(db, "integrity_check")
     except sqlite3.DatabaseError as error:
         raise _broken(path, str(error)) from error
     if not ours:
@@ -84,7 +89,33 @@ def check_file(db: sqlite3.Connection, path: Path) -> None:
         rule = f"the store has version {version}, and this program knows up to {VERSION}"
         raise StoreProblem.of(path, rule, "start the version that wrote it, or a newer one")
     if found:
-        raise _broken(path, "; ".join(found))
+        _rebuild_indexes(db, path, found)
+
+
+def damage(db: sqlite3.Connection, check: str) -> list[str]:
+    """Return the first problems that SQLite finds in the file by `quick_check` or `integrity_check`."""
+    found = [str(row[0]) for row in db.execute(f"PRAGMA {check}({MOST_SHOWN})").fetchall()]
+    return [one for one in found if one != "ok"]
+
+
+def _rebuild_indexes(db: sqlite3.Connection, path: Path, found: list[str]) -> None:
+    """Build indexes anew that lack rows of their tables, where nothing else is wrong. Raises StoreProblem otherwise.
+
+    An index holds nothing that its table does not; pages that are in disorder are left alone.
+    """
+    indexes = sorted({match[1] for one in found if (match := _INDEX_DIFFERS.search(one))})
+    if not all(map(_INDEX_DIFFERS.search, found)):
+        raise _broken(path, "; ".join(found[:3]))
+    try:
+        with _whole(db):
+            for index in indexes:
+                db.execute(f'REINDEX "{index}"')
+        left = damage(db, "integrity_check")
+    except sqlite3.DatabaseError as error:
+        raise _broken(path, str(error)) from error
+    if left:
+        raise _broken(path, "; ".join(left[:3]))
+    _log.warning("%s: %s; built anew from the table: %s", path, "; ".join(found[:3]), ", ".join(indexes))
 
 
 def _broken(path: Path, detail: str) -> StoreProblem:

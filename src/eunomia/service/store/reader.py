@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import sqlite3
 import threading
 from collections.abc import Iterable
@@ -11,6 +13,27 @@ from typing import Any
 from eunomia.service.job_row import JobRow
 from eunomia.service.store.base import Connection
 from eunomia.service.store.opening import BUSY_S, FILE
+
+_ROW = "number, id, tenant, state, body"
+
+
+def _row(number: int, job_id: str, tenant: str, state: str, body: str) -> JobRow:
+    """Return a job; of a damaged row what stands beside its body, so that lists and pages go on."""
+    try:
+        return JobRow.of(body)
+    except (ValueError, TypeError):
+        reason = "its row in the store cannot be read; eunomia store restore brings back that of a backup"
+        return JobRow(id=job_id, number=number, tenant=tenant, owner="", name=job_id, spec={"command": []},
+                      submitted=math.nan, since=math.nan, state=state, reason=reason)  # fmt: skip
+
+
+def detail_of(text: str) -> dict[str, Any]:
+    """Return what an event says; of a damaged one that it cannot be read."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {"reason": "this event cannot be read in the store", "epoch": 0}
 
 
 class Reader:
@@ -38,8 +61,8 @@ class Reader:
 
     def job(self, job_id: str) -> JobRow | None:
         """Return a job; None for an unknown id."""
-        found = self._db.execute("SELECT body FROM jobs WHERE id = ?", (job_id,)).fetchone()
-        return None if found is None else JobRow.of(found[0])
+        found = self._db.execute(f"SELECT {_ROW} FROM jobs WHERE id = ?", (job_id,)).fetchone()
+        return None if found is None else _row(*found)
 
     def jobs(
         self,
@@ -49,9 +72,10 @@ class Reader:
         label: tuple[str, str] | None,
         before: int | None,
         limit: int,
+        first: bool = False,
     ) -> list[JobRow]:
-        """Return jobs, the newest first, submitted before job number `before`."""
-        where, values = ["1 = 1"], list[Any]()
+        """Return jobs, the newest first, submitted before job number `before`; or those submitted first."""
+        where, values, order = ["1 = 1"], list[Any](), "ASC" if first else "DESC"
         if tenant is not None:
             where.append("tenant = ?")
             values.append(tenant)
@@ -64,8 +88,8 @@ class Reader:
         if before is not None:
             where.append("number < ?")
             values.append(before)
-        text = f"SELECT body FROM jobs WHERE {' AND '.join(where)} ORDER BY number DESC LIMIT ?"
-        return [JobRow.of(body) for (body,) in self._db.execute(text, (*values, limit))]
+        text = f"SELECT {_ROW} FROM jobs WHERE {' AND '.join(where)} ORDER BY number {order} LIMIT ?"
+        return [_row(*found) for found in self._db.execute(text, (*values, limit))]
 
     def counts(self, tenant: str | None = None) -> dict[str, int]:
         """Return how many jobs are in each state."""
@@ -99,8 +123,8 @@ class Reader:
     def jobs_since(self, at: float, tenant: str | None = None) -> list[JobRow]:
         """Return the jobs that ended after a time, and the live ones; of one tenant, or all."""
         mine, values = ("", (at,)) if tenant is None else (" AND tenant = ?", (at, tenant))
-        text = f"SELECT body FROM jobs WHERE (live = 1 OR ended >= ?){mine}"
-        return [JobRow.of(body) for (body,) in self._db.execute(text, values)]
+        text = f"SELECT {_ROW} FROM jobs WHERE (live = 1 OR ended >= ?){mine}"
+        return [_row(*found) for found in self._db.execute(text, values)]
 
     def decisions(self, count: int = 20, until: float | None = None) -> list[tuple[float, str]]:
         """Return time and lines of the last moments, or of the last ones until a time, the newest first."""

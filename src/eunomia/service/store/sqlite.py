@@ -14,6 +14,7 @@ from eunomia.service.store.opening import (
     check_mode,
     connect,
     create,
+    damage,
     is_new_store,
     lock_folder,
     migrate,
@@ -70,7 +71,7 @@ class SqliteStore(ServiceStore):
         self._db.execute("BEGIN IMMEDIATE")
 
     def _damage(self) -> list[str]:
-        return [row[0] for row in self._db.execute("PRAGMA quick_check").fetchall() if row[0] != "ok"]
+        return damage(self._db, "integrity_check")
 
     def backup(self, target: Path) -> None:
         """Copy the store as it is now into another file."""
