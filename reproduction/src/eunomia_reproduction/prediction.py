@@ -44,6 +44,7 @@ def reproduce(request: Request) -> FigureTable:
             *_singles(data),
             *_checks(data, request),
             *_counts(data),
+            *_slices(data),
             *_run_times(data),
         ),
         notes=(

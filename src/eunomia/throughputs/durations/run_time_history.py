@@ -1,20 +1,25 @@
 """Run times of new jobs from those of jobs that have ended: causal, online, with calibrated intervals.
 
+Of each tenant the last jobs are kept. Their median run time is that of their survival curve (E. Kaplan and P. Meier,
+"Nonparametric Estimation from Incomplete Observations", JASA 53, 1958), weighted by recency, size and time since the
+submission before: jobs that still run are censored at what they have run so far, which matters, as a tenant's last job
+often still runs when the next one comes. The mean of four such medians, by other weights each, is the first estimate.
+
 Every job belongs to groups: all jobs, its size, its tenant, its tenant and size, its name. Of each group two moving
 averages of log run times (fast and slow), the last one, the jobs running and the time since the last submission and
-the last end are kept; a group's averages are shrunk to those of the group before. Of each tenant the last jobs are
-kept, too: their weighted median, by recency, size and time since the submission before, is one more fact; jobs that
-still run count with what they have run so far and somewhat more. The share of a tenant's last jobs, and of those of
-the size, that failed or were killed is a fact as well: such jobs come in rows and end early. A linear model of these
-facts, fitted by recursive least squares on ended jobs, gives the centre; the errors of a tenant's jobs of that size
-give the scale. The 10 and 90 % points of (log run time − centre) / scale are followed online by steps on the quantile
-loss, so that coverage holds in the long run whatever the distribution (I. Gibbs and E. Candès, "Adaptive Conformal
-Inference Under Distribution Shift", NeurIPS 2021). The steps become shorter: long jobs are reported late, and long
-steps overshoot.
+the last end are kept; a group's averages are shrunk to those of the group before. The share of a tenant's last jobs,
+and of those of the size, that failed or were killed is a fact as well: such jobs come in rows and end early. A linear
+model of these facts, each in its standard deviations and at most three, corrects it; it is fitted by ridge
+regression to the ended jobs now and then. The errors of a tenant's jobs of that size give the scale.
+
+The 10 and 90 % points of (log run time − centre) / scale are followed online by steps on the quantile loss, so that
+coverage holds in the long run whatever the distribution (I. Gibbs and E. Candès, "Adaptive Conformal Inference Under
+Distribution Shift", NeurIPS 2021). The steps become shorter: long jobs are reported late, and long steps overshoot.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +27,7 @@ import numpy as np
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.elementary import exp_one, log_one
+from eunomia.model.equations import cholesky, solve_lower
 
 GROUPS = 5  # all, size, tenant, tenant and size, name
 FAST, SLOW = 0.3, 0.06  # weights of the newest run time in the averages
@@ -32,11 +38,25 @@ PRIOR_SCALE = 2.0
 UNKNOWN_JOBS = 50.0  # ended jobs over which the interval of any job fades: those that end first are the short ones
 LEAST_SCALE = 0.05
 LONGEST_LOG_S = 16.0  # 100 days
-RIDGE = 1.0
-RECENT = 64  # jobs of a tenant that are kept
+RIDGE = 10_000.0  # in jobs
+REFIT_JOBS = 250  # ended jobs after which the model is fitted again
+MOST_DEVIATIONS = 3.0
+LEAST_SPREAD = 1e-9  # of a feature's squares: what is below it is constant but for rounding
+RECENT = 128  # jobs of a tenant that are kept
 NEVER_RAN = 1e9  # as a size, which gives such a job no weight
-RECENCY = 40.0  # jobs over which the weight of a tenant's jobs falls to 1 / e
-RUNNING_WEIGHT, RUNNING_MORE = 0.5, 0.7  # of a job that still runs: its weight, and what is added to its log run time
+# How a tenant's last jobs are weighted: how many count, jobs over which the weight falls to 1 / e, what a factor of two
+# in size takes off its log, what half the squared difference of log times since the submission before does, and the
+# weight of the run times of any job together.
+WEIGHTS = np.array([
+    [64.0, 40.0, 1.0, 1.0, 1.0],
+    [64.0, 20.0, 1.0, 0.25, 1.0],
+    [64.0, 10.0, 1.0, 0.0, 0.3],
+    [128.0, 60.0, 2.0, 0.25, 1.0],
+])  # fmt: skip
+_COUNTED, _RECENCY, _PER_SIZE, _PER_GAP, _ANY = range(5)
+ANY_LOG_S = np.arange(3.5, 12.0)  # run times of any job, from half a minute to a day
+HALF = 0.5 + 1e-9  # rounding cannot tell a curve that passes it from one that ends at it
+LONGER = 0.7  # log of what is added to the longest run where no median is reached
 _VALUE, _AT, _GAP, _SIZE = range(4)  # columns of a tenant's jobs; the value of a running one is below 0
 LOG_2 = 0.6931471805599453
 FAR_S = 4e5  # time since something that never happened
@@ -49,7 +69,8 @@ OUTCOMES = ("completed", "failed", "killed")
 OUTCOME_RATE = 0.2  # weight of the newest outcome
 OUTCOME_GROUPS = (2, 3)  # tenant, tenant and size
 _RECENT_FEATURE = 2 + GROUPS * 8
-_OUTCOME_FEATURE = _RECENT_FEATURE + 1
+_OUTCOME_FEATURE = _RECENT_FEATURE + len(WEIGHTS)
+_WEIGHT, _MEAN, _DEVIATION = range(3)  # rows of the linear model
 _FEATURES = _OUTCOME_FEATURE + 4 * len(OUTCOME_GROUPS)
 
 
@@ -64,12 +85,13 @@ class RunTimeEstimate:
 
 
 UNKNOWN = RunTimeEstimate(3600.0, 120.0, 108_000.0, 0)  # of any job, without a history
+_UNKNOWN_ENDS = math.log(UNKNOWN.low_s), math.log(UNKNOWN.high_s)
 
 
 @kernel(allocates=False)
 def _open_job(
-    groups: Ints, at: float, log_size: float, stats: Floats, weights: Floats, x: Floats,
-    recent: Floats, count: int, values: Floats, shares: Floats, own: int,
+    groups: Ints, at: float, log_size: float, stats: Floats, model: Floats, x: Floats,
+    recent: Floats, count: int, lined: Floats, own: int,
 ) -> tuple[float, float]:  # fmt: skip
     """Write the features of a job into `x`, and return the centre and scale of its estimate.
 
@@ -95,20 +117,28 @@ def _open_job(
         x[c + 7] = log_one(1.0 + s[_COUNT]) - 3.0
         parent = slow
         if q == 2:
-            gap = log_one(1.0 + max(at - s[_SUBMITTED], 0.0)) if new else x[c + 4] + 5.0
-            x[_RECENT_FEATURE] = _typical(recent, count, at, gap, log_size, slow, values, shares, own)
+            gap = -1.0 if count == 0 or own == 0 else x[c + 4] + 5.0  # a tenant's first job has none
+            length = _line_up(recent, count, at, own, lined)
+            for way in range(len(WEIGHTS)):
+                x[_RECENT_FEATURE + way] = _median(recent, count, gap, log_size, WEIGHTS[way], lined[:, :length])
             if new:
                 row = recent[count % RECENT]
                 row[_VALUE], row[_AT], row[_GAP], row[_SIZE] = -1.0, at, gap, log_size
-    x[_RECENT_FEATURE] -= parent
+    base = 0.0
+    for way in range(len(WEIGHTS)):
+        base += x[_RECENT_FEATURE + way] / len(WEIGHTS)
+    for way in range(1, len(WEIGHTS)):
+        x[_RECENT_FEATURE + way] -= base
+    x[_RECENT_FEATURE] = base - x[2]
     for place, q in enumerate(OUTCOME_GROUPS):
         s, c = stats[groups[q]], _OUTCOME_FEATURE + 4 * place
         x[c] = s[_FAILED] / (s[_OUTCOME_WEIGHT] + 0.1)
         x[c + 1] = s[_KILLED] / (s[_OUTCOME_WEIGHT] + 0.1)
         x[c + 2], x[c + 3] = s[_LAST_FAILED], s[_LAST_KILLED]
-    centre = 0.0
+    centre = base
     for a in range(len(x)):
-        centre += x[a] * weights[a]
+        away = (x[a] - model[_MEAN, a]) / model[_DEVIATION, a]
+        centre += min(max(away, -MOST_DEVIATIONS), MOST_DEVIATIONS) * model[_WEIGHT, a]
     scale = PRIOR_SCALE
     for q in (0, 2, 3):
         s = stats[groups[q]]
@@ -123,54 +153,67 @@ def _open_job(
 
 
 @kernel(allocates=False)
-def _typical(
-    recent: Floats, count: int, at: float, gap: float, log_size: float, general: float, values: Floats,
-    weights: Floats, own: int,
-) -> float:  # fmt: skip
-    """Return the weighted median of the log run times of a tenant's last jobs and a general one of weight 1.
+def _line_up(recent: Floats, count: int, at: float, own: int, lined: Floats) -> int:
+    """List a tenant's last jobs and those of any tenant by log run time so far; return how many.
 
-    The job of number `own` is left out.
+    `lined` (4, place) gets the log run time, how many jobs came since (-1 = any tenant's), and whether the job has
+    ended; its last row is for weights. Of equal run times, ended ones come first. The job of number `own` is left out.
     """
-    kept = min(count, RECENT)
-    values[0], weights[0], total = general, 1.0, 1.0
-    for m in range(kept):
-        row = recent[(count - 1 - m) % RECENT]
-        away = row[_GAP] - gap
-        weight = exp_one(-m / RECENCY - abs(row[_SIZE] - log_size) / LOG_2 - away * away / 2.0)
-        value = row[_VALUE]
+    length = len(ANY_LOG_S)
+    for place in range(length):
+        lined[0, place], lined[1, place], lined[2, place] = ANY_LOG_S[place], -1.0, 1.0
+    for m in range(min(count, RECENT)):
         if count - 1 - m == own:
-            weight = 0.0
-        if value < 0.0:
-            value, weight = log_one(max(at - row[_AT], 1.0)) + RUNNING_MORE, weight * RUNNING_WEIGHT
-        place = m + 1
-        while place > 0 and values[place - 1] > value:
-            values[place], weights[place] = values[place - 1], weights[place - 1]
+            continue
+        row = recent[(count - 1 - m) % RECENT]
+        ended = 1.0 if row[_VALUE] >= 0.0 else 0.0
+        value = row[_VALUE] if ended > 0.0 else log_one(max(at - row[_AT], 1.0))
+        place = length
+        while place > 0 and (
+            lined[0, place - 1] > value or (lined[0, place - 1] == value and lined[2, place - 1] < ended)
+        ):
+            for column in range(3):
+                lined[column, place] = lined[column, place - 1]
             place -= 1
-        values[place], weights[place] = value, weight
-        total += weight
-    passed, place = weights[0], 0
-    while passed < total / 2.0 and place < kept:
-        place += 1
-        passed += weights[place]
-    return float(values[place])
+        lined[0, place], lined[1, place], lined[2, place] = value, m, ended
+        length += 1
+    return length
 
 
 @kernel(allocates=False)
-def _learn(x: Floats, value: float, weights: Floats, inverse: Floats, scratch: Floats) -> None:
-    """Take one step of recursive least squares."""
-    n, total, miss = len(x), 1.0, value
+def _median(recent: Floats, count: int, gap: float, log_size: float, by: Floats, lined: Floats) -> float:
+    """Return where the survival curve of the jobs of `_line_up` falls to a half, weighted by a row of `WEIGHTS`."""
+    shares, at_risk = lined[3], 0.0
+    for place in range(len(shares)):
+        m = int(lined[1, place])
+        if m < 0:
+            shares[place] = by[_ANY] / len(ANY_LOG_S)
+        elif m >= by[_COUNTED]:
+            shares[place] = 0.0
+        else:
+            row = recent[(count - 1 - m) % RECENT]
+            away = row[_GAP] - gap if row[_GAP] >= 0.0 and gap >= 0.0 else 0.0
+            other = abs(row[_SIZE] - log_size) / LOG_2
+            shares[place] = exp_one(-m / by[_RECENCY] - by[_PER_SIZE] * other - by[_PER_GAP] * away * away / 2.0)
+        at_risk += shares[place]
+    surviving = 1.0
+    for place in range(len(shares)):
+        if lined[2, place] > 0.0 and shares[place] > 0.0:
+            surviving *= max(1.0 - shares[place] / at_risk, 0.0) if at_risk > shares[place] else 0.0
+            if surviving <= HALF:
+                return float(lined[0, place])
+        at_risk -= shares[place]
+    return float(lined[0, len(shares) - 1]) + LONGER
+
+
+@kernel(allocates=False)
+def _learn(x: Floats, miss: float, products: Floats) -> None:
+    """Add the features of an ended job and its median's miss to the `products` of all, (feature, feature + 1)."""
+    n = len(x)
     for a in range(n):
-        product = 0.0
         for b in range(n):
-            product += inverse[a, b] * x[b]
-        scratch[a] = product
-    for a in range(n):
-        total += x[a] * scratch[a]
-        miss -= x[a] * weights[a]
-    for a in range(n):
-        weights[a] += scratch[a] / total * miss
-        for b in range(n):
-            inverse[a, b] -= scratch[a] * scratch[b] / total
+            products[a, b] += x[a] * x[b]
+        products[a, n] += x[a] * miss
 
 
 @kernel(allocates=False)
@@ -201,14 +244,14 @@ class RunTimeHistory:
     def __init__(self) -> None:
         self._stats = np.zeros((64, _COLUMNS))
         self._number: dict[tuple[object, ...], int] = {}
-        self._weights, self._inverse = np.zeros(_FEATURES), np.eye(_FEATURES) / RIDGE
-        self._weights[2] = 1.0  # before anything is learnt: the average of all
-        self._scratch = np.zeros(_FEATURES)
+        self._model = np.ones((3, _FEATURES))
+        self._model[_WEIGHT] = 0.0  # before anything is learnt: the mean of the medians
+        self._products = np.zeros((_FEATURES, _FEATURES + 1))
         self._open: dict[str, tuple[Ints, float, Floats, float, tuple[float, ...]]] = {}  # …, x, centre, ends
         self._quantiles = [-1.3, 1.3]
         self._recent: dict[str, tuple[Floats, list[int]]] = {}  # by tenant: its last jobs, and how many there were
         self._slots: dict[str, tuple[str, int]] = {}  # by running job: tenant, number of the job
-        self._values, self._shares = np.zeros(RECENT + 1), np.zeros(RECENT + 1)
+        self._lined = np.zeros((4, RECENT + len(ANY_LOG_S)))
 
     def submit(self, job_id: str, tenant: str, size: int, name: str, at: float) -> RunTimeEstimate:
         """Estimate the run time of a job that is submitted now; `name` is empty where there is none."""
@@ -219,8 +262,8 @@ class RunTimeHistory:
             self._recent[tenant] = np.zeros((RECENT, 4)), [0]
         recent, count = self._recent[tenant]
         centre, scale = _open_job(
-            groups, at, log_one(float(size)), self._stats, self._weights, x,
-            recent, count[0], self._values, self._shares, -1,
+            groups, at, log_one(float(size)), self._stats, self._model, x,
+            recent, count[0], self._lined, -1,
         )  # fmt: skip
         self._slots[job_id] = tenant, count[0]
         count[0] += 1
@@ -237,8 +280,8 @@ class RunTimeHistory:
         tenant, number = self._slots[job_id]
         recent, count = self._recent[tenant]
         centre, scale = _open_job(
-            groups, at, float(x[1]), self._stats, self._weights, x.copy(),
-            recent, count[0], self._values, self._shares, number,
+            groups, at, float(x[1]), self._stats, self._model, x.copy(),
+            recent, count[0], self._lined, number,
         )  # fmt: skip
         return self._answer(groups, centre, self._ends(centre, scale))
 
@@ -248,9 +291,8 @@ class RunTimeHistory:
     def _answer(self, groups: Ints, centre: float, ends: tuple[float, ...]) -> RunTimeEstimate:
         ended = float(self._stats[groups[0], _COUNT])
         doubt = exp_one(-ended / UNKNOWN_JOBS)
-        outer = log_one(UNKNOWN.low_s), log_one(UNKNOWN.high_s)
-        low = exp_one(ends[0] + doubt * min(outer[0] - ends[0], 0.0))
-        high = exp_one(ends[1] + doubt * max(outer[1] - ends[1], 0.0))
+        low = exp_one(ends[0] + doubt * min(_UNKNOWN_ENDS[0] - ends[0], 0.0))
+        high = exp_one(ends[1] + doubt * max(_UNKNOWN_ENDS[1] - ends[1], 0.0))
         median = min(max(exp_one(centre), low), high)
         return RunTimeEstimate(median, low, high, int(self._likes(groups)))
 
@@ -274,9 +316,25 @@ class RunTimeHistory:
         step = max(STEP, FIRST_STEP * STEP_JOBS / (STEP_JOBS + self._stats[groups[0], _COUNT]))
         for place, level in enumerate(LEVELS):
             self._quantiles[place] += step * (level - (value <= ends[place]))
-        _learn(x, value, self._weights, self._inverse, self._scratch)
+        _learn(x, value - x[2] - x[_RECENT_FEATURE], self._products)
         failed, killed = float(outcome == "failed"), float(outcome == "killed")
         _close(groups, submitted, at, value, abs(value - centre), failed, killed, self._stats)
+        if self._stats[groups[0], _COUNT] % REFIT_JOBS == 0:
+            self._fit()
+
+    def _fit(self) -> None:
+        """Fit the linear model to what the first median missed by, around the means of all ended jobs."""
+        jobs, sums = self._products[0, 0], self._products[0, :-1]
+        mean = sums / jobs
+        spread = self._products[:, :-1] - jobs * np.outer(mean, mean)
+        varies = np.diag(spread) > LEAST_SPREAD * np.diag(self._products)
+        deviation = np.where(varies, np.sqrt(np.abs(np.diag(spread)) / jobs), np.inf)  # inf: it counts for nothing
+        scaled = spread / np.outer(deviation, deviation) + RIDGE * np.eye(_FEATURES)
+        missed = (self._products[:, -1] - mean * self._products[0, -1]) / deviation
+        lower = cholesky(scaled)
+        half = solve_lower(lower, missed[:, None])
+        weights = solve_lower(lower.T[::-1, ::-1], half[::-1])[::-1, 0]
+        self._model[:] = weights, mean, deviation  # _WEIGHT, _MEAN, _DEVIATION
 
     def _group(self, key: tuple[object, ...]) -> int:
         number = self._number.get(key)
