@@ -19,7 +19,6 @@ Distribution Shift", NeurIPS 2021). The steps become shorter: long jobs are repo
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,7 +84,6 @@ class RunTimeEstimate:
 
 
 UNKNOWN = RunTimeEstimate(3600.0, 120.0, 108_000.0, 0)  # of any job, without a history
-_UNKNOWN_ENDS = math.log(UNKNOWN.low_s), math.log(UNKNOWN.high_s)
 
 
 @kernel(allocates=False)
@@ -208,7 +206,7 @@ def _median(recent: Floats, count: int, gap: float, log_size: float, by: Floats,
 
 @kernel(allocates=False)
 def _learn(x: Floats, miss: float, products: Floats) -> None:
-    """Add the features of an ended job and its median's miss to the `products` of all, (feature, feature + 1)."""
+    """Add the features of an ended job and the miss of its medians' mean to the `products`, (feature, feature + 1)."""
     n = len(x)
     for a in range(n):
         for b in range(n):
@@ -249,6 +247,7 @@ class RunTimeHistory:
         self._products = np.zeros((_FEATURES, _FEATURES + 1))
         self._open: dict[str, tuple[Ints, float, Floats, float, tuple[float, ...]]] = {}  # …, x, centre, ends
         self._quantiles = [-1.3, 1.3]
+        self._outer = log_one(UNKNOWN.low_s), log_one(UNKNOWN.high_s)
         self._recent: dict[str, tuple[Floats, list[int]]] = {}  # by tenant: its last jobs, and how many there were
         self._slots: dict[str, tuple[str, int]] = {}  # by running job: tenant, number of the job
         self._lined = np.zeros((4, RECENT + len(ANY_LOG_S)))
@@ -291,8 +290,8 @@ class RunTimeHistory:
     def _answer(self, groups: Ints, centre: float, ends: tuple[float, ...]) -> RunTimeEstimate:
         ended = float(self._stats[groups[0], _COUNT])
         doubt = exp_one(-ended / UNKNOWN_JOBS)
-        low = exp_one(ends[0] + doubt * min(_UNKNOWN_ENDS[0] - ends[0], 0.0))
-        high = exp_one(ends[1] + doubt * max(_UNKNOWN_ENDS[1] - ends[1], 0.0))
+        low = exp_one(ends[0] + doubt * min(self._outer[0] - ends[0], 0.0))
+        high = exp_one(ends[1] + doubt * max(self._outer[1] - ends[1], 0.0))
         median = min(max(exp_one(centre), low), high)
         return RunTimeEstimate(median, low, high, int(self._likes(groups)))
 
@@ -323,13 +322,13 @@ class RunTimeHistory:
             self._fit()
 
     def _fit(self) -> None:
-        """Fit the linear model to what the first median missed by, around the means of all ended jobs."""
+        """Fit the linear model to what the mean of the medians missed by, around the means of all ended jobs."""
         jobs, sums = self._products[0, 0], self._products[0, :-1]
         mean = sums / jobs
-        spread = self._products[:, :-1] - jobs * np.outer(mean, mean)
+        spread = self._products[:, :-1] - jobs * mean[:, None] * mean
         varies = np.diag(spread) > LEAST_SPREAD * np.diag(self._products)
         deviation = np.where(varies, np.sqrt(np.abs(np.diag(spread)) / jobs), np.inf)  # inf: it counts for nothing
-        scaled = spread / np.outer(deviation, deviation) + RIDGE * np.eye(_FEATURES)
+        scaled = spread / deviation[:, None] / deviation + RIDGE * np.eye(_FEATURES)
         missed = (self._products[:, -1] - mean * self._products[0, -1]) / deviation
         lower = cholesky(scaled)
         half = solve_lower(lower, missed[:, None])
