@@ -54,6 +54,17 @@ def test_what_is_out_of_service_is_not_available() -> None:
     assert metrics.figures().summary["utilization"] == pytest.approx(100 / 160)
 
 
+def test_a_report_of_a_node_that_is_repeated_counts_once() -> None:
+    """Two machines of 1; the second is away 20–60 of 100 s, whatever is reported twice."""
+    metrics = Metrics(Topology.of([Node(type="gpu", accelerators=1)] * 2), one_type(), {"gpu": 1.0})
+    first = (JobSubmitted(Job(job_id="a", total_steps=100)), NodeJoined(0), NodeJoined(1))
+    metrics.observe(Moment(0, first), [Start("a", 1, (0,), math.inf)])
+    for at, event in [(20, NodeLost(1)), (30, NodeLost(1)), (60, NodeJoined(1)), (70, NodeJoined(1))]:
+        metrics.observe(Moment(at, (event,)), [])
+    metrics.observe(Moment(100, (JobFinished("a", 1),)), [])
+    assert metrics.figures().summary["utilization"] == pytest.approx(100 / 160)
+
+
 def test_two_that_share_an_accelerator_keep_one_accelerator_busy_and_each_is_served() -> None:
     """a and b share one accelerator 0–10; a goes, b stays to 15: busy 15 of 15."""
     metrics = Metrics(Topology.of([Node(type="gpu", accelerators=1)]), one_type(), {"gpu": 3600.0})

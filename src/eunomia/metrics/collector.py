@@ -84,6 +84,7 @@ class MetricsCollector:
             points=np.empty(_CAPACITY, dtype=POINT),
             last=np.append(np.full(curves, -1), 0),
         )
+        self._away: set[int] = set()  # nodes out of service
         self._blocks: list[CurveBlock] = []  # of the points before those of `Timelines`
         self._fluid = FluidService(types)
 
@@ -289,6 +290,9 @@ class MetricsCollector:
             t.last[:] = np.where(t.last >= past, t.last - past, -1)
 
     def _change_capacity(self, node: int, at: float, *, joined: bool) -> None:
+        if joined != (node in self._away):  # a backend may repeat what is known
+            return
+        self._away ^= {node}
         curve = BUSY + len(self.topology.types) + int(self.topology.node_type[node])
         size = int(self.topology.size[node])
         job_timelines.change(at, curve, size if joined else -size, *self._t)
