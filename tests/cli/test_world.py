@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from eunomia.cli.app import app
+from eunomia.runs.engine_overheads import measure_overheads
 from eunomia.scenario import load_scenario
 
 SCENARIO = """\
@@ -22,6 +23,40 @@ source = "uniform"
 [world]
 backend = "local"
 """
+
+SCRIPTED = """\
+import json
+from contextlib import AbstractContextManager
+from eunomia import BackendClass, decisions, events
+class Scripted(BackendClass, AbstractContextManager):
+    real_time = True
+    def __init__(self, inputs):
+        self.jobs, self.due = {job.job_id: job for job in inputs.jobs}, []
+    build = classmethod(lambda cls, inputs: cls(inputs))
+    __exit__ = lambda self, *_: None
+    def moments(self):
+        yield events.Moment(0.0, tuple(events.JobSubmitted(job) for job in self.jobs.values()))
+        while self.due:
+            yield events.Moment(1.0, (self.due.pop(),))
+    def carry_out(self, decision):
+        if not isinstance(decision, decisions.Start):
+            return
+        name, epoch = decision.job_id, decision.epoch
+        job, restarted = self.jobs[name], epoch == 2
+        lines = [("start", 2, 12.1)] if restarted else [("start", 0, 10.0), ("step", 1, 10.3), ("step", 2, 10.6)]
+        with open(job.command[2], "a") as ledger:
+            for what, step, at in lines:
+                print(json.dumps(dict(what=what, job_id=name, epoch=epoch, step=step, at=at)), file=ledger)
+        stopped = name == "trial-1" and not restarted
+        self.due.append(events.Progressed((name,), (2.0,)) if stopped else events.JobFinished(name, epoch))
+"""
+
+
+def test_a_restart_costs_what_the_gang_s_own_clock_says_whenever_its_end_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(SCRIPTED)
+    (tmp_path / "site.toml").write_text(SCENARIO.replace('"local"', '"own.py:Scripted"'))
+    found = measure_overheads(load_scenario(tmp_path / "site.toml"), tmp_path / "measured", trials=1)
+    assert (found.checkpoint_s, found.restore_s) == (0.05, 1.5)
 
 
 @pytest.mark.slow

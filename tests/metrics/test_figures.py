@@ -57,9 +57,9 @@ def test_what_is_out_of_service_is_not_available() -> None:
 def test_a_report_of_a_node_that_is_repeated_counts_once() -> None:
     """Two machines of 1; the second is away 20–60 of 100 s, whatever is reported twice."""
     metrics = Metrics(Topology.of([Node(type="gpu", accelerators=1)] * 2), one_type(), {"gpu": 1.0})
-    first = (JobSubmitted(Job(job_id="a", total_steps=100)), NodeJoined(0), NodeJoined(1))
+    first = JobSubmitted(Job(job_id="a", total_steps=100)), NodeJoined(0), NodeJoined(1)
     metrics.observe(Moment(0, first), [Start("a", 1, (0,), math.inf)])
-    for at, event in [(20, NodeLost(1)), (30, NodeLost(1)), (60, NodeJoined(1)), (70, NodeJoined(1))]:
+    for at, event in zip([20, 30, 60, 70], [NodeLost(1)] * 2 + [NodeJoined(1)] * 2, strict=True):
         metrics.observe(Moment(at, (event,)), [])
     metrics.observe(Moment(100, (JobFinished("a", 1),)), [])
     assert metrics.figures().summary["utilization"] == pytest.approx(100 / 160)

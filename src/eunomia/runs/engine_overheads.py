@@ -23,7 +23,8 @@ from eunomia.scenario import Scenario
 from eunomia.setup.backend_factory import backend_inputs
 from eunomia.setup.run_config import set_up
 
-STEPS, STEP_S = 8, 0.25  # of a trial
+STEPS, STEP_S = 8, 0.25  # of a trial that runs to its end; each step is saved
+LONG_STEPS = 16  # of one that is stopped before
 FAR_S = 1e9
 
 
@@ -32,8 +33,8 @@ class MeasuredOverheads:
     """Medians of trials, in s, as [overheads] names them."""
 
     start_s: float  # a job's time from its start to its reported end, beyond its steps
-    checkpoint_s: float  # from the order to stop until the job has saved
-    restore_s: float  # from there until it goes on and its end is reported, beyond its steps
+    checkpoint_s: float  # to save: a trial's time beyond its steps, for each of them
+    restore_s: float  # from its last save until a trial goes on that is stopped and started again at once
     trials: int
 
 
@@ -51,7 +52,7 @@ def measure_overheads(scenario: Scenario, workdir: Path, trials: int) -> Measure
         raise scenario.refused(("world", "backend"), rule, fix, scenario.world.backend)
     workdir.mkdir(parents=True, exist_ok=True)
     ledger = workdir.resolve() / "trials.jsonl"
-    jobs = [_trial(f"trial-{n}", ledger) for n in range(2 * trials)]
+    jobs = [_trial(f"trial-{n}", ledger, STEPS if n < trials else LONG_STEPS) for n in range(2 * trials)]
     inputs = backend_inputs(setup, workdir=workdir / "jobs", grace_s=GRACE_S, settings=None, clock=None, wait_s=0.0)
     inputs = replace(inputs, jobs=jobs)
     setup.backend.check(inputs)
@@ -77,11 +78,11 @@ def with_overheads(scenario: Scenario, measured: MeasuredOverheads) -> Scenario:
     return scenario.model_copy(update={"overheads": scenario.overheads.model_copy(update=values)})
 
 
-def _trial(name: str, ledger: Path) -> Job:
+def _trial(name: str, ledger: Path, steps: int) -> Job:
     program = str(files("eunomia").joinpath("testing", "recording_job.py"))
-    work = {"steps": STEPS, "step_s": STEP_S, "exit_code": 0, "ignores_term": False, "has_child": False}
+    work = {"steps": steps, "step_s": STEP_S, "exit_code": 0, "ignores_term": False, "has_child": False}
     command = (sys.executable, program, str(ledger), json.dumps(work))
-    return Job(job_id=name, total_steps=float(STEPS), command=command)
+    return Job(job_id=name, total_steps=float(steps), command=command)
 
 
 class _Bench:
@@ -101,30 +102,34 @@ class _Bench:
         return time.monotonic() - begun - STEPS * STEP_S
 
     def stopped(self, job: Job) -> tuple[float, float]:
-        """Stop a trial that has saved some steps and start it again; return both costs."""
+        """Stop a trial that has saved some steps and start it again; return what saving and going on cost.
+
+        The report of its end is not part of it: a job pays for that once, however often it is stopped.
+        """
         self._world.carry_out(Start(job.job_id, 1, (0,), math.inf))
         self._wait(job, lambda event: isinstance(event, Progressed))
-        stopped = time.monotonic()
         self._world.carry_out(Stop((job.job_id,), (1,)))
         self._world.carry_out(Start(job.job_id, 2, (0,), math.inf))
         self._wait(job, lambda event: isinstance(event, JobFinished))
-        ended = time.monotonic()
-        [second] = [line for line in self._lines(job) if line["what"] == "start" and line["epoch"] == 2]
-        total_s = ended - stopped - (STEPS - second["step"]) * STEP_S
-        saved = [line["at"] - stopped for line in self._lines(job) if line["what"] == "called back"]
-        save_s = saved[0] if saved and 0.0 <= saved[0] <= total_s else 0.0  # another machine has another clock
-        return save_s, total_s - save_s
+        lines = self._lines(job)
+        first, *later = [line for line in lines if line["what"] == "start"]
+        if not later:
+            raise self._failed("a trial ended before it could be stopped", "let the engine be asked more often: poll_s")
+        saved = [line for line in lines if line["what"] == "step" and line["epoch"] == 1][-1]
+        save_s = (saved["at"] - first["at"]) / saved["step"] - STEP_S
+        return max(save_s, 0.0), later[0]["at"] - saved["at"]
 
     def _wait(self, job: Job, awaited: Callable[[Any], bool]) -> None:
         for moment in self._moments:
             for event in moment.events:
                 if isinstance(event, JobFailed):
-                    rule = f"a trial failed: {event.reason}"
-                    problem = self._scenario.problem(("world", "backend"), rule, f"see {self._world.log(job.job_id)}")
-                    raise InvalidInput([problem])
+                    raise self._failed(f"a trial failed: {event.reason}", f"see {self._world.log(job.job_id)}")
             if any(awaited(event) for event in moment.events):
                 return
         raise AssertionError("the backend ended before its trials")
+
+    def _failed(self, rule: str, fix: str) -> InvalidInput:
+        return InvalidInput([self._scenario.problem(("world", "backend"), rule, fix)])
 
     def _lines(self, job: Job) -> list[dict[str, Any]]:
         lines = [json.loads(line) for line in self._ledger.read_text(encoding="utf-8").splitlines()]
