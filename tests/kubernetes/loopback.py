@@ -20,10 +20,13 @@ from lightkube.core.exceptions import ApiError
 from lightkube.models.core_v1 import NodeSpec
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.batch_v1 import Job
-from lightkube.resources.core_v1 import Node, NodeStatus, Pod, ServiceAccount
+from lightkube.resources.core_v1 import Namespace, Node, NodeStatus, Pod, PodStatus, Secret, ServiceAccount
 from lightkube.types import CascadeType, PatchType
 from tests.engines.loopback import NODES, end_all, free_ports, until
 
+from eunomia.backends.kubernetes.answers import build_types
+
+build_types(Namespace, NodeStatus, PodStatus, Secret, ServiceAccount)  # what the tests read besides, in threads, too
 TOKEN = "admin-of-the-tests"
 ACCOUNT, ACCOUNT_TOKEN = "system:serviceaccount:eunomia:eunomia", "account-of-the-manifest"
 BUILT = ("kube-apiserver", "kube-controller-manager")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,20 @@ REQUEST = GangRequest(
     mark=Mark("ab12", "a job", 3), name="eu-a-3", parts=(("n-0", "v100", 4), ("n-1", "v100", 2)),
     argv=("python", "-S"), stdin=Path("/jobs/in.json"), log=Path("/jobs/log"), grace_s=10.0, cpus=4.0, memory_gib=8.0,
 )  # fmt: skip
+READ_BY_THREADS = """\
+import sys, threading
+from lightkube.core.decoders import decode_list
+from eunomia.backends.kubernetes.engine import Job, Node, Pod
+sys.setswitchinterval(1e-6)
+together = threading.Barrier(4)
+def read(kind):
+    together.wait()
+    decode_list(b'{"items": [{"metadata": {"name": "a"}}]}', kind)
+threads = [threading.Thread(target=read, args=(kind,)) for kind in (Job, Pod, Job, Node)]
+for each in (threading.Thread.start, threading.Thread.join):
+    for thread in threads:
+        each(thread)
+"""
 USERS = {"metadata": {"name": "train", "namespace": "lab", "uid": "u-1"}, "spec": {"template": {}}}
 
 
@@ -83,3 +99,9 @@ def test_the_manifest_has_fields_of_the_schema_alone() -> None:
     for document in documents:
         kind: type[Resource] = KINDS[document["kind"]]
         assert lost(kind, document) == []
+
+
+@pytest.mark.slow
+def test_threads_may_read_the_first_objects_of_a_kind_at_once() -> None:
+    for _ in range(3):  # without the types built beforehand about one in two crashes
+        subprocess.run([sys.executable, "-c", READ_BY_THREADS], check=True, stdin=subprocess.DEVNULL)

@@ -7,12 +7,26 @@ from contextlib import contextmanager
 
 import httpx2
 import msgspec
+from lightkube.core.decoders import decode_list
 from lightkube.core.exceptions import ApiError
+from lightkube.models.meta_v1 import Status
+from lightkube.resources.batch_v1 import Job
+from lightkube.resources.coordination_v1 import Lease
+from lightkube.resources.core_v1 import Event, Node, Pod
 
 from eunomia.backends.engines.engine import EngineAway, EngineRefused
 
 BUSY = (408, 429, 500, 502, 503, 504)  # answers after which the same question may be asked again
 CHANGED = (409, 410)
+
+
+def build_types(*kinds: type) -> None:
+    """Build what reads these kinds: msgspec does it at the first use, and crashes when two threads do it at once."""
+    for kind in kinds:
+        decode_list(b'{"items": []}', kind)
+
+
+build_types(Event, Job, Lease, Node, Pod, Pod.Binding, Status)
 
 
 @contextmanager
