@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.backends.fake_slurm import FakeSlurm, soon
 
-from eunomia.backends.engines.engine import EngineAway, EngineEnd, EngineRefused, Mark
+from eunomia.backends.engines.engine import EngineAway, EngineEnd, EngineRefused, GangRequest, Mark
 from eunomia.backends.engines.gang_state import EngineTimes
 from eunomia.backends.engines.gangs import EngineGangs
 from eunomia.backends.engines.node_names import assign
@@ -193,6 +193,19 @@ def test_a_number_that_is_used_again_is_another_job_and_is_not_cancelled(world: 
     world.gangs.carry_out([Halt(2, "a", 1)])
     assert world.ended().outcome == "lost"
     assert slurm.jobs["1"].state == "RUNNING"
+
+
+def test_a_gang_that_ends_before_it_is_called_back_is_no_failure_of_slurm() -> None:
+    said = iter(
+        [Said(1, "", "scancel: error: Kill job error on job id 1: Invalid job id specified"), Said(229, "", "")]
+    )
+    slurm = Slurm(run=lambda argv, timeout_s: next(said))
+    request = GangRequest(
+        mark=Mark("c", "a", 1), name="eu-a-1", parts=(), argv=(), stdin=Path(), log=Path(), grace_s=1.0
+    )
+    slurm.call_back(request, "1")
+    slurm.call_back(request, "1")
+    assert not list(said)
 
 
 def test_a_state_without_a_record_says_who_ended_it(world: World, slurm: FakeSlurm) -> None:

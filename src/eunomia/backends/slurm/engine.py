@@ -38,6 +38,7 @@ from eunomia.backends.slurm.states import NODE_LOST, phase
 AWAY = ("DOWN", "DRAIN", "FAIL", "MAINT", "POWER", "REBOOT", "NOT_RESP", "NO_RESP", "UNKNOWN", "FUTURE", "INVAL")
 QUEUE = {"number": "%i", "state": "%T", "user": "%u", "reason": "%r", "comment": "%k"}
 TAIL_BYTES = 1 << 20  # of the completion log
+ALREADY_DONE = 2021 % 256  # exit code of a scancel that comes too late, and says nothing: ESLURM_ALREADY_DONE
 
 
 class Slurm:
@@ -141,7 +142,7 @@ class Slurm:
     def _cancel(self, request: GangRequest, number: str, *options: str) -> None:
         """Signal a job if it still has our name: its number may have been used again."""
         said = self._run(("scancel", f"--name={request.name}", *options, number), self._timeout_s)
-        if said.code != 0 and "Invalid job id" in said.err:
+        if said.code != 0 and ("Invalid job id" in said.err or (said.code == ALREADY_DONE and not said.err)):
             return  # it is over
         checked(said, "scancel")
 
