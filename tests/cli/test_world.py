@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from eunomia.cli.app import app
-from eunomia.runs.engine_overheads import measure_overheads
+from eunomia.runs.engine_overheads import _Bench, measure_overheads
 from eunomia.scenario import load_scenario
 
 SCENARIO = """\
@@ -57,6 +57,41 @@ def test_a_restart_costs_what_the_gang_s_own_clock_says_whenever_its_end_is_repo
     (tmp_path / "site.toml").write_text(SCENARIO.replace('"local"', '"own.py:Scripted"'))
     found = measure_overheads(load_scenario(tmp_path / "site.toml"), tmp_path / "measured", trials=1)
     assert (found.checkpoint_s, found.restore_s) == (0.05, 1.5)
+
+
+POLLED = """\
+import math
+from eunomia.runs import engine_overheads
+class Polled(Scripted):  # each trial of 2 s begins after 0.8 s, and its end is seen at the next whole second
+    def carry_out(self, decision):
+        if isinstance(decision, decisions.Start):
+            self.due.append(events.JobFinished(decision.job_id, 1))
+            engine_overheads.time.now = math.ceil(engine_overheads.time.now + 2.8)
+"""
+
+
+class HandClock:
+    """Time that passes when somebody sleeps."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def test_a_start_costs_what_it_costs_on_average_however_it_falls_between_two_polls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eunomia.runs.engine_overheads.time", HandClock())
+    monkeypatch.setattr("eunomia.setup.backend_factory.world_options", lambda _: {"poll_s": 1.0})
+    monkeypatch.setattr(_Bench, "stopped", lambda *_: (0.0, 0.0))
+    (tmp_path / "own.py").write_text(SCRIPTED + POLLED)
+    (tmp_path / "site.toml").write_text(SCENARIO.replace('"local"', '"own.py:Polled"'))
+    found = measure_overheads(load_scenario(tmp_path / "site.toml"), tmp_path / "measured", trials=5)
+    assert found.start_s == pytest.approx(0.8 + 0.5)
 
 
 @pytest.mark.slow

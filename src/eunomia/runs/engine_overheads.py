@@ -59,7 +59,9 @@ def measure_overheads(scenario: Scenario, workdir: Path, trials: int) -> Measure
     starts, saves, restores = [], [], []
     with cast(RealBackend, setup.backend.build(inputs)) as world:
         bench = _Bench(scenario, world, ledger)
+        poll_s = float(inputs.options.get("poll_s", 0.0))
         for n, job in enumerate(jobs):
+            bench.late_s = poll_s * (n % trials + 0.5) / trials
             if n < trials:
                 starts.append(bench.whole(job))
             else:
@@ -90,12 +92,14 @@ class _Bench:
 
     def __init__(self, scenario: Scenario, world: RealBackend, ledger: Path) -> None:
         self._scenario, self._world, self._ledger = scenario, world, ledger
+        self.late_s = 0.0  # of an order after a poll; else all trials would meet the polls at the same phase
         world.carry_out(SetTimer(FAR_S))  # so that the world waits for the next trial
         self._moments: Iterator[Moment] = world.moments()
         next(self._moments)  # the submissions
 
     def whole(self, job: Job) -> float:
         """Run a trial to its end; return the time beyond its steps."""
+        time.sleep(self.late_s)
         begun = time.monotonic()
         self._world.carry_out(Start(job.job_id, 1, (0,), math.inf))
         self._wait(job, lambda event: isinstance(event, JobFinished))
@@ -108,6 +112,7 @@ class _Bench:
         """
         self._world.carry_out(Start(job.job_id, 1, (0,), math.inf))
         self._wait(job, lambda event: isinstance(event, Progressed))
+        time.sleep(self.late_s)
         self._world.carry_out(Stop((job.job_id,), (1,)))
         self._world.carry_out(Start(job.job_id, 2, (0,), math.inf))
         self._wait(job, lambda event: isinstance(event, JobFinished))
