@@ -11,7 +11,8 @@ points, and resumed. With `--serve` the jobs are submitted to `eunomia serve` at
 is killed and started again; a submission without an answer is repeated with its key. Each start and step of a job is
 written down, and each use of a seat: none may be there twice, and none may be missing; nor may a job of the service.
 Which job finds which seats free turns on fractions of a second, so the simulation is repeated with submissions moved by
-up to half a second: the mean JCT of these runs is what the real one is compared with, and their range is printed.
+up to half a second: the mean JCT of these runs is what the real one is compared with, and their range is printed. Where
+no job is preempted, the simulation is also given what each start cost in the real run.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from datetime import datetime
@@ -212,17 +213,36 @@ def simulated(scenario: Scenario, trace: Path) -> tuple[list[float], float]:
     """Return the mean JCT of simulations with submissions a little earlier or later, (draw,), and their preemptions."""
     with open(trace, newline="") as file:
         rows = list(csv.DictReader(file))
-    rng, moved = np.random.default_rng(1), trace.with_name("moved.csv")
-    work = scenario.workload.model_copy(update={"trace": moved.name})
-    found = []
+    rng, found = np.random.default_rng(1), []
     for _ in range(DRAWS):
         at = [max(float(row["submitted_s"]) + rng.uniform(-MOVED_S, MOVED_S), 0.0) for row in rows]
-        with open(moved, "w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows({**rows[k], "submitted_s": at[k]} for k in np.argsort(at))
+        moved = write_trace(trace.with_name("moved.csv"), [{**rows[k], "submitted_s": at[k]} for k in np.argsort(at)])
+        work = scenario.workload.model_copy(update={"trace": moved.name})
         found.append(simulate(scenario.model_copy(update={"workload": work})).summary)
     return [float(each["jct_mean_s"] or 0.0) for each in found], float(np.mean([each["preemptions"] for each in found]))
+
+
+def simulated_with_own_starts(scenario: Scenario, trace: Path, run: Path) -> float:
+    """Return the mean JCT of a simulation in which each start costs what it did in a run without preemption."""
+    with open(trace, newline="") as planned, open(run / "jobs.csv", newline="") as played:
+        rows, real = list(csv.DictReader(planned)), {row["job_id"]: row for row in csv.DictReader(played)}
+    for row in rows:
+        found = real[row["job_id"]]
+        rate = 2.0 if float(found["received_v100_s"] or 0.0) > 0.0 else 1.0
+        row["total_steps"] = str(rate * (float(found["finished_s"]) - float(found["first_started_s"])))
+    path = write_trace(trace.with_name("own_starts.csv"), rows)
+    work = scenario.workload.model_copy(update={"trace": path.name})
+    free = scenario.overheads.model_copy(update={"start_s": 0.0})
+    return float(simulate(scenario.model_copy(update={"workload": work, "overheads": free})).summary["jct_mean_s"] or 0)
+
+
+def write_trace(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    """Write rows as a trace."""
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
 
 
 def wrong(trace: Path, ledger: Path) -> int:
@@ -244,7 +264,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], dest="overrides", metavar="KEY=VALUE")
     given = parser.parse_args()
     path = write_scenario(given.out)
-    print("backend,start_s,checkpoint_s,restore_s,simulated_jct_s,lowest,highest,real_jct_s,difference,"
+    print("backend,start_s,checkpoint_s,restore_s,simulated_jct_s,lowest,highest,own_starts,real_jct_s,difference,"
           "simulated_preemptions,preemptions,finished,kills,wrong,load")  # fmt: skip
     for backend in given.backends:
         ledger = given.out / LEDGER
@@ -253,6 +273,7 @@ def main() -> None:
             scenario = load_scenario(path, [f"world.backend={backend}", *reach, *given.overrides])
             cost = measure_overheads(scenario, given.out / f"measure-{backend}", 5)
             scenario = with_overheads(scenario, cost)
+            own = float("nan")
             draws, preemptions = simulated(scenario, given.out / "jobs.csv")
             if given.serve:
                 real = serve_killed(scenario, given.out / f"serve-{backend}", given.kills)
@@ -260,10 +281,12 @@ def main() -> None:
                 file = given.out / f"{backend}.toml"
                 file.write_text(as_toml(scenario))
                 real = run_killed(file, given.out / f"run-{backend}", given.kills)
+                if not real["preemptions"]:
+                    own = simulated_with_own_starts(scenario, given.out / "jobs.csv", given.out / f"run-{backend}")
         jct, expected = float(real["jct_mean_s"] or 0.0), float(np.mean(draws))
         print(
             f"{backend},{cost.start_s},{cost.checkpoint_s},{cost.restore_s},{expected:.2f},{min(draws):.2f},"
-            f"{max(draws):.2f},{jct:.2f},{jct / expected - 1:+.1%},{preemptions:.0f},{real['preemptions']},"
+            f"{max(draws):.2f},{own:.2f},{jct:.2f},{jct / expected - 1:+.1%},{preemptions:.0f},{real['preemptions']},"
             f"{real['jobs_finished']},"
             f"{given.kills},{real.get('wrong', 0) + wrong(given.out / 'jobs.csv', ledger)},{os.getloadavg()[1]:.1f}",
             flush=True,
