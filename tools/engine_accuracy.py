@@ -5,7 +5,8 @@
     python tools/engine_accuracy.py local slurm ray --loopback --serve --kills 6 --out served
 
 The cluster has 8 seats of type v100 and 8 of k80; jobs are real processes that sleep through their steps, which take
-twice as long on k80, and save each. Overheads are measured on each backend first (`eunomia world measure`).
+twice as long on k80, and save each. Overheads are measured on each backend first (`eunomia world measure`); the
+simulation's checkpoints take half a step longer, as a gang that is stopped finishes its step.
 `--loopback` starts the engine of the tests on this machine. With `--kills`, `eunomia run` is killed so often, at random
 points, and resumed. With `--serve` the jobs are submitted to `eunomia serve` at their times, and it is the service that
 is killed and started again; a submission without an answer is repeated with its key. Each start and step of a job is
@@ -31,6 +32,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,6 +91,7 @@ backend = "local"
 """
 JOBS, SPAN_S = 60, 90.0
 DRAWS, MOVED_S = 20, 0.5  # of the submissions
+HALF_STEP_S = (0.5 / 2 + 1.0 / 2) / 2  # that a gang which is stopped works on, on average over the two types
 LEDGER = "ledger"
 LONGEST_S = 900.0  # for a run
 
@@ -272,7 +275,7 @@ def main() -> None:
         with engine(backend, on_loopback=given.loopback) as reach:
             scenario = load_scenario(path, [f"world.backend={backend}", *reach, *given.overrides])
             cost = measure_overheads(scenario, given.out / f"measure-{backend}", 5)
-            scenario = with_overheads(scenario, cost)
+            scenario = with_overheads(scenario, replace(cost, checkpoint_s=cost.checkpoint_s + HALF_STEP_S))
             own = float("nan")
             draws, preemptions = simulated(scenario, given.out / "jobs.csv")
             if given.serve:
