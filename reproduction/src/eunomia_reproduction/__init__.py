@@ -94,7 +94,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "symphony-samples": Entry(
         "eunomia_reproduction.symphony_samples:reproduce",
         "iterations that Symphony and its black-box twin take to 30 % loss over an oracle",
-        10,
+        55,
     ),
     "pairs": Entry(
         "eunomia_reproduction.pairs:reproduce",
