@@ -21,6 +21,7 @@ from eunomia.inputs.problems import InvalidInput
 from eunomia.model.topology import Node, Topology
 
 CLUSTER = Topology.of([Node(type="v100", accelerators=4), Node(type="k80", accelerators=8)])
+REQUEST = GangRequest(mark=Mark("c", "a", 1), name="eu-a-1", parts=(), argv=(), stdin=Path(), log=Path(), grace_s=1.0)
 TIMES = EngineTimes(poll_s=0.02, nodes_s=0.02, lost_start_s=0.1, vanished_s=0.3)
 
 
@@ -116,6 +117,19 @@ def test_the_completion_log_is_read_by_name_and_number(tmp_path: Path) -> None:
     assert completed(tmp_path / "absent", "eu-a-1", "1") is None
 
 
+def test_accounting_is_read_by_name_and_number() -> None:
+    said = {
+        "scontrol show job 12": Said(1, "", "slurm_load_jobs error: Invalid job id specified"),
+        "scontrol show config": Said(0, "AccountingStorageType = accounting_storage/slurmdbd\n", ""),
+        "sacct": Said(0, "7|COMPLETED|0:0|eu-a-1\n12|CANCELLED by 0|0:15|eu-a-1\n13|RUNNING|0:0|eu-a-1\n", ""),
+    }
+    slurm = Slurm(run=lambda argv, timeout_s: said["sacct" if argv[0] == "sacct" else " ".join(argv)])
+    assert slurm.ended(REQUEST, "12") == EngineEnd("CANCELLED", 0)
+    assert slurm.ended(REQUEST, "") == EngineEnd("CANCELLED", 0)
+    said["sacct"] = Said(0, "7|COMPLETED|0:0|eu-a-1\n", "")
+    assert slurm.ended(REQUEST, "12") is None
+
+
 def test_nodes_keep_their_names_when_the_engine_lists_more(tmp_path: Path) -> None:
     engine = Slurm(run=FakeSlurm())
     assert assign(CLUSTER, engine.nodes(), tmp_path, "Slurm") == {0: "v100-0", 1: "k80-0"}
@@ -200,11 +214,8 @@ def test_a_gang_that_ends_before_it_is_called_back_is_no_failure_of_slurm() -> N
         [Said(1, "", "scancel: error: Kill job error on job id 1: Invalid job id specified"), Said(229, "", "")]
     )
     slurm = Slurm(run=lambda argv, timeout_s: next(said))
-    request = GangRequest(
-        mark=Mark("c", "a", 1), name="eu-a-1", parts=(), argv=(), stdin=Path(), log=Path(), grace_s=1.0
-    )
-    slurm.call_back(request, "1")
-    slurm.call_back(request, "1")
+    slurm.call_back(REQUEST, "1")
+    slurm.call_back(REQUEST, "1")
     assert not list(said)
 
 

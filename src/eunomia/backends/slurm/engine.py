@@ -158,19 +158,20 @@ class Slurm:
                 checked(said, "scontrol")
         config = self.config()
         if setting(config, "AccountingStorageType").endswith("slurmdbd"):
-            return self._accounted(request)
+            return self._accounted(request.name, number)
         if setting(config, "JobCompType") == "jobcomp/filetxt":
             return completed(Path(setting(config, "JobCompLoc")), request.name, number)
         return None
 
-    def _accounted(self, request: GangRequest) -> EngineEnd | None:
+    def _accounted(self, name: str, number: str) -> EngineEnd | None:
+        """Return how a job ended; an earlier run of the same job id has the same name, and another number."""
         text = self.call(
-            "sacct", "--noheader", "--parsable2", "--allocations", "--starttime=now-30days", f"--name={request.name}",
-            "--format=JobName,State,ExitCode",
+            "sacct", "--noheader", "--parsable2", "--allocations", "--starttime=now-30days", f"--name={name}",
+            "--format=JobIDRaw,State,ExitCode,JobName",
         )  # fmt: skip
-        for line in text.splitlines():
-            name, state, code = line.split("|")
-            if name == request.name and phase(state.split(" ")[0]) == OVER:
+        for line in reversed(text.splitlines()):
+            found, state, code, its_name = line.split("|", 3)
+            if its_name == name and number in ("", found) and phase(state.split(" ")[0]) == OVER:
                 return EngineEnd(state.split(" ")[0], _code(code))
         return None
 
