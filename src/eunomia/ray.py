@@ -5,8 +5,8 @@
 
 `gang` submits a job that calls the function, and returns its result when the job has succeeded. The job may be stopped
 and started again, also on other accelerators: the function uses `eunomia.lease` as any training script does. It runs in
-a process of its own; on a Ray cluster `ray.init()` in it joins the cluster, with the placement group of the gang in
-EUNOMIA_RAY_PLACEMENT_GROUP.
+a process of its own; on a Ray cluster `ray.init()` in it joins the cluster, and in the namespace EUNOMIA_RAY_NAMESPACE
+the gang's placement group has the name EUNOMIA_RAY_PLACEMENT_GROUP.
 """
 
 from __future__ import annotations

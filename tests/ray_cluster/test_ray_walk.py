@@ -25,7 +25,7 @@ TRIAL = """\
 import os
 import ray
 def trial(lr):
-    ray.init(namespace="trials", log_to_driver=False)
+    ray.init(namespace=os.environ["EUNOMIA_RAY_NAMESPACE"], log_to_driver=False)
     group = ray.util.get_placement_group(os.environ["EUNOMIA_RAY_PLACEMENT_GROUP"])
     return {"lr": lr, "gpus": sum(bundle["GPU"] for bundle in group.bundle_specs)}
 """
