@@ -71,7 +71,7 @@ class Polled(Scripted):  # each trial of 2 s begins after 0.8 s, and its end is 
 
 
 class HandClock:
-    """Time that passes when somebody sleeps."""
+    """Time that passes in sleep alone."""
 
     now = 0.0
 
