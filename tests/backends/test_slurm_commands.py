@@ -242,6 +242,19 @@ def test_accelerators_that_others_hold_are_reported_as_taken(world: World, slurm
     world.wait(SeatsTaken(()))
 
 
+def test_a_gang_that_has_started_since_the_last_list_is_not_taken_for_a_job_of_others(
+    world: World, slurm: FakeSlurm
+) -> None:
+    world.launch()
+    world.wait(Launched("a", 1))
+    slurm.jobs["1"].state = "PENDING"  # says the list still
+    looks = len(slurm.calls("scontrol")) + len(slurm.calls("squeue"))
+    soon(lambda: len(slurm.calls("scontrol")) + len(slurm.calls("squeue")) > looks + 6)
+    slurm.used = 2
+    soon(lambda: len(slurm.calls("scontrol")) + len(slurm.calls("squeue")) > looks + 20)
+    assert not any(isinstance(one, SeatsTaken) for one in world.reports)
+
+
 def test_nodes_are_drained_in_both_directions(world: World, slurm: FakeSlurm) -> None:
     world.wait(NodeState(0))
     slurm.node_state, slurm.reason = "IDLE+DRAIN", "fan"

@@ -150,7 +150,9 @@ class EngineGangs:
             now = time.monotonic()
             if now >= self._nodes_at:
                 self._nodes_at = now + self._times.nodes_s
-                self._nodes.read(self._seats_in_engine(), [s for gang in self._live.values() for s in gang.order.seats])
+                submitted = [gang for gang in self._live.values() if gang.number]  # any may have started since the list
+                ours = [seat for gang in submitted for seat in gang.order.seats]
+                self._nodes.read(ours, [seat for gang in self._live.values() for seat in gang.order.seats])
             if now >= self._poll_at:
                 self._poll_at = now + self._times.poll_s
                 self._poll()

@@ -52,7 +52,7 @@ class EngineNodes:
     def read(self, ours: Iterable[int], ordered: Iterable[int]) -> None:
         """Report nodes that have left service or come back, and the seats that others hold.
 
-        ours: seats that our gangs hold in the engine; ordered: also those of gangs that it is still to start.
+        ours: seats that our gangs may hold in the engine; ordered: also those of gangs that it has not yet been given.
         """
         try:
             self.listed = tuple(self._engine.nodes())
