@@ -61,20 +61,20 @@ test-service: extras ## run the tests of the service (installs its extras and Po
 test-slurm: extras ## run the tests against a real Slurm on loopback (installs it and the extra where it may; else skipped)
 	-@tools/install_packages Slurm "slurmctld slurmd munged" \
 		slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge
-	@EUNOMIA_TEST_SLURM=1 $(INSIDE) $(RUN) pytest -n 3 --dist load -rs $(PYTEST_FLAGS) tests/slurm
+	@EUNOMIA_TEST_SLURM=1 $(INSIDE) $(RUN) pytest -n 3 --dist load $(PYTEST_FLAGS) tests/slurm
 
 .PHONY: test-ray
 test-ray: extras ## run the tests against a real Ray cluster on this machine (installs the extra into .venv; else skipped)
 	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
 		--require-hashes -r requirements-ray.lock
-	@EUNOMIA_TEST_RAY=1 $(INSIDE) $(RUN) pytest -rs -o faulthandler_timeout=120 $(PYTEST_FLAGS) tests/ray_cluster
+	@EUNOMIA_TEST_RAY=1 $(INSIDE) $(RUN) pytest -o faulthandler_timeout=300 $(PYTEST_FLAGS) tests/ray_cluster
 
 .PHONY: test-kubernetes
 test-kubernetes: extras ## run the tests against a real API server (needs tools/install_kubernetes --build, once; else skipped)
 	-@tools/install_kubernetes
 	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
 		--require-hashes -r requirements-kubernetes.lock
-	@EUNOMIA_TEST_KUBERNETES=1 $(INSIDE) $(RUN) pytest -rs $(PYTEST_FLAGS) tests/kubernetes
+	@EUNOMIA_TEST_KUBERNETES=1 $(INSIDE) $(RUN) pytest $(PYTEST_FLAGS) tests/kubernetes
 
 .PHONY: test-learning
 test-learning: env ## run the tests of learning (installs PyTorch and Gymnasium into .venv; without them most are skipped)

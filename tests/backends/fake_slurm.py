@@ -109,7 +109,7 @@ class FakeSlurm:
         return [argv for argv in self.argv if argv[0] == command]
 
 
-def soon(holds: object, within_s: float = 10.0) -> None:
+def soon(holds: object, within_s: float = 60.0) -> None:
     """Wait until it holds."""
     deadline = time.monotonic() + within_s
     while not holds():  # type: ignore[operator]

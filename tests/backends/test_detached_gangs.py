@@ -48,7 +48,7 @@ class LocalWorld:
 
     def wait(self, kind: type, job: str) -> Any:
         """Return the next report of a kind about a job."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while True:
             found = self.reports.get(timeout=max(deadline - time.monotonic(), 0.01))
             if type(found) is kind and found.job_id == job:
@@ -60,7 +60,7 @@ class LocalWorld:
 
     def next(self, kind: type) -> Any:
         """Return the next report of a kind."""
-        while type(found := self.reports.get(timeout=60)) is not kind:
+        while type(found := self.reports.get(timeout=300)) is not kind:
             pass
         return found
 
@@ -175,7 +175,7 @@ def test_a_seat_that_a_stranger_uses_is_reported_not_launched_on_and_free_again_
         begun = time.monotonic()
         while world.seats_taken():
             pass
-        assert time.monotonic() - begun < 10.0
+        assert time.monotonic() - begun < 60.0
         stranger.kill()
     world.launch("a", "-c", "print('now')", seats=(2, 3), epoch=2)
     assert world.wait(GangEnded, "a").outcome == "finished"

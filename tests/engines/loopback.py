@@ -16,7 +16,7 @@ T = TypeVar("T")
 PORTS = range(10_000, 32_000)  # below those that the system gives to connections, which could take a port meanwhile
 
 
-def until(holds: Callable[[], bool], what: str | Callable[[], str], within_s: float = 30.0) -> None:
+def until(holds: Callable[[], bool], what: str | Callable[[], str], within_s: float = 180.0) -> None:
     """Wait until something holds."""
     deadline = time.monotonic() + within_s
     while not holds():
@@ -25,7 +25,7 @@ def until(holds: Callable[[], bool], what: str | Callable[[], str], within_s: fl
         time.sleep(0.1)
 
 
-def in_time(call: Callable[[], T], what: str, within_s: float = 60.0) -> T:
+def in_time(call: Callable[[], T], what: str, within_s: float = 300.0) -> T:
     """Return what a call returns that has no limit of its own; one that is too late is left alone in its thread."""
     ended: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
 
@@ -45,7 +45,7 @@ def in_time(call: Callable[[], T], what: str, within_s: float = 60.0) -> T:
     return found  # type: ignore[return-value]
 
 
-def end_all(daemons: Iterable[subprocess.Popen[bytes]], within_s: float = 10.0) -> None:
+def end_all(daemons: Iterable[subprocess.Popen[bytes]], within_s: float = 60.0) -> None:
     """End processes; kill those that do not end in time."""
     ending = list(daemons)
     for daemon in ending:

@@ -18,7 +18,7 @@ from tests.engines.loopback import end_all
 from tests.service.bench import LiveService, until
 
 SCRIPT = Path(__file__).parent.parent / "service" / "recorded_job.py"
-RUN_S = 120.0  # for a scenario to end
+RUN_S = 600.0  # for a scenario to end
 SITE = """\
 check = true
 [service]
@@ -101,7 +101,9 @@ def service_after_kills(tmp_path: Path, world: str) -> LiveService:
             service.kill(signal.SIGKILL)
             time.sleep(rng.choice([0.0, 1.0]))
             service.start()
-        until(lambda: all(service.operator.get(f"/v1/jobs/{job}")["state"] == "succeeded" for job in jobs), within_s=60)
+        until(
+            lambda: all(service.operator.get(f"/v1/jobs/{job}")["state"] == "succeeded" for job in jobs), within_s=300
+        )
         check_ledger(ledger, jobs)
     except BaseException:
         service.kill(signal.SIGTERM)

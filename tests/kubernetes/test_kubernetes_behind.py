@@ -66,7 +66,7 @@ class Users:
         return next((one for one in jobs if one["labels"].get("engine-submission") == uid), {"state": ""})
 
     def until(self, uid: str, *states: str) -> None:
-        until(lambda: self.job(uid)["state"] in states, within_s=60)
+        until(lambda: self.job(uid)["state"] in states, within_s=300)
 
     def nodes(self, name: str) -> list[str]:
         """Return the nodes that pods of a Job are bound to."""

@@ -16,7 +16,7 @@ from tests.kubernetes.transport import READS, WRITES, FaultyTransport
 from eunomia.testing import Work
 from eunomia.testing.world_contract import OVER, seats_on
 
-WITHIN_S = 30.0
+WITHIN_S = 180.0
 LONG, SHORT = Work(steps=400, step_s=0.1), Work(steps=3, step_s=0.1)
 Driver = Callable[..., KubernetesDriver]
 

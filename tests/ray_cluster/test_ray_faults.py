@@ -16,7 +16,7 @@ from tests.ray_cluster.test_ray_contract import RayDriver
 from eunomia.testing import Work
 from eunomia.testing.world_contract import OVER, all_of, seats_on
 
-WITHIN_S = 40.0
+WITHIN_S = 240.0
 
 
 def test_a_gang_whose_actor_is_killed_ends_with_all_its_processes_and_leaves_its_accelerators(
@@ -110,7 +110,7 @@ def test_groups_and_actors_of_others_are_left_alone_whatever_their_names(
     ray = ray_cluster.ray
     group = placement_group([{"CPU": 1}], name="train")
     actor = ray.remote(Stranger).options(name="train", num_cpus=0).remote()
-    assert ray.get(actor.here.remote(), timeout=20)
+    assert ray.get(actor.here.remote(), timeout=120)
     ray.kill(actor)
     world = RayDriver(ray_cluster, tmp_path, {"a": Work(steps=2, step_s=0.1)})
     try:

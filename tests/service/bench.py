@@ -142,7 +142,7 @@ class LiveService:
             lease.write_text('{"end_s": 0, "stop": 0.0}')
 
 
-def until(holds: Callable[[], Any], within_s: float = 30.0) -> Any:
+def until(holds: Callable[[], Any], within_s: float = 180.0) -> Any:
     """Wait until something holds, and return it."""
     deadline = time.monotonic() + within_s
     while not (found := holds()):

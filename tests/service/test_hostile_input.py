@@ -161,7 +161,7 @@ def test_heads_that_no_client_sends_are_refused_and_the_connection_ends(
 ) -> None:
     service, _, operator = quiet
     before, parts = digest_of(service), urlsplit(service.url)
-    with socket.create_connection((parts.hostname, parts.port), timeout=15) as connection:
+    with socket.create_connection((parts.hostname, parts.port), timeout=90) as connection:
         connection.sendall(raw.replace(b"HOST", parts.netloc.encode()))
         connection.shutdown(socket.SHUT_WR)
         answer = connection.recv(65_536)
@@ -270,7 +270,7 @@ def test_heads_and_bodies_left_half_sent_keep_no_client_out(quiet: tuple[LiveSer
     ]  # fmt: skip
     held = []
     for half in halves * 60:
-        one = socket.create_connection((parts.hostname, parts.port), timeout=15)
+        one = socket.create_connection((parts.hostname, parts.port), timeout=90)
         one.sendall(half.encode())
         held.append(one)
     assert operator.get("/v1/cluster")["policy"] == "las"
@@ -285,7 +285,7 @@ def test_heads_and_bodies_left_half_sent_keep_no_client_out(quiet: tuple[LiveSer
 def test_a_head_that_trickles_is_given_up_too(quiet: tuple[LiveService, Client, Client]) -> None:  # H11
     service, _, operator = quiet
     before, parts = digest_of(service), urlsplit(service.url)
-    with socket.create_connection((parts.hostname, parts.port), timeout=60) as one:
+    with socket.create_connection((parts.hostname, parts.port), timeout=300) as one:
         one.sendall(b"GET /v1/cluster HTTP/1.1\r\nX-Slow: ")
         is_open = True
         while is_open:

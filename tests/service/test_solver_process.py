@@ -176,12 +176,12 @@ def test_a_process_that_dies_or_takes_too_long_is_started_again(tmp_path: Path) 
     policy = '["./slow.py:Slow", {}, 0.0]'
     process = ChildProcess("eunomia.service.solver_process", policy, str(tmp_path), memory_gib=4.0)
     try:
-        assert process.ask(b"r", 60.0) == b"r"
+        assert process.ask(b"r", 240.0) == b"r"
         running = process.start()
         with pytest.raises(TimeoutError):
             process.ask(b"a" + pack(None), 0.0)
         assert running.returncode is not None
-        assert process.ask(b"r", 60.0) == b"r"
+        assert process.ask(b"r", 240.0) == b"r"
     finally:
         process.stop()
 
@@ -194,7 +194,7 @@ def test_a_policy_that_sleeps_delays_neither_submissions_nor_leases(tmp_path: Pa
         service.start()
         client = service.operator
         running = client.submit({"command": ["sleep", "600"]})["id"]
-        until(lambda: client.get(f"/v1/jobs/{running}")["state"] == "running", 60.0)
+        until(lambda: client.get(f"/v1/jobs/{running}")["state"] == "running", 240.0)
         (tmp_path / "sleep").touch()
         client.send("DELETE", f"/v1/jobs/{running}")
         waiting = client.submit({"command": ["sleep", "600"]})["id"]

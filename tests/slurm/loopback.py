@@ -155,12 +155,12 @@ class LoopbackCluster:
 
     def say(self, *argv: str) -> str:
         """Return what a command prints; "" if it fails."""
-        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=20, stdin=subprocess.DEVNULL)
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL)
         return done.stdout if done.returncode == 0 else ""
 
     def do(self, *argv: str) -> str:
         """Run a command that must succeed; return what it prints."""
-        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=20, stdin=subprocess.DEVNULL)
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL)
         assert done.returncode == 0, f"{argv}: {done.stderr}"
         return done.stdout.strip()
 

@@ -70,7 +70,7 @@ def test_users_go_on_typing_sbatch_and_a_short_job_preempts_a_long_one(slurm: Lo
         until(lambda: job(cancelled)["state"] == "pending")
         slurm.do("scancel", cancelled)
         until(lambda: job(cancelled)["state"] == "cancelled")
-        until(lambda: job(short)["state"] == "succeeded" and job(long)["state"] == "succeeded", within_s=60)
+        until(lambda: job(short)["state"] == "succeeded" and job(long)["state"] == "succeeded", within_s=300)
         assert job(long)["epoch"] == 2
     finally:
         service.kill(signal.SIGTERM)

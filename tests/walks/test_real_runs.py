@@ -40,7 +40,7 @@ from eunomia.runs.simulation import Result
 from eunomia.scenario import load_scenario
 
 SOURCE = Path(__file__).parents[2] / "src"
-LONGEST_S = 60.0
+LONGEST_S = 300.0
 SCENARIO = """\
 check = true
 [cluster]

@@ -1,7 +1,8 @@
 """Runs of a sweep as tasks of a Ray cluster: inputs are sent to it once, results come back to the folder of the sweep.
 
-A task whose node or process dies is tried again `RETRIES` times; then its run fails, and the others go on. The
-tries are counted here, as Ray by itself tries tasks that it ended for want of memory again for ever.
+A task whose process dies is tried again `RETRIES` times; then its run fails, and the others go on. A task whose node
+dies is tried again as well, and more often, as that says nothing of the task. The tries are counted here, as Ray by
+itself tries tasks that it ended for want of memory again for ever.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from eunomia.sweeps.pool import Answer, Task
 from eunomia.sweeps.store import Store
 from eunomia.sweeps.worker import attempt, simulate_task
 
-RETRIES = 2  # of a task after the death of its process or node
-PAUSE_S = 1.5  # before the first of them, longer before the next: Ray gives tasks to a dead node until it is missed
+RETRIES = 2  # of a task after the death of its process
+NODES_LOST = 20  # by one task: Ray gives tasks to a dead node until it is missed
+PAUSE_S = 1.5  # before a task is tried again, longer before the next time
 AHEAD = 2  # tasks a core that Ray knows of, so that none waits for us
 KEPT_S = 7 * 86_400.0  # for which a node keeps inputs that no sweep uses
 Files = dict[str, bytes]
@@ -46,6 +48,7 @@ class RayPool:
         self._at_once = self.workers if self.workers < cores else AHEAD * cores
         self._running: dict[Any, Task] = {}
         self._failures: Counter[str] = Counter()  # by hash of the task
+        self._nodes_lost: Counter[str] = Counter()  # likewise; not failures of the task
 
     def __enter__(self) -> RayPool:
         return self
@@ -74,7 +77,7 @@ class RayPool:
                     answer, files = ray.get(done)
                 except ray.exceptions.RayError as error:
                     if self._may_retry(task, error):
-                        time.sleep(PAUSE_S * self._failures[task["hash"]])
+                        time.sleep(PAUSE_S * max(self._failures[task["hash"]], 1))
                         waiting.append(task)
                         continue
                     tries = self._failures[task["hash"]]
@@ -87,6 +90,9 @@ class RayPool:
 
     def _may_retry(self, task: Task, error: Exception) -> bool:
         """Whether a task is to be tried again: not after an error of its own, which would come again."""
+        if isinstance(error, self._ray.exceptions.NodeDiedError) and self._nodes_lost[task["hash"]] < NODES_LOST:
+            self._nodes_lost[task["hash"]] += 1
+            return True
         self._failures[task["hash"]] += 1
         is_own = isinstance(error, self._ray.exceptions.RayTaskError)
         return not is_own and self._failures[task["hash"]] <= RETRIES

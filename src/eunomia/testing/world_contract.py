@@ -27,7 +27,7 @@ AWKWARD = (
 class WorldContract:
     """Contract tests of one world: subclass it as Test…, and return a driver of the world from `driver`."""
 
-    within_s = 30.0  # for anything to happen in this world
+    within_s = 120.0  # for anything to happen in this world
     settle_s = 1.0  # after which what could happen has happened
 
     def driver(self, folder: Path, works: Mapping[str, Work]) -> WorldDriver:
