@@ -265,7 +265,7 @@ def test_a_log_that_is_too_long_is_moved_aside_and_one_old_part_is_kept(tmp_path
     until_moved = (
         "import os, time\nsize = 0\n"
         "while (now := os.fstat(1).st_size) >= size:\n"
-        "    size = now\n    print('x' * 999, flush=True)\n    time.sleep(0.02)\n"
+        "    size = now\n    print('x' * 999, flush=True)\n    time.sleep(0.02 if size < 10_000 else 0.5)\n"
         "print('end')"
     )
     world.launch("a", "-c", until_moved)

@@ -146,7 +146,7 @@ class TestSimulatedWorld(WorldContract):
 @contextmanager
 def process_with_id(pid: int) -> Iterator[subprocess.Popen[bytes]]:
     """A process with an id that was another's. Raises NotApplicable where ids cannot be chosen."""
-    deadline = time.monotonic() + 20.0
+    deadline = time.monotonic() + 120.0
     while True:
         try:
             with suppress(ChildProcessError, OSError):

@@ -52,7 +52,7 @@ def recorded(ledger: Path, steps: int, **more: Any) -> dict[str, Any]:
 def check_scenario(tmp_path: Path, world: str) -> None:
     """Three jobs run with preemption on the backend of these lines, and each step is done once."""
     ledger = tmp_path / "ledger"
-    jobs = {"wide": (8, 40, 0.0), "other": (8, 15, 0.0), "late": (4, 10, 1.5)}
+    jobs = {"wide": (8, 40, 0.0), "other": (8, 30, 0.0), "late": (4, 10, 1.5)}
     rows = [
         f'{name},{at},{size},x,"{json.dumps(recorded(ledger, steps)["command"]).replace(chr(34), chr(34) * 2)}",{steps}'
         for name, (size, steps, at) in jobs.items()

@@ -26,7 +26,7 @@ class RayDriver(EngineDriver):
     def __init__(self, cluster: RayCluster, folder: Path, works: Mapping[str, Work]) -> None:
         self.cluster = cluster
         self._fault = ""
-        self._agent = AgentClient(cluster.address, "eunomia", timeout_s=1.0)
+        self._agent = AgentClient(cluster.address, "eunomia", timeout_s=3.0)
         super().__init__(Ray(self._ask), folder, works)
 
     def _ask(self, do: str, **about: Any) -> Any:

@@ -54,7 +54,7 @@ def started(ray_cluster: RayCluster, agent: Any, name: str, log: Path) -> int:
         return bool(found)
 
     until(runs, f"{name} runs", WITHIN_S)
-    assert ray_cluster.free()["v100-0"] == 0
+    until(lambda: ray_cluster.free()["v100-0"] == 0, "Ray's table of free accelerators has it", WITHIN_S)
     return int(found[0]["Pid"])
 
 
@@ -77,7 +77,7 @@ def test_a_gang_that_starts_and_dies_between_two_lists_is_listed_and_leaves_its_
     die("ab:short:1", started(ray_cluster, one, "ab:short:1", tmp_path / "log"))
     assert {"name": "ab:short:1", "state": "DEAD"} in one.gangs()
     until(lambda: ray_cluster.free()["v100-0"] == 4, "the accelerators are free", WITHIN_S)
-    assert one.gangs() == []
+    until(lambda: one.gangs() == [], "the gang is listed no more", WITHIN_S)
 
 
 def test_a_gang_that_dies_while_no_agent_runs_leaves_its_accelerators_though_thousands_have_ended_before(

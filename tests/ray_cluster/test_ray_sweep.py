@@ -135,6 +135,7 @@ class FakeRay:
         RayError = type("RayError", (Exception,), {})
         RayTaskError = type("RayTaskError", (RayError,), {})
         NodeDiedError = type("NodeDiedError", (RayError,), {})
+        ObjectLostError = type("ObjectLostError", (RayError,), {})
         WorkerCrashedError = type("WorkerCrashedError", (RayError,), {})
 
     def __init__(self, *ends: str) -> None:
@@ -165,7 +166,7 @@ class FakeRay:
 @pytest.mark.parametrize(
     ("ends", "error"),
     [
-        (["WorkerCrashedError"] * 2 + ["NodeDiedError"] * 9 + [""], None),
+        (["WorkerCrashedError"] * 2 + ["NodeDiedError"] * 8 + ["ObjectLostError"] + [""], None),
         (["WorkerCrashedError"] * 3, "Ray gave it up after 3 tries"),
         (["NodeDiedError"] * 20 + ["WorkerCrashedError"] * 3, "Ray gave it up after 3 tries"),
         (["NodeDiedError"] * 23, "Ray gave it up after 3 tries"),

@@ -90,7 +90,8 @@ class RayPool:
 
     def _may_retry(self, task: Task, error: Exception) -> bool:
         """Whether a task is to be tried again: not after an error of its own, which would come again."""
-        if isinstance(error, self._ray.exceptions.NodeDiedError) and self._nodes_lost[task["hash"]] < NODES_LOST:
+        is_lost = isinstance(error, (self._ray.exceptions.NodeDiedError, self._ray.exceptions.ObjectLostError))
+        if is_lost and self._nodes_lost[task["hash"]] < NODES_LOST:
             self._nodes_lost[task["hash"]] += 1
             return True
         self._failures[task["hash"]] += 1
