@@ -66,6 +66,8 @@ done["event"] = {
 }
 problem = {"types": ["v100"], "capacity": [1], "throughput": [[3.0], [1.0]]}
 done["solved"] = {"order": eunomia.solve("often_started.py:OftenStarted", problem).status}
+from policy_pages.page import card, reported
+done["page"] = {"use": reported("widest_first").use, "card": card("widest_first")}
 print(json.dumps(done))
 """
 
@@ -120,9 +122,10 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             assert path.exists() != is_new, f"{block.page}: {block.file}"
             path.write_text(block.text if is_new else patched(path.read_text("utf-8"), block.text), "utf-8")
     ours = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    ours["PYTHONPATH"] = os.pathsep.join((str(desk / "src"), str(ROOT / "tools")))
     words = json.dumps([split(command) for command in COMMANDS])
     ran = subprocess.run(
-        [sys.executable, "-c", SCRIPT, words], cwd=desk, env={**ours, "PYTHONPATH": str(desk / "src")},
+        [sys.executable, "-c", SCRIPT, words], cwd=desk, env=ours,
         capture_output=True, encoding="utf-8", check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
@@ -173,6 +176,11 @@ def test_a_policy_a_mechanism_and_a_view_column_run(done: dict[str, Any]) -> Non
     for part in ("policy.name=widest_first", "mechanism.name=minutes", "often_started.py:OftenStarted"):
         assert result_of(done, part)["summary"]["jobs_finished"] == 8
     assert done["solved"]["order"]
+
+
+def test_the_policy_has_what_its_generated_page_takes_from_it(done: dict[str, Any]) -> None:
+    assert done["page"]["use"].startswith("Use it when")
+    assert "few idle machines" in done["page"]["card"]
 
 
 def test_metrics_of_the_package_and_of_a_user_are_in_the_summary(done: dict[str, Any]) -> None:

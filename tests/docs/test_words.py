@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
 
@@ -51,13 +50,3 @@ def test_each_form_of_a_word_is_found(text: str) -> None:
 def test_the_glossary_has_at_most_eighty_terms() -> None:
     rows = [row for row in (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").splitlines() if row[:2] == "| "]
     assert len([row for row in rows if not row.startswith(("| term", "| ---"))]) <= 80
-
-
-def test_a_public_class_name_is_used_once_in_the_package() -> None:
-    places: dict[str, list[str]] = {}
-    for path in sorted((ROOT / "src" / "eunomia").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
-    assert len(places) > 400
-    assert {name: files for name, files in places.items() if len(files) > 1} == {}

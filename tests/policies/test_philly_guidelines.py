@@ -22,7 +22,7 @@ from eunomia.backends.simulated.fault_model import FaultModel
 from eunomia.backends.simulated.job_outcomes import OutcomeModel
 from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
-from eunomia.failures.retrying import BY_MACHINE, RECURRING, TRANSIENT, Adaptive
+from eunomia.failures.retrying import BY_MACHINE, RECURRING, Adaptive
 from eunomia.failures.table7 import REASONS
 from eunomia.inputs.problems import InvalidInput
 from eunomia.mechanisms.leases import Leases
@@ -259,9 +259,7 @@ def test_a_job_without_retries_left_is_not_refused_besides() -> None:
 
 def test_the_reasons_are_the_tables() -> None:
     names = {reason.name for reason in REASONS}
-    assert names >= RECURRING | TRANSIENT
-    assert not RECURRING & TRANSIENT
-    assert names >= BY_MACHINE and not BY_MACHINE & RECURRING
+    assert names >= RECURRING | BY_MACHINE and not BY_MACHINE & RECURRING
     assert {name for name in names if Adaptive()("ann", name)} == RECURRING
 
 

@@ -13,13 +13,12 @@ from eunomia.model.answers import Grants
 from eunomia.model.decisions import Stop
 from eunomia.model.topology import Node
 from eunomia.model.view import View
-from eunomia.policies.grants.themis.agents import AuctionState, ended_leases, no_contention, offers, read_state
+from eunomia.policies.grants.themis.agents import RHO_MAX, AuctionState, ended_leases, no_contention, offers, read_state
 from eunomia.policies.grants.themis.bidding import (
     BidTables,
     bid_tables,
     hold_auction,
     misjudged,
-    misreported,
     no_gangs,
     with_gang,
 )
@@ -160,6 +159,12 @@ def test_the_bidder_that_gains_more_wins_and_keeps_what_the_other_lost() -> None
     assert part == pytest.approx([0.5])  # the other has 1/4 instead of 1/2
     assert winners(two(1.0, 2.0), "lease", least=0.6) == ([], [])
     assert winners(two(1.0, 2.0), "floor") == ([], [])
+
+
+def misreported(tables: BidTables, bidder: int, factor: float) -> BidTables:
+    """The tables with one app lying: it says that winning helps it by another factor than it does."""
+    lies = (tables.bidder == bidder) & (tables.count > 0)
+    return replace(tables, rho=np.minimum(np.where(lies, tables.rho / factor, tables.rho), RHO_MAX))
 
 
 def test_a_liar_may_win_but_for_less_than_its_lie_costs() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from pathlib import Path
@@ -39,8 +40,8 @@ def test_the_unit_stops_the_service_alone_and_checks_the_site_first() -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_is_printed_for_each_shell(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
-    anew = testing._get_command.__wrapped__  # type: ignore[attr-defined]
-    monkeypatch.setattr(testing, "_get_command", anew)  # the variable counts when commands are built
+    anew = inspect.unwrap(testing._get_command)  # reads the variable; the commands that all tests share are built
+    monkeypatch.setattr(testing, "_get_command", anew)
     said = CliRunner().invoke(app, ["--show-completion", shell], prog_name="eunomia")
     assert said.exit_code == 0
     assert "_EUNOMIA_COMPLETE" in said.output

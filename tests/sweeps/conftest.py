@@ -12,11 +12,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
+from tests.desk import HEADER, CommandDesk
 
-from eunomia.cli.app import app
-
-HEADER = "job_id,submitted_s,scale_factor,job_type,duration_s\n"
 JOBS = HEADER + "".join(f"j{k},{13 * k},{1 + k % 2},LM,{40 + 97 * k % 120}\n" for k in range(12))
 SCENARIO = """\
 [cluster]
@@ -35,24 +32,8 @@ seed = [0, 1]
 """
 
 
-class Desk:
-    """A folder to stand in, and what was typed last."""
-
-    def __init__(self, folder: Path):
-        self.folder = folder
-        self.code, self.stdout, self.stderr = 0, "", ""
-
-    def write(self, name: str, text: str) -> None:
-        """Write a file of the folder."""
-        (self.folder / name).write_text(text, encoding="utf-8")
-
-    def type(self, *words: str) -> int:
-        """Run `eunomia words…` in this process; return its exit code."""
-        result = CliRunner().invoke(app, list(words))
-        self.code, self.stdout, self.stderr = result.exit_code, result.stdout, result.stderr
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return self.code
+class Desk(CommandDesk):
+    """A desk with a sweep."""
 
     def shell(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run `eunomia words…` in a process of its own."""
@@ -70,12 +51,7 @@ class Desk:
     def problems(self, text: str) -> list[tuple[str, int | None, str | None]]:
         """Return file, line and key of everything that is wrong with a sweep, which writes nothing."""
         self.write("sweep.toml", text)
-        before = sorted(self.folder.rglob("*"))
-        assert self.type("sweep", "sweep.toml", "--out", "out", "--json") == 2, self.stdout
-        assert sorted(self.folder.rglob("*")) == before
-        error = json.loads(self.stdout)["error"]
-        assert len(error["problems"]) == min(error["count"], 20)
-        return [(Path(problem["file"]).name, problem["row"], problem["column"]) for problem in error["problems"]]
+        return self.places("sweep", "sweep.toml", "--out", "out")
 
     def table(self, out: str = "out") -> list[dict[str, Any]]:
         """Return the rows of the table of results."""

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
+from tests.desk import typed
 
-from eunomia.cli.app import app
 from eunomia.traces import FORMATS, Trace, read
 from eunomia.traces.table import COLUMNS
 
@@ -29,10 +28,6 @@ NATIVE = (
     'a,0.1,2,LM,7.5,,ann,x,0.30000000000000004,9,failed,3,"[""python3"", ""a b.py""]",ck',
     "b,1e9,1,CNN,,1e-3,,,,,,,,",
 )
-
-
-def typed(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 def printed(*words: object) -> Any:

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 import typer
-from typer.testing import CliRunner, Result
+from tests.desk import typed
 
-from eunomia.cli.app import app
 from eunomia.cli.errors import FAILED, handle_errors
 from eunomia.inputs.disk_errors import REFUSALS
 
@@ -42,10 +41,6 @@ def small_files() -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def typed(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 def native(jobs: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -80,14 +80,12 @@ def slurm(
             lambda: read_history(files, tenant=tenant, requeues=requeues, gres=gres),
             () if nodes is None else read_named(nodes, gres=gres),
             out,
-            {
-                "unnamed": type_,
-                "keep_types": keep_types,
-                "mix": mix,
-                "speeds": numbers_by_type("--speed", speed, most=1e6, example="h100=3"),
-            },
+            speed,
             force=force,
             as_json=as_json,
+            unnamed=type_,
+            keep_types=keep_types,
+            mix=mix,
         )
 
 
@@ -121,14 +119,12 @@ def kubernetes(
             lambda: read_history(files, tenant=tenant),
             read_named(files if nodes is None else [nodes], needed=nodes is not None),
             out,
-            {
-                "unnamed": type_,
-                "keep_types": keep_types,
-                "mix": mix,
-                "speeds": numbers_by_type("--speed", speed, most=1e6, example="h100=3"),
-            },
+            speed,
             force=force,
             as_json=as_json,
+            unnamed=type_,
+            keep_types=keep_types,
+            mix=mix,
         )
 
 
@@ -160,14 +156,12 @@ def ray(
             lambda: read_history(files, tenant=tenant),
             read_named(files if nodes is None else [nodes], needed=nodes is not None),
             out,
-            {
-                "unnamed": type_,
-                "keep_types": keep_types,
-                "mix": mix,
-                "speeds": numbers_by_type("--speed", speed, most=1e6, example="h100=3"),
-            },
+            speed,
             force=force,
             as_json=as_json,
+            unnamed=type_,
+            keep_types=keep_types,
+            mix=mix,
         )
 
 
@@ -211,13 +205,11 @@ def import_csv(
             lambda: read_history(file, columns),
             whole_machines(sizes),
             out,
-            {
-                "unnamed": type_,
-                "mix": mix,
-                "speeds": numbers_by_type("--speed", speed, most=1e6, example="h100=3"),
-            },
+            speed,
             force=force,
             as_json=as_json,
+            unnamed=type_,
+            mix=mix,
         )
 
 
@@ -227,19 +219,20 @@ def _import(
     read: Callable[[], History],
     nodes: Sequence[NamedNode],
     out: Path,
-    options: Mapping[str, Any],
+    speed: list[str] | None,
     *,
     force: bool,
     as_json: bool,
+    **assumed: Any,
 ) -> None:
     """Read, write the folder, and print the quality report."""
     from eunomia.history.importing import QUALITY, SCENARIO, build_import
     from eunomia.runs.results_dir import check_free, whole_folder
     from eunomia.scenario import load_scenario
 
+    speeds = numbers_by_type("--speed", speed, most=1e6, example="h100=3")
     check_free(out, force=force)
-    history = read()
-    imported = build_import(engine, tuple(map(str, files)), history, nodes=nodes, **options)
+    imported = build_import(engine, tuple(map(str, files)), read(), nodes=nodes, speeds=speeds, **assumed)
     with whole_folder(out, force=force) as folder:
         imported.write(folder)
         load_scenario(folder / SCENARIO)  # what was written is a scenario, whatever the names in it

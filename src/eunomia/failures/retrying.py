@@ -13,7 +13,6 @@ from __future__ import annotations
 from eunomia.failures.classifier import CATEGORY, classify
 
 RECURRING = frozenset({"Incorrect inputs", "Syntax error", "Semantic error", "Import error", "CPU out of memory"})
-TRANSIENT = frozenset({"MPI runtime failure", "Model ckpt error", "GPU ECC error", "Job preempted"})
 BY_MACHINE = frozenset({"GPU ECC error"})  # faults of the machine, which needs repair
 USER = "U"
 

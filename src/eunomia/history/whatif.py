@@ -21,7 +21,6 @@ from eunomia.setup.workload import read_trace
 from eunomia.traces import Trace
 
 CONFIDENCE = 0.95
-WEEKS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

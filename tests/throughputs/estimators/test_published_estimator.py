@@ -10,7 +10,6 @@ from eunomia.throughputs.estimators.completion import (
     SOLVERS,
     als,
     complete,
-    noise_bound,
     shrink,
     soft_impute,
 )
@@ -75,6 +74,15 @@ def test_an_exact_matrix_of_rank_two_is_recovered_from_half_of_its_entries() -> 
     largest = np.linalg.svd(np.where(known, truth, 0), compute_uv=False)[0]
     found = soft_impute(np.where(known, truth, 0), known, mu=1e-4 * largest, tolerance=1e-6)
     assert np.linalg.norm(found - truth) / np.linalg.norm(truth) < 1e-3
+
+
+def noise_bound(rows: int, columns: int, share: float, delta: float) -> float:
+    """4 √((2 + p) min(n1, n2) / p) δ + 2 δ, the bound on the error of a matrix completed from noisy entries.
+
+    E. Candès and Y. Plan, "Matrix Completion With Noise", Proc. IEEE 98(6), 2010; p the share of known entries, δ the
+    norm of their noise.
+    """
+    return float(4 * np.sqrt((2 + share) * min(rows, columns) / share) * delta + 2 * delta)
 
 
 @pytest.mark.parametrize("share", [0.4, 0.6])

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import os
 import selectors
 import subprocess
@@ -47,7 +46,6 @@ from eunomia.model.topology import Topology
 
 POLL_S = 0.5  # of progress files, and of ends where the system cannot wait for a process
 NO_SAVE_GRACE_S = 0.5
-_log = logging.getLogger(__name__)
 
 
 class LaunchOrder(Protocol):

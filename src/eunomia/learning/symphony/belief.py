@@ -23,7 +23,6 @@ import numpy as np
 from eunomia.learning.symphony.counters import (
     BUCKETS,
     CORES_AT,
-    COUNTERS,
     DEVICES,
     DEVICES_AT,
     HISTOGRAM_AT,
@@ -151,17 +150,6 @@ def _mean_gradient(weight: Floats, traffic: Floats, waiting: Floats, chance: Flo
 Parents = Mapping[str, Collection[str]]
 
 
-def structure() -> dict[str, tuple[str, ...]]:
-    """Return the parents of each node of the network."""
-    found: dict[str, tuple[str, ...]] = {f"v{c}": () for c in range(COUNTERS)}
-    found |= {f"core{k}": (f"v{CORES_AT + k}",) for k in range(MEMORY)}
-    for socket in range(SOCKETS):
-        begin = HISTOGRAM_AT + socket * BUCKETS
-        found[f"memory{socket}"] = tuple(f"v{begin + x}" for x in range(BUCKETS))
-        found[f"pcie{socket}"] = tuple(f"v{c}" for c in LINK_PARENTS[socket])
-    return {**found, "nic": (f"v{NIC_AT}",)}
-
-
 def is_polytree(parents: Parents) -> bool:
     """Say whether the network has no cycle, directions left aside."""
     group = {node: node for node in parents}
@@ -178,36 +166,3 @@ def is_polytree(parents: Parents) -> bool:
                 return False
             group[a] = b
     return True
-
-
-def d_separated(parents: Parents, a: str, b: str, given: Collection[str] = ()) -> bool:
-    """Say whether a and b are independent given others, by the Bayes ball (R. Shachter, UAI 1998)."""
-    children: dict[str, list[str]] = {node: [] for node in parents}
-    for child, above in parents.items():
-        for parent in above:
-            children[parent].append(child)
-    visit, seen = [(a, "from child")], set()
-    while visit:
-        node, came = visit.pop()
-        if (node, came) in seen:
-            continue
-        seen.add((node, came))
-        if node == b and node not in given:
-            return False
-        if (came == "from child" and node not in given) or (came == "from parent" and node in given):
-            visit += [(parent, "from child") for parent in parents[node]]
-        if node not in given:
-            visit += [(child, "from parent") for child in children[node]]
-    return True
-
-
-def separator(parents: Parents, node: str) -> tuple[str, ...] | None:
-    """Return the smallest N, of up to two nodes, that separates the parents of a node; None = there is none."""
-    pairs = list(itertools.combinations(parents[node], 2))
-    below = {node} | {one for one in parents if not d_separated(parents, node, one) and node in parents[one]}
-    others = [one for one in parents if one not in below and one not in parents[node]]
-    for size in range(3):
-        for chosen in itertools.combinations(others, size):
-            if all(d_separated(parents, a, b, chosen) for a, b in pairs):
-                return chosen
-    return None

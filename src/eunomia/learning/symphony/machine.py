@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eunomia.model.arrays import Bools, Floats
+from eunomia.model.arrays import Floats
 
 SOCKETS, THREADS, CORES = 2, 4, 2  # per socket: CPU threads, and cores that they share
 CPU, GPU, FPGA = 0, 1, 2
-TYPES = ("cpu", "gpu", "fpga")
 REMOTE = 1.15  # as slow with the data on the other socket
 RECONFIGURE_S = 4.0
 
@@ -98,8 +97,3 @@ def slowdown(load: Floats, demand: Floats) -> Floats:
     """Return how many times as slow kernels with demands (…, resource) run at loads (…, resource) of all together."""
     felt = np.where(demand > 0, np.minimum(LIMIT, np.maximum(load, 1.0)), 1.0)
     return np.asarray(felt.max(axis=-1))
-
-
-def implemented() -> Bools:
-    """Return which kernels (kernel, processor) have an implementation."""
-    return np.asarray(np.isfinite(SECONDS[:, :, 0]))

@@ -31,7 +31,6 @@ from eunomia.placement.seat_order import rising
 
 Beside = Callable[[int, int], Floats]  # rows of two jobs → steps/s of the first beside the second, (type,)
 _SHUFFLES = 5  # what the published simulator adds to its seed for the order of types
-_NOTHING: Floats = np.empty(0)
 
 
 class JobProgress(GrowingColumns):

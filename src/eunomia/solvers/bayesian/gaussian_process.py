@@ -25,7 +25,6 @@ _FIRST_STEP = 1.0  # natural logarithm
 _LENGTH = (0.05, 10.0)  # least and greatest length scale; coordinates are 0 … 1
 _PRIOR = (0.5, 0.7)  # of a length scale: median, and standard deviation of the logarithm
 _NOISE = (1e-4, 0.1)  # variance of the noise ÷ s²
-_ROOT_FIVE = 2.23606797749979
 
 
 @dataclass(frozen=True)

@@ -137,15 +137,6 @@ def _eigen(matrix: Floats) -> tuple[Floats, Floats]:
 SOLVERS: dict[str, Solver] = {"als": als, "soft_impute": soft_impute, "svt": svt}
 
 
-def noise_bound(rows: int, columns: int, share: float, delta: float) -> float:
-    """Return 4 √((2 + p) min(n1, n2) / p) δ + 2 δ, the bound on the error of a matrix completed from noisy entries.
-
-    E. Candès and Y. Plan, "Matrix Completion With Noise", Proc. IEEE 98(6), 2010; p the share of known entries, δ the
-    norm of their noise.
-    """
-    return float(4 * np.sqrt((2 + share) * min(rows, columns) / share) * delta + 2 * delta)
-
-
 def complete(values: Floats, known: Bools, solver: str, rng: np.random.Generator) -> Floats:
     """Return the matrix completed within [0, 1]; known entries stay as they are, and no solver is called without gaps.
 

@@ -20,7 +20,7 @@ from eunomia.model import elementary
 from eunomia.model.arrays import NO_INTS, Array, Bools, Floats, Ints
 from eunomia.model.sorting import sorted_places
 from eunomia.placement.levels import Levels, free_by_node, gather, gather_nodes, level_on
-from eunomia.policies.grants.themis.agents import RHO_MAX, AuctionState, Gangs, best_place, fairness, own_place
+from eunomia.policies.grants.themis.agents import AuctionState, Gangs, best_place, fairness, own_place
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.optimum import QUICK
 from eunomia.solvers.auction.partial import Partial, partial_allocation
@@ -91,12 +91,6 @@ def bid_tables(state: AuctionState, bidders: Ints, free: Ints, rows: int = ROWS)
 def misjudged(tables: BidTables, error: float, rng: np.random.Generator) -> BidTables:
     """Return the tables as apps would bid that misjudge each ρ by up to ± error of it."""
     return replace(tables, rho=tables.rho * (1 + error * rng.uniform(-1, 1, len(tables.rho))))
-
-
-def misreported(tables: BidTables, bidder: int, factor: float) -> BidTables:
-    """Return the tables with one app lying: it says that winning helps it by another factor than it does."""
-    lies = (tables.bidder == bidder) & (tables.count > 0)
-    return replace(tables, rho=np.minimum(np.where(lies, tables.rho / factor, tables.rho), RHO_MAX))
 
 
 def hold_auction(
