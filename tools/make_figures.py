@@ -4,6 +4,10 @@
     python tools/make_figures.py --data ../shared/data --only gavel-makespan
 
 A table that is done is not made again while no program changed; of one that was interrupted the finished runs are kept.
+--list names what is made, `performance` with its auctions and first calls. Not made, each with a command of its own:
+`eunomia reproduce` astraea-parity, estimator, ignorance, prediction, harmony, harmony-ablations, bo, metis, symphony,
+symphony-samples, pairs, learned-order; `python -m benchmarks.` auction_bound, themis, whole_run, `proportional
+--unlucky`, `gavel_policies --alone` and `philly --weights philly`.
 """
 
 from __future__ import annotations
@@ -74,7 +78,7 @@ TABLES = (
 
 def main() -> None:
     """Make the tables that are missing, or say how long they would take."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of reference data")
     parser.add_argument("--only", action="append", choices=[table.name for table in TABLES], help="only this table")
     parser.add_argument("--list", action="store_true", help="say what is missing and how long it takes, and end")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import random
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from eunomia.solvers.water_filling.waterfill import fill
 
 DATA = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 INSTANCES = DATA / "gavel" / "policy_instances.json"
+HIERARCHICAL = Path(__file__).with_name("gavel_hierarchical.txt")
 
 
 def two_floors(inner: str, row_weight: Floats | None = None) -> Tree:
@@ -138,6 +140,45 @@ def test_no_job_order_of_gavel_is_lexicographically_better(policy: str, inner: s
         assert_not_below(levels, theirs, None if inner is None else tree_of(instance, inner))
 
 
+@pytest.mark.parametrize("aware", [True, False])
+def test_the_levels_of_gavels_hierarchical_figure(aware: bool) -> None:
+    """Jobs 1 to 18 of entities of weights 1, 2 and 3, jobs of weights 1 and 2, on three accelerators of each type.
+
+    The lowest level is the printed one everywhere. Above it their procedure may stop early; where it does not (one job,
+    17 if aware, 18), all jobs have theirs.
+    """
+    rng = random.Random(0)
+    rate = np.array([sorted(rng.random() for _ in range(3)) for _ in range(18)])
+    if not aware:
+        rate = np.ones_like(rate)
+    lines = [line.split() for line in HIERARCHICAL.read_text().splitlines()]
+    printed = [np.array(line[1:], dtype=float) for line in lines if line[0] == ("aware" if aware else "agnostic")]
+    assert [len(theirs) for theirs in printed] == list(range(1, 19))
+    for jobs, theirs in enumerate(printed, start=1):
+        job = np.arange(jobs)
+        groups = job[-1] // 6 + 1
+        tree = Tree(
+            parent=np.full(groups, -1),
+            weight=np.arange(1.0, groups + 1.0),
+            inner=("share",) * groups,
+            group_of=job // 6,
+            row_weight=job % 2 + 1.0,
+        )
+        need = rate[:jobs].mean(axis=1)
+        levels = fill(rate[:jobs], np.ones(jobs), np.full(3, 3.0), need, tree=tree).level
+        weight = weights(tree)
+        assert min(levels / weight) == pytest.approx(min(theirs / weight), rel=2e-3)
+        assert_not_below(levels.round(3), theirs, tree)
+        if jobs in ((1, 17, 18) if aware else (1, 18)):
+            np.testing.assert_allclose(levels, theirs, atol=6e-4)
+
+
+def weights(tree: Tree) -> Floats:
+    """Return each row's share of its group's weight, for a tree of one floor."""
+    whole = np.bincount(tree.group_of, tree.row_weight, len(tree.weight))
+    return np.asarray(tree.weight[tree.group_of] * tree.row_weight / whole[tree.group_of])
+
+
 def assert_not_below(levels: Floats, theirs: Floats, tree: Tree | None) -> None:
     """Sorted, what we give is nowhere lower at the first place where the two differ by more than 1e-3.
 
@@ -147,9 +188,7 @@ def assert_not_below(levels: Floats, theirs: Floats, tree: Tree | None) -> None:
     if tree is not None and tree.inner[0] == "first":
         levels, theirs = (np.bincount(tree.group_of, part, len(tree.weight)) / tree.weight for part in (levels, theirs))
     elif tree is not None:
-        whole = np.bincount(tree.group_of, tree.row_weight, len(tree.weight))
-        weight = tree.weight[tree.group_of] * tree.row_weight / whole[tree.group_of]
-        levels, theirs = levels / weight, theirs / weight
+        levels, theirs = levels / weights(tree), theirs / weights(tree)
     ours, other = np.sort(levels), np.sort(theirs)
     apart = np.flatnonzero(np.abs(ours - other) > 1e-3 * np.maximum(ours, other))
     assert len(apart) == 0 or ours[apart[0]] > other[apart[0]], (ours, other)
