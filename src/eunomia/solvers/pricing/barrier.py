@@ -88,14 +88,14 @@ def _begin_with(of: Terms, worth: Floats, limit: Floats, mean: float, at: Iterat
 
 @kernel(error_model="numpy")
 def barrier(
-    rows: NeedRows, worth: Floats | None, aim: Floats, limit: Floats, fixed: Floats, anchor: float, top: float,
+    rows: NeedRows, worth: Floats, aim: Floats, limit: Floats, fixed: Floats, anchor: float, top: float,
     begin: float, goal: float,
 ) -> tuple[Floats, float, float, int]:  # fmt: skip
     """Solve the program to a relative gap `goal`; return y (column,), t, its error and the steps taken.
 
     rows: speeds and needs as parts of each row's best speed; the last column is the free alternative, base is not used;
-    worth (column + 1, row), about 1 in all; aim (row,) the part of the common product that a row's products have;
-    limit N > 0 (column,); fixed (3, column): h(t) = Σ_d fixed[d] (t − anchor)^d; t ≤ top, begun at
+    worth (column + 1, row), about 1 in all, or (0, 0) without worths; aim (row,) the part of the common product that a
+    row's products have; limit N > 0 (column,); fixed (3, column): h(t) = Σ_d fixed[d] (t − anchor)^d; t ≤ top, begun at
     `begin` without worths.
     """
     s, K, n = rows.size, rows.T.shape[0] - 1, rows.T.shape[1]
@@ -114,14 +114,14 @@ def barrier(
     x[K] = 1.0
     for k in range(K):
         x[K] -= x[k]
-    q = 1.0 - begin / top if worth is None else mean  # with worths t is at the top from the start, at its price of 1
+    q = mean if worth.size else 1.0 - begin / top  # with worths t is at the top from the start, at its price of 1
     for k in range(K):
         y[k] = mean / sigma[k]
     for i in range(n):
         state[V, i] = 0.25
         state[MU, i] = mean / 0.25
         state[NU, i] = state[MU, i] + mean / 0.25
-    if worth is not None:
+    if worth.size:
         _begin_with(of, worth, limit, mean, at, sigma)
     price_q = mean / q
     gap = 1.0

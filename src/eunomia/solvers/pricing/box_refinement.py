@@ -144,8 +144,8 @@ class Search:
         for full, part in ((_NEARLY_FULL, 1.0), (_LESS_FULL, 0.5)):
             cap = None if rows.cap is None else np.minimum(rows.cap / best, full)
             scaled = rows._replace(T=T, a=rows.a / best, cap=cap)
-            aim = np.ones(rows.count)
-            y, t, error, _ = barrier(scaled, None, aim, self.limit, fixed, anchor, self.top, part * begin, goal)
+            aim, worth = np.ones(rows.count), np.empty((0, 0))
+            y, t, error, _ = barrier(scaled, worth, aim, self.limit, fixed, anchor, self.top, part * begin, goal)
             if error < _LOST:
                 break
         value = y * self.limit

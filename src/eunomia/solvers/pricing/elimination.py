@@ -25,7 +25,7 @@ class Terms(NamedTuple):
     """What does not change from step to step; see `barrier`."""
 
     rows: NeedRows
-    worth: Floats | None  # (column + 1, row)
+    worth: Floats  # (column + 1, row), or (0, 0): an optional array would be compiled once more
     aim: Floats  # (row,)
     top: float
 
@@ -42,7 +42,7 @@ class Iterate(NamedTuple):
 
 @kernel(error_model="numpy")
 def _weigh(
-    rows: NeedRows, worth: Floats | None, at: Iterate, o: int, nb: int, z: Floats, unit: Floats, theta: Floats,
+    rows: NeedRows, worth: Floats, at: Iterate, o: int, nb: int, z: Floats, unit: Floats, theta: Floats,
     sums: Floats,
 ) -> None:  # fmt: skip
     """Write z, 1 / z and θ (column, lane), and 1 / A, T̄, 1 / C, Σ T x and 1 / μ (5, lane)."""
@@ -62,7 +62,7 @@ def _weigh(
         price = y[k]
         for j in range(nb):
             z[k, j] = nu[j] + size[j] * price - Tk[j] * mu[j]
-        if worth is not None:
+        if worth.size:
             for j in range(nb):
                 z[k, j] -= worth[k, o + j]
         for j in range(nb):
