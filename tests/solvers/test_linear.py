@@ -116,6 +116,7 @@ def test_what_a_class_gets_for_its_mean_floor_meets_the_floor_of_each_row(
     ends = np.sort(np.append(speed, 0.0))
     upper = int(rng.integers(1, columns + 1))
     floor = ends[upper - 1] + (ends[upper] - ends[upper - 1]) * rng.uniform(1e-6, 1, rows) ** bend
+    floor = np.maximum(floor, ends[upper - 1] * (1 + 1e-12))  # a floor at the slower rate would be of another class
     scaled = rng.choice([0.5, 1.0, 2.0], rows)  # powers of two: no rounding tells the rows apart
     part = LinearRows(np.ones((columns, rows)), np.ones(rows), np.outer(speed, scaled), floor * scaled, 10.0)
     classes = alike(part)
