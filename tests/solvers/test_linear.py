@@ -13,7 +13,7 @@ from eunomia.model.arrays import Floats
 from eunomia.solvers import linear
 from eunomia.solvers.fractional_program import best_ratio
 from eunomia.solvers.linear import LinearResult, best_total
-from eunomia.solvers.linear_totals import box_refinement, solve_whole
+from eunomia.solvers.linear_totals import box_refinement
 from eunomia.solvers.linear_totals.rows import LinearRows
 from eunomia.solvers.linear_totals.symmetry import alike
 from eunomia.solvers.min_late_jobs import late_rows
@@ -69,7 +69,7 @@ def test_narrowing_boxes_of_prices_finds_the_same_total(p: Instance, kind: str, 
     worth, rate, floor = program(p, kind)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(linear, "FEW", 0)
-        patch.setattr(solve_whole, "FEW", 2)
+        patch.setattr(box_refinement, "FEW", 2)
         patch.setattr(box_refinement, "SAMPLE", sample)
         if oracles.best_total(worth, p.size, p.capacity, rate, floor) is None:
             with pytest.raises(Infeasible):
@@ -119,7 +119,7 @@ def test_what_a_class_gets_for_its_mean_floor_meets_the_floor_of_each_row(
     floor = np.maximum(floor, ends[upper - 1] * (1 + 1e-12))  # a floor at the slower rate would be of another class
     scaled = rng.choice([0.5, 1.0, 2.0], rows)  # powers of two: no rounding tells the rows apart
     part = LinearRows(np.ones((columns, rows)), np.ones(rows), np.outer(speed, scaled), floor * scaled, 10.0)
-    classes = alike(part)
+    classes = alike(part, lambda: part)
     assert classes is not None and classes.rows.count is not None and len(classes.rows.size) == 1
     slow = np.where(ends < ends[upper], ends, -1).argmax()  # in order of speed, idling among them
     least = np.zeros(columns + 1)

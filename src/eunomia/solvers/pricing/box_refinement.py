@@ -1,14 +1,13 @@
-"""From a guess of the prices to the few rows that decide them, box by box.
+"""How the highest level is searched for: samples of the rows, boxes of their prices, what rows ask for in a box.
 
 A sample of the rows gives prices to about 1 / √M. In a box around them most rows have a certain answer, which leaves
-the program as a known demand; the error of the next sample shrinks with the part of the demand that is left. A box
-that turns out too small is replaced by a larger one around better prices: that costs one level.
+the program as a known demand; the error of the next sample shrinks with the part of the demand that is left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,10 +16,11 @@ from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.products import dot
 from eunomia.solvers.pricing.barrier import barrier
 from eunomia.solvers.pricing.newton import PriceMarket, widths
+from eunomia.solvers.pricing.refinement import BoxSearch
 from eunomia.solvers.pricing.response import classify
 from eunomia.solvers.pricing.rows import NeedRows, drawn, sample
-from eunomia.solvers.pricing.symmetry import sorts
 
+FoundT = TypeVar("FoundT")
 FEW = 1024  # rows that the interior point method takes at once
 LAST = 120  # rows for the exact program
 _EXACT = 0.05  # gap of a sampled program, in half widths of the box that it is for
@@ -33,8 +33,9 @@ _LESS_FULL = 1 - 1e-4  # where the method loses its way from there
 _LOST = 0.5  # error of the method's answer from which on it tells nothing
 _NOTHING = 1e-6  # value of all capacity, in parts of the level, from which on it counts
 _LEVEL = 2.0  # half width of the level's interval, in those of the prices: it hardly matters to what is certain
-_BENT = 2e-4  # relative: as far from where it is exact the expansion of a curved demand in t serves
-_WIDER = 2.0  # of a box that was missed
+_WIDER = 2.0  # of a sample's box that was missed
+_TRUSTING = 4  # tries in which a box that was missed may be drawn anew without being wider
+_IDLE = 0.7  # part of its rows that a box must not leave open
 _ASIDE = 2.0  # half widths beside a box that was missed, up to which prices are still taken as known
 _TRUST = 4.0  # half width of a box in what Newton's method takes for its error
 _AT_ONCE = 0.025  # part of the rows that it is meant to leave: to leave fewer, later passes over few rows are cheaper
@@ -120,21 +121,25 @@ class Codes:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """What stays the same on the way: capacities N (column,) above 0, no level above top, whether rows are alike."""
+class Search(BoxSearch[Part, NeedRows, Centre, FoundT]):
+    """A search by rows that stand for all: capacities N (column,) above 0, no level above top."""
 
     limit: Floats
     top: float
-    alike: bool = False
-    renew: Callable[[Part, float], Part] | None = None  # adds up the settled rows anew at another level, if they bend
     slope: Floats | None = None  # (column, column) derivative of what all rows ask for in the values, if it is known
 
     def merged(self, part: Part) -> NeedRows:
-        """Return what stands for the rows of a part: themselves, or one of each sort where many have equal speeds."""
-        if not self.alike or part.rows.count <= LAST:
-            return part.rows
-        least, middle, most = (float(t) for t in part.box.t)
-        return sorts(part.rows, least, most).merged(middle)
+        """Return the rows of a part: of a sample none are merged."""
+        return part.rows
+
+    def done(self, part: Part, rows: NeedRows, before: NeedRows | None) -> bool:
+        """Return whether the interior point method may take these rows, or a box left nearly all of them open."""
+        return rows.count <= FEW or self.idle(rows, before)
+
+    @staticmethod
+    def idle(rows: NeedRows, before: NeedRows | None) -> bool:
+        """Return whether a box left nearly all rows open."""
+        return before is not None and rows.count > _IDLE * before.count
 
     def centre(self, rows: NeedRows, fixed: Floats, anchor: float, begin: float, goal: float) -> Centre:
         """Return the optimum of `rows` beside what is settled."""
@@ -165,8 +170,19 @@ class Search:
             least, most = (float(np.clip(t, within.t[0], within.t[2])) for t in (least, most))
         return LevelBox(low, high, np.array([least, 0.5 * (least + most), most]), spread)
 
-    def settle(self, part: Part, box: LevelBox, codes: Codes | None) -> Part:
+    def misses(self, box: LevelBox, centre: Centre, spread: float) -> bool:
+        return box.misses(centre, spread)
+
+    def touches(self, box: LevelBox, centre: Centre) -> bool:
+        return box.touches(centre, self.top)
+
+    def aim(self, box: LevelBox, met: Centre, attempt: int) -> tuple[Centre, bool]:
+        known = attempt < _TRUSTING and box.leads_to(met)
+        return met if known else box.nearest(met), known
+
+    def settle(self, part: Part | None, box: LevelBox, codes: Codes | None = None) -> Part:
         """Return the part without the rows whose answer is certain in the box; write their codes."""
+        assert part is not None
         rows, K = part.rows, len(self.limit)
         unsure = np.empty(rows.count + 1, dtype=np.int64)
         left, right = np.empty(rows.count, dtype=np.int8), np.empty(rows.count, dtype=np.int8)
@@ -183,15 +199,24 @@ class Search:
         load = part.load * found / max(rows.count, 1)
         return Part(rows.some(kept), part.places[kept], moved + demand, float(box.t[1]), load, box, part.exact)
 
-    def look(self, part: Part, rows: NeedRows, most: int, attempt: int = 0) -> tuple[Centre, float]:
+    def finish(self, part: Part) -> tuple[FoundT | None, Centre | None]:
+        """Return no optimum: of a sample only its prices are wanted."""
+        return None, None
+
+    def look(self, part: Part, rows: NeedRows, attempt: int) -> tuple[Part, Centre, float] | None:
+        """Return the part, where its prices seem to be, and how far off that may be; None where nothing has a price."""
+        centre, spread = self.seen(part, rows, FEW, attempt)
+        return (part, centre, spread) if centre.value.any() else None
+
+    def seen(self, part: Part, rows: NeedRows, most: int, attempt: int) -> tuple[Centre, float]:
         """Return where the prices of a part seem to be, of which `rows` are the sorts, and how far off that may be.
 
         Up to `most` rows are looked at one and all.
         """
         t = float(part.box.t[1])
-        seen = self.balance(part) if attempt < _UNLUCKY else None
-        if seen is not None:
-            return seen
+        balance = self.balance(part) if attempt < _UNLUCKY else None
+        if balance is not None:
+            return balance
         if rows.count <= most:
             return self.centre(rows, part.fixed, part.anchor, t, _SHARP), _POINT
         weight = rows.size * rows.need(t)[0] / np.maximum(rows.T.max(axis=0), rows.base)
@@ -207,7 +232,7 @@ class Search:
 
     def balance(self, part: Part) -> tuple[Centre, float] | None:
         """Return the same by Newton's method, which looks at all rows; None where it does not get near."""
-        if self.slope is None or self.alike:
+        if self.slope is None:
             return None
         few = part.box.spread * max(0.3 * LAST / part.rows.count, _AT_ONCE)  # a box of this width leaves few rows open
         market = PriceMarket(part.rows, part.fixed, part.anchor, self.limit)
@@ -218,33 +243,9 @@ class Search:
         spread = max(_TRUST * off, few)
         return (Centre(value, t, True), spread) if spread < _GAIN * part.box.spread else None
 
-    def descend(self, stack: list[Part], codes: Codes | None, last: int = LAST, attempt: int = 0) -> Centre | None:
-        """Put smaller and smaller parts on the stack until few rows are open, or no box helps.
-
-        Returns a centre that is outside the last part's box, if one is met.
-        """
-        rows = self.merged(stack[-1])
-        most = (
-            FEW if codes is None else 2 * FEW
-        )  # a sample of nearly all would leave too many open for the last program
-        while rows.count > last:
-            centre, spread = self.look(stack[-1], rows, most, attempt)
-            if self.renew is not None and abs(centre.t - stack[-1].exact) > _BENT * stack[-1].exact:
-                stack[-1] = self.renew(stack[-1], min(max(centre.t, stack[-1].box.t[0]), stack[-1].box.t[2]))
-                centre, spread = self.look(stack[-1], rows, most, attempt)
-            if not centre.value.any():
-                return None
-            if stack[-1].box.misses(centre, spread):
-                return centre
-            stack.append(self.settle(stack[-1], self.box(centre, spread, stack[-1].box), codes))
-            before, rows = rows.count, self.merged(stack[-1])
-            if rows.count > 0.7 * before:
-                return None
-        return None
-
     def steps(self, rows: NeedRows, fixed: Floats, begin: Centre) -> tuple[Centre, float, Floats] | None:
         """Return the optimum of rows that stand for all, from near it: else None. The rest as `approach` does."""
-        if self.alike or not begin.value.all():
+        if not begin.value.all():
             return None
         market, doubt = PriceMarket(rows, fixed, 0.0, self.limit), self.doubt(rows.count)
         slope = market.slope(begin.value, begin.t)
@@ -272,8 +273,8 @@ class Search:
             return found
         box = self.box(centre, spread, None)
         part = Part(rows, np.arange(rows.count), fixed, 0.0, 1.0, box, 0.0)
-        stack = [self.settle(part, box, None)]
-        missed = self.descend(stack, None, FEW)
+        stack = [self.settle(part, box)]
+        missed = self.descend(stack)
         part, last = stack[-1], stack[-1].box
         if missed is None and part.rows.count <= 2 * FEW:
             centre = self.centre(part.rows, part.fixed, part.anchor, float(last.t[1]), _FINE)
@@ -296,3 +297,6 @@ class Search:
             if abs(step) <= 1e-4 * t:
                 break
         return min(max(t, 1e-6 * self.top), self.top)
+
+
+PriceSearch: TypeAlias = Search[Any]  # of a sample: without an exact end
