@@ -10,7 +10,6 @@ from tests import oracles
 from tests.oracles import Instance
 
 from eunomia.model.arrays import Floats
-from eunomia.solvers import linear
 from eunomia.solvers.fractional_program import best_ratio
 from eunomia.solvers.linear import LinearResult, best_total
 from eunomia.solvers.linear_totals import box_refinement
@@ -68,7 +67,6 @@ def test_narrowing_boxes_of_prices_finds_the_same_total(p: Instance, kind: str, 
     """The road of many rows, made to narrow few: samples of 8 rows err so much that boxes miss and must be fixed."""
     worth, rate, floor = program(p, kind)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(linear, "FEW", 0)
         patch.setattr(box_refinement, "FEW", 2)
         patch.setattr(box_refinement, "SAMPLE", sample)
         if oracles.best_total(worth, p.size, p.capacity, rate, floor) is None:

@@ -19,7 +19,7 @@ from eunomia.solvers.linear_totals.symmetry import SymmetricRows, alike
 from eunomia.solvers.pricing.refinement import BoxSearch
 from eunomia.solvers.program import NoOptimum
 
-FEW = 200  # open rows that the general solver takes over
+FEW = 300  # open rows that the general solver takes over
 SAMPLE = 800  # rows that the interior point method is asked to solve for at once, unless fewer are left
 _LARGEST = 16_384  # rows of the sample from which the first box over all rows is taken
 _WIDTH = 12.0  # of a box, in typical errors of a sample's prices

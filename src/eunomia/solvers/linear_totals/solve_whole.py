@@ -29,6 +29,12 @@ class LinearOptimum:
     time_price: Floats  # (row,)
 
 
+def nothing(rows: int, columns: int) -> LinearOptimum:
+    """Return what is done with no rows or no columns."""
+    none, zeros = np.empty(0, dtype=np.int64), np.zeros(rows)
+    return LinearOptimum(none, none, np.empty(0), np.zeros(columns), zeros, zeros)
+
+
 def optimum(rows: LinearRows, capacity: Floats) -> LinearOptimum:
     """Return the optimum; capacity (column,) above 0. Raises Infeasible where the floors cannot all be met."""
     found = _refined(rows, capacity)
