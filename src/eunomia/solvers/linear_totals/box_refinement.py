@@ -128,8 +128,8 @@ class TotalSearch(BoxSearch[OpenRows, MergedRows, Floats, Exact]):
     def touches(self, box: PriceBox, centre: Floats) -> bool:
         return bool((((centre <= box.low * (1 + 1e-9)) & (box.low > 0)) | (centre >= box.high * (1 - 1e-9))).any())
 
-    def aim(self, box: PriceBox, met: Floats, attempt: int) -> tuple[Floats, bool]:
-        return np.clip(met, box.low, box.high), False
+    def nearest(self, box: PriceBox, centre: Floats) -> Floats:
+        return np.clip(centre, box.low, box.high)
 
     def settle(self, part: OpenRows | None, box: PriceBox) -> OpenRows:
         """Decide what can be decided in the box; return what stays open."""

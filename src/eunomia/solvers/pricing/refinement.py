@@ -57,8 +57,8 @@ class BoxSearch(ABC, Generic[PartT, RowsT, CentreT, FoundT]):
         """Return the optimum, None where it is not worth finding, and where its prices are if outside the box."""
 
     @abstractmethod
-    def aim(self, box: Any, met: CentreT, attempt: int) -> tuple[CentreT, bool]:
-        """Return where to draw a box that was missed anew, and whether it may be as narrow as it was."""
+    def nearest(self, box: Any, centre: CentreT) -> CentreT:
+        """Return the centre, or where it left the box."""
 
     def refined(self, stack: list[PartT], tries: int) -> tuple[FoundT, PartT] | None:
         """Return the optimum and the last part, beginning with the parts on the stack, each in the one before.
@@ -71,10 +71,10 @@ class BoxSearch(ABC, Generic[PartT, RowsT, CentreT, FoundT]):
                 found, met = self.finish(stack[-1])
                 if met is None:
                     return None if found is None else (found, stack[-1])
-            centre, known = self.aim(stack[-1].box, met, attempt)
+            centre = self.nearest(stack[-1].box, met)
             while len(stack) > 1 and self.touches(stack[-2].box, centre):
                 stack.pop()
-            spread = min(stack.pop().box.spread * (1.0 if known else _WIDER), 1.0)
+            spread = min(_WIDER * stack.pop().box.spread, 1.0)
             before = stack[-1] if stack else None
             stack.append(self.settle(before, self.box(centre, spread, before and before.box)))
         raise NoOptimum(f"prices still leave their boxes after {tries} tries; check the data for ties of many rows")

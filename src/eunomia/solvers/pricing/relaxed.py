@@ -6,20 +6,40 @@ capacity, or its level lies outside, the box was missed, and the level above dra
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eunomia.model.arrays import Array, Ints
+from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.solvers.pricing.assemble import demand_at
-from eunomia.solvers.pricing.box_refinement import FEW, LAST, Centre, Codes, LevelBox, Part, Search
+from eunomia.solvers.pricing.box_refinement import (
+    EXACT,
+    FEW,
+    LEVEL,
+    POINT,
+    ROUGH,
+    SHARP,
+    Centre,
+    Codes,
+    LevelBox,
+    Part,
+    SamplePrices,
+)
 from eunomia.solvers.pricing.final_lp import Vertex, vertex
-from eunomia.solvers.pricing.response import FREE, screen
-from eunomia.solvers.pricing.rows import NeedRows
+from eunomia.solvers.pricing.newton import PriceMarket, widths
+from eunomia.solvers.pricing.refinement import BoxSearch
+from eunomia.solvers.pricing.response import FREE, classify, screen
+from eunomia.solvers.pricing.rows import NeedRows, drawn, sample
 from eunomia.solvers.pricing.symmetry import DistinctRows, sorts
 from eunomia.solvers.pricing.table import NoServingColumn, PriceEstimate, Table
 from eunomia.solvers.program import NoOptimum
 
+LAST = 120  # rows for the exact program
+_UNLUCKY, _LEARNT = 8, 0.25  # boxes missed from which on they are wider, and by how much of it for each
+_TRUST = 4.0  # half width of a box in what Newton's method takes for its error
+_AT_ONCE = 0.025  # part of the rows that it is meant to leave: to leave fewer, later passes over few rows are cheaper
+_GAIN = 0.5  # a box that is not smaller than so much of the last one is not worth its pass
+_IDLE = 0.7  # part of its rows that a box must not leave open
 _TRIES, _BOLD = 40, 2  # boxes, in all and where only few rows were looked at before
 _MANY = 3000  # rows that the exact program takes only where there is no other way
 _TRADED = 1e-10  # parts of a column's capacity
@@ -43,9 +63,7 @@ def relaxed(
     if slope is not None:
         priced_open = np.searchsorted(table.open, priced)
         slope = None if table.alike else slope[np.ix_(priced_open, priced_open)]
-    search = TableSearch(
-        table.limit[priced], table.top, slope, table=table, priced=priced, free=free, codes=codes, patient=patient
-    )
+    search = TableSearch(table.limit[priced], table.top, table, priced, free, codes, slope, patient)
     value = centre.value[priced]
     if not value.any():
         value, spread = np.ones(len(priced)), 1.0
@@ -61,14 +79,15 @@ def no_codes(table: Table) -> Codes:
 
 
 @dataclass(frozen=True, slots=True)
-class TableSearch(Search[Vertex]):
+class TableSearch(SamplePrices, BoxSearch[Part, NeedRows, Centre, Vertex]):
     """The search over all rows of a table, whose codes it writes."""
 
-    table: Table = field(kw_only=True)
-    priced: Ints = field(kw_only=True)
-    free: Ints = field(kw_only=True)
-    codes: Codes = field(kw_only=True)
-    patient: bool = field(default=True, kw_only=True)  # many rows may be left to the exact program
+    table: Table
+    priced: Ints
+    free: Ints
+    codes: Codes
+    slope: Floats | None = None  # (column, column) derivative of what all rows ask for in the values, if it is known
+    patient: bool = True  # many rows may be left to the exact program
 
     def merged(self, part: Part) -> NeedRows:
         """Return what stands for the rows of a part: themselves, or one of each sort where many have equal speeds."""
@@ -81,26 +100,95 @@ class TableSearch(Search[Vertex]):
 
     def done(self, part: Part, rows: NeedRows, before: NeedRows | None) -> bool:
         """Return whether the exact program may take these rows, or a box left nearly all of them open."""
-        return rows.count <= LAST or self.idle(rows, before)
+        return rows.count <= LAST or (before is not None and rows.count > _IDLE * before.count)
 
     def look(self, part: Part, rows: NeedRows, attempt: int) -> tuple[Part, Centre, float] | None:
         """Return the part, where its prices seem to be, and how far off that may be; None where nothing has a price.
 
         Where needs bend and the level is elsewhere, the part is added up anew there.
         """
-        most = 2 * FEW  # a sample of nearly all would leave too many open for the last program
-        centre, spread = self.seen(part, rows, most, attempt)
+        centre, spread = self._seen(part, rows, attempt)
         if self.table.rows.b is not None and abs(centre.t - part.exact) > _BENT * part.exact:
             part = self.anew(part, min(max(centre.t, part.box.t[0]), part.box.t[2]))
-            centre, spread = self.seen(part, rows, most, attempt)
+            centre, spread = self._seen(part, rows, attempt)
         return (part, centre, spread) if centre.value.any() else None
 
-    def settle(self, part: Part | None, box: LevelBox, codes: Codes | None = None) -> Part:
+    def _seen(self, part: Part, rows: NeedRows, attempt: int) -> tuple[Centre, float]:
+        """Return where the prices of a part seem to be, of which `rows` are the sorts, and how far off that may be."""
+        t = float(part.box.t[1])
+        balance = self._balance(part) if attempt < _UNLUCKY else None
+        if balance is not None:
+            return balance
+        if rows.count <= 2 * FEW:  # a sample of nearly all would leave too many open for the last program
+            return self.centre(rows, part.fixed, part.anchor, t, SHARP), POINT
+        weight = rows.size * rows.need(t)[0] / np.maximum(rows.T.max(axis=0), rows.base)
+        some = sample(rows, weight, FEW, attempt)
+        load = part.load if rows is part.rows else part.load * drawn(weight, FEW)
+        margin = 1 + _LEARNT * max(attempt - _UNLUCKY, 0)
+        spread = max(margin * self.doubt(FEW) * load, POINT)
+        return self.centre(some, part.fixed, part.anchor, t, min(ROUGH, EXACT * spread)), spread
+
+    def _balance(self, part: Part) -> tuple[Centre, float] | None:
+        """Return the same by Newton's method, which looks at all rows; None where it does not get near."""
+        if self.slope is None:
+            return None
+        few = part.box.spread * max(0.3 * LAST / part.rows.count, _AT_ONCE)  # a box of this width leaves few rows open
+        market = PriceMarket(part.rows, part.fixed, part.anchor, self.limit)
+        found = market.balance(part.box.middle, float(part.box.t[1]), self.top, self.slope, few / _TRUST)
+        if found is None:
+            return None
+        value, t, off = found
+        spread = max(_TRUST * off, few)
+        return (Centre(value, t), spread) if spread < _GAIN * part.box.spread else None
+
+    def box(self, centre: Centre, spread: float, within: LevelBox | None) -> LevelBox:
+        """Return the box of relative half width `spread` around a centre, cut off where it leaves `within`."""
+        width = spread * widths(centre.value)
+        low, high = np.maximum(centre.value - width, 0.0), np.minimum(centre.value + width, 1.0)
+        if spread >= 1:  # nothing is known
+            low, high = np.zeros(len(low)), np.ones(len(low))
+        reach = min(max(LEVEL * spread, centre.blur), 0.9)
+        least, most = centre.t * (1 - reach), min(centre.t * (1 + reach), self.top)
+        if within is not None:
+            low, high = np.clip(low, within.low, within.high), np.clip(high, within.low, within.high)
+            least, most = (float(np.clip(t, within.t[0], within.t[2])) for t in (least, most))
+        return LevelBox(low, high, np.array([least, 0.5 * (least + most), most]), spread)
+
+    def misses(self, box: LevelBox, centre: Centre, spread: float) -> bool:
+        return box.misses(centre, spread)
+
+    def touches(self, box: LevelBox, centre: Centre) -> bool:
+        return box.touches(centre, self.top)
+
+    def nearest(self, box: LevelBox, centre: Centre) -> Centre:
+        return box.nearest(centre)
+
+    def settle(self, part: Part | None, box: LevelBox) -> Part:
         """Return a part (None: all rows) without the rows whose answer is certain in the box; write their codes."""
-        if part is not None:
-            return Search.settle(self, part, box, self.codes)
-        part = self._screened(box)
-        return self.settle(part, box) if self._curbed(part, box) else part
+        if part is None:
+            part = self._screened(box)
+            if not self._curbed(part, box):
+                return part
+        settled, left, right = self._settled(part, box)
+        self.codes.left[part.places], self.codes.right[part.places] = left, right
+        return settled
+
+    def _settled(self, part: Part, box: LevelBox) -> tuple[Part, Array, Array]:
+        """Return the part without the rows whose answer is certain in the box; return the codes of all too."""
+        rows, K = part.rows, len(self.limit)
+        unsure = np.empty(rows.count + 1, dtype=np.int64)
+        left, right = np.empty(rows.count, dtype=np.int8), np.empty(rows.count, dtype=np.int8)
+        demand = np.zeros((3, K))
+        low, high = box.low / self.limit, box.high / self.limit
+        found = classify(rows, low, high, box.t, left, right, demand, unsure)
+        if found == rows.count:
+            return replace(part, box=box), left, right
+        kept = unsure[:found].copy()
+        f, d = part.fixed, float(box.t[1]) - part.anchor
+        moved = np.stack((f[0] + d * (f[1] + d * f[2]), f[1] + 2 * d * f[2], f[2]))
+        load = part.load * found / max(rows.count, 1)
+        some = Part(rows.some(kept), part.places[kept], moved + demand, float(box.t[1]), load, box, part.exact)
+        return some, left, right
 
     def _screened(self, box: LevelBox) -> Part:
         """Return all rows without those that are certain of their first edge in the box."""
@@ -125,7 +213,7 @@ class TableSearch(Search[Vertex]):
         if part.rows.count <= _TRIED:
             return True
         tried = part.rows.some(np.arange(0, part.rows.count, part.rows.count // _TRIED))
-        left = Search.settle(self, replace(part, rows=tried, places=np.arange(tried.count)), box).rows.count
+        left = self._settled(replace(part, rows=tried, places=np.arange(tried.count)), box)[0].rows.count
         return left < _WORTH * tried.count
 
     def finish(self, part: Part) -> tuple[Vertex | None, Centre | None]:
