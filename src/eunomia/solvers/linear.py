@@ -16,8 +16,9 @@ import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.products import dot
+from eunomia.solvers.linear_totals.exact import Exact
 from eunomia.solvers.linear_totals.rows import LinearRows
-from eunomia.solvers.linear_totals.solve_whole import nothing, optimum
+from eunomia.solvers.linear_totals.solve_whole import optimum
 from eunomia.solvers.program import Infeasible, NoOptimum
 
 GAP = 1e-9  # relative: what an answer must prove
@@ -89,11 +90,11 @@ def _total(worth: Floats, size: Floats, capacity: Floats, rate: Floats | None, f
         asked = (floor > 0) | (rate < 0).any(axis=1)
         floor = _reachable(floor, rate[:, kept])
         rows = LinearRows(by_column, size, _by_column(rate, kept), np.where(asked, floor, -np.inf), ceiling)
-    found = optimum(rows, capacity[kept]) if len(size) and len(kept) else nothing(len(size), len(kept))
+    found = optimum(rows, capacity[kept]) if len(size) and len(kept) else Exact.nothing(len(kept))
     price = np.zeros(len(capacity))
     price[kept] = found.price
-    places = found.row, kept[found.column], found.share
-    return proven(worth, capacity, floor, price, found.floor_price, found.time_price, *places)
+    column, (floor_price, time_price) = kept[found.column], rows.proof(found.price)
+    return proven(worth, capacity, floor, price, floor_price, time_price, found.row, column, found.share)
 
 
 def _reachable(floor: Floats, rate: Floats) -> Floats:

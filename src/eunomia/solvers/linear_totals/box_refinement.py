@@ -33,6 +33,26 @@ _ROUNDING = 1e-9  # relative: by how much capacities may be overdrawn by roundin
 
 
 @dataclass(frozen=True, slots=True)
+class PriceScale:
+    """How large the prices of a problem are."""
+
+    middle: float  # a price of the right order: the mean worth per unit of size of some rows
+    ceiling: float  # a price above all that may come out
+
+    @classmethod
+    def of(cls, part: LinearRows) -> PriceScale:
+        """Look at some rows."""
+        few = slice(None, None, max(1, len(part.size) // 512))
+        worth = np.where(np.isfinite(part.worth[:, few]), np.abs(part.worth[:, few]), 0.0)
+        return cls(float((worth.max(axis=0) / part.size[few]).mean()), part.ceiling)
+
+    def half(self, centre: Floats, spread: float) -> Floats:
+        """Return the half width of a box around prices, (column,)."""
+        half = spread * (centre + 0.02 * self.middle) + _LEAST * self.ceiling
+        return np.where(centre < _FREE * self.middle, np.maximum(half, 2 * centre), half)
+
+
+@dataclass(frozen=True, slots=True)
 class PriceBox:
     """The least and the greatest price of each column, (column,), around a centre."""
 
@@ -40,6 +60,22 @@ class PriceBox:
     high: Floats
     centre: Floats
     spread: float  # half-width over price
+    of: PriceScale
+
+    @property
+    def ends(self) -> tuple[Floats, Floats]:
+        """Return the least and the greatest prices."""
+        return self.low, self.high
+
+    def misses(self, centre: Floats, spread: float) -> bool:
+        half = self.of.half(centre, spread)
+        return bool(((centre + half < self.low) | (centre - half > self.high)).any())
+
+    def touches(self, centre: Floats) -> bool:
+        return bool((((centre <= self.low * (1 + 1e-9)) & (self.low > 0)) | (centre >= self.high * (1 - 1e-9))).any())
+
+    def nearest(self, centre: Floats) -> Floats:
+        return np.clip(centre, self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +103,7 @@ class TotalSearch(BoxSearch[OpenRows, MergedRows, Floats, Exact]):
     problem: LinearRows
     capacity: Floats
     choice: Array  # (row,)
-    middle: float  # a price of the right order
+    scale: PriceScale
     few: int  # rows that the general solver takes; 0: only prices are wanted, to a relative `width`
     width: float = 0.0
 
@@ -75,12 +111,12 @@ class TotalSearch(BoxSearch[OpenRows, MergedRows, Floats, Exact]):
     def of(cls, problem: LinearRows, capacity: Floats, few: int, width: float = 0.0) -> TotalSearch:
         """Begin with every row open."""
         choice = np.full(len(problem.size), OPEN, dtype=np.int8 if problem.free else np.int16)
-        return cls(problem, capacity, choice, _middle(problem), few, width)
+        return cls(problem, capacity, choice, PriceScale.of(problem), few, width)
 
     def whole(self, spread: float = 1.0) -> OpenRows:
         """Return all rows, at any price; prices are known to about the relative spread."""
         columns = len(self.capacity)
-        box = PriceBox(np.zeros(columns), np.full(columns, np.inf), np.zeros(columns), spread)
+        box = PriceBox(np.zeros(columns), np.full(columns, np.inf), np.zeros(columns), spread, self.scale)
         return OpenRows(self.problem, np.arange(len(self.choice)), self.capacity, box)
 
     def merged(self, part: OpenRows) -> MergedRows:
@@ -113,23 +149,10 @@ class TotalSearch(BoxSearch[OpenRows, MergedRows, Floats, Exact]):
 
     def box(self, centre: Floats, spread: float, within: PriceBox) -> PriceBox:
         """Return the box of relative half width `spread` around prices, cut off where it leaves `within`."""
-        half = self._half(centre, spread)
-        low, high = np.maximum(centre - half, 0.0), np.minimum(centre + half, 2 * self.problem.ceiling)
-        return PriceBox(np.clip(low, within.low, within.high), np.clip(high, within.low, within.high), centre, spread)
-
-    def _half(self, centre: Floats, spread: float) -> Floats:
-        half = spread * (centre + 0.02 * self.middle) + _LEAST * self.problem.ceiling
-        return np.where(centre < _FREE * self.middle, np.maximum(half, 2 * centre), half)
-
-    def misses(self, box: PriceBox, centre: Floats, spread: float) -> bool:
-        half = self._half(centre, spread)
-        return bool(((centre + half < box.low) | (centre - half > box.high)).any())
-
-    def touches(self, box: PriceBox, centre: Floats) -> bool:
-        return bool((((centre <= box.low * (1 + 1e-9)) & (box.low > 0)) | (centre >= box.high * (1 - 1e-9))).any())
-
-    def nearest(self, box: PriceBox, centre: Floats) -> Floats:
-        return np.clip(centre, box.low, box.high)
+        half = self.scale.half(centre, spread)
+        low, high = np.maximum(centre - half, 0.0), np.minimum(centre + half, 2 * self.scale.ceiling)
+        low, high = np.clip(low, within.low, within.high), np.clip(high, within.low, within.high)
+        return PriceBox(low, high, centre, spread, self.scale)
 
     def settle(self, part: OpenRows | None, box: PriceBox) -> OpenRows:
         """Decide what can be decided in the box; return what stays open."""
@@ -140,11 +163,11 @@ class TotalSearch(BoxSearch[OpenRows, MergedRows, Floats, Exact]):
         left = np.flatnonzero(choice == OPEN)
         return OpenRows(part.rows.only(left), part.places[left], part.room - used, box)
 
-    def finish(self, part: OpenRows) -> tuple[Exact | None, Floats | None]:
+    def finish(self, part: OpenRows) -> tuple[Exact, Floats | None]:
         """Return the optimum of the open rows, and its prices if they press against the box."""
         merged = self.merged(part)
         rows = merged.rows if merged.classes or not np.isfinite(part.box.high).all() else _masked(part.rows, part.box)
-        found = exactly(rows, part.room, part.box.low, part.box.high)
+        found = exactly(rows, part.room, *part.box.ends)
         if (np.abs(found.torn) > _ROUNDING * self.capacity).any():
             self.problem.refuse_if_proven(self.capacity, found.price)
             return found, found.price
@@ -197,10 +220,3 @@ def _prices(part: LinearRows, room: Floats, tolerance: float) -> Floats:
         return exactly(part, room, np.zeros(len(room)), np.full(len(room), 2 * part.ceiling)).price
     except NoOptimum:
         return np.full(len(room), np.nan)
-
-
-def _middle(part: LinearRows) -> float:
-    """Return a price of the right order: the mean worth per unit of size of some rows."""
-    few = slice(None, None, max(1, len(part.size) // 512))
-    worth = np.where(np.isfinite(part.worth[:, few]), np.abs(part.worth[:, few]), 0.0)
-    return float((worth.max(axis=0) / part.size[few]).mean())

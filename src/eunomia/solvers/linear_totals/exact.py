@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eunomia.model.arrays import Floats, Ints
+from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.solvers.blocks import Groups, blocks_of, lifted
 from eunomia.solvers.linear_totals.rows import LinearRows
 from eunomia.solvers.program import Program
@@ -23,6 +23,11 @@ class Exact:
     torn: (
         Floats  # (column,) above 0: overdrawn although the price is at the box's upper end; below 0: left, at its lower
     )
+
+    @classmethod
+    def nothing(cls, columns: int) -> Exact:
+        """Return what is done without rows or columns."""
+        return cls(NO_INTS, NO_INTS, np.empty(0), np.zeros(columns), np.zeros(columns))
 
 
 def exactly(part: LinearRows, room: Floats, low: Floats, high: Floats) -> Exact:

@@ -2,63 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.linear_totals import box_refinement
 from eunomia.solvers.linear_totals.box_refinement import OpenRows, TotalSearch
 from eunomia.solvers.linear_totals.exact import Exact, exactly
-from eunomia.solvers.linear_totals.response import BASE, proof, proof_freely
+from eunomia.solvers.linear_totals.response import BASE
 from eunomia.solvers.linear_totals.rows import LinearRows
-from eunomia.solvers.program import Infeasible, NoOptimum
+from eunomia.solvers.pricing.refinement import BoxesMissed
 
 _ATTEMPTS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class LinearOptimum:
-    """Where rows have shares, and the prices at which no row prefers other columns."""
+def optimum(rows: LinearRows, capacity: Floats) -> Exact:
+    """Return the optimum; capacity (column,) above 0. Raises Infeasible where the floors cannot all be met.
 
-    row: Ints
-    column: Ints
-    share: Floats
-    price: Floats  # (column,)
-    floor_price: Floats  # (row,)
-    time_price: Floats  # (row,)
-
-
-def nothing(rows: int, columns: int) -> LinearOptimum:
-    """Return what is done with no rows or no columns."""
-    none, zeros = np.empty(0, dtype=np.int64), np.zeros(rows)
-    return LinearOptimum(none, none, np.empty(0), np.zeros(columns), zeros, zeros)
-
-
-def optimum(rows: LinearRows, capacity: Floats) -> LinearOptimum:
-    """Return the optimum; capacity (column,) above 0. Raises Infeasible where the floors cannot all be met."""
-    found = _refined(rows, capacity)
-    if rows.free:
-        floor_price, time_price = np.zeros(len(rows.size)), proof_freely(rows.worth, rows.size, found.price)
-    else:
-        floor_price, time_price = proof(rows.worth, rows.size, rows.rate, rows.floor, found.price)
-    return LinearOptimum(found.row, found.column, found.share, found.price, floor_price, time_price)
-
-
-def _refined(rows: LinearRows, capacity: Floats) -> Exact:
-    """Solve by boxes of prices; where they keep missing, the general solver takes all rows, which may take long."""
+    Where boxes keep missing the general solver takes all rows, which may take long.
+    """
     search = TotalSearch.of(rows, capacity, box_refinement.FEW)
     try:
-        found = search.refined([search.whole()], _ATTEMPTS)
-    except Infeasible:
-        raise
-    except NoOptimum:
-        found = None
-    return (
-        exactly(rows, capacity, np.zeros(len(capacity)), np.full(len(capacity), np.inf))
-        if found is None
-        else _whole(search, *found)
-    )
+        found, part = search.refined([search.whole()], _ATTEMPTS)
+    except BoxesMissed:
+        return exactly(rows, capacity, *search.whole().box.ends)
+    return _whole(search, found, part)
 
 
 def _whole(search: TotalSearch, found: Exact, part: OpenRows) -> Exact:

@@ -42,6 +42,7 @@ class LevelBox:
     high: Floats
     t: Floats
     spread: float
+    top: float = np.inf  # no level is above
 
     def reaches(self, t: float) -> bool:
         """Return whether the level is one of the box."""
@@ -53,23 +54,20 @@ class LevelBox:
         return 0.5 * (self.low + self.high)
 
     def nearest(self, centre: Centre) -> Centre:
-        """Return the centre, or where it left the box."""
         t = float(np.clip(centre.t, self.t[0], self.t[2]))
         return Centre(np.clip(centre.value, self.low, self.high), t)
 
     def misses(self, centre: Centre, spread: float) -> bool:
-        """Return whether a centre known to within `spread` is surely outside, or too close to a side to tell."""
         width = spread * widths(centre.value)
         low, high = np.maximum(self.low, centre.value - width), np.minimum(self.high, centre.value + width)
         reach = LEVEL * spread
         level = self.t[0] <= centre.t * (1 + reach) and centre.t * (1 - reach) <= self.t[2]
         return bool((low > high).any() or low.sum() > 1 or high.sum() < 1) or not level
 
-    def touches(self, centre: Centre, top: float) -> bool:
-        """Return whether prices or level lie at a side of the box beyond which others are possible, or beyond it."""
+    def touches(self, centre: Centre) -> bool:
         under = (centre.value <= self.low * (1 + 1e-9)) & (self.low > 0)
         over = (centre.value >= self.high * (1 - 1e-9)) & (self.high < 1)
-        beside = centre.t <= self.t[0] or (centre.t >= self.t[2] and self.t[2] < top)
+        beside = centre.t <= self.t[0] or (centre.t >= self.t[2] and self.t[2] < self.top)
         return bool(under.any() or over.any() or beside)
 
 

@@ -9,16 +9,39 @@ Levels and totals are searched for in this way; what a box is of, and how rows a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from eunomia.solvers.program import NoOptimum
 
 _WIDER = 2.0  # of a box that was missed
 
-PartT = TypeVar("PartT", bound=Any)  # the rows open in `part.box`, a box of relative half width `part.box.spread`
+PartT = TypeVar("PartT", bound=Any)  # the rows open in `part.box`, a `Box`
 RowsT = TypeVar("RowsT")  # what stands for the rows of a part
 CentreT = TypeVar("CentreT")  # where prices seem to be
 FoundT = TypeVar("FoundT")  # an optimum
+
+
+class BoxesMissed(NoOptimum):
+    """Prices have left their boxes again and again."""
+
+
+class NotWorthwhile(NoOptimum):
+    """So many rows are left that another way to solve them comes first; its caller knows which."""
+
+
+class Box(Protocol[CentreT]):
+    """A box of prices."""
+
+    spread: float  # relative half width that it is meant to have
+
+    def misses(self, centre: CentreT, spread: float) -> bool:
+        """Return whether a centre known to within `spread` is surely outside, or too close to a side to tell."""
+
+    def touches(self, centre: CentreT) -> bool:
+        """Return whether a centre lies at a side of the box beyond which others are possible, or beyond it."""
+
+    def nearest(self, centre: CentreT) -> CentreT:
+        """Return the centre, or where it left the box."""
 
 
 class BoxSearch(ABC, Generic[PartT, RowsT, CentreT, FoundT]):
@@ -41,43 +64,31 @@ class BoxSearch(ABC, Generic[PartT, RowsT, CentreT, FoundT]):
         """Return the box of relative half width `spread` around a centre, cut off where it leaves the box `within`."""
 
     @abstractmethod
-    def misses(self, box: Any, centre: CentreT, spread: float) -> bool:
-        """Return whether a centre known to within `spread` is surely outside, or too close to a side to tell."""
-
-    @abstractmethod
-    def touches(self, box: Any, centre: CentreT) -> bool:
-        """Return whether a centre lies at a side of the box beyond which others are possible, or beyond it."""
-
-    @abstractmethod
     def settle(self, part: PartT | None, box: Any) -> PartT:
         """Return a part (None: all rows) without the rows whose answer is certain in the box; keep their answers."""
 
     @abstractmethod
-    def finish(self, part: PartT) -> tuple[FoundT | None, CentreT | None]:
-        """Return the optimum, None where it is not worth finding, and where its prices are if outside the box."""
+    def finish(self, part: PartT) -> tuple[FoundT, CentreT | None]:
+        """Return the optimum, and where its prices are if outside the box. May raise NotWorthwhile."""
 
-    @abstractmethod
-    def nearest(self, box: Any, centre: CentreT) -> CentreT:
-        """Return the centre, or where it left the box."""
-
-    def refined(self, stack: list[PartT], tries: int) -> tuple[FoundT, PartT] | None:
+    def refined(self, stack: list[PartT], tries: int) -> tuple[FoundT, PartT]:
         """Return the optimum and the last part, beginning with the parts on the stack, each in the one before.
 
-        Returns None where it is not worth finding. Raises NoOptimum where prices have left boxes so many times.
+        Raises BoxesMissed where prices have left boxes so many times.
         """
         for attempt in range(tries):
             met = self.descend(stack, attempt)
             if met is None:
                 found, met = self.finish(stack[-1])
                 if met is None:
-                    return None if found is None else (found, stack[-1])
-            centre = self.nearest(stack[-1].box, met)
-            while len(stack) > 1 and self.touches(stack[-2].box, centre):
+                    return found, stack[-1]
+            centre = stack[-1].box.nearest(met)
+            while len(stack) > 1 and stack[-2].box.touches(centre):
                 stack.pop()
             spread = min(_WIDER * stack.pop().box.spread, 1.0)
             before = stack[-1] if stack else None
             stack.append(self.settle(before, self.box(centre, spread, before and before.box)))
-        raise NoOptimum(f"prices still leave their boxes after {tries} tries; check the data for ties of many rows")
+        raise BoxesMissed(f"prices still leave their boxes after {tries} tries; check the data for ties of many rows")
 
     def descend(self, stack: list[PartT], attempt: int = 0) -> CentreT | None:
         """Put smaller and smaller parts on the stack until few rows are open, or no box helps.
@@ -90,7 +101,7 @@ class BoxSearch(ABC, Generic[PartT, RowsT, CentreT, FoundT]):
             if seen is None:
                 return None
             stack[-1], centre, spread = seen
-            if self.misses(stack[-1].box, centre, spread):
+            if stack[-1].box.misses(centre, spread):
                 return centre
             stack.append(self.settle(stack[-1], self.box(centre, spread, stack[-1].box)))
             before, rows = rows, self.merged(stack[-1])

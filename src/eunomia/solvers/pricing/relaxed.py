@@ -27,7 +27,7 @@ from eunomia.solvers.pricing.box_refinement import (
 )
 from eunomia.solvers.pricing.final_lp import Vertex, vertex
 from eunomia.solvers.pricing.newton import PriceMarket, widths
-from eunomia.solvers.pricing.refinement import BoxSearch
+from eunomia.solvers.pricing.refinement import BoxSearch, NotWorthwhile
 from eunomia.solvers.pricing.response import FREE, classify, screen
 from eunomia.solvers.pricing.rows import NeedRows, drawn, sample
 from eunomia.solvers.pricing.symmetry import DistinctRows, sorts
@@ -49,12 +49,10 @@ _ANCHORED = 1e-5  # relative: how far from its anchor a curved demand is exact t
 _NO_PLACES = np.empty(0, dtype=np.int64)
 
 
-def relaxed(
-    table: Table, guess: PriceEstimate, priced: Ints, free: Ints, *, patient: bool
-) -> tuple[Vertex, Codes] | None:
+def relaxed(table: Table, guess: PriceEstimate, priced: Ints, free: Ints, *, patient: bool) -> tuple[Vertex, Codes]:
     """Solve with unlimited capacity of the free columns; return the optimum and what every row does.
 
-    Returns None where many rows are left and nothing seems to have a price: then the top may be the level.
+    Raises NotWorthwhile where many rows are left and nothing seems to have a price, unless `patient`.
     """
     centre, spread, slope = guess.centre, guess.spread, guess.slope
     codes = no_codes(table)
@@ -68,8 +66,8 @@ def relaxed(
     if not value.any():
         value, spread = np.ones(len(priced)), 1.0
     begin = search.box(replace(centre, value=value / value.sum()), spread, None)
-    found = search.refined([search.settle(None, begin)], _TRIES if table.weight is not None else _BOLD)
-    return None if found is None else (found[0], replace(codes, open=found[1].places))
+    found, part = search.refined([search.settle(None, begin)], _TRIES if table.weight is not None else _BOLD)
+    return found, replace(codes, open=part.places)
 
 
 def no_codes(table: Table) -> Codes:
@@ -152,16 +150,7 @@ class TableSearch(SamplePrices, BoxSearch[Part, NeedRows, Centre, Vertex]):
         if within is not None:
             low, high = np.clip(low, within.low, within.high), np.clip(high, within.low, within.high)
             least, most = (float(np.clip(t, within.t[0], within.t[2])) for t in (least, most))
-        return LevelBox(low, high, np.array([least, 0.5 * (least + most), most]), spread)
-
-    def misses(self, box: LevelBox, centre: Centre, spread: float) -> bool:
-        return box.misses(centre, spread)
-
-    def touches(self, box: LevelBox, centre: Centre) -> bool:
-        return box.touches(centre, self.top)
-
-    def nearest(self, box: LevelBox, centre: Centre) -> Centre:
-        return box.nearest(centre)
+        return LevelBox(low, high, np.array([least, 0.5 * (least + most), most]), spread, self.top)
 
     def settle(self, part: Part | None, box: LevelBox) -> Part:
         """Return a part (None: all rows) without the rows whose answer is certain in the box; write their codes."""
@@ -216,10 +205,10 @@ class TableSearch(SamplePrices, BoxSearch[Part, NeedRows, Centre, Vertex]):
         left = self._settled(replace(part, rows=tried, places=np.arange(tried.count)), box)[0].rows.count
         return left < _WORTH * tried.count
 
-    def finish(self, part: Part) -> tuple[Vertex | None, Centre | None]:
-        """Return the optimum, None where many rows are left, and where its prices are if outside the box."""
+    def finish(self, part: Part) -> tuple[Vertex, Centre | None]:
+        """Return the optimum, and where its prices are if outside the box. Raises NotWorthwhile where rows are many."""
         if not self.patient and self.merged(part).count > _MANY:
-            return None, None
+            raise NotWorthwhile
         found = self._exact(part)
         if found.traded <= _TRADED and part.box.reaches(found.t):
             return found, None

@@ -16,6 +16,7 @@ from eunomia.solvers.pricing.assemble import Edges
 from eunomia.solvers.pricing.box_refinement import Codes, LevelBox
 from eunomia.solvers.pricing.final_lp import Vertex
 from eunomia.solvers.pricing.needs import ALWAYS
+from eunomia.solvers.pricing.refinement import NotWorthwhile
 from eunomia.solvers.pricing.relaxed import TableSearch, columns_of, no_codes, relaxed
 from eunomia.solvers.pricing.response import FREE
 from eunomia.solvers.pricing.rows import NeedRows, reach
@@ -73,15 +74,12 @@ def _highest(table: Table, begin: PriceEstimate) -> LevelOptimum:
     for _ in range(len(limit) + 3):
         priced = np.setdiff1d(table.open, free)
         try:
-            some = relaxed(table, begin, priced, free, patient=looked)
-        except NoOptimum:
-            if table.weight is None or looked:
+            found, codes = relaxed(table, begin, priced, free, patient=looked)
+        except NoOptimum as error:
+            if not isinstance(error, NotWorthwhile) and (table.weight is None or looked):
                 raise
-            some = None  # a row that no sample met may hold the level so low that nothing has a price
-        if some is None:
-            free = table.open
+            free = table.open  # a row that no sample met may hold the level so low that nothing has a price
             continue
-        found, codes = some
         edges, lacking = _route(table, found, codes, priced, free)
         if edges is not None:
             value = np.zeros(len(limit))
