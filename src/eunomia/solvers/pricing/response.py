@@ -121,7 +121,7 @@ def screen(
                 store[i, k] = T[priced[k], place]
             store[i, K], store[i, K + 1], store[i, K + 2] = base[place - o], rows.size[place], rows.a[place]
             _store_curve(rows.b, rows.e, rows.cap, place, store[i, K + 3 :])
-    _join(lanes, n, demand)
+    join(lanes, n, demand)
     return found
 
 
@@ -135,11 +135,31 @@ def _store_curve(b: Curve, e: Curve, cap: Curve, row: int, store: Floats) -> Non
 
 
 @kernel(error_model="numpy")
-def _join(lanes: Floats, rows: int, demand: Floats) -> None:
-    """Add the sums of the lanes (3, column, lane) to demand (3, column)."""
+def add_edges(
+    left: Floats, right: Floats, up: Floats, down: Floats, slope: Floats, bend: Floats, nb: int, lanes: Floats
+) -> None:
+    """Add to lanes (order, column, lane) what is used of each column, and its derivatives in the level.
+
+    left, right: codes of each lane's ends; up, down: what it uses of the right and of the left; slope, bend: of up.
+    """
+    for k in range(lanes.shape[1]):
+        mark = float(k)
+        for j in range(nb):
+            fast, slow = right[j] == mark, left[j] == mark
+            lanes[0, k, j] += (up[j] if fast else 0.0) + (down[j] if slow else 0.0)
+            lanes[1, k, j] += (slope[j] if fast else 0.0) - (slope[j] if slow else 0.0)
+        if lanes.shape[0] > 2:
+            for j in range(nb):
+                fast, slow = right[j] == mark, left[j] == mark
+                lanes[2, k, j] += (bend[j] if fast else 0.0) - (bend[j] if slow else 0.0)
+
+
+@kernel(error_model="numpy")
+def join(lanes: Floats, rows: int, demand: Floats) -> None:
+    """Add the sums of the lanes (order, column, lane) to demand (order, column)."""
     count = min(rows, _BLOCK)
-    for d in range(demand.shape[0]):
-        for k in range(demand.shape[1]):
+    for d in range(lanes.shape[0]):
+        for k in range(lanes.shape[1]):
             demand[d, k] += summed(lanes[d, k], count)
 
 
@@ -230,7 +250,7 @@ def classify(
     need, slope, bend = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     least, most = np.empty(_BLOCK), np.empty(_BLOCK)
     L, R, off, bad = np.empty((3, _BLOCK)), np.empty((3, _BLOCK)), np.empty((2, _BLOCK)), np.empty(_BLOCK)
-    lanes = np.zeros((3, K, _BLOCK))
+    lanes = np.zeros((2 if rows.b is None else 3, K, _BLOCK))
     price, half = 0.5 * (low + high), 0.5 * (high - low)
     found = 0
     for o in range(0, n, _BLOCK):
@@ -253,19 +273,11 @@ def classify(
             off[1, j] = size[j] - off[0, j] if settled else 0.0
             slope[j] *= gain
             bend[j] *= gain
-        for k in range(K):
-            for j in range(nb):
-                up, down = R[2, j] == k, L[2, j] == k
-                lanes[0, k, j] += (off[0, j] if up else 0.0) + (off[1, j] if down else 0.0)
-                lanes[1, k, j] += (slope[j] if up else 0.0) - (slope[j] if down else 0.0)
-            if rows.b is not None:
-                for j in range(nb):
-                    up, down = R[2, j] == k, L[2, j] == k
-                    lanes[2, k, j] += (bend[j] if up else 0.0) - (bend[j] if down else 0.0)
+        add_edges(L[2], R[2], off[0], off[1], slope, bend, nb, lanes)
         for j in range(nb):
             lefts[j] = np.int8(L[2, j])
             rights[j] = np.int8(R[2, j])
             unsure[found] = o + j
             found += int(bad[j])
-    _join(lanes, n, demand)
+    join(lanes, n, demand)
     return found
