@@ -28,7 +28,7 @@ from eunomia.solvers.pricing.box_refinement import (
 from eunomia.solvers.pricing.final_lp import Vertex, vertex
 from eunomia.solvers.pricing.newton import PriceMarket, widths
 from eunomia.solvers.pricing.refinement import BoxSearch, NotWorthwhile
-from eunomia.solvers.pricing.response import FREE, classify, screen
+from eunomia.solvers.pricing.response import FREE, classify
 from eunomia.solvers.pricing.rows import NeedRows, drawn, sample
 from eunomia.solvers.pricing.symmetry import DistinctRows, sorts
 from eunomia.solvers.pricing.table import NoServingColumn, PriceEstimate, Table
@@ -44,7 +44,6 @@ _TRIES, _BOLD = 40, 2  # boxes, in all and where only few rows were looked at be
 _MANY = 3000  # rows that the exact program takes only where there is no other way
 _TRADED = 1e-10  # parts of a column's capacity
 _BENT = 2e-4  # relative: as far from where it is exact the expansion of a curved demand in t serves
-_TRIED, _WORTH = 2048, 0.8  # rows that are tried, and the part of them left open below which a pass is worth while
 _ANCHORED = 1e-5  # relative: how far from its anchor a curved demand is exact to the last digits
 _NO_PLACES = np.empty(0, dtype=np.int64)
 
@@ -155,12 +154,21 @@ class TableSearch(SamplePrices, BoxSearch[Part, NeedRows, Centre, Vertex]):
     def settle(self, part: Part | None, box: LevelBox) -> Part:
         """Return a part (None: all rows) without the rows whose answer is certain in the box; write their codes."""
         if part is None:
-            part = self._screened(box)
-            if not self._curbed(part, box):
-                return part
+            some, self.codes.left[:], self.codes.right[:] = self._settled(self._whole(box), box)
+            best = np.maximum(some.rows.T.max(axis=0, initial=0.0), some.rows.base)
+            if ((some.rows.a > 0) & (best <= 0)).any():
+                raise NoServingColumn
+            return replace(some, load=self.table.part(some.places))
         settled, left, right = self._settled(part, box)
         self.codes.left[part.places], self.codes.right[part.places] = left, right
         return settled
+
+    def _whole(self, box: LevelBox) -> Part:
+        """Return the program of all rows."""
+        rows, t = self.table.rows, float(box.t[1])
+        base = rows.T[self.free].max(axis=0) if len(self.free) else rows.base
+        given = self.table.fixed.take(self.priced, axis=1)
+        return Part(rows.over(self.priced)._replace(base=base), np.arange(rows.count), given, 0.0, 1.0, box, t)
 
     def _settled(self, part: Part, box: LevelBox) -> tuple[Part, Array, Array]:
         """Return the part without the rows whose answer is certain in the box; return the codes of all too."""
@@ -178,32 +186,6 @@ class TableSearch(SamplePrices, BoxSearch[Part, NeedRows, Centre, Vertex]):
         load = part.load * found / max(rows.count, 1)
         some = Part(rows.some(kept), part.places[kept], moved + demand, float(box.t[1]), load, box, part.exact)
         return some, left, right
-
-    def _screened(self, box: LevelBox) -> Part:
-        """Return all rows without those that are certain of their first edge in the box."""
-        rows, K = self.table.rows, len(self.limit)
-        unsure, store = np.empty(rows.count + 1, dtype=np.int64), np.empty((rows.count, K + 5))
-        demand = np.zeros((3, K))
-        low, high = box.low / self.limit, box.high / self.limit
-        left, right = self.codes.left, self.codes.right
-        found = screen(rows, self.priced, self.free, low, high, box.t, left, right, demand, unsure, store)
-        given, t = self.table.fixed.take(self.priced, axis=1), float(box.t[1])
-        moved = np.stack((given[0] + t * (given[1] + t * given[2]), given[1] + 2 * t * given[2], given[2]))
-        places, kept = unsure[:found].copy(), np.ascontiguousarray(store[:found].T)
-        b, e = (None, None) if rows.b is None else kept[K + 3 :]
-        cap = None if rows.cap is None else kept[K + 3]
-        some = NeedRows(kept[:K], kept[K], kept[K + 1], kept[K + 2], b, e, cap)
-        if ((some.a > 0) & (np.maximum(some.T.max(axis=0, initial=0.0), some.base) <= 0)).any():
-            raise NoServingColumn
-        return Part(some, places, moved + demand, t, self.table.part(places), box, t)
-
-    def _curbed(self, part: Part, box: LevelBox) -> bool:
-        """Return whether many rows seem to be certain of another than their first edge: some are tried."""
-        if part.rows.count <= _TRIED:
-            return True
-        tried = part.rows.some(np.arange(0, part.rows.count, part.rows.count // _TRIED))
-        left = self._settled(replace(part, rows=tried, places=np.arange(tried.count)), box)[0].rows.count
-        return left < _WORTH * tried.count
 
     def finish(self, part: Part) -> tuple[Vertex, Centre | None]:
         """Return the optimum, and where its prices are if outside the box. Raises NotWorthwhile where rows are many."""
