@@ -20,8 +20,7 @@ from eunomia.solvers.pricing.refinement import BoxSearch
 from eunomia.solvers.program import NoOptimum
 
 FEW = 300  # open rows that the general solver takes over
-SAMPLE = 800  # rows that the interior point method is asked to solve for at once, unless fewer are left
-_LARGEST = 16_384  # rows of the sample from which the first box over all rows is taken
+SAMPLE = 800  # half of the rows that the interior point method is asked to solve for at once, without floors
 _WIDTH = 12.0  # of a box, in typical errors of a sample's prices
 _NARROW = 1e-5  # relative half-width of a box around prices that are not a sample's
 _LEAST = 1e-13  # half-width of a box over the ceiling of prices
@@ -104,48 +103,43 @@ class TotalSearch(BoxSearch[OpenRows, MergedRows, Floats, Exact]):
     capacity: Floats
     choice: Array  # (row,)
     scale: PriceScale
-    few: int  # rows that the general solver takes; 0: only prices are wanted, to a relative `width`
-    width: float = 0.0
 
     @classmethod
-    def of(cls, problem: LinearRows, capacity: Floats, few: int, width: float = 0.0) -> TotalSearch:
+    def of(cls, problem: LinearRows, capacity: Floats) -> TotalSearch:
         """Begin with every row open."""
         choice = np.full(len(problem.size), OPEN, dtype=np.int8 if problem.free else np.int16)
-        return cls(problem, capacity, choice, PriceScale.of(problem), few, width)
+        return cls(problem, capacity, choice, PriceScale.of(problem))
 
-    def whole(self, spread: float = 1.0) -> OpenRows:
-        """Return all rows, at any price; prices are known to about the relative spread."""
+    def whole(self) -> OpenRows:
+        """Return all rows, at any price."""
         columns = len(self.capacity)
-        box = PriceBox(np.zeros(columns), np.full(columns, np.inf), np.zeros(columns), spread, self.scale)
+        box = PriceBox(np.zeros(columns), np.full(columns, np.inf), np.zeros(columns), 1.0, self.scale)
         return OpenRows(self.problem, np.arange(len(self.choice)), self.capacity, box)
 
     def merged(self, part: OpenRows) -> MergedRows:
-        if not 0 < self.few < len(part.places):
+        if len(part.places) <= FEW:
             return MergedRows(part.rows)
-        if np.isfinite(part.box.high).all():
-            classes = alike(_masked(part.rows.some(), part.box), lambda: _masked(part.rows, part.box))
-        else:
-            classes = alike(part.rows.some(), lambda: part.rows)
+        classes = alike(_masked(part.rows.some(), part.box), lambda: _masked(part.rows, part.box))
         return MergedRows(part.rows) if classes is None else MergedRows(classes.rows, classes)
 
     def done(self, part: OpenRows, rows: MergedRows, before: MergedRows | None) -> bool:
         """Return whether few rows are open, prices are known well enough, or what is open is tied at any price."""
         spread, left = part.box.spread, len(rows.rows.size)
         tied = before is not None and spread < _TIED and left > 0.9 * len(before.rows.size)
-        return left <= self.few or spread <= max(self.width, _NARROW) or tied
+        return left <= FEW or spread <= _NARROW or tied
 
     def look(self, part: OpenRows, rows: MergedRows, attempt: int) -> tuple[OpenRows, Floats, float] | None:
         """Return the part, prices of it (column,), and how far off they may be; None where there are none."""
-        some, spread, caution = rows.rows, part.box.spread, 2.0 ** (attempt // _MISSES)
-        sample = _sample_size(some)
-        price = _estimate(some, part.room, sample, spread, attempt)
+        some, caution, sample = rows.rows, 2.0 ** (attempt // _MISSES), 2 * int(SAMPLE * _caution(rows.rows))
+        whole = len(some.size) <= sample
+        price = _prices(some if whole else some.sample(sample, attempt), part.room, 1e-7 if whole else 1e-4)
         if not np.isfinite(price).all():
             return None
-        if self.few and (price > _DEAR * some.ceiling).any():
+        if (price > _DEAR * some.ceiling).any():
             self.problem.refuse_if_proven(self.capacity, price)
-        if sample < len(some.size):
-            return part, price, spread * min(0.5, caution * _caution(some) * _WIDTH / float(np.sqrt(sample)))
-        return part, price, caution * _NARROW
+        if whole:
+            return part, price, caution * _NARROW
+        return part, price, part.box.spread * min(0.5, caution * _caution(some) * _WIDTH / float(np.sqrt(sample)))
 
     def box(self, centre: Floats, spread: float, within: PriceBox) -> PriceBox:
         """Return the box of relative half width `spread` around prices, cut off where it leaves `within`."""
@@ -166,7 +160,7 @@ class TotalSearch(BoxSearch[OpenRows, MergedRows, Floats, Exact]):
     def finish(self, part: OpenRows) -> tuple[Exact, Floats | None]:
         """Return the optimum of the open rows, and its prices if they press against the box."""
         merged = self.merged(part)
-        rows = merged.rows if merged.classes or not np.isfinite(part.box.high).all() else _masked(part.rows, part.box)
+        rows = merged.rows if merged.classes else _masked(part.rows, part.box)
         found = exactly(rows, part.room, *part.box.ends)
         if (np.abs(found.torn) > _ROUNDING * self.capacity).any():
             self.problem.refuse_if_proven(self.capacity, found.price)
@@ -179,36 +173,14 @@ class TotalSearch(BoxSearch[OpenRows, MergedRows, Floats, Exact]):
 
 def _masked(part: LinearRows, box: PriceBox) -> LinearRows:
     """Return the problem with the places closed that no price of the box makes best."""
+    if not np.isfinite(box.high).all():
+        return part
     return part.in_play((box.low + box.high) / 2, (box.high - box.low) / 2)
-
-
-def _sample_size(part: LinearRows) -> int:
-    rows, least = len(part.size), _least_sample(part)
-    return rows if rows <= 2 * least else int(np.clip(rows // 16, least, _LARGEST))
-
-
-def _least_sample(part: LinearRows) -> int:
-    return int(SAMPLE * _caution(part))
 
 
 def _caution(part: LinearRows) -> float:
     """Return by how much samples and boxes are larger: rows held by floors say little about each of many prices."""
     return 1.0 if part.free else max(1.0, len(part.worth) / 4)
-
-
-def _estimate(part: LinearRows, room: Floats, sample: int, known: float, attempt: int) -> Floats:
-    """Return prices from a sample of the rows, itself narrowed first where it is large."""
-    if sample >= len(part.size):
-        return _prices(part, room, 1e-7)
-    some = part.sample(sample, attempt)
-    if sample <= 2 * _least_sample(part):
-        return _prices(some, room, 1e-4)
-    search = TotalSearch.of(some, room, 0, 0.5 * known / float(np.sqrt(sample)))
-    stack = [search.whole(known)]
-    met = search.descend(stack)
-    if met is not None:
-        return met
-    return stack[-1].box.centre if len(stack) > 1 else _prices(some, room, 1e-4)
 
 
 def _prices(part: LinearRows, room: Floats, tolerance: float) -> Floats:

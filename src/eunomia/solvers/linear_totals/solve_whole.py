@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.linear_totals import box_refinement
 from eunomia.solvers.linear_totals.box_refinement import OpenRows, TotalSearch
 from eunomia.solvers.linear_totals.exact import Exact, exactly
 from eunomia.solvers.linear_totals.response import BASE
@@ -20,7 +19,7 @@ def optimum(rows: LinearRows, capacity: Floats) -> Exact:
 
     Where boxes keep missing the general solver takes all rows, which may take long.
     """
-    search = TotalSearch.of(rows, capacity, box_refinement.FEW)
+    search = TotalSearch.of(rows, capacity)
     try:
         found, part = search.refined([search.whole()], _ATTEMPTS)
     except BoxesMissed:
