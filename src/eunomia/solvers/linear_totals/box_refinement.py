@@ -148,9 +148,8 @@ class TotalSearch(BoxSearch[OpenRows, MergedRows, Floats, Exact]):
         low, high = np.clip(low, within.low, within.high), np.clip(high, within.low, within.high)
         return PriceBox(low, high, centre, spread, self.scale)
 
-    def settle(self, part: OpenRows | None, box: PriceBox) -> OpenRows:
+    def settle(self, part: OpenRows, box: PriceBox) -> OpenRows:
         """Decide what can be decided in the box; return what stays open."""
-        assert part is not None
         choice = np.empty(len(part.places), dtype=self.choice.dtype)
         used = part.rows.choose((box.low + box.high) / 2, (box.high - box.low) / 2, choice)
         self.choice[part.places] = choice

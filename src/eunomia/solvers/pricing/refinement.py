@@ -64,8 +64,8 @@ class BoxSearch(ABC, Generic[PartT, RowsT, CentreT, FoundT]):
         """Return the box of relative half width `spread` around a centre, cut off where it leaves the box `within`."""
 
     @abstractmethod
-    def settle(self, part: PartT | None, box: Any) -> PartT:
-        """Return a part (None: all rows) without the rows whose answer is certain in the box; keep their answers."""
+    def settle(self, part: PartT, box: Any) -> PartT:
+        """Return a part without the rows whose answer is certain in the box; keep their answers."""
 
     @abstractmethod
     def finish(self, part: PartT) -> tuple[FoundT, CentreT | None]:
@@ -74,7 +74,8 @@ class BoxSearch(ABC, Generic[PartT, RowsT, CentreT, FoundT]):
     def refined(self, stack: list[PartT], tries: int) -> tuple[FoundT, PartT]:
         """Return the optimum and the last part, beginning with the parts on the stack, each in the one before.
 
-        Raises BoxesMissed where prices have left boxes so many times.
+        The first part is all rows, in a box that no price leaves. Raises BoxesMissed where prices have left boxes so
+        many times.
         """
         for attempt in range(tries):
             met = self.descend(stack, attempt)
@@ -83,11 +84,10 @@ class BoxSearch(ABC, Generic[PartT, RowsT, CentreT, FoundT]):
                 if met is None:
                     return found, stack[-1]
             centre = stack[-1].box.nearest(met)
-            while len(stack) > 1 and stack[-2].box.touches(centre):
+            while len(stack) > 2 and stack[-2].box.touches(centre):
                 stack.pop()
             spread = min(_WIDER * stack.pop().box.spread, 1.0)
-            before = stack[-1] if stack else None
-            stack.append(self.settle(before, self.box(centre, spread, before and before.box)))
+            stack.append(self.settle(stack[-1], self.box(centre, spread, stack[-1].box)))
         raise BoxesMissed(f"prices still leave their boxes after {tries} tries; check the data for ties of many rows")
 
     def descend(self, stack: list[PartT], attempt: int = 0) -> CentreT | None:

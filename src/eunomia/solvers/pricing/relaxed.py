@@ -64,8 +64,9 @@ def relaxed(table: Table, guess: PriceEstimate, priced: Ints, free: Ints, *, pat
     value = centre.value[priced]
     if not value.any():
         value, spread = np.ones(len(priced)), 1.0
-    begin = search.box(replace(centre, value=value / value.sum()), spread, None)
-    found, part = search.refined([search.settle(None, begin)], _TRIES if table.weight is not None else _BOLD)
+    whole = search.whole()
+    begin = search.box(replace(centre, value=value / value.sum()), spread, whole.box)
+    found, part = search.refined([whole, search.settle(whole, begin)], _TRIES if table.weight is not None else _BOLD)
     return found, replace(codes, open=part.places)
 
 
@@ -138,37 +139,36 @@ class TableSearch(SamplePrices, BoxSearch[Part, NeedRows, Centre, Vertex]):
         spread = max(_TRUST * off, few)
         return (Centre(value, t), spread) if spread < _GAIN * part.box.spread else None
 
-    def box(self, centre: Centre, spread: float, within: LevelBox | None) -> LevelBox:
+    def box(self, centre: Centre, spread: float, within: LevelBox) -> LevelBox:
         """Return the box of relative half width `spread` around a centre, cut off where it leaves `within`."""
         width = spread * widths(centre.value)
-        low, high = np.maximum(centre.value - width, 0.0), np.minimum(centre.value + width, 1.0)
+        low, high = centre.value - width, centre.value + width
         if spread >= 1:  # nothing is known
-            low, high = np.zeros(len(low)), np.ones(len(low))
+            low, high = within.low, within.high
+        low, high = np.clip(low, within.low, within.high), np.clip(high, within.low, within.high)
         reach = min(max(LEVEL * spread, centre.blur), 0.9)
-        least, most = centre.t * (1 - reach), min(centre.t * (1 + reach), self.top)
-        if within is not None:
-            low, high = np.clip(low, within.low, within.high), np.clip(high, within.low, within.high)
-            least, most = (float(np.clip(t, within.t[0], within.t[2])) for t in (least, most))
+        ends = centre.t * (1 - reach), centre.t * (1 + reach)
+        least, most = (float(np.clip(t, within.t[0], within.t[2])) for t in ends)
         return LevelBox(low, high, np.array([least, 0.5 * (least + most), most]), spread, self.top)
 
-    def settle(self, part: Part | None, box: LevelBox) -> Part:
-        """Return a part (None: all rows) without the rows whose answer is certain in the box; write their codes."""
-        if part is None:
-            some, self.codes.left[:], self.codes.right[:] = self._settled(self._whole(box), box)
-            best = np.maximum(some.rows.T.max(axis=0, initial=0.0), some.rows.base)
-            if ((some.rows.a > 0) & (best <= 0)).any():
-                raise NoServingColumn
-            return replace(some, load=self.table.part(some.places))
-        settled, left, right = self._settled(part, box)
-        self.codes.left[part.places], self.codes.right[part.places] = left, right
-        return settled
-
-    def _whole(self, box: LevelBox) -> Part:
-        """Return the program of all rows."""
-        rows, t = self.table.rows, float(box.t[1])
+    def whole(self) -> Part:
+        """Return the program of all rows, at any price."""
+        rows, none = self.table.rows, np.zeros(len(self.limit))
         base = rows.T[self.free].max(axis=0) if len(self.free) else rows.base
         given = self.table.fixed.take(self.priced, axis=1)
-        return Part(rows.over(self.priced)._replace(base=base), np.arange(rows.count), given, 0.0, 1.0, box, t)
+        box = LevelBox(none, none + 1, np.array([0.0, 0.5 * self.top, self.top]), 1.0, self.top)
+        return Part(rows.over(self.priced)._replace(base=base), np.arange(rows.count), given, 0.0, 1.0, box, 0.0)
+
+    def settle(self, part: Part, box: LevelBox) -> Part:
+        """Return a part without the rows whose answer is certain in the box; write their codes."""
+        whole = part.rows.count == self.table.rows.count
+        settled, left, right = self._settled(part, box)
+        into = slice(None) if whole else part.places
+        self.codes.left[into], self.codes.right[into] = left, right
+        best = np.maximum(settled.rows.T.max(axis=0, initial=0.0), settled.rows.base)
+        if whole and ((settled.rows.a > 0) & (best <= 0)).any():
+            raise NoServingColumn
+        return replace(settled, load=self.table.part(settled.places), exact=float(box.t[1])) if whole else settled
 
     def _settled(self, part: Part, box: LevelBox) -> tuple[Part, Array, Array]:
         """Return the part without the rows whose answer is certain in the box; return the codes of all too."""

@@ -166,7 +166,7 @@ def _at_once(table: Table, t: float) -> tuple[Edges, Floats] | None:
     rows, opened = table.rows, table.open
     value, codes = centre.value[opened], no_codes(table)
     search = TableSearch(table.limit[opened], table.top, table, opened, _NO_PLACES, codes)
-    part = search.settle(None, LevelBox(value, value, np.full(3, t), 0.0))
+    part = search.settle(search.whole(), LevelBox(value, value, np.full(3, t), 0.0))
     fastest = part.rows.T.argmax(axis=0)
     codes.left[part.places], codes.right[part.places] = FREE, fastest
     share = np.minimum(part.rows.need(t)[0] / part.rows.T.max(axis=0), 1.0)
