@@ -88,7 +88,7 @@ class OpenRows:
 
 
 @dataclass(frozen=True, slots=True)
-class MergedRows:
+class RepresentativeRows:
     """What stands for open rows: themselves or, with the places closed that no price makes best, their classes."""
 
     rows: LinearRows
@@ -96,7 +96,7 @@ class MergedRows:
 
 
 @dataclass(frozen=True, slots=True)
-class TotalSearch(BoxSearch[OpenRows, MergedRows, Floats, Exact]):
+class TotalSearch(BoxSearch[OpenRows, RepresentativeRows, Floats, Exact]):
     """The search over a problem, with the choices of the decided rows."""
 
     problem: LinearRows
@@ -116,19 +116,19 @@ class TotalSearch(BoxSearch[OpenRows, MergedRows, Floats, Exact]):
         box = PriceBox(np.zeros(columns), np.full(columns, np.inf), np.zeros(columns), 1.0, self.scale)
         return OpenRows(self.problem, np.arange(len(self.choice)), self.capacity, box)
 
-    def merged(self, part: OpenRows) -> MergedRows:
+    def merged(self, part: OpenRows) -> RepresentativeRows:
         if len(part.places) <= FEW:
-            return MergedRows(part.rows)
+            return RepresentativeRows(part.rows)
         classes = alike(_masked(part.rows.some(), part.box), lambda: _masked(part.rows, part.box))
-        return MergedRows(part.rows) if classes is None else MergedRows(classes.rows, classes)
+        return RepresentativeRows(part.rows) if classes is None else RepresentativeRows(classes.rows, classes)
 
-    def done(self, part: OpenRows, rows: MergedRows, before: MergedRows | None) -> bool:
+    def done(self, part: OpenRows, rows: RepresentativeRows, before: RepresentativeRows | None) -> bool:
         """Return whether few rows are open, prices are known well enough, or what is open is tied at any price."""
         spread, left = part.box.spread, len(rows.rows.size)
         tied = before is not None and spread < _TIED and left > 0.9 * len(before.rows.size)
         return left <= FEW or spread <= _NARROW or tied
 
-    def look(self, part: OpenRows, rows: MergedRows, attempt: int) -> tuple[OpenRows, Floats, float] | None:
+    def look(self, part: OpenRows, rows: RepresentativeRows, attempt: int) -> tuple[OpenRows, Floats, float] | None:
         """Return the part, prices of it (column,), and how far off they may be; None where there are none."""
         some, caution, sample = rows.rows, 2.0 ** (attempt // _MISSES), 2 * int(SAMPLE * _caution(rows.rows))
         whole = len(some.size) <= sample
