@@ -15,7 +15,6 @@ LONG = {
     "src/eunomia/solvers/auction/dynamic_program.py: sweep",
     "src/eunomia/solvers/nash_welfare/barrier.py: interior",
     "src/eunomia/solvers/pricing/barrier.py: barrier",
-    "src/eunomia/solvers/pricing/response.py: screen",
     "src/eunomia/solvers/water_filling/screen.py: screen",
 }
 WIDE = {  # compiled; arrays come one by one where unpacking a tuple of them takes longer than the call
