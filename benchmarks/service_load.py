@@ -5,6 +5,7 @@ Cases, all of them if none is named:
     submissions   durable single submissions over 64 connections with authentication, and one list of 10,000 jobs
     waiting       100,000 waiting jobs of ten tenants: pages, `why`, decisions, restarts
     active        2,048 active jobs, half of them running: decisions of three policies, each asked in its own process
+    snapshots     single submissions with 100,000 waiting jobs, while snapshots are taken
     idle          a minute without work: memory and processor time
     slurm         a slurmctld on this machine and the service after it: submissions, a listing, expected starts; Slurm
                   has to be installed (`make test-slurm` does it), and only root can start its daemons
@@ -16,6 +17,7 @@ those of a busy machine. `goals` says which of the specification's were met.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -26,13 +28,14 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from eunomia.backends.reports import GangEnded, Launched, OrderTaken
+from eunomia.service import writer as writer_module
 from eunomia.service.client import Address, Client
 from eunomia.service.job_document import parse_job
 from eunomia.service.messages import Launch, Principal, Request, Submit
@@ -267,20 +270,16 @@ def active() -> dict[str, Any]:
 
 def _active(policy: str) -> dict[str, Any]:
     """End jobs one after the other while as many come; return how long decisions took, from store to orders."""
-    folder = Path(tempfile.mkdtemp(prefix="eunomia-load-", dir=os.environ.get("LOAD_DIR")))
-    path = folder / "site.toml"
-    path.write_text(SITE.format(policy=policy, accelerators=RUNNING, forecast_every_s=0))
-    site = load_site(path)
-    store, solver = open_store(site.place, site.state), Solver()
-    controller, _ = recover(store, site, solver.runner(site))
-    writer = Writer(controller, store, MonotonicClock(None))
-    world = writer.world = _Launcher(writer)
-    solver.begin(writer)
+    with _written_to(policy, RUNNING) as writer:
+        return _active_in(writer)
+
+
+def _active_in(writer: Writer) -> dict[str, Any]:
+    world = writer.world
+    assert isinstance(world, _Launcher)
     taken: list[float] = []
     add = writer.decision_times.add
     writer.decision_times.add = lambda seconds: (taken.append(seconds), add(seconds))[1]  # type: ignore[method-assign]
-    thread = threading.Thread(target=writer.run, daemon=True)
-    thread.start()
     draw, who = random.Random(0), [Principal(f"u{n}", f"tenant{n}", "submitter") for n in range(TENANTS)]
     document = parse_job(JOB)
     for n in range(ACTIVE):
@@ -300,11 +299,54 @@ def _active(policy: str) -> dict[str, Any]:
             time.sleep(0.002)
     found = {"decisions": len(taken), "decision_p50_ms": median(taken), "decision_p99_ms": p99(taken)}
     found["cpu_ms_per_end_without_solver"] = round((time.process_time() - before) / ENDS * 1e3, 1)
-    writer.stop()
-    thread.join()
-    solver.close()
-    store.close()
     return found
+
+
+@contextlib.contextmanager
+def _written_to(policy: str, accelerators: int) -> Iterator[Writer]:
+    """A writer's thread of a new store in this process, without HTTP, and a policy in a process of its own."""
+    folder = Path(tempfile.mkdtemp(prefix="eunomia-load-", dir=os.environ.get("LOAD_DIR")))
+    path = folder / "site.toml"
+    path.write_text(SITE.format(policy=policy, accelerators=accelerators, forecast_every_s=0))
+    site = load_site(path)
+    store, solver = open_store(site.place, site.state), Solver()
+    controller, _ = recover(store, site, solver.runner(site))
+    writer = Writer(controller, store, MonotonicClock(None))
+    writer.world = _Launcher(writer)
+    solver.begin(writer)
+    thread = threading.Thread(target=writer.run, daemon=True)
+    thread.start()
+    try:
+        yield writer
+    finally:
+        writer.stop()
+        thread.join()
+        solver.close()
+        store.close()
+
+
+def snapshots() -> dict[str, Any]:
+    """Submit jobs one after the other while a snapshot is due every few moments."""
+    many, one = (Principal(name, name, "submitter") for name in ("many", "one"))
+    document = parse_job(JOB)
+    writer_module.SNAPSHOT_EVERY = 500
+    with _written_to('fifo"\nbackfill = "skip', 1) as writer:
+        for n in range(TENANTS):
+            writer.ask(Request(Submit((document,) * PER_TENANT, f"list-{n:08}", "d", True), many)).result()
+        taken = timed(
+            (lambda n=n: writer.ask(Request(Submit((document,), f"key-{n:08}", "d"), one)).result())
+            for n in range(1500)
+        )
+        last = writer.controller.moments
+        stored = writer.change(lambda writer: [seq for seq, *_ in writer.store.snapshots()]).result()
+    found = {
+        "moments": last,
+        "snapshots_at": stored,
+        "submission_p50_ms": median(taken),
+        "submission_p99_ms": p99(taken),
+    }
+    found |= {"submission_longest_ms": [round(one * 1e3) for one in sorted(taken)[-5:]]}
+    return {"waiting": TENANTS * PER_TENANT, **found, "goals": {"p99 100 ms": p99(taken) <= 100}}
 
 
 def idle() -> dict[str, Any]:
@@ -401,7 +443,8 @@ def _our_figures() -> dict[str, float]:
 
 
 CASES: dict[str, Callable[[], dict[str, Any]]] = {
-    "submissions": submissions, "waiting": waiting, "active": active, "idle": idle, "slurm": slurm,
+    "submissions": submissions, "waiting": waiting, "active": active, "snapshots": snapshots, "idle": idle,
+    "slurm": slurm,
 }  # fmt: skip
 
 
