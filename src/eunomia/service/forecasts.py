@@ -60,7 +60,8 @@ class Forecasts:
             try:
                 found: dict[str, Any] = json.loads(self._process.ask(json.dumps(question).encode(), LIMIT_S))
             except TimeoutError:
-                return {"error": f"it took more than {LIMIT_S:g} s", "code": "failed"}
+                text = f"it took more than {LIMIT_S:g} s; ask again when the machine has less to do"
+                return {"error": text, "code": "failed"}
             except OSError as error:
                 _log.warning("the forecast process failed: %s", error)
                 found = {"error": "the forecast process failed; the service's log says why", "code": "failed"}

@@ -276,7 +276,7 @@ class WorldOrders(Protocol):
         ...
 
 
-class Answer(Protocol):
+class ReplyTarget(Protocol):
     """Where what comes of a request is put, such as a `Future`."""
 
     def cancelled(self) -> bool:
@@ -301,7 +301,7 @@ class _Work:
     """One thing in the queue: an input of the controller, or an administrator's change of the store."""
 
     message: Input | Callable[[Writer], Any]
-    answer: Answer | None
+    answer: ReplyTarget | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +345,7 @@ class Writer:
         self.hand_over(request, answer)
         return answer
 
-    def hand_over(self, request: Request, answer: Answer) -> None:
+    def hand_over(self, request: Request, answer: ReplyTarget) -> None:
         """Hand over a request whose reply is put into `answer` after the commit."""
         self._queue.put(_Work(request, answer))
 

@@ -304,6 +304,10 @@ def _what_if(found: dict[str, Any] | None) -> list[Html]:
         for one in found["changed"]
     ]
     parts = [Html(f"<p>{html(found['how'])}.</p>")]
+    if found["until"] is not None:
+        parts.append(
+            Html(f"<p>Both were played up to {html(moment(found['until']))}, and are compared up to then.</p>")
+        )
     if found["new_job"] is not None:
         start, finish = (html(moment(found["new_job"][name])) for name in ("start", "finish"))
         parts.append(Html(f"<p>The new job would start: {start}, and finish: {finish}.</p>"))
