@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -195,6 +197,48 @@ class TestTheSuiteItself:
 
         with pytest.raises(NeverEnds, match=r"given up: at .* policy 'las' was asked"):
             Joined().test_a_run_ends_however_time_is_cut_and_one_cause_makes_at_most_two_asks(0, LEASE_TERMS[1])
+
+    @pytest.mark.parametrize(
+        ("parameters", "promised", "change", "said"),
+        [
+            ({"quantum": 50.0}, 100.0, {}, "not the order of|falls behind at"),
+            ({"quantum": 500.0}, 100.0, {}, "not the order of|falls behind at"),
+            ({"quantum": 50.0}, 50.0, {"again_at": math.inf}, "falls behind at"),
+            ({"quantum": 50.0}, 50.0, {}, ""),
+        ],
+    )
+    def test_a_policy_that_ranks_by_other_levels_than_it_promises_or_asks_too_late_fails(
+        self, parameters: dict[str, float], promised: float, change: dict[str, float], said: str
+    ) -> None:
+        las = policies.load("las")(**parameters)
+
+        class Promises:
+            info = replace(las.info, service_quantum=promised, covers_all_jobs=False, jobs_independent=False)
+
+            def decide(self, view: View) -> Answer:
+                return replace(las.decide(view), **change)  # type: ignore[arg-type]
+
+        class Joined(PolicyContract):
+            policy = Promises()
+
+        with pytest.raises(AssertionError, match=said) if said else contextlib.nullcontext():
+            Joined().test_what_it_promises_of_its_order_holds()
+
+    def test_a_policy_whose_levels_are_not_all_that_it_ranks_by_fails(self) -> None:
+        las = policies.load("las")(quantum=50.0)
+
+        class Weighs:
+            info = replace(las.info, needs=las.info.needs | {"weight"}, covers_all_jobs=False, jobs_independent=False)
+
+            def decide(self, view: View) -> Answer:
+                heavy = replace(view, columns={**view.columns, "service": view.service / view.weight})
+                return las.decide(heavy)
+
+        class Joined(PolicyContract):
+            policy = Weighs()
+
+        with pytest.raises(AssertionError, match="not the order of"):
+            Joined().test_what_it_promises_of_its_order_holds()
 
     def test_an_answer_that_gives_a_job_more_than_its_time_fails(self) -> None:
         class Greedy:

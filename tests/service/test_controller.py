@@ -19,6 +19,7 @@ from eunomia.backends.reports import (
     SeatsTaken,
     StepsSaved,
 )
+from eunomia.records.run import InlinePolicyRunner
 from eunomia.records.scheduler_snapshot import digest
 from eunomia.service import living_state
 from eunomia.service.live_jobs import core_job
@@ -29,6 +30,7 @@ from eunomia.service.store import SqliteStore, StoreProblem, opening
 from eunomia.service.store.reader import Reader
 from eunomia.service.store.schema import VERSION
 from eunomia.service.turn import Turn
+from eunomia.service.writer import Writer
 
 
 def launched(bench: Bench) -> list[str]:
@@ -89,6 +91,36 @@ def test_a_restart_comes_to_the_same_state_and_orders_again_what_runs(bench: Ben
         assert bench.controller.incarnation != ids
         bench.controller.check()
     assert bench.submit().body["id"] not in jobs
+
+
+def test_a_snapshot_is_stored_as_the_state_was_when_it_was_begun_and_turns_go_on_meanwhile(bench: Bench) -> None:
+    writer, before = bench.writer, bench.store.last_seq()
+    bench.submit(duration_s=50)
+    seq, state = bench.store.last_seq(), digest(bench.controller.scheduler)
+    writer._begin_snapshot()
+    later = bench.submit(duration_s=70).body["id"]
+    _hand_back(writer)
+    assert next(bench.store.snapshots())[:2] == (seq, state) and bench.store.last_seq() > seq > before
+    after = digest(bench.controller.scheduler)
+    bench.restart()
+    assert digest(bench.controller.scheduler) == after and later in bench.controller.rows
+
+
+def test_a_snapshot_that_is_written_while_the_site_is_changed_is_not_stored(bench: Bench) -> None:
+    bench.submit(duration_s=50)
+    bench.writer._begin_snapshot()
+    runner = InlinePolicyRunner(bench.site.setup.policy)
+    bench.writer.begin_era(bench.site, runner, {})
+    stored = [seq for seq, *_ in bench.store.snapshots()]
+    _hand_back(bench.writer)
+    assert [seq for seq, *_ in bench.store.snapshots()] == stored
+
+
+def _hand_back(writer: Writer) -> None:
+    """Let the thread of a snapshot end, and do what it has put into the writer's queue."""
+    assert writer._writing is not None
+    writer._writing.join()
+    writer.handle([writer._queue.get_nowait()])
 
 
 def test_a_replay_that_decides_otherwise_stops_the_start(bench: Bench) -> None:

@@ -123,7 +123,7 @@ def nodes(controller: Controller) -> list[dict[str, Any]]:
     """Return each node with its jobs."""
     topology, state = controller.site.setup.topology, controller.scheduler.state
     jobs: defaultdict[int, list[str]] = defaultdict(list)
-    for row in controller.rows.values():
+    for row in (controller.rows[state.ids[number]] for number in state.running().tolist()):
         for node in sorted({int(topology.node[seat]) for seat in row.seats}):
             jobs[node].append(row.id)
     return [

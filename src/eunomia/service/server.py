@@ -40,6 +40,7 @@ PIP = 'pip install "eunomia[service]"'
 SOCKET = "service.sock"
 JOBS = "jobs"  # folder of the jobs' folders
 SWEEP_S = 3600.0  # between removals of old jobs
+COLLECT_AFTER = 20_000  # objects: with Python's 700, a list of jobs is looked through again and again while it is made
 _log = logging.getLogger("eunomia.service")
 
 
@@ -194,6 +195,7 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     os.umask(0o077)
+    gc.set_threshold(COLLECT_AFTER, 20, 20)
     running = start(site)
     try:
         asyncio.run(_listen(running, announce))

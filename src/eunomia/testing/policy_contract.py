@@ -19,7 +19,9 @@ from eunomia.model.arrays import Array
 from eunomia.model.decisions import Ask
 from eunomia.model.events import Answered, Progressed
 from eunomia.model.policy import LeaseTerms, Policy
+from eunomia.model.service_levels import first_fall, set_levels
 from eunomia.model.view import UndeclaredColumn, View
+from eunomia.placement.selection import replanned
 from eunomia.records.record import from_json, to_json
 from eunomia.testing.sample_views import a_view, only, permuted, with_running_jobs, without_jobs, without_ties
 from eunomia.testing.small_worlds import WorldRun, draw, play
@@ -128,6 +130,8 @@ class PolicyContract:
                 check_complete(self.policy, view, full_view(seed))
             if info.jobs_independent:
                 check_separable(self.policy, view)
+            if info.service_quantum > 0:
+                check_levels(self.policy, view, full_view(seed), seed)
             if info.renews_leases:
                 check_renews(self.policy, with_running_jobs(view, seed))
 
@@ -281,6 +285,27 @@ def check_separable(policy: Policy, view: View) -> None:
     subset = policy.decide(view.part(some, view.capacity))
     assert isinstance(subset, Order)
     assert some[subset.rows.job].tolist() == [m for m in answer.rows.job.tolist() if m in some]
+
+
+def check_levels(policy: Policy, view: View, full: View, seed: int) -> None:
+    """Raise AssertionError unless jobs are ranked by whole quanta of attained service, then by row, and not otherwise.
+
+    The next ask must be when a job that runs by this order, among those that do, falls behind one that waits.
+    """
+    quantum, rng = policy.info.service_quantum, np.random.default_rng(seed)
+    assert "service" in view.columns, "service_quantum is promised, and attained service is not in info.needs"
+    service, level = quantum * rng.uniform(0.0, 4.0, view.jobs), np.empty(view.jobs)
+    answer = policy.decide(replace(view, columns={**view.columns, "service": service}))
+    assert isinstance(answer, Order)
+    set_levels(service, quantum, level)
+    order = np.argsort(level, kind="stable")
+    given = answer.rows.job[np.diff(answer.rows.job, prepend=-1) != 0]
+    wanted = order[np.isin(order, given)]
+    assert given.tolist() == wanted.tolist(), f"not the order of ⌊attained service / {quantum:g}⌋, then of submission"
+    size, free = full.scale_factor[answer.rows.job], full.capacity.astype(np.int64)
+    runs = replanned(answer.rows.job, answer.rows.type, size, view.jobs, free) >= 0
+    falls = full.at + first_fall(wanted, runs, level, service, full.scale_factor, quantum)
+    assert answer.again_at == pytest.approx(falls), f"a job falls behind at {falls:g}; it asks at {answer.again_at:g}"
 
 
 def check_renews(policy: Policy, view: View) -> None:

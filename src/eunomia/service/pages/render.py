@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import groupby
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -122,7 +123,7 @@ def now_page(user: str, cluster: dict[str, Any], running: list[Any], waiting: li
     ]
     states = table(("state", "jobs"), [(state, cluster["jobs"][state]) for state in STATES if state in cluster["jobs"]])
     decisions = [
-        (moment(one["at"]), ", ".join(one["events"]), said) for one in decided if (said := _decided(one["decisions"]))
+        (moment(one["at"]), _counted(one["events"]), said) for one in decided if (said := _decided(one["decisions"]))
     ]
     return page(
         "Now",
@@ -143,6 +144,12 @@ def _more(count: dict[str, int], shown: int, states: Sequence[str]) -> Html:
         return Html("")
     links = ", ".join(f'<a href="/jobs?state={state}">{number:,} {state}</a>' for state, number in there.items())
     return Html(f'<p class="soft">The {shown} submitted first; in all {links}.</p>')
+
+
+def _counted(kinds: Iterable[str]) -> str:
+    """Return kinds of events, with how many of each followed each other."""
+    runs = ((kind, len(list(events))) for kind, events in groupby(kinds))
+    return ", ".join(f"{count:,} {kind}" if count > 1 else kind for kind, count in runs)
 
 
 def _decided(decisions: list[dict[str, Any]]) -> str:
@@ -206,7 +213,9 @@ def job_page(
 
 
 def _forecast(forecast: dict[str, Any] | None) -> list[Html]:
-    """Return when a job starts and finishes, with the 80 % interval."""
+    """Return when a job starts and finishes, with the 80 % interval; {} is one that is still computed."""
+    if forecast == {}:
+        return [Html('<h2>When</h2><p class="soft pending">It is being computed.</p>')]
     if forecast is None or not (forecast["start"] or forecast["finish"]):
         return []
     rows = [
@@ -295,6 +304,10 @@ def _what_if(found: dict[str, Any] | None) -> list[Html]:
         for one in found["changed"]
     ]
     parts = [Html(f"<p>{html(found['how'])}.</p>")]
+    if found["until"] is not None:
+        parts.append(
+            Html(f"<p>Both were played up to {html(moment(found['until']))}, and are compared up to then.</p>")
+        )
     if found["new_job"] is not None:
         start, finish = (html(moment(found["new_job"][name])) for name in ("start", "finish"))
         parts.append(Html(f"<p>The new job would start: {start}, and finish: {finish}.</p>"))
