@@ -382,3 +382,4 @@ def test_answers_carry_the_security_headers(shared: LiveService) -> None:
     assert "default-src 'none'" in headers["content-security-policy"]
     assert headers["x-content-type-options"] == "nosniff"
     assert "server" not in headers
+    assert headers["referrer-policy"] == "same-origin"  # with no-referrer browsers send "Origin: null" with forms

@@ -12,6 +12,8 @@ async function refresh() {
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   document.querySelector("main").replaceWith(page.querySelector("main"));
 }
+const kinds = ["submitted", "pending", "held", "starting", "running", "stopping", "preempted", "succeeded", "failed",
+  "cancelled", "rejected", "changed", "progress", "seat_taken", "seat_quarantined", "seat_free", "seat_idle",
+  "NodeLost", "NodeJoined", "NodeRemoved", "PolicyChanged", "SiteChanged", "TenantChanged"];
 const source = new EventSource("/v1/events");
-for (const kind of ["submitted", "pending", "held", "starting", "running", "stopping", "preempted", "succeeded",
-  "failed", "cancelled", "rejected", "changed", "progress"]) source.addEventListener(kind, refresh);
+for (const kind of kinds) source.addEventListener(kind, refresh);

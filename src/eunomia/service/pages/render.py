@@ -40,7 +40,8 @@ def page(title: str, *parts: object, user: str = "", live: bool = True) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<title>{html(title)} – Eunomia</title><link rel="stylesheet" href="/style.css">{script}</head>'
+        f'<title>{html(title)} – Eunomia</title><link rel="icon" href="data:,">'
+        f'<link rel="stylesheet" href="/style.css">{script}</head>'
         f"<body><header><b>Eunomia</b><nav>{links}</nav>{out}</header>"
         f"<main><h1>{html(title)}</h1>{body}</main></body></html>"
     )
