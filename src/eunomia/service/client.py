@@ -176,7 +176,11 @@ class Client:
     ) -> tuple[http.client.HTTPResponse, bytes]:
         connection = self._connect()
         try:
-            connection.request(method, path, body, {**self._headers(), **headers, "Connection": "close"})
+            try:
+                connection.request(method, path, body, {**self._headers(), **headers, "Connection": "close"})
+            except (BrokenPipeError, ConnectionResetError):  # answered before all was read, as refusals are
+                if connection.sock is None:
+                    raise
             response = connection.getresponse()
             raw = response.read()
         except (OSError, http.client.HTTPException) as error:
