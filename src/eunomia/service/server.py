@@ -111,8 +111,11 @@ def check_extra() -> None:
         raise InvalidInput([Problem(file="command line", rule=rule, fix=PIP)]) from None
 
 
-def start(site: Site) -> RunningService:
-    """Open the store, recover, and start writer and world. Raises InvalidInput if the store cannot be used."""
+def start(site: Site, umask: int) -> RunningService:
+    """Open the store, recover, and start writer and world. Raises InvalidInput if the store cannot be used.
+
+    `umask` is that of jobs.
+    """
     store = open_store(site.place, site.state, wait=_stand_by)
     try:
         site = effective_site(store, site)
@@ -125,7 +128,7 @@ def start(site: Site) -> RunningService:
         if (pending := controller.scheduler.asks.pending) is not None:
             writer.put(PolicyOverran(pending.asked, "the service was restarted before the policy had answered"))
         job_tokens = JobTokens.of(store.folder)
-        world = writer.world = _world(site, writer, job_tokens)
+        world = writer.world = _world(site, writer, job_tokens, umask)
         thread = threading.Thread(target=writer.run, name="writer", daemon=True)
         token_file, is_new = ensure_operator_token(store)  # before the writer's thread has the store to itself
     except BaseException:
@@ -148,7 +151,7 @@ def _without_collection() -> Iterator[None]:
         gc.enable()
 
 
-def _world(site: Site, writer: Writer, job_tokens: JobTokens) -> ServiceWorld:
+def _world(site: Site, writer: Writer, job_tokens: JobTokens, umask: int) -> ServiceWorld:
     """Return the world that the site names."""
     jobs, topology, scenario = site.state / JOBS, site.setup.topology, site.setup.scenario
 
@@ -165,6 +168,7 @@ def _world(site: Site, writer: Writer, job_tokens: JobTokens) -> ServiceWorld:
     return DetachedGangs(
         jobs, topology, lease_s=site.service.supervisor_lease_s, report=writer.put, forked=forked, driver=_driver(site),
         log_bytes=int(site.service.log_mib * 2**20), account=site.service.account, token_of=job_tokens.token,
+        umask=umask,
     )  # fmt: skip
 
 
@@ -193,8 +197,8 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    os.umask(0o077)
-    running = start(site)
+    umask = os.umask(0o077)  # of the service's own files
+    running = start(site, umask)
     try:
         asyncio.run(_listen(running, announce))
     finally:
