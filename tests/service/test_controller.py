@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 
@@ -196,6 +197,12 @@ def test_a_failing_job_waits_longer_before_each_attempt_and_then_has_failed(benc
     row = bench.store.job(job)
     assert row is not None
     assert "exit code 1" in row.reason
+    said = [
+        json.loads(detail)["reason"] for *_, kind, detail in Reader(bench.site.place).job_news(job) if kind == "pending"
+    ]
+    assert [one.partition(":")[0] for one in said if one] == [
+        "it failed, and is tried again in 1 s", "it failed, and is tried again in 2 s", "it failed"
+    ]  # fmt: skip
 
 
 def test_a_lost_supervisor_costs_no_attempt_and_a_fourth_one_ends_the_job(bench: Bench) -> None:

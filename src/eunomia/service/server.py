@@ -327,7 +327,7 @@ async def _run_server(server: Any, sockets: list[socket.socket]) -> None:
 
 def open_sockets(site: Site) -> list[socket.socket]:
     """Return the listening sockets: the site's address, and the unix socket in the state folder."""
-    address, found = site.address, []
+    key, address, found = "listen", site.address, list[socket.socket]()
     try:
         if isinstance(address, Path):
             found.append(_unix(address, 0o666))
@@ -338,21 +338,29 @@ def open_sockets(site: Site) -> list[socket.socket]:
             tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tcp.bind(address)
             found.append(tcp)
+        if site.users_socket is not None:
+            key, address = "socket", site.users_socket
+            found.append(_unix(site.users_socket, 0o666))
         found.append(_unix(site.state / SOCKET, 0o600))
     except OSError as error:
         for each in found:
             each.close()
-        rule = f"the address {site.service.listen} cannot be listened on ({error.strerror or error})"
-        fix = "stop what listens there, or give another address in [service] listen"
-        raise InvalidInput([Problem(file=str(site.path), column="service.listen", rule=rule, fix=fix)]) from error
+        shown = address if isinstance(address, Path) else site.service.listen
+        rule = f"the address {shown} cannot be listened on ({error.strerror or error})"
+        fix = f"stop what listens there, or give another one in [service] {key}"
+        raise InvalidInput([Problem(file=str(site.path), column=f"service.{key}", rule=rule, fix=fix)]) from error
     return found
 
 
 def _unix(path: Path, mode: int) -> socket.socket:
-    with contextlib.suppress(FileNotFoundError):
-        path.unlink()  # of a service that was killed; the store's lock says that none runs
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    made.bind(str(path))
+    try:
+        if path.is_socket():
+            path.unlink()  # of a service that was killed; the store's lock says that none runs
+        made.bind(str(path))
+    except BaseException:
+        made.close()
+        raise
     os.chmod(path, mode)
     return made
 
@@ -366,14 +374,19 @@ def _url(site: Site, first: socket.socket, has_tls: bool) -> str:
 
 
 def _welcome(url: str, token_file: Path, site: Site) -> None:
+    for_all = site.users_socket or site.address
+    others = "  eunomia token create --user ann --tenant lab --role submitter"
+    if isinstance(for_all, Path):
+        others = f"  eunomia login unix:{for_all}    (other users of this machine, once each; they need no token)"
+    is_web = not url.startswith("unix:")
     lines = (
         f"the operator's token is in {token_file} (readable by you only)",
-        f"the dashboard is at {url}/",
+        f"the dashboard is at {url}/" if is_web else 'there is a dashboard with listen = "127.0.0.1:8642" in [service]',
         "next, in another terminal on this machine:",
         f"  export EUNOMIA_STATE={site.state}",
         "  eunomia submit --gpus 1 -- python train.py",
         "  eunomia jobs",
-        "  eunomia token create --user ann --tenant lab --role submitter",
+        others,
     )
     sys.stderr.write("\n".join(lines) + "\n")
     sys.stderr.flush()
