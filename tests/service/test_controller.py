@@ -376,6 +376,35 @@ def test_a_seat_that_others_use_is_given_to_no_job_until_they_have_left(bench: B
     assert living_state.nodes(bench.controller)[0]["taken"] == {}
 
 
+@pytest.mark.parametrize("placements", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_seats_that_strangers_use_are_given_to_none_of_many_random_jobs(placements: int, tmp_path: Path) -> None:
+    text = SITE.replace("{ cpu = 2 }", "{ v100 = 12, k80 = 4 }").replace(
+        '"las"\nquantum = 60', '"fifo"\nbackfill = "skip"'
+    )
+    bench, rng = Bench(tmp_path, text.replace("check = true\n", "")), np.random.default_rng(3)
+    bench.store._db.execute("PRAGMA synchronous = OFF")  # nothing is killed here
+    running: dict[str, Launch] = {}
+    placed = waited = 0
+    while placed < placements:
+        bench.clock.at += 10.0
+        taken = frozenset(rng.choice(16, rng.integers(0, 9), replace=False).tolist())
+        ended = [GangEnded(job, running.pop(job).epoch, "finished") for job in list(running) if rng.random() < 0.7]
+        bench.do(SeatsTaken(tuple((seat, "python of user eve") for seat in sorted(taken))), *ended)
+        launches = list(bench.orders)
+        while len(bench.controller.rows) < len(running) + len(launches) + 4:
+            bench.submit(accelerators=int(rng.choice([1, 1, 2, 4])))
+            launches += bench.orders
+        for order in launches:
+            assert taken.isdisjoint(order.seats)
+            assert not any(set(order.seats) & set(other.seats) for other in running.values())
+            running[order.job_id] = order
+        bench.do(*(Launched(order.job_id, order.epoch) for order in launches))
+        placed += len(launches)
+        waited += len(bench.controller.rows) - len(running)
+    assert waited > placements / 4  # so that seats were wanted
+    bench.store.close()
+
+
 def test_a_seat_that_others_use_beside_a_gang_is_out_of_service_once_the_gang_has_left(bench: Bench) -> None:
     jobs = [bench.submit(name=f"job-{n}").body["id"] for n in range(3)]
     launched(bench)

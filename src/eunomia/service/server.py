@@ -26,7 +26,7 @@ from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.credentials import JobTokens, TokenRegistry, ensure_operator_token
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.messages import PolicyOverran, Principal
-from eunomia.service.site import Site, load_site
+from eunomia.service.site import Site, jobs_run, load_site
 from eunomia.service.site_change import apply_site, effective_site
 from eunomia.service.solver_process import Solver
 from eunomia.service.store import ServiceStore, open_store
@@ -382,6 +382,7 @@ def _welcome(url: str, token_file: Path, site: Site) -> None:
     lines = (
         f"the operator's token is in {token_file} (readable by you only)",
         f"the dashboard is at {url}/" if is_web else 'there is a dashboard with listen = "127.0.0.1:8642" in [service]',
+        f"jobs run {jobs_run(site)}",
         "next, in another terminal on this machine:",
         f"  export EUNOMIA_STATE={site.state}",
         "  eunomia submit --gpus 1 -- python train.py",

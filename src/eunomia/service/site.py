@@ -330,12 +330,13 @@ def plan(site: Site) -> list[str]:
         "access:    bearer tokens with a role; there is no switch for off",
         f"cluster:   {capacity} on {setup.topology.nodes} node{'s' if setup.topology.nodes != 1 else ''}",
         f"policy:    {setup.policy.info.name} ({setup.policy.info.answer_type}); seats are given {cut}",
-        f"jobs:      {_jobs_run(site)}",
+        f"jobs:      {jobs_run(site)}",
         *(f"note:      {note}" for note in setup.notes),
     ]
 
 
-def _jobs_run(site: Site) -> str:
+def jobs_run(site: Site) -> str:
+    """Return as whom jobs run."""
     backend = site.setup.scenario.world.backend
     if backend != "local":
         return f"as gangs of {backend}, submitted by user {_user()}; they go on without the service"
