@@ -336,7 +336,7 @@ def plan(site: Site) -> list[str]:
 
 
 def jobs_run(site: Site) -> str:
-    """Return as whom jobs run."""
+    """Return which user jobs run as."""
     backend = site.setup.scenario.world.backend
     if backend != "local":
         return f"as gangs of {backend}, submitted by user {_user()}; they go on without the service"
