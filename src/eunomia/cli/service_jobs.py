@@ -152,12 +152,15 @@ def job(
 
 
 def _show_job(found: dict[str, Any]) -> None:
+    from eunomia.service.pages.render import memory_text
+
     show_lines(f"job {found['id']} ({found['name']}) of {found['owner']}, tenant {found['tenant']}: {found['state']}")
     for line in (
         f"command    {shlex.join(found['spec']['command'])}",
         f"asks for   {found['accelerators']} accelerators",
         f"submitted  {found['submitted_at']}",
         f"started    {found['started_at'] or 'never'}, ended {found['ended_at'] or 'not yet'}",
+        *([f"memory     {memory}, on each"] if (memory := memory_text(found)) else []),
         f"progress   {found['steps']:g} of {_steps(found)} steps in a checkpoint, start number {found['epoch']}",
         f"reason     {found['reason'] or '–'}",
     ):
