@@ -7,8 +7,9 @@ Cases, all of them if none is named:
     active        2,048 active jobs, half of them running: decisions of three policies, each asked in its own process
     snapshots     single submissions with 100,000 waiting jobs, while snapshots are taken
     idle          a minute without work: memory and processor time
-    slurm         a slurmctld on this machine and the service after it: submissions, a listing, expected starts; Slurm
-                  has to be installed (`make test-slurm` does it), and only root can start its daemons
+    slurm         a slurmctld on this machine and the service after it: accepted jobs lost by kill -9, submissions, a
+                  listing, expected starts; Slurm has to be installed (`make test-slurm` does it), and only root can
+                  start its daemons
 
 Prints a line of JSON for each, with the machine's load average before and after: wall-clock times of a busy machine are
 those of a busy machine. `goals` says which of the specification's were met.
@@ -62,6 +63,7 @@ TENANTS, PER_TENANT = 10, 10_000
 ACTIVE, RUNNING, ENDS = 2048, 1024, 200
 IDLE_S = 60.0
 IN_TURN, AT_ONCE, CLIENTS = 100, 2000, 16  # submissions one after the other; by so many clients
+KILLS, KILLED = 5, 60  # kills of the controller, each at once after so many submissions
 JOB = {"command": ["sleep", "86400"], "name": "load", "labels": {"note": "x" * 100}, "duration_s": 86400}
 BODY = json.dumps(JOB)
 
@@ -390,36 +392,69 @@ def slurm() -> dict[str, Any]:
         return {"skipped": reason}
     cluster = LoopbackCluster(Path(tempfile.mkdtemp(prefix="eunomia-load-", dir=os.environ.get("LOAD_DIR"))))
     try:
-        found = {"slurm": _slurm_figures()}
+        killed = _lost_by_slurm(cluster)
+        cluster.clear()
+        theirs = {**killed, **_slurm_figures()}
     finally:
         cluster.close()
-    return {**found, "eunomia": _our_figures(), "waiting": IN_TURN + AT_ONCE}
+    return {"slurm": theirs, "eunomia": {**_lost_by_us(), **_our_figures()}, "waiting": IN_TURN + AT_ONCE}
+
+
+def _call(*argv: str) -> str:
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+
+def _sbatch() -> str:
+    """Submit a job, and return its id."""
+    words = ("--parsable", "--gres=gpu:1", "--time=60", "--output=/dev/null", "--wrap=sleep 86400")
+    return _call("sbatch", *words).strip()
+
+
+def _lost_by_slurm(cluster: Any) -> dict[str, Any]:
+    """Kill slurmctld at once after submissions; count accepted jobs that it does not know when it is up again."""
+    lost, used_twice = list[int](), 0
+    for _ in range(KILLS):
+        accepted = [_sbatch() for _ in range(KILLED)]
+        cluster.signal_controller(signal.SIGKILL)
+        cluster.start_controller()
+        kept = set(_call("squeue", "--noheader", "--format=%i").split())
+        lost.append(sum(job not in kept for job in accepted))
+        used_twice += _sbatch() in accepted
+    return {"lost_by_kill": lost, "of": KILLED, "kills_after_which_an_id_was_used_again": used_twice}
+
+
+def _lost_by_us() -> dict[str, Any]:
+    """Do the same to the service."""
+    served, lost, used_twice = Served(accelerators=16), list[int](), 0
+    for _ in range(KILLS):
+        client = served.operator
+        accepted = [client.submit(JOB)["id"] for _ in range(KILLED)]
+        served.stop(signal.SIGKILL)
+        served.start()
+        kept = {job["id"] for job in served.operator.get("/v1/jobs", limit=1000)["jobs"]}
+        lost.append(sum(job not in kept for job in accepted))
+        used_twice += served.operator.submit(JOB)["id"] in accepted
+    served.end()
+    return {"lost_by_kill": lost, "of": KILLED, "kills_after_which_an_id_was_used_again": used_twice}
 
 
 def _slurm_figures() -> dict[str, float | str]:
     """Submit, list, and ask when jobs start, by Slurm's own commands, which are processes of their own each."""
-
-    def call(*argv: str) -> str:
-        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-
-    def submit() -> str:
-        return call("sbatch", "--parsable", "--gres=gpu:1", "--time=60", "--output=/dev/null", "--wrap=sleep 86400")
-
     begun = time.perf_counter()
     for _ in range(IN_TURN):
-        submit()
+        _sbatch()
     between = time.perf_counter()
     with ThreadPoolExecutor(CLIENTS) as pool:
-        for done in [pool.submit(submit) for _ in range(AT_ONCE)]:
+        for done in [pool.submit(_sbatch) for _ in range(AT_ONCE)]:
             done.result()
     end = time.perf_counter()
-    listed = timed([lambda: call("squeue", "--noheader")] * 10)
-    starts = timed([lambda: call("squeue", "--noheader", "--start")] * 10)
-    last = call("squeue", "--noheader", "--format=%i", "--sort=-i").split()[0]
-    one = timed([lambda: call("squeue", "--noheader", "--start", f"--jobs={last}")] * 10)
-    expected = call("squeue", "--noheader", "--format=%S", "--states=PENDING").split()
+    listed = timed([lambda: _call("squeue", "--noheader")] * 10)
+    starts = timed([lambda: _call("squeue", "--noheader", "--start")] * 10)
+    last = _call("squeue", "--noheader", "--format=%i", "--sort=-i").split()[0]
+    one = timed([lambda: _call("squeue", "--noheader", "--start", f"--jobs={last}")] * 10)
+    expected = _call("squeue", "--noheader", "--format=%S", "--states=PENDING").split()
     return {
-        "version": call("sbatch", "--version").split()[-1],
+        "version": _call("sbatch", "--version").split()[-1],
         "submissions_in_turn_per_s": round(IN_TURN / (between - begun)),
         "submissions_at_once_per_s": round(AT_ONCE / (end - between)),
         "list_of_all_ms": median(listed),

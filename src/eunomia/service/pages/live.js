@@ -17,6 +17,8 @@ function completeLater() {
   if (document.querySelector(".pending")) setTimeout(refresh, 2000);
 }
 completeLater();
+const kinds = ["submitted", "pending", "held", "starting", "running", "stopping", "preempted", "succeeded", "failed",
+  "cancelled", "rejected", "changed", "progress", "seat_taken", "seat_quarantined", "seat_free", "seat_idle",
+  "NodeLost", "NodeJoined", "NodeRemoved", "PolicyChanged", "SiteChanged", "TenantChanged"];
 const source = new EventSource("/v1/events");
-for (const kind of ["submitted", "pending", "held", "starting", "running", "stopping", "preempted", "succeeded",
-  "failed", "cancelled", "rejected", "changed", "progress"]) source.addEventListener(kind, refresh);
+for (const kind of kinds) source.addEventListener(kind, refresh);

@@ -41,7 +41,8 @@ def page(title: str, *parts: object, user: str = "", live: bool = True) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<title>{html(title)} – Eunomia</title><link rel="stylesheet" href="/style.css">{script}</head>'
+        f'<title>{html(title)} – Eunomia</title><link rel="icon" href="data:,">'
+        f'<link rel="stylesheet" href="/style.css">{script}</head>'
         f"<body><header><b>Eunomia</b><nav>{links}</nav>{out}</header>"
         f"<main><h1>{html(title)}</h1>{body}</main></body></html>"
     )
@@ -116,6 +117,8 @@ def now_page(user: str, cluster: dict[str, Any], running: list[Any], waiting: li
         (
             name,
             one["busy"],
+            one["free"],
+            one["taken"],
             one["total"],
             Html(f'<meter max="{one["total"]}" value="{one["busy"]}">{one["busy"]}</meter>'),
         )
@@ -127,7 +130,7 @@ def now_page(user: str, cluster: dict[str, Any], running: list[Any], waiting: li
     ]
     return page(
         "Now",
-        table(("type", "busy", "of", ""), types),
+        table(("type", "busy", "free", "taken", "of", ""), types),
         Html("<h2>Running</h2>"), job_table(running), _more(cluster["jobs"], len(running), ON_SEATS),
         Html("<h2>Waiting, and why</h2>"), job_table(waiting), _more(cluster["jobs"], len(waiting), WAITING),
         Html("<h2>Jobs by state</h2>"), states,
@@ -191,6 +194,7 @@ def job_page(
         ("id", job["id"]), ("state", Html(f"{html(job['state'])} since {moment(job['since'])}")),
         ("of", f"{job['owner']}, {job['tenant']}"),
         ("command", " ".join(job["spec"]["command"])), ("accelerators", str(job["accelerators"])), ("on", _seats(job)),
+        *([("memory of each", memory)] if (memory := memory_text(job)) else []),
         ("saved steps", f"{job['steps']:g}"), ("start number", str(job["epoch"])), ("reason", job["reason"] or "–"),
     ]  # fmt: skip
     reasons = [f"{one['text']} [{one['code']}]" for one in why["reasons"]]
@@ -210,6 +214,13 @@ def job_page(
         Html("<h2>End of the log</h2>"), Html(f"<pre>{html(log or 'nothing yet')}</pre>"),
         user=user,
     )  # fmt: skip
+
+
+def memory_text(job: dict[str, Any]) -> str:
+    """Return what a job asked for and used of each accelerator's memory; "" if neither is known."""
+    asked, used = job["accelerator_memory_gib"], job["used_memory_gib"]
+    told = [] if asked is None else [f"{asked:g} GiB asked or learnt"]
+    return ", ".join(told if used is None else [*told, f"{used:.1f} GiB used"])
 
 
 def _forecast(forecast: dict[str, Any] | None) -> list[Html]:
