@@ -47,6 +47,10 @@ class StallDetector:
         self.reason = f"given up: no job ran for {PATIENCE_S / 86_400:.0f} days, and no pending job was placed"
         return True
 
+    def starts_left(self, starts: int) -> int:
+        """Return after how many starts more, of `starts` so far, it has to be known whether jobs have advanced."""
+        return STARTS - (starts - self._starts)
+
     def is_stalled(self, starts: int, left: int, look: Look) -> bool:
         """Return whether no job has advanced in `STARTS` starts.
 
