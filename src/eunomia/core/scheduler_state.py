@@ -42,6 +42,7 @@ class SchedulerState:
         tenants: Mapping[str, Tenant] | None = None,
     ):
         self.state, self.ledger, self.belief = State(topology, price, tenants), Ledger(len(topology.types)), belief
+        belief.follow(self.state.submitted)
         self.changes = 0
         self.comes_again: Callable[[str, str], bool] = _never  # whether a tenant's failure is not tried again
         self._layout: tuple[int, ...] = ()

@@ -73,7 +73,7 @@ class Simulation(GangSimulation):
             ending = {"failed", "cancelled"} if self._replay_status else set()
             finishes = np.array([job.status not in ending for job in self._jobs], dtype=bool)
             world = self._topology.type, self._rates.kind_of, self._rates.alone, self._start_s, self._later_s
-            arrivals = np.array(self._arrivals)
+            arrivals = np.frombuffer(self._arrivals)
             self._implied = ImpliedMoments(scheduler, self._jobs, arrivals, finishes, (*self._ends, *world))
         if not self._register.agrees(scheduler.state.ids):
             return

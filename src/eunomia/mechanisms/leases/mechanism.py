@@ -31,12 +31,12 @@ class LeaseMechanism(Mechanism):
         endless = self.info.covers_all_jobs and self.info.answer_type == "order" and math.isinf(leases.length)
         # The policy's promises say what it would answer, unless running jobs may move to a faster type.
         self._may_skip_asks = endless and not (leases.recall and len(self.state.topology.types) > 1)
-        self._rule = ImpliedRule(not self.info.jobs_independent or leases.recall, leases.recall)
-        by, quantum = rank_of(self.info), self.info.service_quantum
-        queues, moves = not self.info.jobs_independent, not self._may_skip_asks
-        self._ranked = None if by == UNKNOWN or not endless else self._rule._replace(
-            by=by, quantum=quantum, queues=queues, moves=moves
-        )  # fmt: skip
+        alone, by = not self.info.jobs_independent or leases.recall, rank_of(self.info)
+        self._rule, self._ranked = ImpliedRule(alone, leases.recall), None
+        if endless and by != UNKNOWN:
+            queues, quantum = not self.info.jobs_independent, self.info.service_quantum
+            moves = not self._may_skip_asks
+            self._ranked = ImpliedRule(alone, leases.recall, by=by, quantum=quantum, queues=queues, moves=moves)
         self._fresh: tuple[Answer, PendingAsk] | None = None  # an answer and its candidates, not carried out yet
         self._candidates: PendingAsk | None = None
         self._line: Ints | None = None  # rows of the deficits that the last pass went by
