@@ -78,13 +78,17 @@ class Simulation(GangSimulation):
         if not self._register.agrees(scheduler.state.ids):
             return
         horizon = self._future[0][0] if self._future else math.inf
-        most_starts, played = self._stalls.starts_left(self._starts), self._implied
-        for batch in played.play(self._arrived, self._at, self._timer, horizon, most_starts, ranked=ranked):
-            self._arrived += len(batch.submitted)
-            self._unfinished -= batch.finished
-            self._starts += len(batch.started)
-            yield batch
-        self._at, self._timer = played.at, played.wake
+        played, stalls, is_over = self._implied, self._stalls, False
+        while not is_over:
+            most_starts = stalls.starts_left(self._starts)
+            for batch in played.play(self._arrived, self._at, self._timer, horizon, most_starts, ranked=ranked):
+                self._arrived += len(batch.submitted)
+                self._unfinished -= batch.finished
+                self._starts += len(batch.started)
+                yield batch
+            self._at, self._timer = played.at, played.wake
+            is_over = self._arrived < len(self._jobs) or stalls.starts_left(self._starts) > 0
+            is_over = is_over or stalls.is_stalled(self._starts, self._unfinished, self._progress)
 
     # ---- what happens ----------------------------------------------------------------------------------------
 

@@ -57,8 +57,8 @@ class StallDetector:
         `starts` of gangs so far; `left` jobs have not ended; `look` returns of each job the steps that no loss can
         take, and the epoch in which it runs, 0 = not, (job,) each.
         """
-        if starts - self._starts < STARTS:
-            return False
+        if self.reason or starts - self._starts < STARTS:
+            return bool(self.reason)
         self._starts = starts
         before, (steps, epoch) = self._seen, look()
         self._seen = left, steps, epoch
