@@ -19,7 +19,7 @@ LONG = {
 }
 WIDE = {  # compiled; arrays come one by one where unpacking a tuple of them takes longer than the call
     "src/eunomia/backends/simulated/gang_kernels.py: start",
-    "src/eunomia/backends/simulated/implied_moments.py: play",
+    "src/eunomia/backends/simulated/implied_moments.py: _play",
     "src/eunomia/core/kernel_arrays.py: kernel_arrays",
     "src/eunomia/core/placement_pass.py: follow",
     "src/eunomia/forecasts/queue_futures.py: _play",

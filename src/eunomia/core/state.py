@@ -50,7 +50,9 @@ class Jobs(GrowingColumns):
     demand: Floats  # (job, 2) CPUs and GiB of memory
 
     def __init__(self) -> None:
-        first: dict[str, float] = {"weight": 1.0, "submitted": 0.0, "on_type": -1, "partner": -1, "first_device": -1}
+        first: dict[str, float] = {
+            "weight": 1.0, "submitted": 0.0, "end": 0.0, "on_type": -1, "partner": -1, "first_device": -1,
+        }  # fmt: skip
         spec: dict[str, tuple[Any, ...]] = {name: (np.int64, first.get(name, 0)) for name in INTS}
         spec |= {name: (np.float64, first.get(name, math.inf)) for name in FLOATS}
         super().__init__(spec | dict.fromkeys(FLAGS, (np.bool_, False)) | {"demand": (np.float64, 0.0, 2)})
@@ -170,7 +172,8 @@ class State:
             self.jobs.weight[rows] = [job.weight for job in jobs]
             self.jobs.submitted[rows] = [job.submitted for job in jobs]
             self.jobs.deadline[rows] = [job.deadline for job in jobs]
-            self.jobs.demand[rows] = [(job.cpus, job.memory_gib) for job in jobs]
+            if any(job.cpus or job.memory_gib for job in jobs):  # else no memory is taken for them
+                self.jobs.demand[rows] = [(job.cpus, job.memory_gib) for job in jobs]
         return len(owners)
 
     def add_foreseen(self, jobs: Sequence[Job]) -> None:

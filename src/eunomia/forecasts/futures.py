@@ -174,9 +174,9 @@ class _Times:
 
     def observe_batch(self, batch: MomentBatch) -> None:
         """Note the starts and ends of many moments."""
-        ends, starts = batch.epoch > 0, batch.started >= 0
+        ends = batch.epoch > 0
         self._end(batch.row[ends], batch.at[ends])
-        self._begin(batch.started[starts], batch.at[starts])
+        self._begin(batch.started, batch.started_at)
 
     def _begin(self, rows: Ints, at: float | Floats) -> None:
         known = (rows >= 0) & (rows < self._jobs)
@@ -198,9 +198,9 @@ class _Bounded:
         times.bind(world.row_of)
         self.carry_out = world.carry_out
 
-    def implied(self, scheduler: Scheduler) -> Iterator[MomentBatch]:
+    def implied(self, scheduler: Scheduler, ranked: bool) -> Iterator[MomentBatch]:
         """Play what is implied; see `Simulation.implied`."""
-        return self._world.implied(scheduler)
+        return self._world.implied(scheduler, ranked)
 
     def moments(self) -> Iterator[Moment]:
         """Yield moments up to the end."""
