@@ -339,7 +339,7 @@ def start_implied(t: KernelArrays, row: int, type: int, at: float, until: float,
     allocate_alone(t, row, type, 0, seats, at, until)
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, reads_all=False)
 def follow_implied(at: float, until: float, alone: bool, recall: bool, output: Ints, *arrays: Any) -> int:
     """Start the job that the policy's promises imply, if they do; see `implied_start`.
 

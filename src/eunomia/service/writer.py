@@ -280,7 +280,7 @@ class ReplyTarget(Protocol):
     """Where what comes of a request is put, such as a `Future`."""
 
     def cancelled(self) -> bool:
-        """Say whether nobody waits for it any more."""
+        """Say whether no request waits for it any more."""
         ...
 
     def done(self) -> bool:

@@ -50,7 +50,7 @@ class AwaitedReply:
     _is_set: bool = False
 
     def cancelled(self) -> bool:
-        """Say whether nobody waits any more; what was asked for is done all the same."""
+        """Say whether the request no longer waits; what was asked for is done all the same."""
         return False
 
     def done(self) -> bool:
