@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import os
+import secrets
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -24,6 +25,7 @@ from eunomia.service.credentials import JobTokens, TokenRegistry
 from eunomia.service.forecasts import Forecasts
 from eunomia.service.http import strict_json
 from eunomia.service.job_document import FieldProblem, InvalidRequest
+from eunomia.service.json_lines import REQUEST
 from eunomia.service.messages import JOB_ROLE, ROLES, Principal, Reply
 from eunomia.service.site import LOOPBACK, Site
 from eunomia.service.store.reader import Reader
@@ -346,12 +348,15 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        request = secrets.token_hex(6)
+        REQUEST.set(request)  # each request is answered in a task of its own
 
         async def guarded(message: Any) -> None:
             if message["type"] == "http.response.start":
                 given = {name for name, _ in message["headers"]}
                 message["headers"] = [
                     *message["headers"],
+                    (b"x-request-id", request.encode()),
                     *((k.lower().encode(), v.encode()) for k, v in HEADERS.items() if k.lower().encode() not in given),
                 ]
             await send(message)
