@@ -212,8 +212,8 @@ def job_page(
 def memory_text(job: dict[str, Any]) -> str:
     """Return what a job asked for and used of each accelerator's memory; "" if neither is known."""
     asked, used = job["accelerator_memory_gib"], job["used_memory_gib"]
-    told = [] if asked is None else [f"{asked:g} GiB asked or learnt"]
-    return ", ".join(told if used is None else [*told, f"{used:.1f} GiB used"])
+    parts = [] if asked is None else [f"{asked:g} GiB asked or learnt"]
+    return ", ".join(parts if used is None else [*parts, f"{used:.1f} GiB used"])
 
 
 def _forecast(forecast: dict[str, Any] | None) -> list[Html]:
