@@ -80,6 +80,8 @@ def test_ltgf_is_what_a_tenant_received_of_what_it_deserved(tmp_path: Path) -> N
         assert found["speech"]["day_received_accelerator_s"] == pytest.approx(3000.0)
         assert found["speech"]["day_deserved_accelerator_s"] == pytest.approx(6000.0)
         assert found["speech"]["ltgf"] == pytest.approx(0.5)
+        hours = found["speech"]["hours_received_deserved_accelerator_s"]
+        assert [pytest.approx(pair) for pair in hours] == [*[(0, 0)] * 22, (0, 2600), (3000, 3400)]
         assert found["vision"]["ltgf"] == pytest.approx((8000 + 3000) / 7000)
         day = 24 * 3600.0  # two days on, only the last one counts: each held and deserved one accelerator
         assert living_state.ltgf(bench.controller, 7000.0 + 2 * day) == pytest.approx({"vision": 1.0, "speech": 1.0})
