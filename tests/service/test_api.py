@@ -402,4 +402,5 @@ def test_answers_carry_the_security_headers(shared: LiveService) -> None:
     assert "default-src 'none'" in headers["content-security-policy"]
     assert headers["x-content-type-options"] == "nosniff"
     assert "server" not in headers
+    assert re.fullmatch("[0-9a-f]{12}", headers["x-request-id"])  # in the log too
     assert headers["referrer-policy"] == "same-origin"  # with no-referrer browsers send "Origin: null" with forms

@@ -64,6 +64,16 @@ def test_the_pages_show_accelerators_of_others_and_the_memory_that_a_job_asked_f
     assert render.memory_text(dict.fromkeys(known)) == ""
 
 
+def test_the_page_of_tenants_draws_what_each_received_and_deserved_by_hour() -> None:
+    one = {"tenant": "vision", "weight": 1.0, "quota": None, "holds": 2, "received_accelerator_s": 7200.0, "ltgf": 0.5,
+           "day_received_accelerator_s": 3600.0, "day_deserved_accelerator_s": 7200.0}  # fmt: skip
+    text = render.tenants_page(
+        "ann", [{**one, "hours_received_deserved_accelerator_s": [(0.0, 3600.0), (3600.0, 7200.0)]}]
+    )
+    assert 'points="2,15.0 7,1.0"' in text
+    assert 'aria-label="received 1.00, deserved 2.00 accelerator-hours in this hour"' in text
+
+
 def test_a_page_names_no_outside_address(shared: LiveService) -> None:
     for path in ("/login", "/style.css", "/live.js"):
         assert "//" not in visit(shared, "GET", path)[1].replace("// Reloads", "")

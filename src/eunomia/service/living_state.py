@@ -203,6 +203,7 @@ def tenants(controller: Controller, at: float) -> list[dict[str, Any]]:
                 "holds": int(width[mine].sum()),
                 "day_received_accelerator_s": day.get(name, (0.0, 0.0))[0],
                 "day_deserved_accelerator_s": day.get(name, (0.0, 0.0))[1],
+                "hours_received_deserved_accelerator_s": controller.fairness.by_hour(name),
                 "ltgf": fair.get(name),
             }
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import json
 import logging
 import os
 import signal
@@ -25,6 +24,7 @@ from eunomia.backends.registry import load
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.credentials import JobTokens, TokenRegistry, ensure_operator_token
 from eunomia.service.fault_points import faultpoint
+from eunomia.service.json_lines import JsonLines
 from eunomia.service.messages import PolicyOverran, Principal
 from eunomia.service.site import Site, jobs_run, load_site
 from eunomia.service.site_change import apply_site, effective_site
@@ -42,21 +42,6 @@ JOBS = "jobs"  # folder of the jobs' folders
 SWEEP_S = 3600.0  # between removals of old jobs
 COLLECT_AFTER = 20_000  # objects: with Python's 700, a list of jobs is looked through again and again while it is made
 _log = logging.getLogger("eunomia.service")
-
-
-class JsonLines(logging.Formatter):
-    """One JSON object a line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
-        line = {
-            "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created)),
-            "level": record.levelname.lower(),
-        }
-        line |= {"logger": record.name, "message": record.getMessage()}
-        if record.exc_info:
-            line["error"] = self.formatException(record.exc_info)
-        return json.dumps(line)
 
 
 class ServiceWorld(WorldOrders, Protocol):

@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import os
+import secrets
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -25,6 +26,7 @@ from eunomia.service.forecasts import Forecasts
 from eunomia.service.http import strict_json
 from eunomia.service.http.loop_replies import LoopReplies
 from eunomia.service.job_document import FieldProblem, InvalidRequest
+from eunomia.service.json_lines import REQUEST
 from eunomia.service.messages import JOB_ROLE, ROLES, Principal, Reply
 from eunomia.service.messages import Request as Asked
 from eunomia.service.site import LOOPBACK, Site
@@ -367,10 +369,13 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers: dict[bytes, bytes] = dict(scope["headers"])
+        request = secrets.token_hex(6)
+        REQUEST.set(request)  # each request is answered in a task of its own
 
         async def guarded(message: Any) -> None:
             if message["type"] == "http.response.start":
                 given = {name for name, _ in message["headers"]}
+                message["headers"] += [(b"x-request-id", request.encode())]
                 message["headers"] += [one for one in _SECURITY if one[0] not in given]
             await send(message)
 

@@ -219,8 +219,8 @@ def job_page(
 def memory_text(job: dict[str, Any]) -> str:
     """Return what a job asked for and used of each accelerator's memory; "" if neither is known."""
     asked, used = job["accelerator_memory_gib"], job["used_memory_gib"]
-    told = [] if asked is None else [f"{asked:g} GiB asked or learnt"]
-    return ", ".join(told if used is None else [*told, f"{used:.1f} GiB used"])
+    parts = [] if asked is None else [f"{asked:g} GiB asked or learnt"]
+    return ", ".join(parts if used is None else [*parts, f"{used:.1f} GiB used"])
 
 
 def _forecast(forecast: dict[str, Any] | None) -> list[Html]:
@@ -245,14 +245,32 @@ def tenants_page(user: str, tenants: list[dict[str, Any]]) -> str:
     """Return who received what."""
     rows = [
         (one["tenant"], f"{one['weight']:g}", "–" if one["quota"] is None else f"{one['quota']:g}", one["holds"],
-         f"{one['received_accelerator_s'] / 3600:,.2f}",
-         "–" if one["ltgf"] is None else f"{one['ltgf']:.2f}")
+         f"{one['received_accelerator_s'] / 3600:,.2f}", f"{one['day_deserved_accelerator_s'] / 3600:,.2f}",
+         f"{one['day_received_accelerator_s'] / 3600:,.2f}", "–" if one["ltgf"] is None else f"{one['ltgf']:.2f}",
+         _hours(one["hours_received_deserved_accelerator_s"]))
         for one in tenants
     ]  # fmt: skip
-    return page(
-        "Tenants",
-        table(("tenant", "weight", "quota", "holds", "received, accelerator-hours", "LTGF of the last day"), rows),
-        user=user,
+    heads = ("tenant", "weight", "quota", "holds", "received, accelerator-hours",
+             "deserved in the last day", "received", "LTGF", "by hour")  # fmt: skip
+    note = Html(
+        '<p class="soft">By hour: bars are what the tenant received in each of the last 24 hours, the line is what it '
+        "deserved; LTGF is received ÷ deserved.</p>"
+    )
+    return page("Tenants", table(heads, rows), note, user=user)
+
+
+def _hours(pairs: list[tuple[float, float]]) -> Html:
+    """Return a small picture of what was received and deserved in each hour."""
+    most = max((max(pair) for pair in pairs), default=0.0) or 1.0
+    bars = "".join(
+        f'<rect x="{5 * n}" y="{28 - 28 * got / most:.1f}" width="4" height="{28 * got / most:.1f}"/>'
+        for n, (got, _) in enumerate(pairs)
+    )
+    line = " ".join(f"{5 * n + 2},{29 - 28 * due / most:.1f}" for n, (_, due) in enumerate(pairs))
+    said = f"received {pairs[-1][0] / 3600:.2f}, deserved {pairs[-1][1] / 3600:.2f} accelerator-hours in this hour"
+    return Html(
+        f'<svg class="hours" viewBox="0 0 {5 * len(pairs)} 30" width="{5 * len(pairs)}" height="30" role="img" '
+        f'aria-label="{html(said)}">{bars}<polyline points="{line}"/></svg>'
     )
 
 
