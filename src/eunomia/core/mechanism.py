@@ -61,7 +61,16 @@ class Mechanism(ABC):
         self.sched, self.asked = core.state, core.asks
         self.state, self.ledger, self.belief = core.state.state, core.state.ledger, core.state.belief
         self.info = core.asks.info
-        self.timer = math.inf  # when it wants to be called without an event
+        self._timer = math.inf
+
+    @property
+    def timer(self) -> float:
+        """When it wants to be called without an event; inf = not."""
+        return self._timer
+
+    @timer.setter
+    def timer(self, at: float) -> None:
+        self._timer = at
 
     # ---- what happened ---------------------------------------------------------------------------------------
 
@@ -97,9 +106,9 @@ class Mechanism(ABC):
 
     def _wake_at(self, when: float, at: float, decisions: list[Decision]) -> None:
         """Order a timer for that time, inf = none, unless it is set already."""
-        if when != self.timer and (when < math.inf or self.timer > at):
+        if when != self._timer and (when < math.inf or self._timer > at):
             decisions.append(SetTimer(when))
-        self.timer = when
+        self._timer = when
 
     def implied_rule(self, *, ranked: bool) -> ImpliedRule | None:
         """Return how events are followed from now on whose answer is implied; None = only by its methods.

@@ -50,9 +50,7 @@ class Jobs(GrowingColumns):
     demand: Floats  # (job, 2) CPUs and GiB of memory
 
     def __init__(self) -> None:
-        first: dict[str, float] = {
-            "weight": 1.0, "submitted": 0.0, "end": 0.0, "on_type": -1, "partner": -1, "first_device": -1,
-        }  # fmt: skip
+        first: dict[str, float] = {"weight": 1.0, "submitted": 0.0, "on_type": -1, "partner": -1, "first_device": -1}
         spec: dict[str, tuple[Any, ...]] = {name: (np.int64, first.get(name, 0)) for name in INTS}
         spec |= {name: (np.float64, first.get(name, math.inf)) for name in FLOATS}
         super().__init__(spec | dict.fromkeys(FLAGS, (np.bool_, False)) | {"demand": (np.float64, 0.0, 2)})
