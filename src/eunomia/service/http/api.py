@@ -369,13 +369,13 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        request = secrets.token_hex(6)
-        REQUEST.set(request)  # each request is answered in a task of its own
+        request_id = secrets.token_hex(6)
+        REQUEST.set(request_id)  # each request is answered in a task of its own
 
         async def guarded(message: Any) -> None:
             if message["type"] == "http.response.start":
                 given = {name for name, _ in message["headers"]}
-                message["headers"] += [(b"x-request-id", request.encode())]
+                message["headers"] += [(b"x-request-id", request_id.encode())]
                 message["headers"] += [one for one in _SECURITY if one[0] not in given]
             await send(message)
 
