@@ -1,4 +1,4 @@
-"""Starts the service with sample jobs of two tenants, and says where to look. Ctrl-C ends it: `make serve-demo`."""
+"""Starts the service with sample jobs of three tenants, and says where to look. Ctrl-C ends it: `make serve-demo`."""
 
 from __future__ import annotations
 

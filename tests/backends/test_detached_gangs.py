@@ -260,6 +260,32 @@ def test_a_supervisor_says_when_processes_do_not_die(tmp_path: Path, monkeypatch
     os.close(write)
 
 
+def test_python_is_that_of_the_shell_that_submitted_and_without_one_there_that_of_the_service(
+    world: LocalWorld, tmp_path: Path
+) -> None:
+    (tmp_path / "bin").mkdir()
+    mine = tmp_path / "bin" / "python"
+    mine.write_text("#!/bin/sh\necho 'mine:' \"$@\"\n")
+    mine.chmod(0o755)
+    for job, path in (("a", str(mine.parent)), ("b", str(tmp_path))):
+        world.launch(job, "-c", "import sys; print(sys.executable)", env={"PATH": path})
+        assert world.wait(GangEnded, job).outcome == "finished"
+    assert "mine: -c" in world.log("a")
+    assert f"\n{os.path.abspath(sys.executable)}\n" in world.log("b")
+
+
+def test_files_of_a_job_are_made_with_the_umask_that_it_is_given(tmp_path: Path) -> None:
+    world = LocalWorld(tmp_path, umask=0o027)
+    before = os.umask(0o077)
+    try:
+        world.launch("a", "-c", "import os; print(oct(os.umask(0)))")
+        assert world.wait(GangEnded, "a").outcome == "finished"
+        assert "0o27" in world.log("a")
+    finally:
+        os.umask(before)
+        world.end()
+
+
 def test_a_log_that_is_too_long_is_moved_aside_and_one_old_part_is_kept(tmp_path: Path) -> None:
     world = LocalWorld(tmp_path, log_bytes=10_000)
     until_moved = (

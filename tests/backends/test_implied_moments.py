@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,22 +13,41 @@ from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
 from eunomia.mechanisms.leases import Leases
 from eunomia.metrics import Metrics
-from eunomia.model.decisions import Decision
-from eunomia.model.events import Moment
+from eunomia.model.answers import Order, Rows
+from eunomia.model.arrays import Floats
+from eunomia.model.decisions import Decision, Start, Stop, one_by_one
+from eunomia.model.events import Answered, JobFinished, JobSubmitted, Moment
 from eunomia.model.job import Job
 from eunomia.model.moment_batch import MomentBatch
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import Policy
 from eunomia.model.topology import Node, Topology
+from eunomia.model.view import View
 from eunomia.policies.order.fifo import Fifo
 from eunomia.policies.order.las import Las
+from eunomia.policies.order.smallest_first import SmallestFirst
 from eunomia.policies.order.srtf import Srtf
-from eunomia.records.record import step_lines
+from eunomia.records.record import step_lines, to_json
 from eunomia.records.run import InlinePolicyRunner, Observer, run
 from eunomia.throughputs import load
 
+RANKED = (
+    Fifo(), Fifo(backfill="skip"), SmallestFirst(), Las(), Las(quantum=200.0), Srtf(), Srtf(measure="service"),
+)  # fmt: skip
 POLICIES = (Fifo(), Fifo(backfill="skip"), Las(), Srtf())
 JOBS = 200
+
+
+class TwoSpeeds:
+    """Speeds of the two types: jobs of the type "other" are faster on the second."""
+
+    types = ("v100", "k80")
+
+    def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
+        return np.array([0.7, 1.0] if job_type == "other" else [1.0, 0.4])
+
+    def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+        return np.zeros(2)
 
 
 class Lines:
@@ -40,6 +60,26 @@ class Lines:
         self.lines += step_lines(moment, decisions)
 
 
+class Actions:
+    """An observer that takes batches, and writes down what happens to jobs: neither asks nor timers."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.answers = 0
+        self.by_rank = 0  # moments with a stop, or more than one start, in a batch
+
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+        self.answers += any(isinstance(event, Answered) for event in moment.events)
+        events = [event for event in moment.events if isinstance(event, JobSubmitted | JobFinished)]
+        moves = [one for one in one_by_one(decisions) if isinstance(one, Start | Stop)]
+        self.lines += [f"{moment.at} {to_json(one)}" for one in (*events, *moves)]
+
+    def observe_batch(self, batch: MomentBatch) -> None:
+        for moment, decisions in batch:
+            self.by_rank += len(list(one_by_one(decisions))) > 1 or any(isinstance(one, Stop) for one in decisions)
+            self.observe(moment, decisions)
+
+
 class Batches:
     """An observer that counts the events that come in batches."""
 
@@ -49,7 +89,7 @@ class Batches:
         pass
 
     def observe_batch(self, batch: MomentBatch) -> None:
-        self.events += len(batch)
+        self.events += int((batch.epoch >= 0).sum())
 
 
 class OneByOne:
@@ -100,6 +140,40 @@ def play(
     )
 
 
+def play_ranked(
+    policy: Policy, topology: Topology, step_s: float, *, by_itself: bool, replay: bool
+) -> tuple[Actions, dict[str, object]]:
+    """What happens to jobs, and the figures; observers take batches."""
+    speeds, terms = load("uniform", topology.types), policy.info.mechanism
+    if len(topology.types) > 1:
+        speeds = TwoSpeeds()
+    leases = Leases(length=terms.length_s, aligned=terms.aligned, recall=terms.recall)
+    metrics, actions = Metrics(topology, speeds, {}), Actions()
+    overheads = Overheads(start_s=7.0, restore_s=30.0)
+    world = Simulation(jobs(1, step_s), topology, speeds, replay_status=replay, overheads=overheads)
+    scheduler = Scheduler(topology, policy.info, leases, Belief(speeds, overheads))
+    run(scheduler, world if by_itself else OneByOne(world), InlinePolicyRunner(policy), [metrics, actions])
+    figures = metrics.figures()
+    shown = {name: column.tolist() for name, column in figures.jobs.items()}
+    curves = (figures.utilization.tolist(), figures.waiting_jobs.tolist(), world.losses(metrics.end_s).__repr__())
+    return actions, {**figures.summary, "jobs": repr(shown), "curves": repr(curves)}
+
+
+@pytest.mark.parametrize("policy", RANKED, ids=str)
+@pytest.mark.parametrize("types", [("v100",), ("v100", "k80")], ids=len)
+@pytest.mark.parametrize("step_s", [1e-3, 1000.0])
+@pytest.mark.parametrize("replay", [False, True], ids=["", "replay"])
+def test_answers_by_rank_are_those_of_the_policy(
+    policy: Policy, types: tuple[str, ...], step_s: float, replay: bool
+) -> None:
+    topology = Topology.of([Node(type=types[m % len(types)], accelerators=4) for m in range(4)])
+    actions, figures = play_ranked(policy, topology, step_s, by_itself=True, replay=replay)
+    alone = play_ranked(policy, topology, step_s, by_itself=False, replay=replay)
+    assert actions.lines == alone[0].lines
+    assert figures == alone[1]
+    assert actions.by_rank > 0 and actions.answers < alone[0].answers / 2  # else nothing was compared
+
+
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: f"{policy.info.name}-{policy.info.jobs_independent}")
 @pytest.mark.parametrize(("devices", "step_s"), [(16, 1e-3), (20, 1000.0), (64, 60.0)])
 @pytest.mark.parametrize("replay", [False, True], ids=["", "replay"])
@@ -122,3 +196,35 @@ def test_with_chance_failures_no_moments_are_played_together() -> None:
         scheduler = Scheduler(topology, Fifo().info, Leases(), Belief(speeds))
         run(scheduler, world, InlinePolicyRunner(Fifo()), [batches])
         assert (batches.events > 0) == expected
+
+
+class Reversed(Fifo):
+    """A subclass that decides in another way than its class."""
+
+    def decide(self, view: View) -> Order:
+        answer = super().decide(view)
+        return replace(answer, rows=Rows(answer.rows.job[::-1], answer.rows.type[::-1]))
+
+
+def test_a_subclass_with_another_decision_is_asked() -> None:
+    topology = Topology.of([Node(type="v100", accelerators=4)] * 4)
+    assert Fifo().info.ranks_by == "submission" and Reversed().info.ranks_by == ""
+    actions, _ = play_ranked(Reversed(), topology, 1.0, by_itself=True, replay=False)
+    assert actions.answers > 0
+
+
+@pytest.mark.parametrize(("restore_s", "quantum"), [(500.0, 50.0), (0.0, 1e-7)], ids=["no progress", "no time passes"])
+def test_a_run_that_gets_nowhere_is_given_up_as_one_by_one(restore_s: float, quantum: float) -> None:
+    topology = Topology.of([Node(type="v100", accelerators=1)])
+    speeds, overheads = load("uniform", topology.types), Overheads(restore_s=restore_s)
+    policy, ends = Las(quantum=quantum), []
+    for by_itself in (True, False):
+        two = [Job(job_id=f"j{m}", total_steps=4000.0, submitted=float(m), sequence=m) for m in range(2)]
+        world = Simulation(two, topology, speeds, overheads=overheads)
+        scheduler = Scheduler(topology, policy.info, Leases(recall=True), Belief(speeds, overheads))
+        metrics = Metrics(topology, speeds, {})
+        gave_up = run(scheduler, world if by_itself else OneByOne(world), InlinePolicyRunner(policy), [metrics])
+        gave_up = gave_up.split(", in which")[0]  # the asks of that millisecond, of which a batch has none
+        ends.append((gave_up, world.given_up, repr(metrics.figures().summary)))
+    assert ends[0] == ends[1]
+    assert ends[0][0] + ends[0][1]

@@ -196,6 +196,49 @@ class TestTheSuiteItself:
         with pytest.raises(NeverEnds, match=r"given up: at .* policy 'las' was asked"):
             Joined().test_a_run_ends_however_time_is_cut_and_one_cause_makes_at_most_two_asks(0, LEASE_TERMS[1])
 
+    @pytest.mark.parametrize(
+        ("policy", "claim", "message"),
+        [
+            ("smallest_first", {"ranks_by": "submission"}, "not that of submission"),
+            ("srtf?measure=service", {"ranks_by": "remaining_time"}, "not that of remaining_time"),
+            ("fifo", {"ranks_by": "submission", "jobs_independent": True}, "skip"),
+            ("las?quantum=50", {"service_quantum": 60.0}, "levels of 60|another time"),
+            ("smallest_first", {"ranks_by": "", "service_quantum": 1e9}, "not in info.needs"),
+        ],
+    )
+    def test_a_policy_that_ranks_by_something_else_than_it_says_fails(
+        self, policy: str, claim: dict[str, Any], message: str
+    ) -> None:
+        honest = policies.build(policy)
+
+        class Pretends:
+            info = replace(honest.info, **claim)
+
+            def decide(self, view: View) -> Answer:
+                return honest.decide(view)
+
+        class Joined(PolicyContract):
+            policy = Pretends()
+
+        with pytest.raises(AssertionError, match=message):
+            Joined().test_what_it_promises_of_its_order_holds()
+
+    def test_a_policy_whose_levels_are_not_all_that_it_ranks_by_fails(self) -> None:
+        las = policies.load("las")(quantum=50.0)
+
+        class Weighs:
+            info = replace(las.info, needs=las.info.needs | {"weight"})
+
+            def decide(self, view: View) -> Answer:
+                heavy = replace(view, columns={**view.columns, "service": view.service / view.weight})
+                return las.decide(heavy)
+
+        class Joined(PolicyContract):
+            policy = Weighs()
+
+        with pytest.raises(AssertionError, match="levels of 50"):
+            Joined().test_what_it_promises_of_its_order_holds()
+
     def test_an_answer_that_gives_a_job_more_than_its_time_fails(self) -> None:
         class Greedy:
             info = policies.load("max_min_fairness").info

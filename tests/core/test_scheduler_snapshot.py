@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import zlib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.core.conftest import Sit
 
+from eunomia.model.events import Estimated, JobSubmitted
 from eunomia.model.job import InvalidJob, Job
-from eunomia.records.scheduler_snapshot import pack, unpack
+from eunomia.policies import build
+from eunomia.records.long_lists import LONG, PART, LongList, WrittenParts
+from eunomia.records.scheduler_snapshot import capture, digest, pack, restore, unpack
 
 STEPS = st.floats(1e-300, 1e300) | st.integers(1, 10**9)
 JOBS = st.lists(
@@ -44,6 +49,40 @@ def test_like_jobs_take_little_room_and_one_job_is_not_spread_over_all() -> None
     assert len(pack(like)) < 25 * len(like)
     assert unpack(pack(like)) == like
     assert unpack(pack([like[0]])) == [like[0]]
+
+
+def test_a_long_list_is_written_in_parts_and_only_those_that_changed_are_written_again() -> None:
+    count = 2 * PART + 7
+    jobs = [Job(job_id=str(n), total_steps=n + 0.5, tenant="a" if n % 2 else "b") for n in range(count)]
+    parts = WrittenParts()
+    lists = [LongList("Job", jobs), LongList("", [job.job_id for job in jobs])]
+    (*whole, last), _ = first = parts.write(lists)
+    jobs.append(Job(job_id="more", total_steps=1.0))
+    (*again, longer), names = parts.write(lists)
+    assert all(one is other for one, other in zip(again, whole, strict=True)) and names[0] is first[1][0]
+    assert longer != last and json.loads(zlib.decompress(longer[1]))[0] == 8
+    assert parts.write([LongList("Job", jobs[1:])])[0][0] != whole[0]
+
+
+def test_a_state_of_many_jobs_is_restored_as_it_was_captured_though_it_has_changed_since(sit: Sit) -> None:
+    desk, parts = sit(build("las?quantum=60")), WrittenParts()
+    one, names = desk.scheduler, [f"job-{n}" for n in range(LONG + 50)]
+    desk.tell(1.0, *(JobSubmitted(Job(job_id=name, total_steps=100.0, submitted=1.0, sequence=n))
+                     for n, name in enumerate(names[: LONG + 10])))  # fmt: skip
+    desk.tell(2.0, *(Estimated(name, 10.0 + n, 1.0, 99.0, 3) for n, name in enumerate(names[: LONG + 10])))
+    for n in range(LONG + 10, LONG + 50, 20):
+        captured, then = capture(one), digest(one)
+        jobs, estimates = list(one.state.submitted), dict(one.belief.estimates)
+        desk.submit(float(n), *names[n : n + 20])
+        content = captured.content(parts)
+        assert content == captured.content()
+        fresh = sit(build("las?quantum=60")).scheduler
+        restore(fresh, content)
+        assert digest(fresh) == then != digest(one)
+        assert fresh.state.submitted == jobs == fresh.belief._jobs and fresh.belief.estimates == estimates
+        assert fresh.state.row_of == {job.job_id: row for row, job in enumerate(jobs)}
+    with pytest.raises(ValueError, match="end is missing"):
+        restore(fresh, content[:-3])
 
 
 def test_a_snapshot_of_an_earlier_version_is_read_and_a_wrong_job_is_refused() -> None:

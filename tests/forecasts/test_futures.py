@@ -136,6 +136,27 @@ def test_a_future_with_too_many_moments_is_cut_and_says_so(monkeypatch: pytest.M
     np.testing.assert_array_equal(cut.finish[known], whole.finish[known])
 
 
+def test_states_are_compared_up_to_the_time_to_which_both_were_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    setup = set_up_run("fifo?backfill=skip")
+    present, _, _ = play(setup, until=3000.0)
+    other = set_up_run("las?quantum=300")
+    whole = compare_states(present, moved_to(present, other.scheduler(), other.policy))
+    monkeypatch.setattr("eunomia.forecasts.recalled_queue.MOST_VISITS", 10 * present.scheduler.state.alive)
+    cut = compare_states(present, moved_to(present, other.scheduler(), other.policy))
+    assert whole.complete and whole.until == np.inf and not cut.complete and present.at < cut.until < np.inf
+
+    def up_to_then(times: tuple[float, float] | None) -> list[float]:
+        assert times is not None
+        return [one if one < cut.until else np.inf for one in times]
+
+    assert [(list(one.before or ()), list(one.after)) for one in cut.jobs] == [
+        (up_to_then(one.before), up_to_then(one.after)) for one in whole.jobs
+    ]
+    finishes = [one.after[1] for one in cut.jobs]
+    assert 0 < np.isfinite(finishes).sum() < len(finishes)
+    assert sum(sum(counts) for _, *counts, _ in cut.tenants()) < len(cut.jobs)
+
+
 def estimate_all(scheduler: Scheduler) -> None:
     for row in scheduler.state.active.tolist():
         total = float(scheduler.belief.total[row])

@@ -15,12 +15,11 @@ LONG = {
     "src/eunomia/solvers/auction/dynamic_program.py: sweep",
     "src/eunomia/solvers/nash_welfare/barrier.py: interior",
     "src/eunomia/solvers/pricing/barrier.py: barrier",
-    "src/eunomia/solvers/pricing/response.py: screen",
     "src/eunomia/solvers/water_filling/screen.py: screen",
 }
 WIDE = {  # compiled; arrays come one by one where unpacking a tuple of them takes longer than the call
     "src/eunomia/backends/simulated/gang_kernels.py: start",
-    "src/eunomia/backends/simulated/implied_moments.py: play",
+    "src/eunomia/backends/simulated/implied_moments.py: _play",
     "src/eunomia/core/kernel_arrays.py: kernel_arrays",
     "src/eunomia/core/placement_pass.py: follow",
     "src/eunomia/forecasts/queue_futures.py: _play",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import stat
@@ -17,6 +18,7 @@ from tests.service.bench import SITE, LiveService, until
 from eunomia.backends.local.accounts import NO_GROUP, Account, account_of
 from eunomia.backends.local.supervisor import descendants
 from eunomia.inputs.problems import InvalidInput
+from eunomia.service.client import Address, Client
 from eunomia.service.site import load_site
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give jobs other rights")
@@ -57,6 +59,29 @@ def test_a_job_runs_under_the_account_of_who_submitted_it(folder: Path) -> None:
                 assert f"{line}\n" in said
             assert stat.S_IMODE((folder / "state" / "jobs" / job / "log").stat().st_mode) == 0o600
             assert (folder / "state" / "jobs" / job / "exit-1.json").exists()
+    finally:
+        service.kill()
+
+
+@root_only
+def test_a_user_of_this_machine_needs_no_token_on_the_socket_and_runs_jobs_as_themselves(folder: Path) -> None:
+    service = LiveService(folder, SITE.replace("[service]", '[service]\nsocket = "lab.sock"'))
+    service.start()
+    try:
+        address, mail = Address(f"unix:{folder}/lab.sock"), pwd.getpwnam("mail").pw_uid
+        pid = os.fork()
+        if pid == 0:  # the kernel tells the service who connects
+            code = 1
+            with contextlib.suppress(BaseException):
+                os.setresuid(mail, mail, mail)
+                Client(address).submit({"command": ["id", "-un"], "name": "by-mail"})
+                code = 0
+            os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        (job,) = service.operator.get("/v1/jobs")["jobs"]
+        assert (job["owner"], job["tenant"]) == ("mail", "mail")
+        until(lambda: service.operator.get(f"/v1/jobs/{job['id']}")["state"] == "succeeded")
+        assert "mail\n" in (folder / "state" / "jobs" / job["id"] / "log").read_text()
     finally:
         service.kill()
 

@@ -11,6 +11,7 @@ import socket
 import stat
 import threading
 import time
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -195,6 +196,25 @@ def test_a_token_is_shown_once_revoked_at_once_and_stored_only_as_a_digest(share
     shared.operator.send("DELETE", f"/v1/tokens/{made['id']}")
     for wrong in (made["token"], made["token"][:-1], "eun_x.y", "", "Bearer"):
         assert status(Client(Address(shared.url, wrong)), "GET", "/v1/cluster") == 401
+
+
+def test_a_refusal_that_comes_before_the_body_was_read_is_shown(tmp_path: Path) -> None:
+    body = b'{"title": "that role may not do that"}'
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "sock"))
+        listening.listen()
+
+        def refuse() -> None:
+            connection, _ = listening.accept()
+            connection.recv(1024)
+            connection.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+            connection.close()
+
+        refusing = threading.Thread(target=refuse)
+        refusing.start()
+        with pytest.raises(ServiceRefusal, match="that role may not do that"):
+            Client(Address(f"unix:{tmp_path / 'sock'}")).send("PUT", "/v1/site", {"file": "x" * 2**22})
+        refusing.join()
 
 
 def test_files_of_the_state_are_for_its_user_only(shared: LiveService) -> None:
@@ -382,3 +402,5 @@ def test_answers_carry_the_security_headers(shared: LiveService) -> None:
     assert "default-src 'none'" in headers["content-security-policy"]
     assert headers["x-content-type-options"] == "nosniff"
     assert "server" not in headers
+    assert re.fullmatch("[0-9a-f]{12}", headers["x-request-id"])  # in the log too
+    assert headers["referrer-policy"] == "same-origin"  # with no-referrer browsers send "Origin: null" with forms

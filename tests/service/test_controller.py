@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from eunomia.backends.reports import (
     SeatsTaken,
     StepsSaved,
 )
+from eunomia.records.run import InlinePolicyRunner
 from eunomia.records.scheduler_snapshot import digest
 from eunomia.service import living_state
 from eunomia.service.live_jobs import core_job
@@ -29,6 +31,7 @@ from eunomia.service.store import SqliteStore, StoreProblem, opening
 from eunomia.service.store.reader import Reader
 from eunomia.service.store.schema import VERSION
 from eunomia.service.turn import Turn
+from eunomia.service.writer import Writer
 
 
 def launched(bench: Bench) -> list[str]:
@@ -89,6 +92,36 @@ def test_a_restart_comes_to_the_same_state_and_orders_again_what_runs(bench: Ben
         assert bench.controller.incarnation != ids
         bench.controller.check()
     assert bench.submit().body["id"] not in jobs
+
+
+def test_a_snapshot_is_stored_as_the_state_was_when_it_was_begun_and_turns_go_on_meanwhile(bench: Bench) -> None:
+    writer, before = bench.writer, bench.store.last_seq()
+    bench.submit(duration_s=50)
+    seq, state = bench.store.last_seq(), digest(bench.controller.scheduler)
+    writer._begin_snapshot()
+    later = bench.submit(duration_s=70).body["id"]
+    _hand_back(writer)
+    assert next(bench.store.snapshots())[:2] == (seq, state) and bench.store.last_seq() > seq > before
+    after = digest(bench.controller.scheduler)
+    bench.restart()
+    assert digest(bench.controller.scheduler) == after and later in bench.controller.rows
+
+
+def test_a_snapshot_that_is_written_while_the_site_is_changed_is_not_stored(bench: Bench) -> None:
+    bench.submit(duration_s=50)
+    bench.writer._begin_snapshot()
+    runner = InlinePolicyRunner(bench.site.setup.policy)
+    bench.writer.begin_era(bench.site, runner, {})
+    stored = [seq for seq, *_ in bench.store.snapshots()]
+    _hand_back(bench.writer)
+    assert [seq for seq, *_ in bench.store.snapshots()] == stored
+
+
+def _hand_back(writer: Writer) -> None:
+    """Let the thread of a snapshot end, and do what it has put into the writer's queue."""
+    assert writer._writing is not None
+    writer._writing.join()
+    writer.handle([writer._queue.get_nowait()])
 
 
 def test_a_replay_that_decides_otherwise_stops_the_start(bench: Bench) -> None:
@@ -196,6 +229,12 @@ def test_a_failing_job_waits_longer_before_each_attempt_and_then_has_failed(benc
     row = bench.store.job(job)
     assert row is not None
     assert "exit code 1" in row.reason
+    said = [
+        json.loads(detail)["reason"] for *_, kind, detail in Reader(bench.site.place).job_news(job) if kind == "pending"
+    ]
+    assert [one.partition(":")[0] for one in said if one] == [
+        "it failed, and is tried again in 1 s", "it failed, and is tried again in 2 s", "it failed"
+    ]  # fmt: skip
 
 
 def test_a_lost_supervisor_costs_no_attempt_and_a_fourth_one_ends_the_job(bench: Bench) -> None:
@@ -367,6 +406,35 @@ def test_a_seat_that_others_use_is_given_to_no_job_until_they_have_left(bench: B
     bench.do(SeatsTaken(()))
     assert [(o.job_id, o.seats) for o in bench.orders] == [(second, (0,))]
     assert living_state.nodes(bench.controller)[0]["taken"] == {}
+
+
+@pytest.mark.parametrize("placements", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_seats_that_strangers_use_are_given_to_none_of_many_random_jobs(placements: int, tmp_path: Path) -> None:
+    text = SITE.replace("{ cpu = 2 }", "{ v100 = 12, k80 = 4 }").replace(
+        '"las"\nquantum = 60', '"fifo"\nbackfill = "skip"'
+    )
+    bench, rng = Bench(tmp_path, text.replace("check = true\n", "")), np.random.default_rng(3)
+    bench.store._db.execute("PRAGMA synchronous = OFF")  # nothing is killed here
+    running: dict[str, Launch] = {}
+    placed = waited = 0
+    while placed < placements:
+        bench.clock.at += 10.0
+        taken = frozenset(rng.choice(16, rng.integers(0, 9), replace=False).tolist())
+        ended = [GangEnded(job, running.pop(job).epoch, "finished") for job in list(running) if rng.random() < 0.7]
+        bench.do(SeatsTaken(tuple((seat, "python of user eve") for seat in sorted(taken))), *ended)
+        launches = list(bench.orders)
+        while len(bench.controller.rows) < len(running) + len(launches) + 4:
+            bench.submit(accelerators=int(rng.choice([1, 1, 2, 4])))
+            launches += bench.orders
+        for order in launches:
+            assert taken.isdisjoint(order.seats)
+            assert not any(set(order.seats) & set(other.seats) for other in running.values())
+            running[order.job_id] = order
+        bench.do(*(Launched(order.job_id, order.epoch) for order in launches))
+        placed += len(launches)
+        waited += len(bench.controller.rows) - len(running)
+    assert waited > placements / 4  # so that seats were wanted
+    bench.store.close()
 
 
 def test_a_seat_that_others_use_beside_a_gang_is_out_of_service_once_the_gang_has_left(bench: Bench) -> None:

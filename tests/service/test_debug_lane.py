@@ -66,6 +66,15 @@ def test_on_a_full_cluster_99_of_100_debug_jobs_start_within_a_minute(policy: st
     assert (waits + checkpoint_s <= 60).mean() >= 0.99
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["fifo", "srtf"])
+def test_over_twenty_days_drawn_at_random_99_of_100_debug_jobs_start_within_a_minute(
+    policy: str, tmp_path: Path
+) -> None:
+    waits = np.concatenate([waits_of_debug_jobs(policy, tmp_path, seed) for seed in range(1, 21)])
+    assert (waits + 10.0 <= 60).mean() >= 0.99
+
+
 def test_a_debug_job_preempts_the_last_started_and_a_second_waits_beyond_the_share(tmp_path: Path) -> None:
     bench = Bench(tmp_path, LANE.replace('"las"', '"fifo"').replace("quantum = 60\n", ""))
     first, second = (bench.submit(name=f"job-{n}").body["id"] for n in range(2))

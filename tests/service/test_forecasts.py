@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +191,39 @@ def test_a_forecast_process_that_fails_is_started_once_more_and_then_an_error(be
     with pytest.raises(NoForecast, match="failed"):
         asyncio.run(forecasts.ask({"ask": "when", "job": "x"}))
     assert dead.starts == 2
+
+
+class _Slow:
+    """A process that answers when it may."""
+
+    def __init__(self) -> None:
+        self.may_answer, self.asked = threading.Event(), 0
+
+    def ask(self, question: bytes, limit_s: float) -> bytes:
+        self.asked += 1
+        assert self.may_answer.wait(60.0)
+        return b'{"futures": 1}'
+
+    def stop(self) -> None:
+        self.may_answer.set()
+
+
+def test_questions_that_were_given_up_keep_no_thread_from_other_requests(bench: Bench) -> None:
+    forecasts, slow = Forecasts(bench.path, bench.writer, 0.0), _Slow()
+    forecasts._process = slow  # type: ignore[assignment]
+
+    async def visit_pages() -> str:
+        for _ in range(50):
+            asked = asyncio.create_task(forecasts.ask({"ask": "when", "job": "x"}))
+            for _ in range(5):  # until it waits for the process
+                await asyncio.sleep(0)
+            asked.cancel()
+        async with asyncio.timeout(30.0):
+            return await asyncio.to_thread(lambda: "why")
+
+    assert asyncio.run(visit_pages()) == "why"
+    forecasts.close()
+    assert slow.asked == 1
 
 
 def test_a_gang_that_does_not_leave_a_drained_node_is_ended_without_a_checkpoint(bench: Bench) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 from pathlib import Path
 
@@ -11,9 +12,21 @@ from tests.service.bench import ANN, BOB, SITE, Bench, LiveService, until
 
 from eunomia.backends.reports import GangEnded, Launched, SeatsTaken
 from eunomia.service import living_state
+from eunomia.service.json_lines import REQUEST, JsonLines
 from eunomia.service.latency_histogram import BOUNDS, LatencyHistogram
 
 SHARES = SITE.replace("check = true\n", "") + "[tenants.vision]\nquota = 1\n[tenants.speech]\nquota = 1\n"
+
+
+def test_a_line_of_the_log_names_the_request_that_was_being_answered() -> None:
+    record = logging.LogRecord("eunomia.service", logging.WARNING, "", 0, "%s failed", ("it",), None)
+    assert "request" not in json.loads(JsonLines().format(record))
+    token = REQUEST.set("a1b2c3")
+    try:
+        line = json.loads(JsonLines().format(record))
+    finally:
+        REQUEST.reset(token)
+    assert (line["request"], line["message"], line["level"]) == ("a1b2c3", "it failed", "warning")
 
 
 def test_a_histogram_counts_each_value_in_its_range_and_all_above() -> None:
@@ -67,6 +80,8 @@ def test_ltgf_is_what_a_tenant_received_of_what_it_deserved(tmp_path: Path) -> N
         assert found["speech"]["day_received_accelerator_s"] == pytest.approx(3000.0)
         assert found["speech"]["day_deserved_accelerator_s"] == pytest.approx(6000.0)
         assert found["speech"]["ltgf"] == pytest.approx(0.5)
+        hours = found["speech"]["hours_received_deserved_accelerator_s"]
+        assert [pytest.approx(pair) for pair in hours] == [*[(0, 0)] * 22, (0, 2600), (3000, 3400)]
         assert found["vision"]["ltgf"] == pytest.approx((8000 + 3000) / 7000)
         day = 24 * 3600.0  # two days on, only the last one counts: each held and deserved one accelerator
         assert living_state.ltgf(bench.controller, 7000.0 + 2 * day) == pytest.approx({"vision": 1.0, "speech": 1.0})

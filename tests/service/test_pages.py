@@ -7,6 +7,8 @@ from urllib.parse import urlencode, urlsplit
 
 from tests.service.bench import LiveService, until
 
+from eunomia.service.pages import render
+
 NAMED = {"command": ["python", "-c", "import time; time.sleep(600)", "<img src=x onerror=alert(1)>"], "accelerators": 2}
 
 
@@ -51,6 +53,25 @@ def test_the_pages_show_the_state_to_those_who_log_in_and_nothing_to_others(shar
     assert visit(shared, "POST", f"/jobs/{job}/cancel", kept, "")[0] == 303
     assert ann.get(f"/v1/jobs/{job}")["state"] == "cancelled"
     shared.operator.send("DELETE", f"/v1/jobs/{foreign}")
+
+
+def test_the_pages_show_accelerators_of_others_and_the_memory_that_a_job_asked_for_and_used() -> None:
+    types = {"v100": {"total": 8, "busy": 3, "free": 4, "taken": 1, "in_service": 7}}
+    text = render.now_page("ann", {"types": types, "jobs": {}, "policy": "las"}, [], [], [])
+    assert '<td class=n data-head="taken">1</td>' in text
+    known = {"accelerator_memory_gib": 16.0, "used_memory_gib": 12.34}
+    assert render.memory_text(known) == "16 GiB asked or learnt, 12.3 GiB used"
+    assert render.memory_text(dict.fromkeys(known)) == ""
+
+
+def test_the_page_of_tenants_draws_what_each_received_and_deserved_by_hour() -> None:
+    one = {"tenant": "vision", "weight": 1.0, "quota": None, "holds": 2, "received_accelerator_s": 7200.0, "ltgf": 0.5,
+           "day_received_accelerator_s": 3600.0, "day_deserved_accelerator_s": 7200.0}  # fmt: skip
+    text = render.tenants_page(
+        "ann", [{**one, "hours_received_deserved_accelerator_s": [(0.0, 3600.0), (3600.0, 7200.0)]}]
+    )
+    assert 'points="2,15.0 7,1.0"' in text
+    assert 'aria-label="received 1.00, deserved 2.00 accelerator-hours in this hour"' in text
 
 
 def test_a_page_names_no_outside_address(shared: LiveService) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,6 +33,8 @@ accelerators = { cpu = 1 }
 name = "./slow.py:Slow"
 """
 SLOW = """\
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -174,7 +178,7 @@ def test_a_view_and_an_answer_survive_the_way_to_another_process(bench: Bench, l
 def test_a_process_that_dies_or_takes_too_long_is_started_again(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     policy = '["./slow.py:Slow", {}, 0.0]'
-    process = ChildProcess("eunomia.service.solver_process", policy, str(tmp_path), memory_gib=4.0)
+    process = ChildProcess("eunomia.service.policy_process", policy, str(tmp_path), memory_gib=4.0)
     try:
         assert process.ask(b"r", 240.0) == b"r"
         running = process.start()
@@ -215,3 +219,16 @@ def _overruns(client: Any) -> int:
     text, _ = client.text("/metrics")
     (line,) = [line for line in text.splitlines() if line.startswith("eunomia_solver_overruns_total ")]
     return int(line.split()[1])
+
+
+@pytest.mark.parametrize(
+    ("modules", "absent"),
+    [
+        ("eunomia.service.server, eunomia.service.http.dashboard", {"pyarrow", "numba", "matplotlib", "highspy"}),
+        ("eunomia.service.policy_process", {"pyarrow", "numba", "pydantic", "eunomia.scenario"}),
+    ],
+)
+def test_an_idle_service_holds_no_library_that_it_does_not_use(modules: str, absent: set[str]) -> None:
+    code = f"import sys, {modules}; print(*sorted({absent!r} & set(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == []

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import socket
+import stat
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
+from eunomia.inputs.problems import InvalidInput
 from eunomia.service.server import _without_collection, open_sockets
 from eunomia.service.site import load_site
 
@@ -41,3 +43,24 @@ def test_answers_leave_at_once_whatever_the_other_end_has_acknowledged(tmp_path:
     finally:
         for each in listening:
             each.close()
+
+
+def test_a_socket_for_all_users_is_beside_the_address_and_no_file_is_replaced_by_one(tmp_path: Path) -> None:
+    path = tmp_path / "site.toml"
+    path.write_text(
+        '[service]\nlisten = "127.0.0.1:0"\nsocket = "lab.sock"\n'
+        '[cluster]\naccelerators = { cpu = 1 }\n[policy]\nname = "fifo"\n'
+    )
+    site = load_site(path)
+    site.state.mkdir()
+    for _ in range(2):  # the second one finds those of the first, which was killed
+        listening = open_sockets(site)
+        assert [each.family for each in listening] == [socket.AF_INET, socket.AF_UNIX, socket.AF_UNIX]
+        assert stat.S_IMODE((tmp_path / "lab.sock").stat().st_mode) == 0o666
+        for each in listening:
+            each.close()
+    (tmp_path / "lab.sock").unlink()
+    (tmp_path / "lab.sock").write_text("mine")
+    with pytest.raises(InvalidInput, match=r"lab\.sock cannot be listened on"):
+        open_sockets(site)
+    assert (tmp_path / "lab.sock").read_text() == "mine"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.service.bench import SITE, Bench, LiveService, until
+from tests.service.bench import ANN, SITE, Bench, LiveService, until
 from tests.service.simulated import simulate
 from tests.service.test_controller import launched
 
@@ -18,8 +18,12 @@ from eunomia.cli.app import app
 from eunomia.inputs.problems import InvalidInput
 from eunomia.service.client import Address, Client
 from eunomia.service.followed_state import FollowedState, LogReader
+from eunomia.service.job_document import parse_job
 from eunomia.service.job_row import JobRow
+from eunomia.service.messages import ChangeJob, Request, Submit
 from eunomia.service.store import StoreProblem, open_store
+from eunomia.service.store.base import ROWS_AT_ONCE
+from eunomia.service.store.reader import Reader
 from eunomia.service.turn import Turn
 
 
@@ -71,16 +75,33 @@ def test_everything_stored_is_there_after_a_restart_and_for_readers(stored: Benc
     assert follower.seq == stored.store.last_seq()
 
 
+def test_a_list_is_stored_with_every_job_label_and_event_and_repeated_labels_once(stored: Bench) -> None:
+    count = sum(ROWS_AT_ONCE) + 3
+    jobs = tuple(parse_job({"command": ["train"], "labels": {"n": str(n), "all": "yes"}}) for n in range(count))
+    (reply,) = stored.do(Request(Submit(jobs, "one-key-for-all", "d", several=True), ANN))
+    assert reply is not None and len(set(reply.body["ids"])) == count
+    reader = Reader(stored.site.place)
+    every = reader.jobs(tenant=None, states=(), label=("all", "yes"), before=None, limit=count + 1, first=True)
+    assert [row.id for row in every] == reply.body["ids"]
+    assert [row.spec["labels"]["n"] for row in every] == [str(n) for n in range(count)]
+    submitted = [job for _, _, job, kind, _ in reader.news(0, None) if kind == "submitted"]
+    assert submitted == reply.body["ids"]
+    stored.clock.at = 3.0
+    stored.do(Request(ChangeJob(every[0].id, {"labels": {"all": "yes", "n": "other"}}), ANN))
+    for text in ("0", "other"):  # the earlier labels go on finding it
+        assert reader.jobs(tenant=None, states=(), label=("n", text), before=None, limit=5)[0].id == every[0].id
+
+
 def test_decisions_until_a_time_are_those_that_were_made_by_then(stored: Bench) -> None:
     for at in (10.0, 20.0, 20.0, 35.0):
         stored.clock.at = at
         stored.submit()
     reader = LogReader(stored.site.place)
-    every = [at for at, _ in reader.decisions(100)]
+    every = [one.at for one in reader.decisions(100)]
     assert sorted(every, reverse=True) == every
     assert len(every) > 4
     for at_most in (0.0, 9.9, 10.0, 19.0, 20.0, 34.0, 35.0, 99.0):
-        assert [at for at, _ in reader.decisions(100, at_most)] == [at for at in every if at <= at_most]
+        assert [one.at for one in reader.decisions(100, at_most)] == [at for at in every if at <= at_most]
     assert len(reader.decisions(1, 20.0)) == 1
 
 

@@ -196,10 +196,11 @@ def test_jobs_save_and_stop_when_no_service_renews_their_leases_and_go_on_later(
 def test_the_commands_work_without_any_setting_beside_the_state_folder(live: LiveService) -> None:
     live.start()
 
-    def typed(*words: str) -> str:
+    def typed(*words: str, **variables: str) -> str:
         said = subprocess.run(
-            [sys.executable, "-m", "eunomia", *words], cwd=live.folder, capture_output=True, text=True, check=False
-        )
+            [sys.executable, "-m", "eunomia", *words],
+            cwd=live.folder, capture_output=True, text=True, check=False, env={**os.environ, **variables},
+        )  # fmt: skip
         assert said.returncode == 0, said.stderr
         return said.stdout
 
@@ -209,6 +210,11 @@ def test_the_commands_work_without_any_setting_beside_the_state_folder(live: Liv
     assert "hello" in typed("jobs", "--label", "a=b")
     assert "succeeded" in typed("why", job)
     assert "cpu-0" in typed("nodes")
+    (live.folder / "mine").mkdir()
+    (live.folder / "mine" / "python").write_text("#!/bin/sh\necho 'this is the python of my shell'\n")
+    (live.folder / "mine" / "python").chmod(0o755)
+    mine = typed("submit", "--", "python", "train.py", PATH=f"{live.folder}/mine:{os.environ['PATH']}").strip()
+    assert "this is the python of my shell" in typed("logs", mine, "-f")
     (live.folder / "sweep.jsonl").write_text('{"command": ["true"]}\n{"command": ["true"], "name": "second"}\n')
     assert len(typed("submit", "--file", "sweep.jsonl").split()) == 2
     held = typed("submit", "--gpus", "2", "--", "sleep", "600").strip()

@@ -10,10 +10,9 @@ from tests import oracles
 from tests.oracles import Instance
 
 from eunomia.model.arrays import Floats
-from eunomia.solvers import linear
 from eunomia.solvers.fractional_program import best_ratio
 from eunomia.solvers.linear import LinearResult, best_total
-from eunomia.solvers.linear_totals import box_refinement, solve_whole
+from eunomia.solvers.linear_totals import box_refinement
 from eunomia.solvers.linear_totals.rows import LinearRows
 from eunomia.solvers.linear_totals.symmetry import alike
 from eunomia.solvers.min_late_jobs import late_rows
@@ -68,8 +67,7 @@ def test_narrowing_boxes_of_prices_finds_the_same_total(p: Instance, kind: str, 
     """The road of many rows, made to narrow few: samples of 8 rows err so much that boxes miss and must be fixed."""
     worth, rate, floor = program(p, kind)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(linear, "FEW", 0)
-        patch.setattr(solve_whole, "FEW", 2)
+        patch.setattr(box_refinement, "FEW", 2)
         patch.setattr(box_refinement, "SAMPLE", sample)
         if oracles.best_total(worth, p.size, p.capacity, rate, floor) is None:
             with pytest.raises(Infeasible):
@@ -116,9 +114,10 @@ def test_what_a_class_gets_for_its_mean_floor_meets_the_floor_of_each_row(
     ends = np.sort(np.append(speed, 0.0))
     upper = int(rng.integers(1, columns + 1))
     floor = ends[upper - 1] + (ends[upper] - ends[upper - 1]) * rng.uniform(1e-6, 1, rows) ** bend
+    floor = np.maximum(floor, ends[upper - 1] * (1 + 1e-12))  # a floor at the slower rate would be of another class
     scaled = rng.choice([0.5, 1.0, 2.0], rows)  # powers of two: no rounding tells the rows apart
     part = LinearRows(np.ones((columns, rows)), np.ones(rows), np.outer(speed, scaled), floor * scaled, 10.0)
-    classes = alike(part)
+    classes = alike(part, lambda: part)
     assert classes is not None and classes.rows.count is not None and len(classes.rows.size) == 1
     slow = np.where(ends < ends[upper], ends, -1).argmax()  # in order of speed, idling among them
     least = np.zeros(columns + 1)

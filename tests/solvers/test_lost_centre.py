@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eunomia.solvers.pricing.box_refinement import Search
+from eunomia.solvers.pricing.box_refinement import SamplePrices
 from eunomia.solvers.pricing.rows import NeedRows
 
 # Rows of an ask near saturation, in parts of each row's best speed; one of them has to be full.
@@ -20,6 +20,6 @@ def test_a_row_that_must_be_full_does_not_send_the_level_astray() -> None:
     rows = NeedRows(np.stack(speeds), none, every, np.full(len(cap), 1e250), None, None, cap)
     spare = np.full(3, 36.0)
     fixed = np.stack((np.zeros(3), spare, np.zeros(3)))
-    centre = Search(2 * spare, 2.0).centre(rows, fixed, 0.0, 0.2, 1e-9)
+    centre = SamplePrices(2 * spare, 2.0).centre(rows, fixed, 0.0, 0.2, 1e-9)
     assert centre.t == pytest.approx(1.0601, abs=1e-3)
     assert centre.value == pytest.approx([0.1193, 0.3772, 0.5035], abs=1e-3)

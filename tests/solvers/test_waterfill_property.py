@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eunomia.model.arrays import Bools, Floats
-from eunomia.solvers.water_filling import box_refinement, waterfill_many
-from eunomia.solvers.water_filling.routing import Routing
+from eunomia.solvers.water_filling import screen, waterfill_many
+from eunomia.solvers.water_filling.least_load import least_load
 from eunomia.solvers.water_filling.tree import Inner, Tree, flat
 from eunomia.solvers.water_filling.waterfill import Filled, _Filling, fill
 
@@ -337,17 +337,56 @@ def test_a_large_tree_near_balance_has_an_optimum(seed: int, supply: float) -> N
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.integers(1, 5))
 @settings(deadline=None, max_examples=30)
-def test_what_is_found_for_a_bundle_serves_each_of_its_rows(seed: int, rows: int, columns: int) -> None:
+def test_the_least_load_serves_each_of_many_rows_of_one_direction(seed: int, rows: int, columns: int) -> None:
     rng = np.random.default_rng(seed)
-    rate = rng.lognormal(0, 1, columns) * rng.choice([0.5, 1.0, 2.0], rows)[:, None]
-    best, load = rate.max(axis=1), rng.choice([1.0, 2.0], rows)
-    need = best * rng.choice([0.0, rng.random(), 1.0, *(rate[0] / rate[0].max())], rows)
+    rate = rng.lognormal(0, 1, columns)[:, None] * rng.choice([0.5, 1.0, 2.0], rows)
+    best, load = rate.max(axis=0), rng.choice([1.0, 2.0], rows)
+    need = best * rng.choice([0.0, rng.random(), 1.0, *(rate[:, 0] / rate[:, 0].max())], rows)
     capacity = rng.uniform(0.5, 1.5, columns) * rows
-    routing = Routing(rate, load, capacity, np.zeros(columns), np.ones(columns))
-    found = routing.at(need, np.zeros(columns))
-    np.testing.assert_allclose((rate * found.share).sum(axis=1), need, rtol=1e-9, atol=1e-9)
-    assert (found.share.sum(axis=1) <= 1 + 1e-9).all()
-    assert (load @ found.share / capacity).max() <= 1 + found.over + 1e-9
+    bounds, start = (np.zeros(columns), np.ones(columns)), np.full((1, columns), 1 / columns)
+    found = least_load((rate, load, need), capacity, np.zeros(columns), bounds, start)
+    np.testing.assert_allclose((rate * found.share).sum(axis=0), need, rtol=1e-9, atol=1e-9)
+    assert (found.share.sum(axis=0) <= 1 + 1e-9).all()
+    assert (found.share @ load / capacity).max() <= 1 + found.over + 1e-9
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(5, 60), st.integers(2, 4))
+@settings(deadline=None, max_examples=40)
+def test_worths_kept_between_bounds_prove_the_most_that_any_between_them_proves(
+    seed: int, rows: int, columns: int
+) -> None:
+    """Bounds around the best worths, near or far, and a start inside them; much of the load may be there already."""
+    rng = np.random.default_rng(seed)
+    rate, load = rng.lognormal(0, 1, (columns, rows)), rng.choice([1.0, 2.0], rows)
+    need, capacity = rate.max(axis=0) * rng.uniform(0, 1, rows), rng.uniform(0.5, 1.5, columns) * rows
+    base = capacity * rng.choice([0.0, 0.99]) * rng.uniform(0.9, 1, columns)
+    anywhere, alike = (np.zeros(columns), np.ones(columns)), np.full(columns, 1 / columns)
+    best = least_load((rate, load, need), capacity, base, anywhere, alike[None])
+    assert proven(rate, load, need, capacity, base, best.worth) == pytest.approx(1 + best.over, abs=1e-9)
+    width = rng.choice([1e-3, 0.05, 1.0]) * rng.random((2, columns))
+    least, most = best.worth * (1 - width[0]), np.minimum(best.worth + width[1], 1.0)
+    start = least + (most - least) * (1 - least.sum()) / (most.sum() - least.sum())
+    found = least_load((rate, load, need), capacity, base, (least, most), start[None])
+    assert found.over == pytest.approx(best.over, abs=1e-9)
+    assert (least - 1e-12 <= found.worth).all() and (found.worth <= most + 1e-12).all()
+    beyond = np.minimum(start + 0.5 * (most - start), best.worth)  # these bounds keep the best out
+    outside = least_load((rate, load, need), capacity, base, (least, np.maximum(beyond, start)), start[None])
+    assert outside.over <= best.over + 1e-9
+    assert proven(rate, load, need, capacity, base, outside.worth) == pytest.approx(1 + outside.over, abs=1e-9)
+
+
+def proven(rate: Floats, load: Floats, need: Floats, capacity: Floats, base: Floats, worth: Floats) -> float:
+    """Return the load that worths prove: what the cheapest mixes cost, by trying every pair of columns and idle."""
+    price, total = worth / capacity, float(base @ (worth / capacity))
+    for i, asked in enumerate(need):
+        speed, cost = np.append(rate[:, i], 0.0), np.append(load[i] * price, 0.0)
+        fast, slow = np.flatnonzero(speed >= asked), np.flatnonzero(speed < asked)
+        pairs = [cost[k] for k in fast]
+        for k in fast:
+            part = (asked - speed[slow]) / (speed[k] - speed[slow])
+            pairs.extend(part * cost[k] + (1 - part) * cost[slow])
+        total += min(pairs)
+    return total
 
 
 @pytest.mark.parametrize(("seed", "supply"), [(0, 0.3), (1, 0.95), (2, 1.1)])
@@ -367,6 +406,6 @@ def test_the_first_look_at_very_many_rows_leaves_the_levels_as_they_are(
     problem = replace(problem, tree=tree)
     looked = problem.fill()
     demand_valid(problem, looked)
-    monkeypatch.setattr(box_refinement, "LARGE", 10**9)
+    monkeypatch.setattr(screen, "LARGE", 10**9)
     monkeypatch.setattr(waterfill_many, "LARGE", 10**9)
     np.testing.assert_allclose(looked.level, problem.fill().level, rtol=1e-8)

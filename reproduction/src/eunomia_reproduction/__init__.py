@@ -116,7 +116,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "philly-tables": Entry(
         "eunomia_reproduction.philly:reproduce",
         "why Philly's jobs wait, how they end and why they fail, from a synthetic workload",
-        22,
+        11,
     ),
     "themis-w1": Entry(
         "eunomia_reproduction.themis:w1",
@@ -127,7 +127,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "themis-w2": Entry(
         "eunomia_reproduction.themis:w2",
         "the same with wide gangs and successive halving",
-        15,
+        20,
         least_seeds=10,
     ),
     "themis-sweep": Entry(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -88,12 +89,15 @@ def login(
 ) -> None:
     """Remember a service and its token for later commands.
 
-    The token is read from the file, or from standard input. For example: eunomia login http://127.0.0.1:8642
+    The token is read from the file, or from standard input; a unix socket needs none. For example: eunomia login
+    http://127.0.0.1:8642
     """
     with service_errors(as_json):
         from eunomia.service.client import Address, Client, write_settings
 
-        if token_file is None and sys.stdin.isatty():
+        if token_file is None and url.startswith("unix:"):
+            url, text = f"unix:{Path(url.removeprefix('unix:')).resolve()}", ""
+        elif token_file is None and sys.stdin.isatty():
             import getpass
 
             text = getpass.getpass("token: ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from eunomia.cli.service_session import ServiceSession, WatchOption, ago, client
 
 JobArgument = Annotated[str, typer.Argument(metavar="ID", help="The job's id.")]
 JobsArgument = Annotated[list[str], typer.Argument(metavar="ID…", help="Ids of jobs.")]
+SHELL = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX")  # with which it finds programs
 
 
 @client_command
@@ -40,7 +42,11 @@ def submit(
     ] = None,
     array: Annotated[str | None, typer.Option(metavar="A-B", help="One job for each index, as in 0-99.")] = None,
     env: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A variable to set. May be repeated.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="A variable to set. May be repeated. On the service's machine PATH is this shell's.",
+        ),
     ] = None,
     label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A label. May be repeated.")] = None,
     cwd: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to start in; default: this one.")] = None,
@@ -64,12 +70,17 @@ def submit(
             "job_type": job_type, "total_steps": steps, "duration_s": duration,
             "retries": retries or None, "max_run_s": max_run, "weight": weight if weight != 1.0 else None,
             "after": after, "array": array,
-            "types": [one for one in type_.split(",") if one], "env": _pairs(env, "--env"),
+            "types": [one for one in type_.split(",") if one], "env": _shell(session) | _pairs(env, "--env"),
             "labels": _pairs(label, "--label"), "cwd": str((cwd or Path.cwd()).resolve()),
         }  # fmt: skip
         jobs = {"command": command or [], "accelerators": gpus} | {k: v for k, v in given.items() if v}
     answer = session.client.submit(jobs, key)
     session.show(answer, lambda: print("\n".join(answer.get("ids") or [answer["id"]])))
+
+
+def _shell(session: ServiceSession) -> dict[str, str]:
+    """Return the variables with which this shell finds programs; none for a service elsewhere."""
+    return {name: os.environ[name] for name in SHELL if os.environ.get(name) and session.client.address.is_here}
 
 
 def _lines(file: Path) -> list[Any]:
@@ -141,12 +152,15 @@ def job(
 
 
 def _show_job(found: dict[str, Any]) -> None:
+    from eunomia.service.pages.render import memory_text
+
     show_lines(f"job {found['id']} ({found['name']}) of {found['owner']}, tenant {found['tenant']}: {found['state']}")
     for line in (
         f"command    {shlex.join(found['spec']['command'])}",
         f"asks for   {found['accelerators']} accelerators",
         f"submitted  {found['submitted_at']}",
         f"started    {found['started_at'] or 'never'}, ended {found['ended_at'] or 'not yet'}",
+        *([f"memory     {memory}, on each"] if (memory := memory_text(found)) else []),
         f"progress   {found['steps']:g} of {_steps(found)} steps in a checkpoint, start number {found['epoch']}",
         f"reason     {found['reason'] or '–'}",
     ):

@@ -56,6 +56,11 @@ class Asks:
         """Count all that happened as known: the last answer holds for it."""
         self._changes_known, self.again_at = self._sched.changes, math.inf
 
+    def note_ranked(self, answers: int, last_at: float, again_at: float) -> None:
+        """Count asks whose answers followed from what the policy ranks by."""
+        self.count += answers
+        self.last_at, self.again_at = max(self.last_at, last_at), again_at
+
     def ask(self, at: float, rows: Ints, columns: dict[str, Any]) -> Ask:
         """Ask about these jobs."""
         if self.info.memory_columns:

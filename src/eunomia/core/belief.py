@@ -96,8 +96,17 @@ class Belief(GrowingColumns):
         self.total[row] = job.total_steps
         self.throughput[row] = self._alone[kind]
         self.kind[row] = kind
-        self._jobs.append(job)
+        self._know((job,))
         return row
+
+    def follow(self, jobs: list[Job]) -> None:
+        """Use the list of a state, which has each job before it is learnt."""
+        self._jobs = jobs
+
+    def _know(self, jobs: Sequence[Job]) -> None:
+        more = len(self) - len(self._jobs)
+        if more > 0:
+            self._jobs += jobs[-more:]
 
     def foresee(self, jobs: Sequence[Job]) -> int:
         """Write the columns of the jobs that come next, up to the first with a new kind or size; return how many.
@@ -119,7 +128,7 @@ class Belief(GrowingColumns):
     def learn_foreseen(self, jobs: Sequence[Job]) -> None:
         """Add jobs whose columns are written."""
         self.add_many(len(jobs))
-        self._jobs += jobs
+        self._know(jobs)
 
     def _add_kind(self, job: Job) -> int:
         """Add a new kind and return its row."""

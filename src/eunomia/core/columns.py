@@ -44,13 +44,14 @@ class GrowingColumns:
 
     def _fresh(self, name: str, rows: int) -> Array:
         dtype, value, *width = self._spec[name]
-        return np.full((rows, *width), value, dtype=dtype)
+        return np.full((rows, *width), value, dtype=dtype) if value else np.zeros((rows, *width), dtype=dtype)
 
     def _fresh_table(self, names: list[str], table: str, rows: int) -> Array:
         dtype = {"ints": np.int64, "floats": np.float64, "flags": np.bool_}[table]
-        fresh: Array = np.empty((len(names), rows), dtype=dtype)
+        fresh: Array = np.zeros((len(names), rows), dtype=dtype)  # takes no memory before it is written
         for column, name in zip(fresh, names, strict=True):
-            column[:] = self._spec[name][1]
+            if self._spec[name][1]:
+                column[:] = self._spec[name][1]
         return fresh
 
     def _name_columns(self) -> None:

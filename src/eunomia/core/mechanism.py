@@ -24,6 +24,7 @@ from eunomia.core.answer_rows import PendingAsk
 from eunomia.core.asking import Asks
 from eunomia.core.check import check
 from eunomia.core.event_handlers import apply_event
+from eunomia.core.ranked_pass import UNKNOWN
 from eunomia.core.scheduler_state import SchedulerState
 from eunomia.core.view_builder import build_view
 from eunomia.model.answers import Answer
@@ -46,6 +47,11 @@ class ImpliedRule(NamedTuple):
 
     alone: bool  # only where a single job waits
     recall: bool  # seats may be taken back at any moment
+    # Where they do not, `core.ranked_pass` answers in place of the policy, if it ranks by something known.
+    by: int = UNKNOWN
+    quantum: float = math.inf
+    queues: bool = False
+    moves: bool = False  # running jobs may move to a faster type, so that the promises imply nothing
 
 
 class Mechanism(ABC):
@@ -56,6 +62,15 @@ class Mechanism(ABC):
         self.state, self.ledger, self.belief = core.state.state, core.state.ledger, core.state.belief
         self.info = core.asks.info
         self._timer = math.inf
+
+    @property
+    def timer(self) -> float:
+        """When it wants to be called without an event; inf = not."""
+        return self._timer
+
+    @timer.setter
+    def timer(self, at: float) -> None:
+        self._timer = at
 
     # ---- what happened ---------------------------------------------------------------------------------------
 
@@ -95,9 +110,11 @@ class Mechanism(ABC):
             decisions.append(SetTimer(when))
         self._timer = when
 
-    @property
-    def implied_rule(self) -> ImpliedRule | None:
-        """How events are followed at any moment from now on whose answer is implied; None = only by its methods."""
+    def implied_rule(self, *, ranked: bool) -> ImpliedRule | None:
+        """Return how events are followed from now on whose answer is implied; None = only by its methods.
+
+        `ranked`: an answer is implied, too, by what the policy ranks by.
+        """
         return None
 
     # ---- what a policy sees ----------------------------------------------------------------------------------

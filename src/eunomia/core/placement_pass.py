@@ -44,8 +44,8 @@ _WORDS = 10  # per job in the output at most
 # Columns of the scratch array: jobs with reassignable seats; of each gang its candidate (-1 = none), jobs, type, size,
 # shape, and whether it keeps its seats; jobs stopped (with epochs) and renewed; gangs started and their first seats.
 (
-    _FREE, _OPENED, _ROW, _JOB, _MATE, _TYPE, _SIZE, _SHAPE, _KEPT, _STOPS, _EPOCHS, _RENEWED, _ANEW, _LEAD, _FIRST,
-    _MISPLACED, _COLUMNS,
+    FREE, OPENED, GANG_ROW, GANG_JOB, GANG_MATE, GANG_TYPE, GANG_SIZE, GANG_SHAPE, GANG_KEPT, STOPPED, STOPPED_EPOCH,
+    _RENEWED, _ANEW, LEAD, FIRST_SEAT, _MISPLACED, _COLUMNS,
 ) = range(17)  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def scratch_arrays(jobs: int, types: int, devices: int) -> tuple[Ints, Ints, Int
 
 
 @kernel(allocates=False, forceinline=True)
-def _list_reassignable(t: KernelArrays, at: float, opening: int, opened: Ints, free: Ints) -> int:
+def list_reassignable(t: KernelArrays, at: float, opening: int, opened: Ints, free: Ints) -> int:
     """List the jobs with reassignable seats, in row order, and set `free` (type,) to match; return their number."""
     count = 0
     for k in range(len(free)):
@@ -103,10 +103,10 @@ def _renew(ends: Floats, flags: Bools, opened: Ints, gangs: int, scratch: Ints, 
     count = 0
     if until < np.inf:
         for g in range(gangs):
-            if scratch[_KEPT, g]:
-                flags[REASSIGNABLE, scratch[_JOB, g]] = False
-                if scratch[_MATE, g] >= 0:
-                    flags[REASSIGNABLE, scratch[_MATE, g]] = False
+            if scratch[GANG_KEPT, g]:
+                flags[REASSIGNABLE, scratch[GANG_JOB, g]] = False
+                if scratch[GANG_MATE, g] >= 0:
+                    flags[REASSIGNABLE, scratch[GANG_MATE, g]] = False
         for row in opened:
             if not flags[REASSIGNABLE, row]:
                 ends[row], flags[LEASE_EXTENDED, row] = until, False
@@ -121,7 +121,7 @@ def _largest_first(gangs: int, scratch: Ints, place: Ints) -> int:
 
     `place` is scratch space for a number by size.
     """
-    size, kept, anew = scratch[_SIZE], scratch[_KEPT], scratch[_ANEW]
+    size, kept, anew = scratch[GANG_SIZE], scratch[GANG_KEPT], scratch[_ANEW]
     widest = count = 0
     for g in range(gangs):
         widest = max(widest, size[g])
@@ -144,18 +144,18 @@ def _largest_first(gangs: int, scratch: Ints, place: Ints) -> int:
 def _write_result(ints: Ints, counts: tuple[int, ...], scratch: Ints, seats: Ints, output: Ints) -> int:
     """Pack the result into one array, which is cheaper to return than nine; return its length."""
     stopped, renewed, started, missed, odd = counts
-    taken = scratch[_FIRST, started]
+    taken = scratch[FIRST_SEAT, started]
     output[STOPS], output[RENEWALS], output[STARTS] = stopped, renewed, started
     output[SEATS], output[MISPLACED], output[ODD] = taken, missed, odd
     place = HEAD
     for part in (
-        scratch[_STOPS, :stopped], scratch[_EPOCHS, :stopped], scratch[_RENEWED, :renewed], scratch[_LEAD, :started],
-        scratch[_FIRST, : started + 1], seats[:taken], scratch[_MISPLACED, :missed],
+        scratch[STOPPED, :stopped], scratch[STOPPED_EPOCH, :stopped], scratch[_RENEWED, :renewed],
+        scratch[LEAD, :started], scratch[FIRST_SEAT, : started + 1], seats[:taken], scratch[_MISPLACED, :missed],
     ):  # fmt: skip
         for word in part:
             output[place] = word
             place += 1
-    for row in scratch[_LEAD, :started]:
+    for row in scratch[LEAD, :started]:
         mate = ints[PARTNER, row]
         output[place], output[place + started] = ints[EPOCH, row], ints[SHAPE, row]
         output[place + 2 * started] = mate
@@ -183,23 +183,24 @@ def _gangs(
         ints[ON_TYPE], ints[SHAPE], ints[PARTNER], t.flags[REASSIGNABLE], ints[LEASE_SIZE], t.floats[END]
     )
     active = t.active[: t.counts[ALIVE]]
-    busy = scratch[_STOPS, : _list_running(active, ints[ON_TYPE], scratch[_STOPS])] if misfit == RESERVE else opened
+    busy = scratch[STOPPED, : _list_running(active, ints[ON_TYPE], scratch[STOPPED])] if misfit == RESERVE else opened
     chosen: int = choose_into(
-        rows, line, seated, free, busy, ints[LAST_PASS], stamp, misfit, at, scratch[_ROW], scratch[_KEPT]
+        rows, line, seated, free, busy, ints[LAST_PASS], stamp, misfit, at, scratch[GANG_ROW], scratch[GANG_KEPT]
     )
     for g in range(chosen):
-        row = scratch[_ROW, g]
-        scratch[_JOB, g], scratch[_MATE, g], scratch[_TYPE, g] = rows.job[row], rows.partner[row], rows.type[row]
-        scratch[_SIZE, g], scratch[_SHAPE, g] = rows.size[row], rows.shape[row]
+        row = scratch[GANG_ROW, g]
+        scratch[GANG_JOB, g], scratch[GANG_MATE, g] = rows.job[row], rows.partner[row]
+        scratch[GANG_TYPE, g], scratch[GANG_SIZE, g] = rows.type[row], rows.size[row]
+        scratch[GANG_SHAPE, g] = rows.shape[row]
     if not fill:
         return chosen
     gangs: int = chosen + choose_spare_into(
         active, ints[SCALE_FACTOR], t.belief_ints[KIND], t.prefer, t.throughput, seated, free,
-        ints[LAST_PASS], stamp, scratch[_JOB, chosen:], scratch[_TYPE, chosen:], scratch[_KEPT, chosen:],
+        ints[LAST_PASS], stamp, scratch[GANG_JOB, chosen:], scratch[GANG_TYPE, chosen:], scratch[GANG_KEPT, chosen:],
     )  # fmt: skip
     for g in range(chosen, gangs):
-        scratch[_ROW, g] = scratch[_MATE, g] = -1
-        scratch[_SIZE, g], scratch[_SHAPE, g] = ints[SCALE_FACTOR, scratch[_JOB, g]], 0
+        scratch[GANG_ROW, g] = scratch[GANG_MATE, g] = -1
+        scratch[GANG_SIZE, g], scratch[GANG_SHAPE, g] = ints[SCALE_FACTOR, scratch[GANG_JOB, g]], 0
     return gangs
 
 
@@ -208,13 +209,13 @@ def _place_all(
     t: KernelArrays, gangs: int, within: Ints, scratch: Ints, seats: Ints, at: float, until: float
 ) -> tuple[int, int, int]:
     """Place gangs that have no seats yet; return how many start, are misplaced, and are pairs or other shapes."""
-    ints, first, begun, listed = t.ints, scratch[_FIRST], scratch[_FREE], scratch[_OPENED]
+    ints, first, begun, listed = t.ints, scratch[FIRST_SEAT], scratch[FREE], scratch[OPENED]
     types, started, missed, odd, before = len(t.floor.total), 0, 0, 0, -1
     begun[:types], first[0] = -1, 0
     for g in scratch[_ANEW, : _largest_first(gangs, scratch, seats[1])]:
-        lead, mate, form = scratch[_JOB, g], scratch[_MATE, g], scratch[_SHAPE, g]
-        row, k = scratch[_ROW, g], scratch[_TYPE, g]
-        mine = seats[0, first[started] : first[started] + scratch[_SIZE, g]]
+        lead, mate, form = scratch[GANG_JOB, g], scratch[GANG_MATE, g], scratch[GANG_SHAPE, g]
+        row, k = scratch[GANG_ROW, g], scratch[GANG_TYPE, g]
+        mine = seats[0, first[started] : first[started] + scratch[GANG_SIZE, g]]
         if len(mine) != before:
             before = len(mine)
             for other in range(types):
@@ -222,7 +223,7 @@ def _place_all(
         close = row >= 0 and within[row] == ONE_MACHINE
         if seat_alike(t.floor, k, len(mine), close, mine, begun, listed):
             allocate(t, lead, mate, k, form, mine, at, until)
-            scratch[_LEAD, started], first[started + 1] = lead, first[started] + len(mine)
+            scratch[LEAD, started], first[started + 1] = lead, first[started] + len(mine)
             odd += mate >= 0 or form != 0
             started += 1
             continue
@@ -234,6 +235,36 @@ def _place_all(
     for other in range(types):
         count_begun(t.floor, other, begun, listed)
     return started, missed, odd
+
+
+@kernel(allocates=False, forceinline=True)
+def carry_out(
+    t: KernelArrays,
+    at: float,
+    until: float,
+    stamp: int,
+    gangs: int,
+    opened: Ints,
+    within: Ints,
+    scratch: Ints,
+    seats: Ints,
+) -> tuple[int, int, int, int, int]:
+    """Stop, renew and start jobs so that the listed gangs run.
+
+    Return how many jobs stop, are renewed and start, and how many gangs are misplaced, and are pairs or other shapes.
+    """
+    ints, stopped = t.ints, 0
+    for row in opened:
+        if ints[LAST_PASS, row] != stamp and ints[ON_TYPE, row] >= 0:
+            stopped = _stop(t, row, at, scratch[STOPPED], scratch[STOPPED_EPOCH], stopped)
+    renewed = _renew(t.floats[UNTIL], t.flags, opened, gangs, scratch, until)
+    for column in (GANG_JOB, GANG_MATE):
+        for g in range(gangs):
+            mover = scratch[column, g]
+            if not scratch[GANG_KEPT, g] and mover >= 0 and ints[ON_TYPE, mover] >= 0:
+                stopped = _stop(t, mover, at, scratch[STOPPED], scratch[STOPPED_EPOCH], stopped)
+    started, missed, odd = _place_all(t, gangs, within, scratch, seats, at, until)
+    return stopped, renewed, started, missed, odd
 
 
 @kernel(allocates=False)
@@ -263,22 +294,12 @@ def follow(
     candidates that were chosen but found no seats near enough to each other; returns the length of that.
     """
     t = kernel_arrays(*arrays)
-    ints, free = t.ints, scratch[_FREE, : len(t.floor.total)]
-    opened = scratch[_OPENED, : _list_reassignable(t, at, opening, scratch[_OPENED], free)]
+    ints, free = t.ints, scratch[FREE, : len(t.floor.total)]
+    opened = scratch[OPENED, : list_reassignable(t, at, opening, scratch[OPENED], free)]
     rows = Candidates(job, type, size, partner, shape, run_time)
     gangs = _gangs(t, at, stamp, misfit, fill, line, rows, opened, free, scratch)
-    stopped = 0
-    for row in opened:
-        if ints[LAST_PASS, row] != stamp and ints[ON_TYPE, row] >= 0:
-            stopped = _stop(t, row, at, scratch[_STOPS], scratch[_EPOCHS], stopped)
-    renewed = _renew(t.floats[UNTIL], t.flags, opened, gangs, scratch, until)
-    for column in (_JOB, _MATE):
-        for g in range(gangs):
-            mover = scratch[column, g]
-            if not scratch[_KEPT, g] and mover >= 0 and ints[ON_TYPE, mover] >= 0:
-                stopped = _stop(t, mover, at, scratch[_STOPS], scratch[_EPOCHS], stopped)
-    started, missed, odd = _place_all(t, gangs, within, scratch, seats, at, until)
-    length: int = _write_result(ints, (stopped, renewed, started, missed, odd), scratch, seats[0], output)
+    changed = carry_out(t, at, until, stamp, gangs, opened, within, scratch, seats)
+    length: int = _write_result(ints, changed, scratch, seats[0], output)
     return length
 
 
@@ -318,7 +339,7 @@ def start_implied(t: KernelArrays, row: int, type: int, at: float, until: float,
     allocate_alone(t, row, type, 0, seats, at, until)
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, reads_all=False)
 def follow_implied(at: float, until: float, alone: bool, recall: bool, output: Ints, *arrays: Any) -> int:
     """Start the job that the policy's promises imply, if they do; see `implied_start`.
 

@@ -12,7 +12,7 @@ from eunomia.core.belief import Belief
 from eunomia.core.history import MOMENTS, Happened, last_events
 from eunomia.core.mechanism import Core, ImpliedRule, MechanismConfig
 from eunomia.core.scheduler_state import SchedulerState
-from eunomia.model.arrays import Array, Floats
+from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.certificate import Certificate
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
@@ -101,24 +101,30 @@ class Scheduler:
 
     # ---- many moments at once ----------------------------------------------------------------------------------
 
-    @property
-    def implied_rule(self) -> ImpliedRule | None:
-        """How events are followed whose decision needs no ask; None while every moment has to be handled by itself."""
+    def implied_rule(self, *, ranked: bool) -> ImpliedRule | None:
+        """Return how events are followed whose decision needs no ask; None if every moment has to be handled by itself.
+
+        `ranked`: an answer need not be asked for that follows from what the policy ranks by.
+        """
         sched = self.state
         if self._checked or sched.entitlements is not None or sched.losses is not None:
             return None
-        return self.mechanism.implied_rule
+        return self.mechanism.implied_rule(ranked=ranked)
 
     @property
     def arrays(self) -> tuple[Array, ...]:
         """The arrays of the state, for compiled steps; see `core.kernel_arrays`."""
         return self._sched.arrays
 
+    def pass_scratch(self, more: int) -> tuple[Ints, Ints]:
+        """Return scratch arrays for a pass over all active jobs and so many more, and for its seats."""
+        return self._sched.kernel_scratch(more)[:2]
+
     def foresee(self, jobs: Sequence[Job]) -> int:
         """Write the columns of jobs that will be submitted next; return of how many. See `SchedulerState.foresee`."""
         return self._sched.foresee(jobs)
 
-    def apply_implied(self, batch: MomentBatch, known: int) -> MomentBatch:
+    def apply_implied(self, batch: MomentBatch, known: int) -> None:
         """Add moments that compiled steps have played; the last answer holds for the first `known` of them."""
         self._sched.demand_legal()
         self._sched.submit_foreseen(batch.submitted)
@@ -127,7 +133,11 @@ class Scheduler:
             self.asks.note_changes()
         self._sched.changes += len(batch) - known
         self._history.append(batch)
-        return batch
+
+    def note_played(self, answers: int, answered_at: float, again_at: float, wake: float, passes: int) -> None:
+        """Note how many answers compiled steps have given by rank, when the last, what they set, and passes in all."""
+        self.asks.note_ranked(answers, answered_at, again_at)
+        self.mechanism.timer, self.state.pass_count = wake, passes
 
     @property
     def why(self) -> dict[int, str]:

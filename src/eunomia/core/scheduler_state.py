@@ -42,6 +42,7 @@ class SchedulerState:
         tenants: Mapping[str, Tenant] | None = None,
     ):
         self.state, self.ledger, self.belief = State(topology, price, tenants), Ledger(len(topology.types)), belief
+        belief.follow(self.state.submitted)
         self.changes = 0
         self.comes_again: Callable[[str, str], bool] = _never  # whether a tenant's failure is not tried again
         self._layout: tuple[int, ...] = ()
@@ -67,10 +68,10 @@ class SchedulerState:
         self.state.extend_rows()
         self._lay_out()
 
-    def kernel_scratch(self) -> tuple[Ints, Ints, Ints]:
-        """Return scratch arrays for a pass over all active jobs; see `core.placement_pass.scratch_arrays`."""
-        if self.state.alive > self._written:
-            self._written = 2 * self.state.alive
+    def kernel_scratch(self, more: int = 0) -> tuple[Ints, Ints, Ints]:
+        """Return scratch arrays for a pass over all active jobs and more; see `core.placement_pass.scratch_arrays`."""
+        if self.state.alive + more > self._written:
+            self._written = 2 * (self.state.alive + more)
             self._scratch = scratch_arrays(self._written, len(self.state.topology.types), self.state.topology.devices)
         return self._scratch
 

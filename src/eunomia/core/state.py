@@ -170,7 +170,8 @@ class State:
             self.jobs.weight[rows] = [job.weight for job in jobs]
             self.jobs.submitted[rows] = [job.submitted for job in jobs]
             self.jobs.deadline[rows] = [job.deadline for job in jobs]
-            self.jobs.demand[rows] = [(job.cpus, job.memory_gib) for job in jobs]
+            if any(job.cpus or job.memory_gib for job in jobs):  # else no memory is taken for them
+                self.jobs.demand[rows] = [(job.cpus, job.memory_gib) for job in jobs]
         return len(owners)
 
     def add_foreseen(self, jobs: Sequence[Job]) -> None:

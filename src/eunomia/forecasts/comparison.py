@@ -17,7 +17,7 @@ NOTICED_S = 60.0  # a median finish that moves by less counts as unchanged
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobDifference:
-    """Median start and finish of one job in both, in seconds of the scheduler's time; inf = not within what was played.
+    """Median start and finish of one job in both, in s of the scheduler's time; inf = later than both were played.
 
     `before` is None for a job that is new.
     """
@@ -30,16 +30,17 @@ class JobDifference:
     @property
     def later_s(self) -> float:
         """How much later it finishes; below 0 = sooner, nan = it cannot be said."""
-        return np.nan if self.before is None else float(np.subtract(self.after[1], self.before[1]))
+        return np.nan if self.before is None else self.after[1] - self.before[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateComparison:
-    """Differences of all live jobs, in order of submission."""
+    """Differences of all live jobs, in order of submission, up to the time to which both states were played."""
 
     jobs: tuple[JobDifference, ...]
     futures: int
     complete: bool
+    until: float  # inf = to the end
 
     def changed(self) -> list[JobDifference]:
         """Return the jobs whose median finish moves, those that move most first, and new ones before all."""
@@ -80,7 +81,8 @@ def compare_states(
     two = play_futures(after, totals=others, budget_s=budget_s / 2)
     drawn = [len(each) for each, steps in ((one, totals), (two, others)) if not (steps == steps[0]).all()]
     count = min(drawn, default=1)
-    middle = [quantiles(_times(each, count)) for each in (one, two)]
+    until = min(one.until, two.until)
+    middle = [quantiles(_times(each, count, until)) for each in (one, two)]
     row_of = before.scheduler.state.row_of
     jobs = []
     for row, job in enumerate(after.scheduler.state.submitted):
@@ -90,10 +92,11 @@ def compare_states(
         old = row_of.get(job.job_id)
         now = None if old is None else (float(middle[0][1, 0, old]), float(middle[0][1, 1, old]))
         jobs.append(JobDifference(job_id=job.job_id, tenant=job.tenant, before=now, after=then))
-    return StateComparison(jobs=tuple(jobs), futures=count, complete=one.complete and two.complete)
+    return StateComparison(jobs=tuple(jobs), futures=count, complete=one.complete and two.complete, until=until)
 
 
-def _times(played: Futures, count: int) -> np.ndarray:
-    """Return starts and finishes of so many futures, (future, 2, row)."""
+def _times(played: Futures, count: int, until: float) -> np.ndarray:
+    """Return starts and finishes of so many futures, (future, 2, row); what comes later than `until` is not known."""
     both = np.stack((played.start, played.finish), axis=1)
+    both[both >= until] = np.inf
     return np.broadcast_to(both, (count, *both.shape[1:])) if len(both) == 1 else both[:count]

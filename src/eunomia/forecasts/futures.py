@@ -54,6 +54,7 @@ class Futures:
     start: Floats
     finish: Floats
     complete: bool  # all futures that were asked for were played to their end
+    until: float  # to which all of them were played; inf = to their end
     compiled: bool  # what the policy would answer is known, and one compiled call played each
 
     def __len__(self) -> int:
@@ -83,7 +84,7 @@ def play_futures(
         totals = totals[:1]
     is_plain = not (arrivals or present.resumes_at or present.follows)
     queue = _compiled_queue(present) if is_plain else None
-    played: list[tuple[Floats, Floats]] = []
+    played: list[tuple[Floats, Floats, float]] = []
     complete, template = True, None
     for number, total in enumerate(totals):
         spent = time.process_time() - begun
@@ -91,21 +92,18 @@ def play_futures(
             complete = False
             break
         if queue is not None:
-            *times, is_whole = queue.play(total)
-            complete &= is_whole
-            played.append((times[0], times[1]))
+            played.append(queue.play(total))
             continue
         coming = draw_arrivals(scheduler, at, seed=(seed, number)) if arrivals else ()
         if template is None or arrivals:
             template = ContinuedSimulation(
                 scheduler, present.speeds, at, present.wake, coming=coming, overheads=present.overheads
             )
-        found = _play_one(present, template, total, [job.total_steps for job in coming], begun + budget_s, only)
-        complete &= found[2]
-        played.append(found[:2])
+        played.append(_play_one(present, template, total, [job.total_steps for job in coming], begun + budget_s, only))
     start, finish = (np.array([one[part] for one in played]) for part in (0, 1))
     _fill_known(scheduler, start, finish)
-    return Futures(at, start, finish, complete, queue is not None)
+    until = min(one[2] for one in played)
+    return Futures(at, start, finish, complete and until == math.inf, until, queue is not None)
 
 
 def _compiled_queue(present: PresentState) -> FixedQueue | RecalledQueue | None:
@@ -133,14 +131,14 @@ def _play_one(
     coming: Sequence[float],
     deadline: float,
     only: Ints | None,
-) -> tuple[Floats, Floats, bool]:
-    """Play one future with the scheduler's own code; return starts, ends, and whether it came to its end."""
+) -> tuple[Floats, Floats, float]:
+    """Play one future with the scheduler's own code; return starts, ends, and until when they are known."""
     n = len(total)
     world = template.fork(np.concatenate((total, coming)), present.resumes_at, present.follows)
     times = _Times(n, np.zeros(n, dtype=bool) if only is None else _mask(n, only))
     clock = _Bounded(world, present.at + LOOK_AHEAD_S, deadline, times)
     run(present.scheduler.copy(), clock, InlinePolicyRunner(present.policy), (times,))
-    return times.start, times.finish, not clock.was_cut
+    return times.start, times.finish, clock.cut_at
 
 
 def _mask(n: int, rows: Ints) -> Bools:
@@ -176,9 +174,9 @@ class _Times:
 
     def observe_batch(self, batch: MomentBatch) -> None:
         """Note the starts and ends of many moments."""
-        ends, starts = batch.epoch > 0, batch.started >= 0
+        ends = batch.epoch > 0
         self._end(batch.row[ends], batch.at[ends])
-        self._begin(batch.started[starts], batch.at[starts])
+        self._begin(batch.started, batch.started_at)
 
     def _begin(self, rows: Ints, at: float | Floats) -> None:
         known = (rows >= 0) & (rows < self._jobs)
@@ -196,13 +194,13 @@ class _Bounded:
 
     def __init__(self, world: ContinuedSimulation, until: float, deadline: float, times: _Times) -> None:
         self._world, self._until, self._deadline, self._times = world, until, deadline, times
-        self.was_cut = False
+        self.cut_at = math.inf
         times.bind(world.row_of)
         self.carry_out = world.carry_out
 
-    def implied(self, scheduler: Scheduler) -> Iterator[MomentBatch]:
+    def implied(self, scheduler: Scheduler, ranked: bool) -> Iterator[MomentBatch]:
         """Play what is implied; see `Simulation.implied`."""
-        return self._world.implied(scheduler)
+        return self._world.implied(scheduler, ranked)
 
     def moments(self) -> Iterator[Moment]:
         """Yield moments up to the end."""
@@ -210,6 +208,6 @@ class _Bounded:
             if self._times.missing <= 0:
                 return
             if moment.at > self._until or time.process_time() > self._deadline:
-                self.was_cut = True
+                self.cut_at = moment.at
                 return
             yield moment

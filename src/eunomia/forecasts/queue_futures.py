@@ -126,8 +126,8 @@ class FixedQueue:
         cost = scheduler.belief.start_cost(jobs.ran[every], jobs.no_checkpoint[every], jobs.scale_factor[every])
         return cls(scheduler, at, answer.misfit == "stop", job[waits], np.asarray(answer.rows.type)[waits], cost)
 
-    def play(self, total: Floats) -> tuple[Floats, Floats, bool]:
-        """Return start and finish of each job that has these total steps, (row,) each, inf = never; that is all."""
+    def play(self, total: Floats) -> tuple[Floats, Floats, float]:
+        """Return start and finish of each job that has these total steps, (row,) each, inf = never; no time is cut."""
         state, belief, n = self.scheduler.state, self.scheduler.belief, len(total)
         start, finish = np.full(n, np.inf), np.full(n, np.inf)
         jobs = state.jobs
@@ -137,4 +137,4 @@ class FixedQueue:
             belief.throughput[:n], jobs.on_type[:n].copy(), size, self.cost, self.job.copy(), self.type.copy(),
             state.floor.free.copy(), *no_ends(n), start, finish,
         )  # fmt: skip
-        return start, finish, True
+        return start, finish, math.inf

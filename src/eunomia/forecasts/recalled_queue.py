@@ -29,7 +29,7 @@ _SPLITTER = 2.0 ** (53 - SEEN_BITS) + 1.0  # a view's sums are rounded by it, se
 # long it holds at least.
 _DONE, _SINCE, _RATE, _SERVICE, _SERVED_SINCE, _LEVEL, _SAME_UNTIL, _CHANGES = range(8)
 _TYPE, _SIZE, _RANK, _RAN, _SAVED, _CHOSEN, _FACTS = range(7)  # likewise, whole numbers
-MOST_VISITS = 200_000_000  # moments × live jobs of one future: about a second
+MOST_VISITS = 100_000_000  # moments × live jobs of one future: about a second
 _WAITS = -1
 _NEARLY = 1.0 - 1e-8  # so that no rounding of service or time matters
 
@@ -154,8 +154,8 @@ def _play(
     free: Ints,
     start: Floats,
     finish: Floats,
-) -> bool:
-    """Write when each job starts and finishes, (row,); return whether nothing is left to happen.
+) -> float:
+    """Write when each job starts and finishes, (row,); return until when that is known (inf = to the end).
 
     It ends at `horizon`, or after so many `moments`. `order` are the live jobs, best first; `held` (row,) begins with
     the `running` ones; `wishes` (row, type) are the types of each, the fastest first, then -1. Everything but `start`
@@ -167,10 +167,10 @@ def _play(
     while True:
         at = min(heap[0]["when"] if counts[IN_HEAP] > 0 else np.inf, wake)
         if at == np.inf:
-            return True
+            return np.inf
         moments -= 1
         if at > horizon or moments < 0:
-            return False
+            return at
         while counts[IN_HEAP] > 0 and heap[0]["when"] == at:
             row = heap[0]["row"]
             finish[row] = at
@@ -272,10 +272,10 @@ class RecalledQueue:
         later = np.array(later_s, dtype=float)
         return cls(scheduler, at, wake, horizon, quantum, order, wishes, start_s, later, now, fact)
 
-    def play(self, total: Floats) -> tuple[Floats, Floats, bool]:
-        """Return start and finish of each job that has these total steps, (row,) each, and whether that is all.
+    def play(self, total: Floats) -> tuple[Floats, Floats, float]:
+        """Return start and finish of each job that has these total steps, (row,) each, and until when that is known.
 
-        inf = not within what was played.
+        inf = not within what was played; everything is known.
         """
         state, n = self.scheduler.state, len(total)
         start, finish = np.full(n, np.inf), np.full(n, np.inf)
@@ -283,12 +283,12 @@ class RecalledQueue:
         held[: len(running)] = running
         capacity = np.asarray(state.capacity, dtype=np.int64)
         moments = MOST_VISITS // max(len(self.order), 1)
-        is_whole = _play(
+        until = _play(
             self.at, self.wake, self.horizon, moments, self.quantum, self.order.copy(), held, len(running),
             self.wishes, capacity, self.scheduler.belief.throughput[:n], total, self.start_s, self.later_s,
             self.now.copy(), self.fact.copy(), *no_ends(n), capacity.copy(), start, finish,
         )  # fmt: skip
-        return start, finish, bool(is_whole)
+        return start, finish, float(until)
 
 
 def _present(scheduler: Scheduler, rank: Ints) -> tuple[Floats, Ints]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from eunomia.model.arrays import Bools, Floats
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Cells: TypeAlias = "tuple[str, ...] | pa.StringArray"
 NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)  # one way to match: linear time
@@ -24,11 +25,16 @@ def blanks(cells: Cells) -> Bools:
     """Return (row,): True where a cell holds nothing."""
     if isinstance(cells, tuple):
         return np.array([not cell for cell in cells], dtype=np.bool_)
+    import pyarrow.compute as pc  # 36 MiB, which processes that read no table do without
+
     return np.asarray(pc.equal(cells, "").to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def numbers(cells: Cells) -> Floats:
     """Return (row,) the numbers that the cells spell; nan for one that spells none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     array = pa.array(cells, pa.string()) if isinstance(cells, tuple) else cells
     try:
         return np.array(pc.if_else(pc.equal(array, ""), "nan", array).cast(pa.float64()))

@@ -5,13 +5,15 @@ Most files are that plain. Whatever is not is left to the slow way, which says w
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
 
 from eunomia.inputs.columns import Cells
 from eunomia.inputs.table import InputTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 BOM = b"\xef\xbb\xbf"
 NOT_PLAIN = (b'"', b"\r", b"\n\n", b"\0")
@@ -24,6 +26,8 @@ def read_plain(raw: bytes, file_name: str) -> InputTable | None:
     header, _, body = text.partition(b"\n")
     if not body or not header or body.startswith(b"\n") or any(mark in text for mark in NOT_PLAIN):
         return None
+    import pyarrow as pa  # 36 MiB, which processes that read no table do without
+
     try:
         names = header.decode().split(",")
         table = _table(body, len(names))
@@ -38,6 +42,9 @@ def read_plain(raw: bytes, file_name: str) -> InputTable | None:
 
 def _table(body: bytes, width: int) -> pa.Table:
     """Return the cells as text, in columns named by their number. Raises ArrowException for ragged rows or no UTF-8."""
+    import pyarrow as pa
+    import pyarrow.csv as pa_csv
+
     names = [str(k) for k in range(width)]
     return pa_csv.read_csv(
         pa.BufferReader(body),
@@ -50,4 +57,6 @@ def _table(body: bytes, width: int) -> pa.Table:
 
 
 def _long(cells: pa.StringArray) -> bool:
+    import pyarrow.compute as pc
+
     return bool((pc.max(pc.binary_length(cells)).as_py() or 0) > MOST_CELL)

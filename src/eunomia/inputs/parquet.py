@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from eunomia.inputs.columns import Cells
 from eunomia.inputs.problems import InvalidInput, Problems
 from eunomia.inputs.table import InputTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MOST_ROWS = 20_000_000  # a few bytes of Parquet can promise billions of equal rows
 
@@ -28,6 +31,9 @@ def read_parquet(raw: bytes, file_name: str) -> InputTable:
 
 def _columns(raw: bytes, file_name: str) -> tuple[list[tuple[str, pa.ChunkedArray]], int]:
     """Return (name, cells) of each column, and the number of rows."""
+    import pyarrow as pa  # 36 MiB, which processes that read no table do without
+    import pyarrow.parquet as pq
+
     problems = Problems(file_name)
     try:
         file = pq.ParquetFile(pa.BufferReader(raw))
@@ -52,6 +58,8 @@ def _columns(raw: bytes, file_name: str) -> tuple[list[tuple[str, pa.ChunkedArra
 def _texts(table: InputTable, name: str, column: pa.ChunkedArray) -> Cells:
     if name in table.columns:
         table.note(1, name, None, "two columns have this name", "rename or remove one")
+    import pyarrow as pa
+
     try:
         texts = column.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

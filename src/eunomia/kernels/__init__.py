@@ -62,10 +62,11 @@ class Kernel:
     `_numba_type_`, `py_func` and `targetoptions` are the interface that numba needs to call it from compiled code.
     """
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any], *, reads_all: bool = True) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
         self.targetoptions = options
+        self._reads_all = reads_all  # of the arrays that it is given
         self.spent_s = 0.0  # on interpreted calls, without compiling during them
         self.expected_s = 0.0  # of interpreted calls that will follow, see `WorkLeft`
         self.compiling_s = 0.0  # including the first call
@@ -81,7 +82,8 @@ class Kernel:
             return self._compiled(*args)
         if PROCESS.is_interpreting:
             return self._call_from_kernel(args)
-        due = max(self.spent_s + INTERPRETING_S_PER_ELEMENT * _elements(args), self.expected_s)
+        more_s = INTERPRETING_S_PER_ELEMENT * _elements(args) if self._reads_all else 0.0
+        due = max(self.spent_s + more_s, self.expected_s)
         if self._pays(due) and self._may_compile():
             return self._compile_and_call(args)
         PROCESS.is_interpreting = True
@@ -228,12 +230,13 @@ class WorkLeft:
         self._kernel.expected_s = (self._kernel.spent_s - self._before_s) * (1 / done - 1)
 
 
-def kernel(*, allocates: bool | None = None, **options: Any) -> Callable[[Function], Function]:
+def kernel(*, allocates: bool | None = None, reads_all: bool = True, **options: Any) -> Callable[[Function], Function]:
     """Mark a function for compiling.
 
     allocates: False for a kernel that creates no array; it is compiled without reference counting, which costs more
     than a small kernel does. numba refuses it if it creates an array, and if it returns one only such kernels may call
     it. True for a kernel that creates arrays and is called by such a kernel. The default is that of its caller.
+    reads_all: False for a kernel that is given whole tables and reads a few rows, so that an interpreted call is short.
     options: options of `numba.njit`. Raises ValueError for fastmath flags that may change values.
     """
     if not _fastmath_flags(options.get("fastmath", False)) <= VALUE_SAFE:
@@ -246,7 +249,7 @@ def kernel(*, allocates: bool | None = None, **options: Any) -> Callable[[Functi
     options.setdefault("error_model", "numpy")
 
     def decorate(function: Function) -> Function:
-        KERNELS.append(Kernel(function, options))
+        KERNELS.append(Kernel(function, options, reads_all=reads_all))
         return cast(Function, KERNELS[-1])
 
     return decorate

@@ -161,13 +161,14 @@ class MetricsCollector:
         rows = slice(first, first + len(jobs))
         self._t.jobs["size"][rows] = [job.scale_factor for job in jobs]
         self._t.jobs["owner"][rows] = [owners[job.tenant or NO_TENANT] for job in jobs]
-        self._reserve_points(_POINTS * len(batch))
+        self._reserve_points(_POINTS * (len(batch) + len(batch.started) + len(batch.stopped)))
         job_timelines.record_batch(
-            batch.at, batch.row, batch.epoch, batch.started, batch.started_epoch, batch.seats, batch.seats_end,
-            self.topology.type, *self._t,
+            batch.at, batch.row, batch.epoch, batch.starts_end, batch.stops_end, batch.started, batch.started_epoch,
+            batch.seats, batch.seats_end, batch.stopped, self.topology.type, *self._t,
         )  # fmt: skip
-        self.ended += len(batch) - len(jobs)
-        self.end_s = batch.at.item(-1)
+        self.ended += batch.finished
+        of_jobs = np.flatnonzero(batch.epoch >= 0)
+        self.end_s = batch.at.item(of_jobs[-1]) if len(of_jobs) else self.end_s
 
     # ---- results ---------------------------------------------------------------------------------------------
 

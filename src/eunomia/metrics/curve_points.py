@@ -25,7 +25,12 @@ class CurveBlock(NamedTuple):
         order = np.argsort(points["curve"], kind="stable")
         times, instant = np.unique(points["at"], return_inverse=True)
         first = np.searchsorted(points["curve"][order], np.arange(curves + 1))
-        return cls(times, instant.astype(np.min_scalar_type(len(times)))[order], points["value"][order], first)
+        value = points["value"]
+        whole = np.result_type(
+            *(np.min_scalar_type(int(most)) for most in (value.min(initial=0), value.max(initial=0)))
+        )
+        instant = instant.astype(np.min_scalar_type(len(times)))
+        return cls(times, instant[order], value.astype(whole)[order], first)
 
 
 def steps_of(curve: int, blocks: Sequence[CurveBlock]) -> Steps:

@@ -104,17 +104,18 @@ def _deserved_in_tenant(intervals: WeightIntervals, size: Floats, own: Steps) ->
     del kind
     times = np.unique(np.concatenate((begin, end, own[0])))
     first, last = (np.searchsorted(times, at) for at in (begin, end))
-    change = np.bincount(first, weight, len(times)) - np.bincount(last, weight, len(times))
-    total_weight = np.cumsum(change)[:-1]
-    del change
-    owned = at_times(own, times[:-1])
-    width, deserved = np.diff(times), np.zeros(len(size))
+    change = np.bincount(first, weight, len(times))
+    change -= np.bincount(last, weight, len(times))
+    total_weight = np.cumsum(change, out=change)[:-1]
+    owned, deserved = at_times(own, times[:-1]), np.zeros(len(size))
     for (z, w), rows in zip(kinds.T.tolist(), np.split(order, ends[:-1]), strict=True):
         low, high = first[rows].min(), last[rows].max()
+        total = np.zeros(high - low + 1)
+        amount = total[1:]  # changed in place, as there may be millions of times
         with np.errstate(divide="ignore", invalid="ignore"):
-            rate = fair_share.of_jobs(z, w, total_weight[low:high], owned[low:high])
-        # rounding leaves a small total where no job is present
-        amount = np.where(total_weight[low:high] > w / 2, rate * width[low:high], 0.0)
-        total = np.concatenate(([0.0], np.cumsum(amount)))
+            amount[:] = fair_share.of_jobs(z, w, total_weight[low:high], owned[low:high])
+            amount *= np.diff(times[low : high + 1])
+        amount[~(total_weight[low:high] > w / 2)] = 0.0  # rounding leaves a small total where no job is present
+        np.cumsum(amount, out=amount)
         deserved[rows] = total[last[rows] - low] - total[first[rows] - low]
     return deserved

@@ -59,9 +59,8 @@ def rho_isolated(
 
 def _within(steps: Steps, begin: Floats, end: Floats) -> Floats:
     """Return ∫ of a step function over each [begin, end]."""
-    edges, place = np.unique(np.concatenate((steps[0][:1], begin, end)), return_inverse=True)
-    total = integral(steps, edges)[place.reshape(-1)[1:]]
-    return np.asarray(total[len(begin) :] - total[: len(begin)])
+    until_begin, until_end = (integral(steps, np.concatenate((steps[0][:1], at)))[1:] for at in (begin, end))
+    return np.asarray(until_end - until_begin)
 
 
 def rho_astraea(jct: Floats, run_s: Floats, ltgf: Floats) -> Floats:

@@ -159,25 +159,43 @@ def record_batch(
     at: Floats,
     row: Ints,
     epoch: Ints,
+    starts_end: Ints,
+    stops_end: Ints,
     started: Ints,
     started_epoch: Ints,
     seats: Ints,
     seats_end: Ints,
-    type_of: Ints,
+    stopped: Ints,
     *arrays: Any,
 ) -> None:
-    """Record moments as `model.moment_batch` has them; sizes and owners of the jobs are written."""
-    t, begin = Timelines(*arrays), 0
+    """Record moments as `model.moment_batch` has them; sizes and owners of the jobs are written.
+
+    `arrays` are the type of each accelerator, and those of `Timelines`.
+    """
+    type_of, t, begin, g, s = arrays[0], Timelines(*arrays[1:]), 0, 0, 0
     for m in range(len(at)):
         if epoch[m] == 0:
             _submit(t, at[m], row[m])
-        else:
+        elif epoch[m] > 0:
             _end(t, at[m], row[m], FINISHED, epoch[m])
-        if started[m] >= 0:
-            size, type = seats_end[m] - begin, type_of[seats[begin]]
-            _allocate(t, at[m], started[m], started_epoch[m], size, type, -1)
+        while s < stops_end[m]:
+            _stop(t, at[m], stopped[s], True)
+            s += 1
+        while g < starts_end[m]:
+            size, type = seats_end[g] - begin, type_of[seats[begin]]
+            _allocate(t, at[m], started[g], started_epoch[g], size, type, -1)
             _change(t, at[m], BUSY + type, size)
-        begin = seats_end[m]
+            begin = seats_end[g]
+            g += 1
+
+
+@kernel(allocates=False, forceinline=True)
+def _stop(t: Timelines, at: float, row: int, save: bool) -> None:
+    """Stop a gang, if it runs."""
+    if t.jobs[row]["held"] > 0:
+        _release(t, at, row)
+        _wait(t, at, int(t.jobs[row]["size"]), 1)
+        t.jobs[row]["preemptions"] += save
 
 
 @kernel(allocates=False)
@@ -185,10 +203,7 @@ def stop(at: float, rows: Ints, save: bool, *arrays: Any) -> None:
     """Stop gangs; with a checkpoint (`save`) that counts as a preemption."""
     t = Timelines(*arrays)
     for row in rows:
-        if t.jobs[row]["held"] > 0:
-            _release(t, at, row)
-            _wait(t, at, int(t.jobs[row]["size"]), 1)
-            t.jobs[row]["preemptions"] += save
+        _stop(t, at, row, save)
 
 
 @kernel(allocates=False)

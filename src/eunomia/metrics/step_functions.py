@@ -30,7 +30,7 @@ def summed(every: Sequence[Steps]) -> Steps:
 
 
 def integral(steps: Steps, edges: Floats) -> Floats:
-    """Return ∫ of a step function from the first edge to each edge; it is 0 before its first step."""
+    """Return ∫ of a step function from the first edge to each edge, in any order; it is 0 before its first step."""
     at, value = steps
     total = np.concatenate(([0.0], np.cumsum(value[:-1] * np.diff(at))))
     place = np.searchsorted(at, edges, side="right") - 1

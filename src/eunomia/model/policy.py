@@ -14,6 +14,7 @@ from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import COLUMNS, FORMER_COLUMNS, View
 
 AnswerType = Literal["shares", "order", "grants"]
+RanksBy = Literal["", "submission", "scale_factor", "remaining_time", "remaining_service"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +74,11 @@ class PolicyInfo:
     # It ranks by ⌊attained service / that many accelerator-seconds⌋, then by submission, and by nothing else, and asks
     # again when a running job falls behind a waiting one; 0 = it does not.
     service_quantum: float = 0.0
+    # It covers all jobs and ranks them by this alone, the least first, then by submission, and asks at no set time;
+    # if not `jobs_independent`, a gang that does not fit stops the queue. Remaining time is that of `view.remaining` on
+    # the fastest type that holds the gang, and remaining service that times the scale factor, both rounded to 30 bits
+    # (`model.rounding.rising`). "" = by something else.
+    ranks_by: RanksBy = ""
     # Capabilities that callers go by; none of them asks for the name.
     backfills: bool = True  # in rounds, time that is left over may go to jobs without a share
     reads_nested_quotas: bool = True  # if it reads quotas: those of tenants below others too
@@ -124,19 +130,26 @@ def set_promises(
     jobs_independent: bool = False,
     renews_leases: bool = False,
     service_quantum: float = 0.0,
+    ranks_by: RanksBy = "",
+    of: type | None = None,
 ) -> None:
     """Set the promises of this policy instance. For a `__post_init__`; needs a class without slots.
+
+    `of`: the class whose `decide` keeps to the rank; a subclass that decides in another way makes no such promise.
 
     `covers_all_jobs`: without partners, in the first shape, anywhere; and no ask at a set time while all
     jobs fit at once.
     """
     jobs_independent = covers_all_jobs and jobs_independent
+    if of is not None and type(policy).decide is not getattr(of, "decide", None):
+        ranks_by, service_quantum = "", 0.0
     promises = replace(
         policy.info,
         covers_all_jobs=covers_all_jobs,
         jobs_independent=jobs_independent,
         renews_leases=renews_leases,
         service_quantum=service_quantum,
+        ranks_by=ranks_by if covers_all_jobs else "",
     )
     object.__setattr__(policy, "info", promises)
 

@@ -18,6 +18,7 @@ _FEW = 8  # fewer terms are added one after another, as in `np.sum`
 _SMALL = 1 << 12  # up to so many elements one call is faster than one for each term
 _BLOCK = 1 << 15  # elements of a block, which fits in the cache
 _LANES = 256  # rows of a block of the kernel
+_PART = 2048  # rows of such a block where there are few columns
 
 
 def dot(a: Any, b: Any) -> Any:
@@ -76,20 +77,26 @@ def _stacked(parts: list[Any], shape: tuple[int, int], a: Array, b: Array, *, ax
 def _by_column(a: Floats, b: Floats, found: Floats) -> None:
     """Write Σ a · b (row,) over the columns of a (column, row): fewer than 16 of them, in the order of `np.sum`."""
     columns, rows = a.shape
+    if columns < _FEW:
+        for begin in range(0, rows, _PART):  # one-dimensional parts, whose loops are compiled to vector instructions
+            here, first, factor = found[begin : begin + _PART], a[0, begin : begin + _PART], b[0]
+            for j in range(len(here)):
+                here[j] = first[j] * factor
+            for k in range(1, columns):
+                more, factor = a[k, begin : begin + _PART], b[k]
+                for j in range(len(here)):
+                    here[j] += more[j] * factor
+        return
     strands = np.empty((_FEW, _LANES))
     for begin in range(0, rows, _LANES):
         n = min(_LANES, rows - begin)
-        for k in range(min(columns, _FEW)):
+        for k in range(_FEW):
             for j in range(n):
                 strands[k, j] = a[k, begin + j] * b[k]
-        if columns >= _FEW:
-            for j in range(n):
-                left = (strands[0, j] + strands[1, j]) + (strands[2, j] + strands[3, j])
-                right = (strands[4, j] + strands[5, j]) + (strands[6, j] + strands[7, j])
-                strands[0, j] = left + right
-        for k in range(1, columns if columns < _FEW else 1):
-            for j in range(n):
-                strands[0, j] += strands[k, j]
+        for j in range(n):
+            left = (strands[0, j] + strands[1, j]) + (strands[2, j] + strands[3, j])
+            right = (strands[4, j] + strands[5, j]) + (strands[6, j] + strands[7, j])
+            strands[0, j] = left + right
         for k in range(_FEW, columns):
             for j in range(n):
                 strands[0, j] += a[k, begin + j] * b[k]

@@ -58,8 +58,13 @@ _CLASSES: dict[str, type] = {
 }
 
 
+_WHOLE = frozenset(_CLASSES.values()) - {Stop, Progressed}  # classes whose fields are written as they are
+
+
 def to_json(value: Any) -> Any:
     """Return a value of `model` as JSON: an object with its class name; numbers keep every bit."""
+    if type(value) in _WHOLE:
+        return _fields_json(value)
     match value:
         case None | str() | bool() | int():
             return value
@@ -80,14 +85,24 @@ def to_json(value: Any) -> Any:
             value = replace(value, epochs=np.asarray(value.epochs).tolist())
         case Progressed():
             value = replace(value, steps=np.asarray(value.steps).tolist())
+    return _fields_json(value)
+
+
+def _fields_json(value: Any) -> dict[str, Any]:
+    """Return the fields of an object that do not have their default."""
     kind = type(value)
     written = {"is": _NAMES.get(kind, kind.__name__)}
     if kind not in _FIELDS:
         _FIELDS[kind] = tuple((field.name, field.default) for field in fields(value))
     for name, default in _FIELDS[kind]:
         part = getattr(value, name)
-        if part is not default and (isinstance(part, np.ndarray) or not _same(part, default)):
-            written[name] = part if type(part) in _PLAIN else to_json(part)
+        if part is default:
+            continue
+        if type(part) in _PLAIN:
+            if type(default) is not type(part) or part != default:
+                written[name] = part
+        elif isinstance(part, np.ndarray) or not _same(part, default):
+            written[name] = to_json(part)
     return written
 
 

@@ -13,10 +13,9 @@ from eunomia.core.scheduler import Scheduler
 from eunomia.model.answers import Answer, InvalidAnswer
 from eunomia.model.decisions import Ask, Decision
 from eunomia.model.events import Answered, Moment
-from eunomia.model.moment_batch import MomentBatch
+from eunomia.model.moment_batch import INSTANT_S, MomentBatch
 from eunomia.model.policy import Policy
 
-INSTANT_S = 1e-3  # moments within this time of the first one count as one instant
 MEASURED_ASKS, EVERY = 100, 64  # asks whose CPU time is measured each, and after how many from then on
 MAX_MOMENTS = 1_000  # in one instant
 MAX_MOMENTS_PER_JOB = 10  # in addition, for every job submitted so far, as jobs may start and end at one instant
@@ -105,12 +104,14 @@ def run(scheduler: Scheduler, backend: Backend, runner: PolicyRunner, observers:
 def asks_of(scheduler: Scheduler, backend: Backend, observers: Iterable[Observer] = ()) -> Generator[Ask, Answer, str]:
     """Yield the asks of a run of `backend` to its end, each of which is sent its answer.
 
-    Moments that the backend can play by itself, as their decisions need no ask, come in batches (`implied`).
+    Moments that the backend can play by itself, as their decisions need no ask, come in batches (`implied`). If every
+    observer takes batches, those are among them whose answer follows from what the policy ranks by.
     Returns why the run was ended early, if time stopped advancing; else "".
     """
     observers, clock = tuple(observers), StalledClock()
-    implied: Callable[[Scheduler], Iterable[MomentBatch]] = getattr(backend, "implied", lambda _: ())
+    implied: Callable[[Scheduler, bool], Iterable[MomentBatch]] = getattr(backend, "implied", lambda *_: ())
     observe_batch = [_batch_hearer(observer) for observer in observers]
+    ranked = all(hasattr(observer, "observe_batch") for observer in observers)  # a record has asks and answers, too
     for moment in backend.moments():
         following: Moment | None = moment
         while following is not None:
@@ -126,7 +127,7 @@ def asks_of(scheduler: Scheduler, backend: Backend, observers: Iterable[Observer
                     backend.carry_out(decision)
             if why := clock.check(now.at, following is not None, scheduler):
                 return why
-        for batch in implied(scheduler):
+        for batch in implied(scheduler, ranked):
             for observe in observe_batch:
                 observe(batch)
     return ""

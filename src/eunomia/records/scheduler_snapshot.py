@@ -16,7 +16,6 @@ import types
 import zlib
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import fields
 from enum import Enum
 from typing import Any
 
@@ -25,11 +24,24 @@ import numpy as np
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.arrays import Array
 from eunomia.model.job import Job
+from eunomia.records.long_lists import (
+    BY_FIELD,
+    LONG,
+    PLAIN,
+    LongList,
+    Written,
+    WrittenParts,
+    columns,
+    encode,
+    from_columns,
+    is_same,
+    kind_of,
+    written,
+)
 from eunomia.records.record import from_json, to_json
 
 ROOM = "eunomia."
 _SKIPPED = frozenset({"_history"})  # of the scheduler: for messages only
-_PLAIN = (str, bool, int, type(None))
 _PLAIN_TYPES = {kind.__name__: kind for kind in (np.int64, np.float64, np.bool_, int, float, bool)}  # of columns
 
 
@@ -54,18 +66,63 @@ def digest(scheduler: Scheduler) -> str:
     return found.hexdigest()[:32]
 
 
-def capture(scheduler: Scheduler) -> bytes:
-    """Return the state. Raises CannotSnapshot for a mechanism or policy whose state it cannot write."""
-    return zlib.compress(pack(scheduler), 1)
+def capture(scheduler: Scheduler) -> Captured:
+    """Return the state as it is now. Raises CannotSnapshot for a mechanism or policy whose state it cannot write."""
+    return Captured(scheduler)
+
+
+class Captured:
+    """A state as it was, to be written later and by any thread: it shares nothing with the scheduler that changes."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._writer = _Writer(has_long=True)
+        self._root = self._writer.value(scheduler)
+
+    def content(self, parts: WrittenParts | None = None) -> bytes:
+        """Return the bytes of a snapshot; `parts` has the long lists of the one before.
+
+        They are texts and arrays compressed one after the other, which `pack` writes in one piece.
+        """
+        lists = {number: one for number, one in enumerate(self._writer.objects) if isinstance(one, LongList)}
+        copies = {
+            number: first
+            for number, one in lists.items()
+            for first, other in lists.items()
+            if first < number and is_same(one.values, other.values)
+        }
+        found = iter((parts or WrittenParts()).write([lists[number] for number in lists if number not in copies]))
+        texts, open_text = list[Written](), [f'{{"root":{encode(self._root)},"objects":[']
+        for number, one in enumerate(self._writer.objects):
+            open_text.append("," * (number > 0))
+            if number in copies or number not in lists:
+                open_text.append(encode(["C", copies[number]] if number in copies else one))
+                continue
+            open_text.append(f'["Q","{one.kind}",[' if one.kind else '["L",[')
+            for place, part in enumerate(next(found)):
+                open_text.append("," * (place > 0))
+                texts += [written("".join(open_text)), part]
+                open_text = []
+            open_text.append("]]")
+        texts.append(written("".join([*open_text, f'],"arrays":{encode(self._writer.arrays)}}}'])))
+        size = sum(length for length, _ in texts)
+        packer = zlib.compressobj(1)
+        arrays = [packer.compress(blob) for blob in self._writer.blobs]
+        return b"".join([zlib.compress(size.to_bytes(8, "big")), *(text for _, text in texts), *arrays, packer.flush()])
 
 
 def restore(fresh: Scheduler, content: bytes) -> None:
     """Give a fresh scheduler, built from the same inputs, the captured state. Raises ValueError for anything else."""
-    try:
-        packed = zlib.decompress(content)
-    except zlib.error as error:
-        raise ValueError(f"it is not compressed as a snapshot is: {error}") from None
-    _reader(packed).fill(fresh)
+    parts = list[bytes]()
+    while content:
+        part = zlib.decompressobj()
+        try:
+            parts.append(part.decompress(content))
+        except zlib.error as error:
+            raise ValueError(f"it is not compressed as a snapshot is: {error}") from None
+        if not part.eof:
+            raise ValueError("its end is missing")
+        content = part.unused_data
+    _reader(b"".join(parts)).fill(fresh)
 
 
 def pack(value: Any) -> bytes:
@@ -90,7 +147,8 @@ def _reader(content: bytes) -> _Reader:
 class _Writer:
     """Writes values; each object and array once, by number."""
 
-    def __init__(self) -> None:
+    def __init__(self, has_long: bool = False) -> None:
+        self._has_long = has_long  # long lists stay lists, to be written later
         self.objects: list[Any] = []
         self.arrays: list[Any] = []
         self.blobs: list[bytes] = []
@@ -101,7 +159,7 @@ class _Writer:
     def value(self, value: Any) -> Any:
         if isinstance(value, Enum):
             return {"e": [_path(type(value)), value.value]}
-        if type(value) in _PLAIN:
+        if type(value) in PLAIN:
             return value
         if isinstance(value, float):
             return value if math.isfinite(value) else {"f": str(value)}
@@ -132,10 +190,13 @@ class _Writer:
     def _written(self, value: Any) -> Any:
         match value:
             case list():
-                if all(type(part) in _PLAIN for part in value):
-                    return ["L", value]
-                if all(type(part) is Job for part in value):
-                    return ["J", len(value), _columns(value)]
+                kind = kind_of(value)
+                if kind is not None and self._has_long and len(value) >= LONG:
+                    return LongList(kind, value.copy())
+                if kind == "":
+                    return ["L", value.copy()]
+                if kind is not None:
+                    return ["Q", kind, [[len(value), columns(value)]]]
                 return ["l", [self.value(part) for part in value]]
             case tuple() if type(value) is tuple:
                 return ["t", [self.value(part) for part in value]]
@@ -146,6 +207,8 @@ class _Writer:
             case set() | frozenset():
                 parts = sorted(value, key=repr)
                 return ["S" if isinstance(value, set) else "z", [self.value(part) for part in parts]]
+            case dict() if self._has_long and len(value) >= LONG and kind_of(list(value)) == "":
+                return ["D", self._object(list(value)), self._object(list(value.values()))]
             case Mapping():
                 return ["m", [[self.value(key), self.value(part)] for key, part in value.items()]]
         if not type(value).__module__.startswith(ROOM):
@@ -224,8 +287,15 @@ class _Reader:
             return made
         if kind == "L":
             made = self._made[number] = list(body[0])
-        elif kind == "J":
-            made = self._made[number] = _jobs(*body)
+        elif kind == "J":  # of earlier versions
+            made = self._made[number] = from_columns(Job, *body)
+        elif kind == "Q":
+            made = self._made[number] = [one for part in body[1] for one in from_columns(BY_FIELD[body[0]], *part)]
+        elif kind == "C":
+            made = self._made[number] = list(self._object(body[0], None))
+        elif kind == "D":
+            keys, values = (self._object(part, None) for part in body)
+            made = self._made[number] = dict(zip(keys, values, strict=True))
         elif kind == "l":
             made = self._made[number] = []
             made += [self._value(part, None) for part in body[0]]
@@ -272,28 +342,6 @@ class _Reader:
                 made = np.frombuffer(raw, np.dtype(entry["dtype"])).reshape(entry["shape"]).copy()
             self._arrays[number] = made
         return self._arrays[number]
-
-
-def _columns(jobs: list[Job]) -> dict[str, list[Any]]:
-    """Return the values of jobs by field: one where all have the same, else one a job. Defaults are left out."""
-    written: dict[str, list[Any]] = {}
-    for field in fields(Job):
-        values = [getattr(job, field.name) for job in jobs]
-        first, kinds = values[0], {type(value) for value in values}
-        is_plain = kinds <= set(_PLAIN) and len(kinds) == 1
-        alike = all(value == first for value in values) and (is_plain or len({repr(value) for value in values}) == 1)
-        if not alike:
-            written[field.name] = values if is_plain else [to_json(value) for value in values]
-        elif repr(first) != repr(field.default):
-            written[field.name] = [to_json(first)]
-    return written
-
-
-def _jobs(count: int, columns: dict[str, list[Any]]) -> list[Job]:
-    """Invert `_columns`."""
-    values = [[from_json(value) for value in column] for column in columns.values()]
-    long = [column * count if len(column) == 1 else column for column in values]
-    return [Job(**dict(zip(columns, row, strict=True))) for row in zip(*long, strict=True)]
 
 
 def _path(kind: type) -> str:

@@ -45,6 +45,11 @@ class Address:
     url: str  # http://host:port, https://host:port or unix:/path
     token: str = ""
 
+    @property
+    def is_here(self) -> bool:
+        """Whether the service is on this machine."""
+        return self.url.startswith("unix:") or urlsplit(self.url).hostname in ("127.0.0.1", "localhost", "::1")
+
 
 def find_service(url: str | None = None, token_file: Path | None = None) -> Address:
     """Return the address from options, environment, settings, or a state folder. Raises Unreachable without any."""
@@ -176,7 +181,11 @@ class Client:
     ) -> tuple[http.client.HTTPResponse, bytes]:
         connection = self._connect()
         try:
-            connection.request(method, path, body, {**self._headers(), **headers, "Connection": "close"})
+            try:
+                connection.request(method, path, body, {**self._headers(), **headers, "Connection": "close"})
+            except (BrokenPipeError, ConnectionResetError):  # answered before all was read, as refusals are
+                if connection.sock is None:
+                    raise
             response = connection.getresponse()
             raw = response.read()
         except (OSError, http.client.HTTPException) as error:

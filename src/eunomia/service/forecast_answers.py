@@ -186,6 +186,7 @@ def _shown(found: StateComparison, present: PresentState, new: str) -> dict[str,
         "at": present.at,
         "futures": found.futures,
         "complete": found.complete,
+        "until": _or_none(found.until),
         "jobs_compared": len(found.jobs),
         "new_job": new or None,
         "changed": [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,8 @@ class Forecasts:
                                      niceness=NICENESS)  # fmt: skip
         self._writer, self._every_s = writer, every_s
         self._lock = asyncio.Lock()
-        self._busy = threading.Lock()
+        # Who asks may give up while the process computes on: then the next question waits here, in no thread of others.
+        self._thread = ThreadPoolExecutor(1, "forecasts")
         self._waiting = self._noted = 0
         self._closed = False
 
@@ -46,7 +47,8 @@ class Forecasts:
         self._waiting += 1
         try:
             async with self._lock:
-                found = await asyncio.to_thread(self._ask, {**question, "now": self._writer.clock.now()})
+                asked = {**question, "now": self._writer.clock.now()}
+                found = await asyncio.get_running_loop().run_in_executor(self._thread, self._ask, asked)
         finally:
             self._waiting -= 1
         if "error" in found:
@@ -54,18 +56,18 @@ class Forecasts:
         return found
 
     def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        with self._busy:
-            for is_last in (False, True):
-                try:
-                    found: dict[str, Any] = json.loads(self._process.ask(json.dumps(question).encode(), LIMIT_S))
-                except TimeoutError:
-                    return {"error": f"it took more than {LIMIT_S:g} s", "code": "failed"}
-                except OSError as error:
-                    _log.warning("the forecast process failed: %s", error)
-                    found = {"error": "the forecast process failed; the service's log says why", "code": "failed"}
-                if is_last or self._closed or found.get("code") not in ("site_changed", "failed"):
-                    return found
-                self._process.stop()  # another one reads the site again
+        for is_last in (False, True):
+            try:
+                found: dict[str, Any] = json.loads(self._process.ask(json.dumps(question).encode(), LIMIT_S))
+            except TimeoutError:
+                text = f"it took more than {LIMIT_S:g} s; ask again when the machine has less to do"
+                return {"error": text, "code": "failed"}
+            except OSError as error:
+                _log.warning("the forecast process failed: %s", error)
+                found = {"error": "the forecast process failed; the service's log says why", "code": "failed"}
+            if is_last or self._closed or found.get("code") not in ("site_changed", "failed"):
+                return found
+            self._process.stop()  # another one reads the site again
         raise AssertionError
 
     def _has_waiting(self) -> bool:
@@ -76,6 +78,7 @@ class Forecasts:
         """End the process for good."""
         self._closed = True
         self._process.stop()
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def note_regularly(self) -> None:
         """Record forecasts of waiting jobs every so many seconds, if something has changed since."""

@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any
 
 # The states of a job, in the order in which lists count them.
@@ -77,8 +78,10 @@ class JobRow:
 
     def body(self) -> str:
         """Return all fields as JSON, without those that have their default."""
-        given = {name: value for name, default in _DEFAULTS if (value := getattr(self, name)) != default}
-        return _encode({n: value for n, value in given.items() if type(value) is not float or not math.isnan(value)})
+        return _encode({
+            name: value for (name, default), value in zip(_DEFAULTS, _values(self), strict=True)
+            if value is not default and value != default and (type(value) is not float or not math.isnan(value))
+        })  # fmt: skip
 
     @classmethod
     def of(cls, body: str) -> JobRow:
@@ -123,6 +126,7 @@ class JobRow:
 
 
 _DEFAULTS = tuple((one.name, [] if one.name == "holds" else one.default) for one in fields(JobRow))
+_values = attrgetter(*(name for name, _ in _DEFAULTS))
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 

@@ -398,7 +398,7 @@ class LiveJobs:
                 assert row.shared or seat not in holders, f"seat {seat} has two holders: {row.id}, {holders[seat]}"
                 holders[seat] = row.id
         assert all(count >= 0 for count in self.waiting.values())
-        timer = self.scheduler.mechanism._timer
+        timer = self.scheduler.mechanism.timer
         assert self.wake in (timer, self.at) or timer <= self.at, f"the core waits for {timer:g}, not for {self.wake:g}"
 
 

@@ -123,7 +123,7 @@ def nodes(controller: Controller) -> list[dict[str, Any]]:
     """Return each node with its jobs."""
     topology, state = controller.site.setup.topology, controller.scheduler.state
     jobs: defaultdict[int, list[str]] = defaultdict(list)
-    for row in controller.rows.values():
+    for row in (controller.rows[state.ids[number]] for number in state.running().tolist()):
         for node in sorted({int(topology.node[seat]) for seat in row.seats}):
             jobs[node].append(row.id)
     return [
@@ -203,6 +203,7 @@ def tenants(controller: Controller, at: float) -> list[dict[str, Any]]:
                 "holds": int(width[mine].sum()),
                 "day_received_accelerator_s": day.get(name, (0.0, 0.0))[0],
                 "day_deserved_accelerator_s": day.get(name, (0.0, 0.0))[1],
+                "hours_received_deserved_accelerator_s": controller.fairness.by_hour(name),
                 "ltgf": fair.get(name),
             }
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import json
 import logging
 import os
 import signal
@@ -25,8 +24,9 @@ from eunomia.backends.registry import load
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.credentials import JobTokens, TokenRegistry, ensure_operator_token
 from eunomia.service.fault_points import faultpoint
+from eunomia.service.json_lines import JsonLines
 from eunomia.service.messages import PolicyOverran, Principal
-from eunomia.service.site import Site, load_site
+from eunomia.service.site import Site, jobs_run, load_site
 from eunomia.service.site_change import apply_site, effective_site
 from eunomia.service.solver_process import Solver
 from eunomia.service.store import ServiceStore, open_store
@@ -40,22 +40,8 @@ PIP = 'pip install "eunomia[service]"'
 SOCKET = "service.sock"
 JOBS = "jobs"  # folder of the jobs' folders
 SWEEP_S = 3600.0  # between removals of old jobs
+COLLECT_AFTER = 20_000  # objects: with Python's 700, a list of jobs is looked through again and again while it is made
 _log = logging.getLogger("eunomia.service")
-
-
-class JsonLines(logging.Formatter):
-    """One JSON object a line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
-        line = {
-            "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created)),
-            "level": record.levelname.lower(),
-        }
-        line |= {"logger": record.name, "message": record.getMessage()}
-        if record.exc_info:
-            line["error"] = self.formatException(record.exc_info)
-        return json.dumps(line)
 
 
 class ServiceWorld(WorldOrders, Protocol):
@@ -111,8 +97,11 @@ def check_extra() -> None:
         raise InvalidInput([Problem(file="command line", rule=rule, fix=PIP)]) from None
 
 
-def start(site: Site) -> RunningService:
-    """Open the store, recover, and start writer and world. Raises InvalidInput if the store cannot be used."""
+def start(site: Site, umask: int) -> RunningService:
+    """Open the store, recover, and start writer and world. Raises InvalidInput if the store cannot be used.
+
+    `umask` is that of jobs.
+    """
     store = open_store(site.place, site.state, wait=_stand_by)
     try:
         site = effective_site(store, site)
@@ -125,7 +114,7 @@ def start(site: Site) -> RunningService:
         if (pending := controller.scheduler.asks.pending) is not None:
             writer.put(PolicyOverran(pending.asked, "the service was restarted before the policy had answered"))
         job_tokens = JobTokens.of(store.folder)
-        world = writer.world = _world(site, writer, job_tokens)
+        world = writer.world = _world(site, writer, job_tokens, umask)
         thread = threading.Thread(target=writer.run, name="writer", daemon=True)
         token_file, is_new = ensure_operator_token(store)  # before the writer's thread has the store to itself
     except BaseException:
@@ -148,7 +137,7 @@ def _without_collection() -> Iterator[None]:
         gc.enable()
 
 
-def _world(site: Site, writer: Writer, job_tokens: JobTokens) -> ServiceWorld:
+def _world(site: Site, writer: Writer, job_tokens: JobTokens, umask: int) -> ServiceWorld:
     """Return the world that the site names."""
     jobs, topology, scenario = site.state / JOBS, site.setup.topology, site.setup.scenario
 
@@ -165,6 +154,7 @@ def _world(site: Site, writer: Writer, job_tokens: JobTokens) -> ServiceWorld:
     return DetachedGangs(
         jobs, topology, lease_s=site.service.supervisor_lease_s, report=writer.put, forked=forked, driver=_driver(site),
         log_bytes=int(site.service.log_mib * 2**20), account=site.service.account, token_of=job_tokens.token,
+        umask=umask,
     )  # fmt: skip
 
 
@@ -193,8 +183,9 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    os.umask(0o077)
-    running = start(site)
+    umask = os.umask(0o077)  # of the service's own files
+    gc.set_threshold(COLLECT_AFTER, 20, 20)
+    running = start(site, umask)
     try:
         asyncio.run(_listen(running, announce))
     finally:
@@ -323,7 +314,7 @@ async def _run_server(server: Any, sockets: list[socket.socket]) -> None:
 
 def open_sockets(site: Site) -> list[socket.socket]:
     """Return the listening sockets: the site's address, and the unix socket in the state folder."""
-    address, found = site.address, []
+    key, address, found = "listen", site.address, list[socket.socket]()
     try:
         if isinstance(address, Path):
             found.append(_unix(address, 0o666))
@@ -334,21 +325,29 @@ def open_sockets(site: Site) -> list[socket.socket]:
             tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tcp.bind(address)
             found.append(tcp)
+        if site.users_socket is not None:
+            key, address = "socket", site.users_socket
+            found.append(_unix(site.users_socket, 0o666))
         found.append(_unix(site.state / SOCKET, 0o600))
     except OSError as error:
         for each in found:
             each.close()
-        rule = f"the address {site.service.listen} cannot be listened on ({error.strerror or error})"
-        fix = "stop what listens there, or give another address in [service] listen"
-        raise InvalidInput([Problem(file=str(site.path), column="service.listen", rule=rule, fix=fix)]) from error
+        shown = address if isinstance(address, Path) else site.service.listen
+        rule = f"the address {shown} cannot be listened on ({error.strerror or error})"
+        fix = f"stop what listens there, or give another one in [service] {key}"
+        raise InvalidInput([Problem(file=str(site.path), column=f"service.{key}", rule=rule, fix=fix)]) from error
     return found
 
 
 def _unix(path: Path, mode: int) -> socket.socket:
-    with contextlib.suppress(FileNotFoundError):
-        path.unlink()  # of a service that was killed; the store's lock says that none runs
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    made.bind(str(path))
+    try:
+        if path.is_socket():
+            path.unlink()  # of a service that was killed; the store's lock says that none runs
+        made.bind(str(path))
+    except BaseException:
+        made.close()
+        raise
     os.chmod(path, mode)
     return made
 
@@ -362,14 +361,20 @@ def _url(site: Site, first: socket.socket, has_tls: bool) -> str:
 
 
 def _welcome(url: str, token_file: Path, site: Site) -> None:
+    for_all = site.users_socket or site.address
+    others = "  eunomia token create --user ann --tenant lab --role submitter"
+    if isinstance(for_all, Path):
+        others = f"  eunomia login unix:{for_all}    (other users of this machine, once each; they need no token)"
+    is_web = not url.startswith("unix:")
     lines = (
         f"the operator's token is in {token_file} (readable by you only)",
-        f"the dashboard is at {url}/",
+        f"the dashboard is at {url}/" if is_web else 'there is a dashboard with listen = "127.0.0.1:8642" in [service]',
+        f"jobs run {jobs_run(site)}",
         "next, in another terminal on this machine:",
         f"  export EUNOMIA_STATE={site.state}",
         "  eunomia submit --gpus 1 -- python train.py",
         "  eunomia jobs",
-        "  eunomia token create --user ann --tenant lab --role submitter",
+        others,
     )
     sys.stderr.write("\n".join(lines) + "\n")
     sys.stderr.flush()

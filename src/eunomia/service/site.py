@@ -50,6 +50,9 @@ class ServiceSection(Section):
     listen: Annotated[str, Field(min_length=1)] = Field(
         default="127.0.0.1:8642", description="host:port, or unix:/path; port 0 picks a free one"
     )
+    socket: str = Field(
+        default="", description="unix socket for all users of this machine beside `listen`: their user id is the login"
+    )
     tls_cert: str | None = Field(default=None, description="certificate chain, PEM; needed beyond loopback")
     tls_key: str | None = Field(default=None, description="its private key, PEM")
     tls: Literal["elsewhere"] | None = Field(default=None, description="elsewhere: a proxy before it terminates TLS")
@@ -108,6 +111,11 @@ class Site:
             return self.path.resolve().parent / listen.removeprefix("unix:")
         host, _, port = listen.rpartition(":")
         return host.strip("[]"), int(port)
+
+    @property
+    def users_socket(self) -> Path | None:
+        """The unix socket for all users of this machine, beside the address."""
+        return self.path.resolve().parent / self.service.socket if self.service.socket else None
 
     def node_names(self) -> tuple[str, ...]:
         """Return the name of each node: its type and its number among all."""
@@ -306,6 +314,8 @@ def plan(site: Site) -> list[str]:
     setup = site.setup
     address = site.address
     where = f"unix socket {address}" if isinstance(address, Path) else f"http://{address[0]}:{address[1]}"
+    if site.users_socket is not None:
+        where += f", unix socket {site.users_socket} for all users of this machine"
     capacity = ", ".join(
         f"{int(count)} {name}" for name, count in zip(setup.topology.types, setup.topology.capacity(), strict=True)
     )
@@ -320,12 +330,13 @@ def plan(site: Site) -> list[str]:
         "access:    bearer tokens with a role; there is no switch for off",
         f"cluster:   {capacity} on {setup.topology.nodes} node{'s' if setup.topology.nodes != 1 else ''}",
         f"policy:    {setup.policy.info.name} ({setup.policy.info.answer_type}); seats are given {cut}",
-        f"jobs:      {_jobs_run(site)}",
+        f"jobs:      {jobs_run(site)}",
         *(f"note:      {note}" for note in setup.notes),
     ]
 
 
-def _jobs_run(site: Site) -> str:
+def jobs_run(site: Site) -> str:
+    """Return which user jobs run as."""
     backend = site.setup.scenario.world.backend
     if backend != "local":
         return f"as gangs of {backend}, submitted by user {_user()}; they go on without the service"

@@ -1,31 +1,22 @@
-"""Asks the policy in a process of its own, under limits of time and memory, so that nothing else waits for it.
-
-`python -m eunomia.service.solver_process POLICY BASE` is that process; see `child_process`.
-"""
+"""Asks the policy in a process of its own (`policy_process`), under limits of time and memory: nothing waits for it."""
 
 from __future__ import annotations
 
 import json
 import logging
 import queue
-import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
-from eunomia.model.answers import Answer
 from eunomia.model.decisions import Ask
-from eunomia.model.policy import Policy
 from eunomia.records.scheduler_snapshot import pack, unpack
-from eunomia.service.child_process import ChildProcess, answer_frames
-from eunomia.service.debug_lane import DebugLane
+from eunomia.service.child_process import ChildProcess
 from eunomia.service.messages import PolicyAnswered, PolicyOverran
+from eunomia.service.policy_process import ANSWER, READY
 from eunomia.service.site import Site
 from eunomia.service.writer import Writer
-from eunomia.setup.policy_lookup import find_policy
 
 STARTING_S = 120.0  # longest time until the process can be asked; it does not count
-_READY, _ANSWER, _FAILED = b"r", b"a", b"f"  # first byte of a frame
 _log = logging.getLogger(__name__)
 
 
@@ -41,7 +32,7 @@ class ProcessPolicyRunner:
         scenario = site.setup.scenario
         policy = json.dumps([scenario.policy.name, scenario.policy.parameters, site.service.debug_lane])
         self._process = ChildProcess(
-            "eunomia.service.solver_process", policy, str(scenario.base), memory_gib=site.service.solver_memory_gib
+            "eunomia.service.policy_process", policy, str(scenario.base), memory_gib=site.service.solver_memory_gib
         )
         self._asks: queue.SimpleQueue[tuple[int, bytes] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="solver", daemon=True)
@@ -71,20 +62,20 @@ class ProcessPolicyRunner:
     def _make_ready(self) -> None:
         """Start the process before its time counts."""
         try:
-            self._process.ask(_READY, STARTING_S)
+            self._process.ask(READY, STARTING_S)
         except OSError as error:
             _log.warning("the process that asks the policy could not be started: %s", error or "no answer in time")
 
     def _answer(self, asked: int, view: bytes) -> PolicyAnswered | PolicyOverran:
         limit_s = self._limit_s()
         try:
-            frame = self._process.ask(_ANSWER + view, limit_s)
+            frame = self._process.ask(ANSWER + view, limit_s)
         except TimeoutError:
             reason = f"the policy gave no answer within solver_seconds = {limit_s:g}"
         except OSError as error:
             reason = f"the process that asks the policy failed ({error}); solver_memory_gib may be too low"
         else:
-            if frame[:1] == _ANSWER:
+            if frame[:1] == ANSWER:
                 return PolicyAnswered(asked, unpack(frame[1:]), self)
             reason = f"the policy failed: {frame[1:].decode(errors='replace')}"
         self.overruns += 1
@@ -133,29 +124,3 @@ class Solver:
     def _limit_s(self) -> float:
         assert self._writer is not None
         return self._writer.controller.site.service.solver_seconds
-
-
-def main(text: str, base: Path) -> None:
-    """Answer views with what a policy decides; `text` is its name, parameters and debug lane as JSON."""
-    name, parameters, debug_lane = json.loads(text)
-    policy: Policy = find_policy(name, parameters, base)
-    policy = DebugLane(policy, debug_lane) if debug_lane else policy
-
-    def answer(frame: bytes) -> bytes:
-        if frame[:1] == _READY:
-            return _READY
-        try:
-            found = policy.decide(unpack(frame[1:]))
-            if not isinstance(found, Answer):
-                return _FAILED + f"it answered {type(found).__name__}, not Shares, Order or Grants".encode()
-            return _ANSWER + pack(found)
-        except (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError,
-                ValueError) as error:  # fmt: skip
-            _log.exception("policy %s failed", policy.info.name)
-            return _FAILED + f"{type(error).__name__}: {error}".encode()[:2000]
-
-    answer_frames(answer)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))

@@ -54,6 +54,12 @@ class TenantFairness:
                 found[name] = found.get(name, 0.0) + both
         return {name: (float(both[0]), float(both[1])) for name, both in found.items()}
 
+    def by_hour(self, name: str) -> list[tuple[float, float]]:
+        """Return what a tenant received and deserved in each of the last 24 hours, the oldest first."""
+        found, last = dict(self._hours), self._hours[-1][0] if self._hours else 0
+        hours = (found.get(hour, {}).get(name, (0.0, 0.0)) for hour in range(last - HOURS + 1, last + 1))
+        return [(float(both[0]), float(both[1])) for both in hours]
+
     def ltgf(self) -> dict[str, float]:
         """Return the LTGF of each tenant that deserved anything in the last day."""
         return {name: got / due for name, (got, due) in self.sums().items() if due > _LEAST}

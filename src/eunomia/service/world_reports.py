@@ -150,7 +150,8 @@ def _failed(jobs: LiveJobs, row: JobRow, reason: str) -> None:
     row.backoff_until = jobs.at + wait
     row.holds.append("backoff")
     jobs.emit(row.id, JobFailed(row.id, row.epoch, reason), JobPaused(row.id))
-    jobs.move(row, "pending", f"it failed, and is tried again in {wait:g} s: {reason}")
+    again = f", and is tried again in {wait:g} s" * (row.failures <= int(row.spec.get("retries", 0)))
+    jobs.move(row, "pending", f"it failed{again}: {reason}")
     heapq.heappush(jobs.timers, (row.backoff_until, "backoff", row.id, row.epoch))
 
 

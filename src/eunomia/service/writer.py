@@ -21,9 +21,10 @@ from eunomia.core.scheduler import Scheduler
 from eunomia.model.decisions import SetTimer
 from eunomia.model.events import JobSubmitted, Moment, TimerFired
 from eunomia.model.topology import Topology
+from eunomia.records.long_lists import WrittenParts
 from eunomia.records.record import from_json, step_lines
 from eunomia.records.run import InlinePolicyRunner
-from eunomia.records.scheduler_snapshot import CannotSnapshot, capture, digest, restore
+from eunomia.records.scheduler_snapshot import CannotSnapshot, Captured, capture, digest, restore
 from eunomia.service.controller import Controller
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import SEATED, JobRow
@@ -224,7 +225,7 @@ def _begin_era(
         turn.rows[row.id] = row
     turn.nodes = dict.fromkeys(store.drained(), "")
     controller.wake = controller.at  # ask at once
-    snapshot = capture(controller.scheduler)
+    snapshot = capture(controller.scheduler).content()
     seq = store.last_seq()
     with store.transaction() as db:
         store.write(db, turn, store.clock() or StoredClock(controller.at, "", 0.0, time.time()))
@@ -275,12 +276,42 @@ class WorldOrders(Protocol):
         ...
 
 
+class ReplyTarget(Protocol):
+    """Where what comes of a request is put, such as a `Future`."""
+
+    def cancelled(self) -> bool:
+        """Say whether no request waits for it any more."""
+        ...
+
+    def done(self) -> bool:
+        """Say whether it is there."""
+        ...
+
+    def set_result(self, result: Any, /) -> None:
+        """Put it there."""
+        ...
+
+    def set_exception(self, error: BaseException, /) -> None:
+        """Say why there will be none."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Work:
     """One thing in the queue: an input of the controller, or an administrator's change of the store."""
 
     message: Input | Callable[[Writer], Any]
-    answer: Future[Any] | None
+    answer: ReplyTarget | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    """The state after a moment, its digest, and when the scheduler wants to be woken."""
+
+    seq: int
+    digest: str
+    wake: float
+    state: Captured
 
 
 class Writer:
@@ -300,6 +331,9 @@ class Writer:
         self._queue: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
         self._snapshot_seq = controller.moments
         self._can_snapshot = True
+        self._parts = WrittenParts()
+        self._writing: threading.Thread | None = None  # of a snapshot
+        self._era = 0  # changes of what snapshots must agree with
 
     def put(self, message: Input) -> None:
         """Hand over a report."""
@@ -308,8 +342,12 @@ class Writer:
     def ask(self, request: Request) -> Future[Reply]:
         """Hand over a request; its reply comes after the commit."""
         answer: Future[Reply] = Future()
-        self._queue.put(_Work(request, answer))
+        self.hand_over(request, answer)
         return answer
+
+    def hand_over(self, request: Request, answer: ReplyTarget) -> None:
+        """Hand over a request whose reply is put into `answer` after the commit."""
+        self._queue.put(_Work(request, answer))
 
     def change(self, change: Callable[[Writer], Any]) -> Future[Any]:
         """Run a change of the store in the writer's thread."""
@@ -336,8 +374,9 @@ class Writer:
                 if not goes_on:
                     self.snapshot()
                     return
-                if self.controller.moments - self._snapshot_seq >= SNAPSHOT_EVERY and not self.waiting:
-                    self.snapshot()
+                late = self.controller.moments - self._snapshot_seq
+                if late >= SNAPSHOT_EVERY and (not self.waiting or late >= 2 * SNAPSHOT_EVERY):
+                    self._begin_snapshot()
         except BaseException as error:
             self.failure = error
             for work in works:
@@ -424,6 +463,7 @@ class Writer:
         """
         controller = self.controller
         capture(new_scheduler(site))  # raises for what a restart could not take up, before anything changes
+        self._era += 1
         with self.lock:
             rows = list(controller.rows.values())
             controller.use_site(site, new_scheduler(site), runner, forget_seats=cluster_changed)
@@ -438,6 +478,7 @@ class Writer:
     def keep_setup(self, site: Site, meta: Mapping[str, str], *, decides: bool) -> None:
         """Store what the next start compares the site with. `decides`: replay needs a snapshot after the change."""
         values = dict(meta)
+        self._era += 1
         if not decides or self.snapshot():
             values["setup"] = setup_text(site)
         if decides and "setup" in values:
@@ -458,15 +499,45 @@ class Writer:
 
     def snapshot(self) -> bool:
         """Store a snapshot of the state now; False where the mechanism or the policy does not allow one."""
+        if self._writing is not None:
+            self._writing.join()
+        taken = self._capture()
+        if taken is not None:
+            self._store_snapshot(taken, taken.state.content(self._parts))
+        return taken is not None
+
+    def _begin_snapshot(self) -> None:
+        """Capture the state; a thread of its own writes it out while turns go on, and hands it back to be stored."""
+        if self._writing is not None and self._writing.is_alive():
+            return
+        taken, era = self._capture(), self._era
+        if taken is None:
+            return
+
+        def store(content: bytes) -> None:
+            if self._era == era:
+                self._store_snapshot(taken, content)
+
+        def write() -> None:
+            content = taken.state.content(self._parts)
+            self.change(lambda _: store(content))
+
+        self._writing = threading.Thread(target=write, name="snapshot", daemon=True)
+        self._writing.start()
+
+    def _capture(self) -> _Snapshot | None:
+        """Return the state after the last moment; None where it cannot be written."""
         if not self._can_snapshot:
-            return False
+            return None
+        scheduler = self.controller.scheduler
         try:
-            content = capture(self.controller.scheduler)
+            state = capture(scheduler)
         except CannotSnapshot as error:
             self._can_snapshot = False
             _log.warning("no snapshots, so restarts replay the whole log: %s", error)
-            return False
-        seq = self.store.last_seq()
-        self.store.add_snapshot(seq, digest(self.controller.scheduler), self.controller.wake, content)
+            return None
         self._snapshot_seq = self.controller.moments
-        return True
+        return _Snapshot(self.store.last_seq(), digest(scheduler), self.controller.wake, state)
+
+    def _store_snapshot(self, taken: _Snapshot, content: bytes) -> None:
+        self.store.add_snapshot(taken.seq, taken.digest, taken.wake, content)

@@ -79,7 +79,9 @@ _CACHE: dict[tuple[object, ...], Trace] = {}
 def workload_of(scenario: Scenario, topology: Topology, speeds: Throughputs) -> Workload:
     """Return the jobs. Raises InvalidInput naming every row that can never run."""
     trace, job_type, total_steps, notes = _checked(scenario, topology, speeds)
-    past = PastSchedule(ran_on=trace.ran_on, started_s=trace.started_s)
+    past = None
+    if any(trace.ran_on) or not np.isnan(trace.started_s).all():
+        past = PastSchedule(ran_on=trace.ran_on, started_s=trace.started_s)
     return Workload(jobs=_jobs(scenario, trace, job_type, total_steps), notes=notes, began=trace.began, past=past)
 
 

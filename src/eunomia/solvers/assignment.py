@@ -24,7 +24,7 @@ def assign(cost: Floats) -> Ints:
     """
     rows, columns = cost.shape
     if rows <= columns:
-        return _held(cost, np.arange(columns), np.ones(columns), np.ones(columns, dtype=np.int64))
+        return held(cost, np.arange(columns), np.ones(columns), np.ones(columns, dtype=np.int64))
     row_of = assign(np.ascontiguousarray(cost.T))
     column_of = np.full(rows, -1)
     column_of[row_of] = np.arange(columns)
@@ -46,15 +46,22 @@ def soonest(time: Floats, machines: Ints) -> tuple[Ints, Ints]:
     deep = np.where(machines > 0, -(-len(served) // np.maximum(machines, 1)), 0)  # (column,) positions that may be used
     column = np.repeat(np.arange(len(machines)), deep)
     factor = np.concatenate([np.arange(1, depth + 1) for depth in deep]) if len(deep) else np.empty(0)
-    slot = _held(open_time[served], column, factor.astype(float), machines[column].astype(np.int64))
+    slot = held(open_time[served], column, factor.astype(float), machines[column].astype(np.int64))
     places = np.full((2, len(time)), -1)
     places[:, served] = column[slot], factor[slot]
     return places[0], places[1]
 
 
-def _held(time: Floats, column: Ints, factor: Floats, capacity: Ints) -> Ints:
-    """Return the slot of each row: slot c costs time[row, column[c]] · factor[c] and holds capacity[c] rows."""
-    slot = _paths(np.ascontiguousarray(time, dtype=float), column, factor, np.minimum(capacity, len(time)))
+def held(
+    time: Floats, column: Ints, factor: Floats, capacity: Ints, more: Floats | None = None, order: Ints | None = None
+) -> Ints:
+    """Return the slot of each row: slot c costs time[row, column[c]] · factor[c] + more[row], holds capacity[c] rows.
+
+    order (slot,): in which slots are looked at, as they are numbered if it is left out; among equals it decides.
+    """
+    more = np.zeros(len(time)) if more is None else more
+    order = np.arange(len(column)) if order is None else order
+    slot = _paths(np.ascontiguousarray(time, dtype=float), column, factor, np.minimum(capacity, len(time)), more, order)
     if (slot < 0).any():
         row = int(np.flatnonzero(slot < 0)[0])
         raise Infeasible(f"row {row} finds no column of finite cost that others can leave to it; allow it more columns")
@@ -67,6 +74,7 @@ class _Slots(NamedTuple):
     column: Ints  # (slot,)
     factor: Floats
     capacity: Ints
+    order: Ints  # in which they are looked at
     begin: Ints  # (slot + 1,) where in `member` its rows are
     member: Ints
     used: Ints  # (slot,) rows that it holds
@@ -77,7 +85,7 @@ class _Slots(NamedTuple):
 
 
 @kernel()
-def _paths(time: Floats, column: Ints, factor: Floats, capacity: Ints) -> Ints:
+def _paths(time: Floats, column: Ints, factor: Floats, capacity: Ints, more: Floats, order: Ints) -> Ints:
     """Return the slot of each row, −1 from the first row on that cannot be held."""
     rows, slots = len(time), len(column)
     begin = np.zeros(slots + 1, np.int64)
@@ -86,9 +94,9 @@ def _paths(time: Floats, column: Ints, factor: Floats, capacity: Ints) -> Ints:
     slot, place, row_price = np.full(rows, -1, np.int64), np.full(rows, -1, np.int64), np.zeros(rows)
     shortest, through, left = np.empty(slots), np.empty(slots, np.int64), np.empty(slots, np.int64)
     queue = np.empty(rows, np.int64)
-    all_slots = _Slots(column, factor, capacity, begin, member, used, price, shortest, through, left)
+    all_slots = _Slots(column, factor, capacity, order, begin, member, used, price, shortest, through, left)
     for row in range(rows):
-        end, length, reached = _search(row, time, row_price, all_slots, queue)
+        end, length, reached = _search(row, time, more, row_price, all_slots, queue)
         if end < 0:
             break
         row_price[row] += length
@@ -109,14 +117,16 @@ def _paths(time: Floats, column: Ints, factor: Floats, capacity: Ints) -> Ints:
 
 
 @kernel()
-def _search(row: int, time: Floats, row_price: Floats, slots: _Slots, queue: Ints) -> tuple[int, float, int]:
+def _search(
+    row: int, time: Floats, more: Floats, row_price: Floats, slots: _Slots, queue: Ints
+) -> tuple[int, float, int]:
     """Return the nearest slot with room (−1: none), the length of the path, and how many full slots it looked through.
 
     Writes `shortest`, `through`, and the end of `left`.
     """
-    column, factor, capacity, begin, member, used, price, shortest, through, left = slots
+    column, factor, capacity, order, begin, member, used, price, shortest, through, left = slots
     shortest[:] = np.inf
-    left[:] = np.arange(len(column))
+    left[:] = order
     remaining, length = len(column), 0.0
     queue[0], waiting = row, 1
     while True:
@@ -124,7 +134,7 @@ def _search(row: int, time: Floats, row_price: Floats, slots: _Slots, queue: Int
             i = queue[q]
             for place in range(remaining):
                 c = left[place]
-                far = length + (time[i, column[c]] * factor[c] - row_price[i] - price[c])
+                far = length + (time[i, column[c]] * factor[c] + more[i]) - row_price[i] - price[c]
                 if far < shortest[c]:
                     shortest[c], through[c] = far, i
         nearest, best = -1, np.inf

@@ -14,14 +14,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.arrays import Floats, Ints
 from eunomia.model.products import dot
-from eunomia.solvers.blocks import Groups, blocks_of, lifted
+from eunomia.solvers.linear_totals.exact import Exact
 from eunomia.solvers.linear_totals.rows import LinearRows
 from eunomia.solvers.linear_totals.solve_whole import optimum
-from eunomia.solvers.program import Infeasible, NoOptimum, Program
+from eunomia.solvers.program import Infeasible, NoOptimum
 
-FEW = 300  # rows up to which the general solver is the fastest road
 GAP = 1e-9  # relative: what an answer must prove
 
 
@@ -73,66 +72,15 @@ def best_total(
     says which to give up), NoOptimum when no proof to 1e-9 is found.
     """
     asked = floor is not None and rate is not None and bool(((floor > 0) | (rate < 0).any(axis=1)).any())
-    held = (rate, floor) if asked else (None, None)
-    if len(size) > FEW and (capacity > 0).any():
-        total = _by_prices(worth, size, capacity, *held)
-    else:
-        total = _by_program(worth, size, capacity, *held)
+    total = _total(worth, size, capacity, *((rate, floor) if asked else (None, None)))
     total = replace(total, scale=max(total.scale, scale))
     if not total.gap <= GAP:
         raise NoOptimum(f"the proof leaves a gap of {total.gap:.1e}; check the worths for entries many decades apart")
     return total
 
 
-def _usable(worth: Floats, capacity: Floats, rate: Floats, floor: Floats) -> Bools:
-    """Return (row, column) where a share may do any good."""
-    return (capacity > 0) & ((worth > 0) | ((rate > 0) & (floor > 0)[:, None]))
-
-
-def _by_program(
-    worth: Floats, size: Floats, capacity: Floats, rate: Floats | None = None, floor: Floats | None = None
-) -> LinearResult:
-    """Solve it by the general solver, alike rows as one."""
-    rate = np.zeros_like(worth) if rate is None else rate
-    floor = np.zeros(len(size)) if floor is None else floor
-    usable = _usable(worth, capacity, rate, floor)
-    groups = Groups.alike(worth, rate, size, floor)
-    first, count = groups.first, groups.count
-    blocks = blocks_of(usable[first], size[first], count, capacity, rate[first], floor[first])
-    cost = worth[first][blocks.group, blocks.column]
-    solved = Program.of_entries(cost, blocks.row, blocks.variable, blocks.value, blocks.low, blocks.high).solve()
-    held, columns = len(count), len(capacity)
-    price = np.maximum(solved.row_price[held : held + columns], 0.0)
-    floor_price = np.zeros(held)
-    floor_price[blocks.floored] = np.maximum(-solved.row_price[held + columns :], 0.0) / blocks.floor_unit
-    return at_prices(
-        blocks.spread(solved.x, groups, columns), worth, size, capacity, rate, floor, price, floor_price[groups.of]
-    )
-
-
-def at_prices(
-    x: Floats,
-    worth: Floats,
-    size: Floats,
-    capacity: Floats,
-    rate: Floats,
-    floor: Floats,
-    price: Floats,
-    floor_price: Floats,
-) -> LinearResult:
-    """Return the dense point x (row, column) with what the prices prove."""
-    gain = worth + floor_price[:, None] * rate - size[:, None] * price  # (row, column)
-    gain = np.where(capacity > 0, gain, -np.inf)
-    x = lifted(x, rate, floor, gain)
-    time_price = np.maximum(gain.max(axis=1, initial=0.0), 0.0)
-    row, column = np.nonzero(x)
-    return proven(worth, capacity, floor, price, floor_price, time_price, row, column, x[row, column])
-
-
-def _by_prices(
-    worth: Floats, size: Floats, capacity: Floats, rate: Floats | None = None, floor: Floats | None = None
-) -> LinearResult:
-    """Solve it by narrowing boxes of prices; columns without capacity are left out."""
+def _total(worth: Floats, size: Floats, capacity: Floats, rate: Floats | None, floor: Floats | None) -> LinearResult:
+    """Solve it over the columns with capacity."""
     kept = np.flatnonzero(capacity > 0)
     by_column, ceiling = _by_column(worth, kept), _ceiling(worth, size, floor is not None)
     if rate is None or floor is None:
@@ -142,11 +90,11 @@ def _by_prices(
         asked = (floor > 0) | (rate < 0).any(axis=1)
         floor = _reachable(floor, rate[:, kept])
         rows = LinearRows(by_column, size, _by_column(rate, kept), np.where(asked, floor, -np.inf), ceiling)
-    found = optimum(rows, capacity[kept])
+    found = optimum(rows, capacity[kept]) if len(size) and len(kept) else Exact.nothing(len(kept))
     price = np.zeros(len(capacity))
     price[kept] = found.price
-    places = found.row, kept[found.column], found.share
-    return proven(worth, capacity, floor, price, found.floor_price, found.time_price, *places)
+    column, (floor_price, time_price) = kept[found.column], rows.proof(found.price)
+    return proven(worth, capacity, floor, price, floor_price, time_price, found.row, column, found.share)
 
 
 def _reachable(floor: Floats, rate: Floats) -> Floats:
@@ -166,7 +114,7 @@ def _by_column(values: Floats, kept: Ints) -> Floats:
 
 def _ceiling(worth: Floats, size: Floats, held: bool) -> float:
     """Return a price that no column reaches; with floors, one that is very far above what rows are worth."""
-    highest = float(np.maximum(worth.max(), -worth.min() if held else 0.0) / size.min())
+    highest = float(max(worth.max(initial=0.0), -worth.min(initial=0.0) if held else 0.0) / size.min(initial=np.inf))
     return max(highest, 1e-300) * (1e3 if held else 2.0)
 
 

@@ -20,7 +20,8 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.products import dot
 from eunomia.solvers.blocks import Groups, blocks_of
-from eunomia.solvers.linear import FEW, best_total
+from eunomia.solvers.linear import best_total
+from eunomia.solvers.linear_totals.box_refinement import FEW
 from eunomia.solvers.linear_totals.response import cheapest
 from eunomia.solvers.program import INF, Infeasible, Program
 

@@ -18,8 +18,11 @@ from eunomia.model.answers import Answer, Grants, Order, Shares
 from eunomia.model.arrays import Array
 from eunomia.model.decisions import Ask
 from eunomia.model.events import Answered, Progressed
-from eunomia.model.policy import LeaseTerms, Policy
+from eunomia.model.policy import LeaseTerms, Policy, PolicyInfo
+from eunomia.model.rounding import rounded
+from eunomia.model.service_levels import first_fall, set_levels
 from eunomia.model.view import UndeclaredColumn, View
+from eunomia.placement.selection import replanned
 from eunomia.records.record import from_json, to_json
 from eunomia.testing.sample_views import a_view, only, permuted, with_running_jobs, without_jobs, without_ties
 from eunomia.testing.small_worlds import WorldRun, draw, play
@@ -128,6 +131,8 @@ class PolicyContract:
                 check_complete(self.policy, view, full_view(seed))
             if info.jobs_independent:
                 check_separable(self.policy, view)
+            if info.ranks_by or info.service_quantum > 0:
+                check_ranks(self.policy, view, full_view(seed), seed)
             if info.renews_leases:
                 check_renews(self.policy, with_running_jobs(view, seed))
 
@@ -281,6 +286,45 @@ def check_separable(policy: Policy, view: View) -> None:
     subset = policy.decide(view.part(some, view.capacity))
     assert isinstance(subset, Order)
     assert some[subset.rows.job].tolist() == [m for m in answer.rows.job.tolist() if m in some]
+
+
+def check_ranks(policy: Policy, view: View, full: View, seed: int) -> None:
+    """Raise AssertionError unless jobs are ranked by what the policy says, and it asks again when it says."""
+    info = policy.info
+    if info.service_quantum > 0:  # jobs of several levels
+        assert "service" in view.columns, "service_quantum is promised, and attained service is not in info.needs"
+        service = info.service_quantum * np.random.default_rng(seed).uniform(0.0, 4.0, view.jobs)
+        view, full = (replace(one, columns={**one.columns, "service": service}) for one in (view, full))
+    answer = policy.decide(view)
+    assert isinstance(answer, Order)
+    assert info.covers_all_jobs, "only a policy that covers all jobs can say what it ranks by"
+    assert answer.misfit == ("skip" if info.jobs_independent else "stop")
+    key = rank_keys(info, full)
+    line = np.argsort(key, kind="stable")
+    rows, runs_first = answer.rows, np.sort(np.unique(answer.rows.job, return_index=True)[1])
+    what = info.ranks_by or f"levels of {info.service_quantum} accelerator-seconds"
+    expected = [m for m in line.tolist() if m in rows.job]
+    assert rows.job[runs_first].tolist() == expected, f"the order is not that of {what}, then submission"
+    again_at = math.inf
+    if info.service_quantum > 0:
+        sizes, free = full.scale_factor, full.capacity.astype(np.int64)
+        runs = replanned(rows.job, rows.type, sizes[rows.job], view.jobs, free) >= 0
+        again_at = view.at + first_fall(line, runs, key, full.service, sizes, info.service_quantum)
+        again_at = max(again_at, math.nextafter(view.at, math.inf))
+    assert answer.again_at == again_at, "it asks to be asked again at another time than its rank changes"
+
+
+def rank_keys(info: PolicyInfo, view: View) -> Array:
+    """Return what a policy says that it ranks jobs by, (job,)."""
+    if info.service_quantum > 0:
+        level = np.empty(view.jobs)
+        set_levels(view.service, info.service_quantum, level)
+        return level
+    if info.ranks_by in ("remaining_time", "remaining_service"):
+        best = np.where(view.scale_factor[:, None] <= view.capacity, view.throughput, 0.0).max(axis=1)
+        left = np.divide(view.remaining, best, out=np.full(view.jobs, np.inf), where=best > 0)
+        return rounded(left * view.scale_factor if info.ranks_by == "remaining_service" else left)
+    return view.scale_factor if info.ranks_by == "scale_factor" else np.zeros(view.jobs)
 
 
 def check_renews(policy: Policy, view: View) -> None:

@@ -12,9 +12,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from eunomia.inputs.file_contents import GZIP
 from eunomia.inputs.options import known
 from eunomia.inputs.problems import refused
@@ -152,11 +149,22 @@ def read_first_line(path: Path) -> list[str] | None:
     """
     try:
         if path.suffix == ".parquet":
-            return list(pq.read_schema(path).names)
+            return _parquet_columns(path)
         with path.open("rb") as file:
             packed = file.read(len(GZIP)) == GZIP
         with gzip.open(path) if packed else path.open("rb") as file:
             line = file.readline(MOST_HEADER).decode("utf-8-sig")
         return [line.rstrip("\r\n")] if "\t" in line else next(csv.reader([line]), None)
-    except (OSError, EOFError, zlib.error, ValueError, csv.Error, pa.ArrowException):
+    except (OSError, EOFError, zlib.error, ValueError, csv.Error):
+        return None
+
+
+def _parquet_columns(path: Path) -> list[str] | None:
+    """Return the names of a Parquet file's columns; None for a file that is none."""
+    import pyarrow as pa  # 36 MiB, which processes that read no table do without
+    import pyarrow.parquet as pq
+
+    try:
+        return list(pq.read_schema(path).names)
+    except pa.ArrowException:
         return None

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Floats, Ints
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -60,6 +62,8 @@ class Trace:
 
     def frame(self) -> pa.Table:
         """Return the jobs as an Arrow table, one row each, which pandas, polars and duckdb read."""
+        import pyarrow as pa  # 36 MiB, which processes that read no table do without
+
         columns = {name: getattr(self, name) for name in COLUMNS}
         return pa.table({name: pa.array(list(column)) for name, column in columns.items() if column is not None})
 

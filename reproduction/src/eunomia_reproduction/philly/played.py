@@ -3,10 +3,10 @@
 58 machines of 8 and 80 of 2 accelerators in racks of about 64, and 4 virtual clusters, so that a quota is as many times
 a gang as there. Which of Philly's they are is drawn by the seed, and so are the owners of jobs, in proportion to what
 these run there (`owners`). Jobs are drawn as `philly-like` draws them; they fail and are killed as Table 6 says. LOAD
-counts what jobs would do if all of them passed; what they do is a fifth less, 0.78 of the cluster. So much the jobs
-that were submitted to Philly from 2017-10-03 to 2017-11-14 asked for, of 2,490 accelerators. The cluster is as busy at
-first, with jobs that are not counted: half of all work is in jobs of more than five days, so an empty one would fill
-only when all have come.
+counts what jobs would do if all of them passed, and was set where they do a fifth less, 0.78 of the cluster: so much
+the jobs that were submitted to Philly from 2017-10-03 to 2017-11-14 asked for, of 2,490 accelerators. As long jobs
+fail, they do less, 0.39 of it. The cluster is as busy as Philly at first, with jobs that are not counted: half of all
+work is in jobs of more than five days, so an empty one would fill only when all have come.
 """
 
 from __future__ import annotations

@@ -157,14 +157,16 @@ class DetachedGangs:
         self, workdir: Path, topology: Topology, *, lease_s: float, report: Callable[[Report], None],
         forked: Callable[[], None] = lambda: None, driver: DeviceDriver | None = None, look_s: float = LOOK_S,
         log_bytes: int = 0, account: str = "", token_of: Callable[[str, int], str] | None = None,
+        umask: int | None = None,
     ) -> None:  # fmt: skip
         """`account`: of this machine, for jobs of users who have none, where this process is root.
 
-        `token_of` gives the token with which a start of a job may speak to the service.
+        `token_of` gives the token with which a start of a job may speak to the service. `umask` is that of jobs, None =
+        that of this process.
         """
         self.url, self._token_of = "", token_of  # the address of the service, once it is known
         self._workdir, self._topology, self._lease_s, self._report = workdir.resolve(), topology, lease_s, report
-        self._forked, self._log_bytes, self._account = forked, log_bytes, account
+        self._forked, self._log_bytes, self._account, self._umask = forked, log_bytes, account, umask
         self._inherited = dict(os.environ)
         # A supervisor has the rights of this process, so no variable that a user chose.
         self._libraries = {name: self._inherited[name] for name in ("LD_LIBRARY_PATH",) if name in self._inherited}
@@ -343,8 +345,12 @@ class DetachedGangs:
         folder = gang.folder
         seats = [(str(self._workdir / "seats" / f"{seat}.lock"), order.shared) for seat in sorted(order.seats)]
         per_accelerator = order.spec.get("processes") == "per_accelerator"
+        ours = {"python": sys.executable} if first == "python" else {}  # where the user's shell has none
+        searches = not ours or "PATH" in order.spec.get("env", {})
         return {
-            "command": [sys.executable if first == "python" else first, *rest],
+            "command": [first if searches else sys.executable, *rest],
+            **ours,
+            **({} if self._umask is None else {"umask": self._umask}),
             "environment": self._environment(order, folder),
             "cwd": order.spec.get("cwd") or str(folder.own),
             **({} if folder.account is None else {"account": asdict(folder.account)}),

@@ -282,7 +282,15 @@ def _exec(spec: dict[str, Any], variables: dict[str, str], parent: int) -> NoRet
             what = f"cannot begin in the folder {spec['cwd']!r}"
             os.chdir(spec["cwd"])
             what = f"cannot start {command[0]!r}"
-        os.execvpe(command[0], command, {**os.environ, **variables})
+        environment = {**os.environ, **variables}
+        if "umask" in spec:
+            os.umask(spec["umask"])
+        try:
+            os.execvpe(command[0], command, environment)
+        except FileNotFoundError:
+            if "python" not in spec:
+                raise
+            os.execve(spec["python"], [spec["python"], *command[1:]], environment)
     except OSError as error:
         os.write(2, f"{what}: {error.strerror}\n".encode(errors="replace"))
     finally:

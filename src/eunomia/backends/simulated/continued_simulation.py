@@ -115,9 +115,9 @@ class ContinuedSimulation(Simulation):
         _predict_ends(made._gangs, *made._ends[1:], self.running)
         return made
 
-    def implied(self, scheduler: Scheduler) -> Iterator[MomentBatch]:
+    def implied(self, scheduler: Scheduler, ranked: bool) -> Iterator[MomentBatch]:
         """Play the next moments as far as they are implied; see `Simulation.implied`."""
-        return iter(()) if self._follows else super().implied(scheduler)
+        return iter(()) if self._follows else super().implied(scheduler, ranked)
 
     def _happen_now(self) -> list[Event]:
         """Resume the jobs whose last predecessor has ended."""

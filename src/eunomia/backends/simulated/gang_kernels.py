@@ -79,7 +79,7 @@ def _account(gang: Array, alone: Floats, at: float) -> None:
 
 
 @kernel(allocates=False, forceinline=True)
-def _halt(
+def halt(
     gangs: Array, heap: Array, counts: Ints, alone: Floats, row: int, at: float, save: bool, checkpoint_every: float
 ) -> None:
     """Take a gang off its seats; its partner continues alone."""
@@ -241,7 +241,7 @@ def stop(
     named, count = count, 0
     for row in stopped[:named]:
         if gangs[row]["rate"] > 0:  # else it is listed twice
-            _halt(gangs, heap, counts, alone, row, at, save, checkpoint_every)
+            halt(gangs, heap, counts, alone, row, at, save, checkpoint_every)
             stopped[count], safe[count] = row, gangs[row]["safe"]
             count += 1
     note_next(heap, counts, next_end)
@@ -266,7 +266,7 @@ def allow(
 @kernel(allocates=False)
 def drop(gangs: Array, heap: Array, counts: Ints, next_end: Floats, at: float, row: int, alone: Floats) -> None:
     """End a job, whatever it has done, and free its seats."""
-    _halt(gangs, heap, counts, alone, row, at, True, 0.0)
+    halt(gangs, heap, counts, alone, row, at, True, 0.0)
     gangs[row]["epoch"], gangs[row]["outcome"] = ENDED, CANCELLED
     note_next(heap, counts, next_end)
 
@@ -295,7 +295,7 @@ def end_due(
         gang = gangs[row]
         rows[count], epochs[count] = row, gang["epoch"]
         fails = bool(gang["will_fail"])
-        _halt(gangs, heap, counts, alone, row, at, not fails, checkpoint_every)
+        halt(gangs, heap, counts, alone, row, at, not fails, checkpoint_every)
         gang["failures"] += fails
         how[count] = FINISHED if not fails else FAILED if gang["failures"] <= gang["retries"] else FAILED_FOR_GOOD
         if how[count] == FAILED_FOR_GOOD:

@@ -1,33 +1,87 @@
 """Plays moments whose decisions the policy's promises imply, many in one compiled call.
 
 The compiled loop takes the same steps as the core and the simulation do for each moment: those of `core.transitions`,
-`core.placement_pass` and `gang_kernels`. It stops before a moment that it cannot play: one with another
-event than submissions and completions, or whose decision needs the policy.
+`core.placement_pass`, `core.ranked_pass` and `gang_kernels`. It stops before a moment that it cannot play: one with
+another event than submissions, completions and its own timer, or whose decision needs the policy.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from eunomia.backends.simulated import gang_kernels as gang_steps
-from eunomia.backends.simulated.completion_heap import IN_HEAP, note_next
-from eunomia.core.kernel_arrays import EPOCH, LEASE_SIZE, ON_TYPE, PARTNER, SCALE_FACTOR, KernelArrays, kernel_arrays
-from eunomia.core.placement_pass import ASK, KEPT, STARTED, implied_start, start_implied
+from eunomia.backends.simulated.completion_heap import IN_HEAP, forget_ends, note_next
+from eunomia.core.kernel_arrays import (
+    ALIVE,
+    DONE,
+    EPOCH,
+    LEASE_SIZE,
+    ON_TYPE,
+    PARTNER,
+    RATE_SINCE,
+    SCALE_FACTOR,
+    WAITING,
+    KernelArrays,
+    kernel_arrays,
+)
+from eunomia.core.placement_pass import (
+    ASK,
+    FIRST_SEAT,
+    LEAD,
+    STARTED,
+    STOPPED,
+    STOPPED_EPOCH,
+    UNTOUCHED,
+    implied_start,
+    start_implied,
+)
+from eunomia.core.ranked_pass import UNKNOWN, Rank, follow_rank
 from eunomia.core.scheduler import Scheduler
 from eunomia.core.transitions import finish_alone, submit, withdraw_last
 from eunomia.kernels import WorkLeft, kernel
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.job import Job
-from eunomia.model.moment_batch import MomentBatch
+from eunomia.model.moment_batch import INSTANT_S, MomentBatch
 
 _JOBS, _EVENTS = 512, 2048  # whose columns are written ahead; that one call plays
-_ROW, _RUN, _LAST, _STARTED, _STARTED_RUN, _SEATS_END, _COLUMNS = range(7)  # columns of the log
-# What `play` counts: events, submissions, events up to the last answer; and whether more could be played at once.
-_PLAYED, _SUBMITTED, _KNOWN, _MORE = range(4)
+# Columns of the events, starts and stops of the log.
+_ROW, _RUN, _LAST, _STARTS_END, _STOPS_END, _COLUMNS = range(6)
+_SEATS_END = 2
+# What `_play` counts: events, submissions, events up to the last answer, what could be played next, starts,
+# stops, seats, answers by rank; then the number of the last pass, and how many jobs the line has.
+_PLAYED, _SUBMITTED, _KNOWN, _MORE, _STARTS, _STOPS, _SEATS, _ANSWERS, _PASS, _LINE, _COUNTS = range(11)
+_AT, _ANSWERED_AT, _AGAIN_AT, _WAKE, _TIMES = range(5)  # the last moment and answer; the next ask and timer, inf = none
+NO_MORE, MORE, ANSWER = range(3)  # nothing, more at once, a moment that needs an answer
 _DUE = 64  # completions of one instant
+
+
+class Log(NamedTuple):
+    """What was played, in the columns of `MomentBatch`, and how much that is."""
+
+    at: Floats
+    events: Ints
+    starts: Ints
+    stops: Ints
+    seats: Ints
+    counted: Ints
+
+
+class World(NamedTuple):
+    """The arrays of the simulation."""
+
+    gangs: Array
+    heap: Array
+    counts: Ints
+    next_end: Floats
+    type_of: Ints
+    kind_of: Ints
+    rates: Floats
+    start_s: float
+    later_s: Floats
 
 
 @kernel(allocates=False, forceinline=True)
@@ -61,150 +115,268 @@ def _complete(t: KernelArrays, gangs: Array, due: Ints, finishes: Bools, freed: 
     return True
 
 
-@kernel(allocates=False)
-def play(
+@kernel(allocates=False, forceinline=True)
+def _implied(t: KernelArrays, alone: bool, recall: bool, moves: bool, ends: int, freed: Ints) -> tuple[int, int, int]:
+    """Do as `implied_start`; where running jobs may move to a faster type, no promise spares an answer."""
+    if not moves:
+        return implied_start(t, alone, recall, freed)
+    room = 0
+    for k in range(len(freed)):
+        room += t.floor.total[k] + freed[k]
+    asks = t.counts[ALIVE] > ends and (t.counts[WAITING] > 0 or room > 0)
+    return (ASK if asks else UNTOUCHED), -1, -1
+
+
+@kernel(allocates=False, forceinline=True)
+def _has_room(t: KernelArrays, log: Log, implied: int, lead: int) -> bool:
+    """Return whether the log has room for what is implied."""
+    counted, gangs = log.counted, len(t.holder) if implied == ASK else 1
+    seats = len(t.holder) if implied == ASK else t.ints[SCALE_FACTOR, lead] if implied == STARTED else 0
+    starts = log.starts.shape[1] - counted[_STARTS]
+    stops = log.stops.shape[1] - counted[_STOPS]
+    return bool(starts >= gangs and stops >= gangs and len(log.seats) - counted[_SEATS] >= seats)
+
+
+@kernel(allocates=False, forceinline=True)
+def _log_event(log: Log, row: int, run: int, at: float) -> None:
+    counted, events = log.counted, log.events
+    place = counted[_PLAYED]
+    log.at[place], events[_ROW, place], events[_RUN, place], events[_LAST, place] = at, row, run, 0
+    events[_STARTS_END, place], events[_STOPS_END, place] = counted[_STARTS], counted[_STOPS]
+    counted[_PLAYED] += 1
+
+
+@kernel(allocates=False, forceinline=True)
+def _start_gang(t: KernelArrays, w: World, log: Log, row: int, at: float) -> None:
+    """Start the gang of a job that the core has started, whose seats are logged."""
+    counted, place = log.counted, log.counted[_STARTS]
+    size, type, epoch = t.ints[LEASE_SIZE, row], t.ints[ON_TYPE, row], t.ints[EPOCH, row]
+    kind = w.kind_of[w.gangs[row]["model"], size]
+    rate = w.rates[kind, type]
+    gang_steps.start_alone(w.gangs, w.heap, w.counts, row, kind, type, size, epoch, at, rate, w.start_s, w.later_s)
+    log.starts[_ROW, place], log.starts[_RUN, place], log.starts[_SEATS_END, place] = row, epoch, counted[_SEATS]
+    counted[_STARTS] += 1
+
+
+@kernel(allocates=False, forceinline=True)
+def _answer(t: KernelArrays, w: World, log: Log, rank: Rank, at: float, scratch: Ints, seats: Ints) -> float:
+    """Answer by rank, and let the simulation follow; return when to answer again."""
+    counted = log.counted
+    counted[_PASS] += 1
+    counted[_ANSWERS] += 1
+    length, stopped, started, again_at = follow_rank(t, rank, at, counted[_PASS], counted[_LINE], scratch, seats)
+    counted[_LINE] = length
+    if 2 * stopped > w.counts[IN_HEAP]:  # as `gang_kernels.stop`
+        forget_ends(w.heap, w.counts, scratch[STOPPED, :stopped])
+    for m in range(stopped):
+        row = scratch[STOPPED, m]
+        log.stops[_ROW, counted[_STOPS]], log.stops[_RUN, counted[_STOPS]] = row, scratch[STOPPED_EPOCH, m]
+        counted[_STOPS] += 1
+        gang_steps.halt(w.gangs, w.heap, w.counts, w.rates, row, at, True, 0.0)
+    for g in range(started):
+        for place in range(scratch[FIRST_SEAT, g], scratch[FIRST_SEAT, g + 1]):
+            log.seats[counted[_SEATS]] = seats[0, place]
+            counted[_SEATS] += 1
+        _start_gang(t, w, log, scratch[LEAD, g], at)
+    for row in scratch[STOPPED, :stopped]:  # their checkpoints are reported
+        t.belief_floats[DONE, row] = w.gangs[row]["safe"]
+        t.belief_floats[RATE_SINCE, row] = max(at, t.belief_floats[RATE_SINCE, row])
+    return again_at
+
+
+@kernel(allocates=False, forceinline=True)
+def _play(
+    passes: tuple[Ints, Ints] | None,
     alone: bool,
     recall: bool,
+    moves: bool,
+    queues: bool,
+    by: int,
+    quantum: float,
+    capacity: Floats,
+    line: Ints,
+    key: Floats,
     horizon: float,
+    most_starts: int,
     arrived: int,
     last: int,
     arrivals: Floats,
     finishes: Bools,
-    log_at: Floats,
-    log: Ints,
-    log_seats: Ints,
-    counted: Ints,
-    scratch: Ints,
-    gangs: Array,
-    heap: Array,
-    counts: Ints,
-    next_end: Floats,
-    type_of: Ints,
-    kind_of: Ints,
-    rates: Floats,
-    start_s: float,
-    later_s: Floats,
+    times: Floats,
+    scratch: tuple[Ints, Ints],
     *arrays: Any,
 ) -> None:
     """Play moments before `horizon`, with submissions of the rows `arrived` to `last`, which is left out.
 
-    `arrivals` (job + 1,) ends with inf; `finishes` (job,) says of which jobs the end is a completion. `log_at`, `log`
-    and `log_seats` get what `MomentBatch` holds, `counted` how much that is.
+    Once all jobs were submitted it ends after `most_starts`, if jobs can be stopped. `arrivals` (job + 1,) ends with
+    inf; `finishes` (job,) says of which jobs the end is a completion. `times` is brought up to date. A wake-up less
+    than `INSTANT_S` after the last moment is not played, so that a clock that stops advancing is noticed. `passes` is
+    scratch space of answers by rank, `arrays` are those of `World`, `Log` and the core.
     """
-    t = kernel_arrays(*arrays)
-    freed, due = scratch[: len(t.floor.total)], scratch[len(t.floor.total) :]
-    row, played, used, known, more = arrived, 0, 0, 0, False
+    w, log, t = World(*arrays[:9]), Log(*arrays[9:15]), kernel_arrays(*arrays[15:])
+    rank = Rank(by, quantum, recall, queues, capacity, line, key)
+    counted, (due, freed) = log.counted, scratch
+    row, more = arrived, NO_MORE
     while True:
-        at = min(arrivals[row], heap[0]["when"] if counts[IN_HEAP] > 0 else np.inf)
-        if not at < horizon:
+        at = min(arrivals[row], w.heap[0]["when"] if w.counts[IN_HEAP] > 0 else np.inf)
+        is_woken = times[_WAKE] <= at
+        at = min(at, times[_WAKE])
+        if not at < horizon or (is_woken and at - times[_AT] < INSTANT_S):
             break
-        ends, come = _list_due(heap, counts[IN_HEAP], at, due), row
+        if recall and row + 1 == len(arrivals) and counted[_STARTS] >= most_starts:
+            break
+        ends, come, first = _list_due(w.heap, w.counts[IN_HEAP], at, due), row, counted[_PLAYED]
         while arrivals[come] == at:
             come += 1
-        if ends < 0 or come > last or played + ends + come - row > len(log_at):
-            more = ends >= 0
+        if ends < 0 or come > last or first + ends + come - row >= len(log.at):
+            more = NO_MORE if ends < 0 else MORE
             break
-        if not _complete(t, gangs, due[:ends], finishes, freed):
+        if not _complete(t, w.gangs, due[:ends], finishes, freed):
             break
         for job in range(row, come):
             submit(t, job)
-        implied, lead, type = implied_start(t, alone, recall, freed)
-        if implied == ASK or (implied == STARTED and used + t.ints[SCALE_FACTOR, lead] > len(log_seats)):
+        implied, lead, type = _implied(t, alone, recall, moves, ends, freed)
+        if (implied == ASK and by == UNKNOWN) or not _has_room(t, log, implied, lead):
             for _ in range(row, come):
                 withdraw_last(t)
-            more = implied != ASK
+            more = ANSWER if implied == ASK and by == UNKNOWN else MORE
             break
         for job in range(row, come):
-            log[_ROW, played], log[_RUN, played] = job, 0
-            played += 1
+            _log_event(log, job, 0, at)
         for job in due[:ends]:
-            log[_ROW, played], log[_RUN, played] = job, t.ints[EPOCH, job]
-            played += 1
-            gang_steps.finish_alone(gangs, heap, counts, rates, job, at)
+            _log_event(log, job, t.ints[EPOCH, job], at)
+            gang_steps.finish_alone(w.gangs, w.heap, w.counts, w.rates, job, at)
             finish_alone(t, job, at)
-        first, row = played - ends - come + row, come
-        for place in range(first, played):
-            log_at[place], log[_SEATS_END, place] = at, used
-            log[_LAST, place], log[_STARTED, place], log[_STARTED_RUN, place] = 0, -1, 0
-        log[_LAST, played - 1] = 1
+        if counted[_PLAYED] == first and implied != UNTOUCHED:
+            _log_event(log, -1, -1, at)
+        row, times[_AT] = come, at
         if implied == STARTED:
-            size = t.ints[SCALE_FACTOR, lead]
-            start_implied(t, lead, type, at, np.inf, log_seats[used : used + size])
-            used += size
-            kind = kind_of[gangs[lead]["model"], size]
-            gang_steps.start_alone(
-                gangs,
-                heap,
-                counts,
-                lead,
-                kind,
-                type,
-                size,
-                t.ints[EPOCH, lead],
-                at,
-                rates[kind, type],
-                start_s,
-                later_s,
-            )
-            log[_STARTED, played - 1], log[_STARTED_RUN, played - 1] = lead, t.ints[EPOCH, lead]
-            log[_SEATS_END, played - 1] = used
-        if implied in (STARTED, KEPT):
-            known = played
-    note_next(heap, counts, next_end)
-    counted[_PLAYED], counted[_SUBMITTED], counted[_KNOWN], counted[_MORE] = played, row - arrived, known, more
+            taken = log.seats[counted[_SEATS] : counted[_SEATS] + t.ints[SCALE_FACTOR, lead]]
+            start_implied(t, lead, type, at, np.inf, taken)
+            counted[_SEATS] += len(taken)
+            _start_gang(t, w, log, lead, at)
+        if implied != UNTOUCHED:
+            times[_AGAIN_AT], counted[_KNOWN] = np.inf, counted[_PLAYED]
+        if implied == ASK and passes is not None:  # else this branch is not compiled
+            times[_AGAIN_AT], times[_ANSWERED_AT] = _answer(t, w, log, rank, at, passes[0], passes[1]), at
+        times[_WAKE] = times[_AGAIN_AT] if t.counts[ALIVE] > 0 and times[_AGAIN_AT] > at else np.inf
+        end = counted[_PLAYED] - 1
+        if end >= first:
+            log.events[_LAST, end] = 1
+            log.events[_STARTS_END, end], log.events[_STOPS_END, end] = counted[_STARTS], counted[_STOPS]
+    note_next(w.heap, w.counts, w.next_end)
+    counted[_SUBMITTED], counted[_MORE] = row - arrived, more
+
+
+@kernel(allocates=False)
+def play(*given: Any) -> None:
+    """Play moments as far as none needs an answer; `given` are the arguments of `_play` from the second on."""
+    _play(None, *given)
+
+
+@kernel(allocates=False)
+def play_ranked(*given: Any) -> None:
+    """Play moments with answers by rank; `given` are the arguments of `_play`. It takes twice as long to compile."""
+    _play(*given)
 
 
 class ImpliedMoments:
     """Plays the moments of one simulation and its scheduler whose decisions are implied.
 
-    `world` are the arrays of the simulation that `play` takes, from `gangs` on.
+    `world` are the arrays of `World`. `at` and `wake` are the last moment played, and for when the timer is set.
     """
+
+    at: float
+    wake: float
 
     def __init__(
         self, scheduler: Scheduler, jobs: Sequence[Job], arrivals: Floats, finishes: Bools, world: tuple[Any, ...]
     ):
         self._scheduler, self._jobs, self._arrivals, self._finishes = scheduler, jobs, arrivals, finishes
         self._world = world
+        topology = scheduler.state.topology
         widest = max((job.scale_factor for job in jobs), default=1)
-        self._log = np.empty(_EVENTS), np.empty((_COLUMNS, _EVENTS), dtype=np.int64)
-        self._seats, self._counted = np.empty(max(4 * _EVENTS, widest), dtype=np.int64), np.zeros(4, dtype=np.int64)
-        self._scratch = np.empty(len(scheduler.state.topology.types) + _DUE, dtype=np.int64)
+        self._log = Log(
+            np.empty(_EVENTS),
+            np.empty((_COLUMNS, _EVENTS), dtype=np.int64),
+            np.empty((3, _EVENTS + topology.devices), dtype=np.int64),
+            np.empty((2, _EVENTS + topology.devices), dtype=np.int64),
+            np.empty(max(4 * _EVENTS, widest) + topology.devices, dtype=np.int64),
+            np.zeros(_COUNTS, dtype=np.int64),
+        )
+        self._scratch = np.empty(_DUE, dtype=np.int64), np.empty(len(topology.types), dtype=np.int64)
+        self._line, self._key = np.empty(0, dtype=np.int64), np.empty(0)
         self._foreseen = 0  # jobs whose columns are written
+        self._needs_rank = False  # so far no moment needed an answer
         self._left = WorkLeft(play)
 
-    def play(self, arrived: int, horizon: float) -> Iterator[MomentBatch]:
-        """Play the moments before `horizon`; `arrived` jobs were submitted so far."""
-        scheduler = self._scheduler
-        while (rule := scheduler.implied_rule) is not None and arrived == len(scheduler.state.jobs):
+    def play(
+        self, arrived: int, at: float, wake: float, horizon: float, most_starts: int, *, ranked: bool
+    ) -> Iterator[MomentBatch]:
+        """Play the moments before `horizon`; `arrived` jobs were submitted so far, and the last moment was `at`.
+
+        `wake`: for when the timer is set. `ranked`: also those whose answer follows from what the policy ranks by.
+        """
+        scheduler, counted = self._scheduler, self._log.counted
+        self.at, self.wake, more = at, wake, True
+        while more and (rule := scheduler.implied_rule(ranked=ranked)) and arrived == len(scheduler.state.jobs):
+            if rule.by == UNKNOWN and self.wake < math.inf:
+                return
             if self._foreseen <= arrived:
                 self._foreseen = arrived + scheduler.foresee(self._jobs[arrived : arrived + _JOBS])
-            log_at, log = self._log
-            play(
-                rule.alone, rule.recall, horizon, arrived, self._foreseen, self._arrivals, self._finishes,
-                log_at, log, self._seats, self._counted, self._scratch, *self._world, *scheduler.arrays,
+            self._make_room(scheduler.state.alive + self._foreseen - arrived)
+            counted[:_LINE], counted[_PASS] = 0, scheduler.state.pass_count
+            times = np.array([self.at, -math.inf, scheduler.asks.again_at, self.wake])
+            given = (
+                rule.alone, rule.recall, rule.moves, rule.queues, rule.by if self._needs_rank else UNKNOWN,
+                rule.quantum, scheduler.state.capacity, self._line, self._key, horizon, most_starts, arrived,
+                self._foreseen, self._arrivals, self._finishes, times, self._scratch, *self._world, *self._log,
+                *scheduler.arrays,
             )  # fmt: skip
-            played, submitted, known, more = self._counted.tolist()
+            if self._needs_rank:
+                play_ranked(scheduler.pass_scratch(self._foreseen - arrived), *given)
+            else:
+                play(*given)
+            played, submitted, known, more, starts, _, _, answers, passes, _ = counted.tolist()
+            self.at, answered_at, again_at, self.wake = times.tolist()
             if played:
-                jobs = self._jobs[arrived : arrived + submitted]
-                yield scheduler.apply_implied(self._batch(played, jobs, arrived), known)
-                arrived += submitted
+                batch = self._batch(self._jobs[arrived : arrived + submitted], arrived)
+                scheduler.apply_implied(batch, known)
+            scheduler.note_played(answers, answered_at, again_at, self.wake, passes)
+            arrived, most_starts = arrived + submitted, most_starts - starts
+            if played:
+                yield batch
                 self._left.update(arrived / len(self._jobs))
-            if not (played and more):
-                return
+            is_first = more == ANSWER and rule.by != UNKNOWN and not self._needs_rank
+            if is_first:
+                self._needs_rank, self._left = True, WorkLeft(play_ranked)
+            more = is_first or (more == MORE and played)
 
-    def _batch(self, played: int, jobs: Sequence[Job], first_row: int) -> MomentBatch:
-        log_at, log = self._log
-        columns = log[:, :played].copy()
+    def _make_room(self, jobs: int) -> None:
+        """Make the line long enough for so many jobs."""
+        if len(self._line) < jobs:
+            line = np.empty(2 * jobs, dtype=np.int64)
+            line[: len(self._line)] = self._line
+            self._line, self._key = line, np.empty(2 * jobs)
+
+    def _batch(self, submitted: Sequence[Job], first_row: int) -> MomentBatch:
+        log_at, log_events, log_starts, log_stops, log_seats, counted = self._log
+        events = log_events[:, : counted[_PLAYED]].copy()
+        starts, stops = log_starts[:, : counted[_STARTS]].copy(), log_stops[:, : counted[_STOPS]].copy()
         return MomentBatch(
-            at=log_at[:played].copy(),
-            row=columns[_ROW],
-            epoch=columns[_RUN],
-            last=columns[_LAST],
-            started=columns[_STARTED],
-            started_epoch=columns[_STARTED_RUN],
-            seats=self._seats[: columns[_SEATS_END, -1]].copy(),
-            seats_end=columns[_SEATS_END],
-            submitted=jobs,
+            at=log_at[: counted[_PLAYED]].copy(),
+            row=events[_ROW],
+            epoch=events[_RUN],
+            last=events[_LAST],
+            starts_end=events[_STARTS_END],
+            stops_end=events[_STOPS_END],
+            started=starts[_ROW],
+            started_epoch=starts[_RUN],
+            seats_end=starts[_SEATS_END],
+            seats=log_seats[: counted[_SEATS]].copy(),
+            stopped=stops[_ROW],
+            stopped_epoch=stops[_RUN],
+            submitted=submitted,
             first_row=first_row,
             ids=self._scheduler.state.ids,
         )

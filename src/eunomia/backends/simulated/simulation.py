@@ -62,25 +62,33 @@ class Simulation(GangSimulation):
         kernels.settle(self._gangs, until, self._rates.alone)
         return total_losses(self._gangs)
 
-    def implied(self, scheduler: Scheduler) -> Iterator[MomentBatch]:
-        """Play the next moments as far as the scheduler's decisions are implied by what its policy promises."""
-        if self._faults.job_failures_per_hour > 0 or self._reports or self._timer < math.inf:
+    def implied(self, scheduler: Scheduler, ranked: bool) -> Iterator[MomentBatch]:
+        """Play the next moments as far as the scheduler's decisions are implied by what its policy promises.
+
+        `ranked`: also those that follow from what it ranks by.
+        """
+        if self._faults.job_failures_per_hour > 0 or self._reports:
             return
         if self._implied is None:
             ending = {"failed", "cancelled"} if self._replay_status else set()
             finishes = np.array([job.status not in ending for job in self._jobs], dtype=bool)
             world = self._topology.type, self._rates.kind_of, self._rates.alone, self._start_s, self._later_s
-            arrivals = np.array(self._arrivals)
+            arrivals = np.frombuffer(self._arrivals)
             self._implied = ImpliedMoments(scheduler, self._jobs, arrivals, finishes, (*self._ends, *world))
         if not self._register.agrees(scheduler.state.ids):
             return
         horizon = self._future[0][0] if self._future else math.inf
-        for batch in self._implied.play(self._arrived, horizon):
-            self._arrived += len(batch.submitted)
-            self._unfinished -= len(batch) - len(batch.submitted)
-            self._starts += int((batch.started >= 0).sum())
-            self._at = batch.at.item(-1)
-            yield batch
+        played, stalls, is_over = self._implied, self._stalls, False
+        while not is_over:
+            most_starts = stalls.starts_left(self._starts)
+            for batch in played.play(self._arrived, self._at, self._timer, horizon, most_starts, ranked=ranked):
+                self._arrived += len(batch.submitted)
+                self._unfinished -= batch.finished
+                self._starts += len(batch.started)
+                yield batch
+            self._at, self._timer = played.at, played.wake
+            is_over = self._arrived < len(self._jobs) or stalls.starts_left(self._starts) > 0
+            is_over = is_over or stalls.is_stalled(self._starts, self._unfinished, self._progress)
 
     # ---- what happens ----------------------------------------------------------------------------------------
 

@@ -47,14 +47,18 @@ class StallDetector:
         self.reason = f"given up: no job ran for {PATIENCE_S / 86_400:.0f} days, and no pending job was placed"
         return True
 
+    def starts_left(self, starts: int) -> int:
+        """Return after how many starts more, of `starts` so far, it has to be known whether jobs have advanced."""
+        return STARTS - (starts - self._starts)
+
     def is_stalled(self, starts: int, left: int, look: Look) -> bool:
         """Return whether no job has advanced in `STARTS` starts.
 
         `starts` of gangs so far; `left` jobs have not ended; `look` returns of each job the steps that no loss can
         take, and the epoch in which it runs, 0 = not, (job,) each.
         """
-        if starts - self._starts < STARTS:
-            return False
+        if self.reason or starts - self._starts < STARTS:
+            return bool(self.reason)
         self._starts = starts
         before, (steps, epoch) = self._seen, look()
         self._seen = left, steps, epoch

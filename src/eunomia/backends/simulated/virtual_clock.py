@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, TypedDict, Unpack
 
@@ -45,11 +46,12 @@ class VirtualClock:
 
     def __init__(self, jobs: Sequence[Job], *, faults: FaultModel | None = None, seed: int = 0):
         self.given_up = ""  # why the run was ended before its jobs were done, if it was
-        self._jobs = sorted(jobs, key=lambda job: (job.submitted, job.sequence, job.job_id))
+        ordered = sorted(jobs, key=lambda job: (job.submitted, job.sequence, job.job_id))
+        self._jobs: Sequence[Job] = jobs if isinstance(jobs, tuple) and jobs == tuple(ordered) else ordered
         self._register = RowIndex(job.job_id for job in self._jobs)
         self._unfinished = len(self._jobs)
         self._at = 0.0
-        self._arrivals = [*(float(job.submitted) for job in self._jobs), math.inf]
+        self._arrivals = array("d", (*(job.submitted for job in self._jobs), math.inf))
         self._arrived = 0
         self._timer = math.inf
         self._future: list[tuple[float, int, bool, Any]] = []

@@ -11,6 +11,7 @@ from eunomia.core.answer_rows import PendingAsk, job_columns, sizes_of
 from eunomia.core.apply_answer import AnswerPlacer, apply_implied
 from eunomia.core.mechanism import Core, ImpliedRule, Mechanism
 from eunomia.core.placement_pass import ASK, KEPT, STARTED
+from eunomia.core.ranked_pass import UNKNOWN, rank_of
 from eunomia.mechanisms.leases.config import Leases
 from eunomia.mechanisms.leases.lease_extension import extend_leases, settle_extensions
 from eunomia.mechanisms.service_deficits import ServiceDeficits
@@ -30,7 +31,12 @@ class LeaseMechanism(Mechanism):
         endless = self.info.covers_all_jobs and self.info.answer_type == "order" and math.isinf(leases.length)
         # The policy's promises say what it would answer, unless running jobs may move to a faster type.
         self._may_skip_asks = endless and not (leases.recall and len(self.state.topology.types) > 1)
-        self._rule = ImpliedRule(not self.info.jobs_independent or leases.recall, leases.recall)
+        alone, by = not self.info.jobs_independent or leases.recall, rank_of(self.info)
+        self._rule, self._ranked = ImpliedRule(alone, leases.recall), None
+        if endless and by != UNKNOWN:
+            queues, quantum = not self.info.jobs_independent, self.info.service_quantum
+            moves = not self._may_skip_asks
+            self._ranked = ImpliedRule(alone, leases.recall, by=by, quantum=quantum, queues=queues, moves=moves)
         self._fresh: tuple[Answer, PendingAsk] | None = None  # an answer and its candidates, not carried out yet
         self._candidates: PendingAsk | None = None
         self._line: Ints | None = None  # rows of the deficits that the last pass went by
@@ -104,11 +110,13 @@ class LeaseMechanism(Mechanism):
             self.asked.note_changes()
         return implied
 
-    @property
-    def implied_rule(self) -> ImpliedRule | None:
-        """How events are followed whose answer is implied, while no timer is set and no answer pending."""
-        known = self._may_skip_asks and not self.info.renews_leases and not self.state.own_lease_ends
-        return self._rule if known and self.asked.pending is None and self._timer == math.inf else None
+    def implied_rule(self, *, ranked: bool) -> ImpliedRule | None:
+        """Return how events are followed whose answer is implied, while no answer is pending."""
+        if self.info.renews_leases or self.state.own_lease_ends or self.asked.pending is not None:
+            return None
+        if ranked and self._ranked is not None and self._single_shapes and not self.belief.estimates:
+            return self._ranked
+        return self._rule if self._may_skip_asks else None
 
     # ---- placement -------------------------------------------------------------------------------------------
 

@@ -63,7 +63,13 @@ class Fifo:
         check_types(self.types)
         if self.backfill not in _MISFIT:
             raise ValueError(f"backfill is {self.backfill!r}; it is 'none', 'skip' or 'easy'")
-        set_promises(self, covers_all_jobs=self.types == "fastest", jobs_independent=self.backfill == "skip")
+        set_promises(
+            self,
+            covers_all_jobs=self.types == "fastest",
+            jobs_independent=self.backfill == "skip",
+            ranks_by="" if self.backfill == "easy" else "submission",
+            of=Fifo,
+        )
 
     def decide(self, view: View) -> Order:
         """Return all jobs by submission; running jobs keep their place for when their leases end."""

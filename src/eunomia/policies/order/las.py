@@ -59,8 +59,9 @@ class Las:
         check_types(self.types)
         if not 0 < self.quantum < math.inf:
             raise ValueError(f"quantum is {self.quantum}; it is a number of accelerator-seconds above 0")
-        by_level = self.quantum if self.types == "fastest" else 0.0
-        set_promises(self, covers_all_jobs=self.types == "fastest", jobs_independent=True, service_quantum=by_level)
+        fastest = self.types == "fastest"
+        quantum = self.quantum if fastest else 0.0
+        set_promises(self, covers_all_jobs=fastest, jobs_independent=True, service_quantum=quantum, of=Las)
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the lowest level first."""

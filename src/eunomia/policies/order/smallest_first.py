@@ -52,7 +52,8 @@ class SmallestFirst:
 
     def __post_init__(self) -> None:
         check_types(self.types)
-        set_promises(self, covers_all_jobs=self.types == "fastest", jobs_independent=True)
+        fastest = self.types == "fastest"
+        set_promises(self, covers_all_jobs=fastest, jobs_independent=True, ranks_by="scale_factor", of=SmallestFirst)
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the narrowest first."""

@@ -23,7 +23,7 @@ import numpy as np
 
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Floats, Ints
-from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
+from eunomia.model.policy import RECALLABLE, PolicyInfo, RanksBy, set_promises
 from eunomia.model.rounding import rising, rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
@@ -68,7 +68,9 @@ class Srtf:
         if self.ties not in ("submission", "last"):
             raise ValueError(f"ties is {self.ties!r}; it is 'submission' or 'last' (as in the last order)")
         stateless = self.ties == "submission"  # the place in the last order requires that no ask is skipped
-        set_promises(self, covers_all_jobs=stateless and self.types == "fastest", jobs_independent=stateless)
+        fastest = stateless and self.types == "fastest"
+        ranks_by: RanksBy = "remaining_time" if self.measure == "time" else "remaining_service"
+        set_promises(self, covers_all_jobs=fastest, jobs_independent=stateless, ranks_by=ranks_by, of=Srtf)
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the least remaining time (or service) on their best type first."""

@@ -7,24 +7,28 @@ import json
 import logging
 import math
 import os
+import secrets
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from eunomia.service.credentials import JobTokens, TokenRegistry
 from eunomia.service.forecasts import Forecasts
 from eunomia.service.http import strict_json
+from eunomia.service.http.loop_replies import LoopReplies
 from eunomia.service.job_document import FieldProblem, InvalidRequest
+from eunomia.service.json_lines import REQUEST
 from eunomia.service.messages import JOB_ROLE, ROLES, Principal, Reply
+from eunomia.service.messages import Request as Asked
 from eunomia.service.site import LOOPBACK, Site
 from eunomia.service.store.reader import Reader
 from eunomia.service.writer import Writer
@@ -39,7 +43,7 @@ COOKIE = "eunomia"
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # with no-referrer browsers send Origin: null with forms
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -145,6 +149,7 @@ class Service:
     overruns: Callable[[], int]  # asks of the policy that took too long
     renewals: Callable[[], int]  # of leases, by the world
     notifier: Notifier = field(default_factory=Notifier)
+    replies: LoopReplies = field(default_factory=LoopReplies)
     buckets: dict[str, Bucket] = field(default_factory=dict)
     job_buckets: dict[str, Bucket] = field(default_factory=dict)
     disk_free: int = 0  # bytes when it was asked last
@@ -159,9 +164,9 @@ class Service:
 
     async def ask(self, action: Any, who: Principal, source: str) -> Reply:
         """Hand an action to the writer; return the reply after the commit. Raises Refused for what it refuses."""
-        from eunomia.service.messages import Request as Asked
-
-        reply = await asyncio.wrap_future(self.writer.ask(Asked(action, who, source)))
+        answer = self.replies.awaited()
+        self.writer.hand_over(Asked(action, who, source), answer)
+        reply = await answer.future
         if reply.status >= 300:
             body = dict(reply.body)
             title, code = str(body.pop("title", "refused")), str(body.pop("code", ""))
@@ -196,6 +201,7 @@ class Service:
 
 
 Handler = Callable[[Service, Request, Principal], Awaitable[Any]]
+Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +308,7 @@ def allows(role: str, least: str) -> bool:
     return ROLES.index(role) >= ROLES.index(least)
 
 
-def endpoint(service: Service, route: ApiRoute) -> Callable[[Request], Awaitable[Response]]:
+def endpoint(service: Service, route: ApiRoute) -> Endpoint:
     """Return the Starlette endpoint of a route: credentials and role first, then the handler."""
 
     async def answer(request: Request) -> Response:
@@ -320,7 +326,7 @@ def endpoint(service: Service, route: ApiRoute) -> Callable[[Request], Awaitable
                         403, f"the role {who.role!r} may not do that; it takes {route.role!r}", code="forbidden"
                     )
             body = await route.handler(service, request, who)
-            return body if isinstance(body, Response) else JSONResponse(body)
+            return body if isinstance(body, Response) else JsonAnswer(body)
         except Refused as refusal:
             service.refused += 1
             return refusal.response()
@@ -335,40 +341,60 @@ def endpoint(service: Service, route: ApiRoute) -> Callable[[Request], Awaitable
     return answer
 
 
-class Guard:
-    """Checks Host and Origin of every request, whatever its method, and adds the security headers."""
+class JsonAnswer(Response):
+    """An answer as JSON."""
 
-    def __init__(self, app: ASGIApp, service: Service) -> None:
-        self._app, self._service = app, service
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """Return the bytes of the body."""
+        return _encode(content).encode()
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_SECURITY = tuple((name.lower().encode(), value.encode()) for name, value in HEADERS.items())
+
+
+class Guard:
+    """Checks Host and Origin of every request, whatever its method, and adds the security headers.
+
+    A path without parameters goes to its endpoint at once, which answers errors itself; others go to `app`.
+    """
+
+    def __init__(self, app: ASGIApp, service: Service, fixed: Mapping[tuple[str, str], Endpoint]) -> None:
+        self._app, self._service, self._fixed = app, service, fixed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        request_id = secrets.token_hex(6)
+        REQUEST.set(request_id)  # each request is answered in a task of its own
 
         async def guarded(message: Any) -> None:
             if message["type"] == "http.response.start":
                 given = {name for name, _ in message["headers"]}
-                message["headers"] = [
-                    *message["headers"],
-                    *((k.lower().encode(), v.encode()) for k, v in HEADERS.items() if k.lower().encode() not in given),
-                ]
+                message["headers"] += [(b"x-request-id", request_id.encode())]
+                message["headers"] += [one for one in _SECURITY if one[0] not in given]
             await send(message)
 
         refusal = self._refusal(scope, headers)
         if refusal is not None:
             await refusal.response()(scope, receive, guarded)
-            return
-        await self._app(scope, receive, guarded)
+        elif (answer := self._fixed.get((scope["method"], scope["path"]))) is not None:
+            response = await answer(Request(scope, receive, guarded))
+            await response(scope, receive, guarded)
+        else:
+            await self._app(scope, receive, guarded)
 
-    def _refusal(self, scope: Scope, headers: dict[bytes, str]) -> Refused | None:
+    def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> Refused | None:
         is_local = scope.get("state", {}).get("peer_uid") is not None
-        host = headers.get(b"host", "")
+        host = headers.get(b"host", b"").decode("latin-1")
         if not is_local and host.lower() not in self._service.hosts:
             return Refused(421, "this service has another name; see allowed_hosts in [service]", code="wrong_host")
         origin = headers.get(b"origin")
-        if origin is not None and origin.partition("://")[2].lower() not in self._service.hosts:
+        if origin is not None and origin.decode("latin-1").partition("://")[2].lower() not in self._service.hosts:
             return Refused(403, "requests of other sites are refused", code="wrong_origin")
         return None
 
@@ -389,11 +415,12 @@ def application(service: Service, routes: tuple[ApiRoute, ...], pages: Sequence[
         titles = {404: "there is no such page", 405: "this page has no such method"}
         return Refused(status, titles.get(status, "refused")).response()
 
+    endpoints = {(route.method, route.path): endpoint(service, route) for route in routes}
     starlette = Starlette(
-        routes=[Route(route.path, endpoint(service, route), methods=[route.method]) for route in routes] + list(pages),
+        routes=[Route(path, answer, methods=[method]) for (method, path), answer in endpoints.items()] + list(pages),
         exception_handlers={404: on_missing, 405: on_missing},
     )
-    return Guard(starlette, service)
+    return Guard(starlette, service, {key: answer for key, answer in endpoints.items() if "{" not in key[1]})
 
 
 def as_event(number: int, kind: str, data: dict[str, Any]) -> str:

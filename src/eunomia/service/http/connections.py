@@ -57,7 +57,8 @@ class _JoinedWrites:
 class DeadlineProtocol(H11Protocol):
     """One connection."""
 
-    waiting: ClassVar[dict[DeadlineProtocol, None]] = {}  # without a whole head, the oldest first
+    waiting: ClassVar[dict[DeadlineProtocol, float]] = {}  # deadlines of those without a whole head, the oldest first
+    watched_by: ClassVar[asyncio.AbstractEventLoop | None] = None  # that closes those whose deadline has passed
     open_count = 0
     count_by_address: ClassVar[Counter[str]] = Counter()
     app_state: dict[str, Any]  # of each request; begins as that of the server
@@ -71,7 +72,6 @@ class DeadlineProtocol(H11Protocol):
         self.address = str(self.client[0]) if self.client else ""
         DeadlineProtocol.open_count += 1
         DeadlineProtocol.count_by_address[self.address] += 1
-        self._deadline: asyncio.TimerHandle | None = None
         self._await_head()
         most = most_connections()
         if DeadlineProtocol.count_by_address[self.address] > most // 2:
@@ -109,14 +109,25 @@ class DeadlineProtocol(H11Protocol):
 
     def _await_head(self) -> None:
         self._has_head()
-        DeadlineProtocol.waiting[self] = None
-        self._deadline = self.loop.call_later(HEAD_S, self._close)
+        DeadlineProtocol.waiting[self] = self.loop.time() + HEAD_S
+        if DeadlineProtocol.watched_by is not self.loop:
+            DeadlineProtocol.watched_by = self.loop
+            self.loop.call_later(HEAD_S, DeadlineProtocol._close_late, self.loop)
+
+    @classmethod
+    def _close_late(cls, loop: asyncio.AbstractEventLoop) -> None:
+        """Close the connections whose deadline has passed, and come back for the next one: one timer serves all."""
+        now, oldest = loop.time(), next(iter(cls.waiting), None)
+        while oldest is not None and cls.waiting[oldest] <= now:
+            oldest._close()
+            oldest = next(iter(cls.waiting), None)
+        if oldest is None:
+            DeadlineProtocol.watched_by = None
+        else:
+            loop.call_at(cls.waiting[oldest], cls._close_late, loop)
 
     def _has_head(self) -> None:
         DeadlineProtocol.waiting.pop(self, None)
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
 
     def _close(self) -> None:
         DeadlineProtocol.waiting.pop(self, None)

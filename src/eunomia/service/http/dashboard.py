@@ -23,7 +23,7 @@ from eunomia.service.pages import render
 
 SHOWN = 20  # jobs on the first page
 TAIL = 8192  # bytes of a log
-FORECAST_S = 1.5  # longer than that no page waits for a forecast
+FORECAST_S = 0.2  # longer than that no page waits for a forecast
 _FILES = Path(pages.__file__).parent
 Page = Callable[[Service, Request, Principal], Awaitable[Response]]
 
@@ -38,21 +38,25 @@ async def now(service: Service, request: Request, who: Principal) -> Response:
         return [api._shown(service, row) for row in rows]
 
     running, waiting = some(*render.ON_SEATS), some(*render.WAITING)
+    whys = await asyncio.to_thread(_whys, service, [job["id"] for job in waiting if not job["reason"]])
     for job in waiting:
-        row = service.reader.job(job["id"])
-        if not job["reason"] and row is not None:
-            found = await asyncio.to_thread(_why, service, row)
-            texts = [one["text"] for one in found["reasons"]]
-            job["reason"] = "; ".join(
-                texts if who.is_operator else (api._without_others(service, t, who) for t in texts)
-            )
+        texts = whys.get(job["id"], ())
+        shown = texts if who.is_operator else (api._without_others(service, text, who) for text in texts)
+        job["reason"] = job["reason"] or "; ".join(shown)
     decided = (await api.show_decisions(service, request, who))["decisions"]
     return HTMLResponse(render.now_page(who.user, cluster, running, waiting, decided[:10]))
 
 
-def _why(service: Service, row: Any) -> dict[str, Any]:
-    with service.writer.lock:
-        return living_state.why(service.writer.controller, row, service.writer.origin)
+def _whys(service: Service, job_ids: list[str]) -> dict[str, list[str]]:
+    """Return why jobs wait. The writer may take its turn between two of them."""
+    found = {}
+    for job_id in job_ids:
+        row = service.reader.job(job_id)
+        if row is not None:
+            with service.writer.lock:
+                said = living_state.why(service.writer.controller, row, service.writer.origin)
+            found[job_id] = [reason["text"] for reason in said["reasons"]]
+    return found
 
 
 async def jobs(service: Service, request: Request, who: Principal) -> Response:
@@ -76,13 +80,15 @@ async def job(service: Service, request: Request, who: Principal) -> Response:
 
 
 async def _forecast(service: Service, job: dict[str, Any]) -> dict[str, Any] | None:
-    """Return when a live job starts and finishes, if it can be said quickly."""
+    """Return when a live job starts and finishes; nothing where it cannot be said, {} while it is computed."""
     if job["state"] in TERMINAL:
         return None
     try:
         async with asyncio.timeout(FORECAST_S):
             return forecast_shown(service, await service.forecasts.ask({"ask": "when", "job": job["id"]}))
-    except (TimeoutError, NoForecast):
+    except TimeoutError:
+        return {}
+    except NoForecast:
         return None
 
 

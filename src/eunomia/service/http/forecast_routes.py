@@ -93,6 +93,8 @@ async def what_if_shown(service: Service, who: Principal, data: Any) -> dict[str
         "as_of": _when(service, found["at"]),
         "how": _how(found["futures"], ", with and without the change"),
         "complete": found["complete"],
+        "until": _when(service, found["until"]),
+        "assumes": _compared(found["until"] is not None),
         "jobs_compared": found["jobs_compared"],
         "new_job": None if not new else _pair(service, new[0]["after"]),
         "changed": [
@@ -109,6 +111,16 @@ async def what_if_shown(service: Service, who: Principal, data: Any) -> dict[str
         "changed_count": found["changed_count"] - len(new),
         "tenants": [one for one in found["tenants"] if who.may_see(one["tenant"])],
     }
+
+
+def _compared(is_cut: bool) -> list[str]:
+    """Return what a comparison assumes."""
+    texts = ["run times are the same with and without the change", "no further job is submitted, and no node is lost"]
+    if is_cut:
+        texts.append(
+            "jobs are compared up to `until`, to which both were played: a time that is null is later than that"
+        )
+    return texts
 
 
 def _pair(service: Service, times: list[float | None]) -> dict[str, str | None]:

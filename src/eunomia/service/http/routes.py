@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from eunomia import __version__
 from eunomia.backends.local.job_directory import folder_name
@@ -24,6 +24,7 @@ from eunomia.service.http.api import (
     BODY_BYTES,
     LIST_BYTES,
     ApiRoute,
+    JsonAnswer,
     Refused,
     Service,
     allows,
@@ -57,6 +58,7 @@ PAGE, MOST_PAGE = 100, 1000
 MOST_JOBS = 10_000  # in one list
 LOG_BYTES = 2**20  # of one answer
 KEEP_ALIVE_S = 15.0
+_sorted = json.JSONEncoder(sort_keys=True).encode
 SUBMITTED = ("id", "state", "spec", "submitted_at", "name", "tenant")
 
 
@@ -76,13 +78,13 @@ async def submit(service: Service, request: Request, who: Principal) -> Response
     if not several and len(raw) > BODY_BYTES:
         raise Refused(413, "one job has at most 1 MiB", code="too_large")
     jobs = _parsed(data) if several else (parse_job(data),)
-    digest = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+    digest = hashlib.sha256(_sorted(data).encode()).hexdigest()
     action = Submit(jobs, key or secrets.token_hex(16), digest, several or jobs[0].array is not None)
     reply = await service.ask(action, who, source_of(request))
     body = reply.body
     if "job" in body:
         body = {name: body["job"][name] for name in SUBMITTED}
-    return JSONResponse(body, reply.status)
+    return JsonAnswer(body, reply.status)
 
 
 def _parsed(data: list[Any]) -> tuple[JobDocument, ...]:
@@ -344,13 +346,12 @@ async def show_decisions(service: Service, request: Request, who: Principal) -> 
     origin, shown = service.writer.origin, []
     limit = _number(request.query_params.get("limit"), "limit", 20, 200)
     until = _time(request.query_params.get("at"), origin)
-    for at, lines in await asyncio.to_thread(service.reader.decisions, limit, until):
-        events, *decisions = (json.loads(line) for line in lines.splitlines())
-        kinds = [event["is"] for event in events["events"]]
-        decided = [one["decision"] for one in decisions if one["decision"]["is"] != "Ask"]
+    for one in await asyncio.to_thread(service.reader.decisions, limit, until):
+        decided = [decision for decision in one.decisions if decision["is"] != "Ask"]
         if not who.is_operator:
-            decided = [{"is": one["is"]} for one in decided]
-        shown.append({"at": iso(origin + at), "events": kinds, "decisions": decided})
+            decided = [{"is": decision["is"]} for decision in decided]
+        kinds = [kind for kind, count in one.events for _ in range(count)]
+        shown.append({"at": iso(origin + one.at), "events": kinds, "decisions": decided})
     return {"decisions": shown}
 
 
@@ -402,7 +403,7 @@ async def create_token(service: Service, request: Request, who: Principal) -> Re
     now = time.time()
     token, text = new_token(user, tenant, role, now, None if days is None else now + days * 86_400)
     await _change_token(service, request, who, token, "create token")
-    return JSONResponse({"id": token.id, "token": text, "user": user, "tenant": tenant, "role": role}, 201)
+    return JsonAnswer({"id": token.id, "token": text, "user": user, "tenant": tenant, "role": role}, 201)
 
 
 async def list_tokens(service: Service, request: Request, who: Principal) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-// Reloads the main part of the page when something happened; without script the page is as it was when it was loaded.
+// Reloads the main part when something happened or was still computed; without script the page is as it was loaded.
 "use strict";
 let due = false;
 async function refresh() {
@@ -11,7 +11,14 @@ async function refresh() {
   if (!answer.ok) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   document.querySelector("main").replaceWith(page.querySelector("main"));
+  completeLater();
 }
+function completeLater() {
+  if (document.querySelector(".pending")) setTimeout(refresh, 2000);
+}
+completeLater();
+const kinds = ["submitted", "pending", "held", "starting", "running", "stopping", "preempted", "succeeded", "failed",
+  "cancelled", "rejected", "changed", "progress", "seat_taken", "seat_quarantined", "seat_free", "seat_idle",
+  "NodeLost", "NodeJoined", "NodeRemoved", "PolicyChanged", "SiteChanged", "TenantChanged"];
 const source = new EventSource("/v1/events");
-for (const kind of ["submitted", "pending", "held", "starting", "running", "stopping", "preempted", "succeeded",
-  "failed", "cancelled", "rejected", "changed", "progress"]) source.addEventListener(kind, refresh);
+for (const kind of kinds) source.addEventListener(kind, refresh);

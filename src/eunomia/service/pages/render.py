@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import groupby
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -40,7 +41,8 @@ def page(title: str, *parts: object, user: str = "", live: bool = True) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<title>{html(title)} – Eunomia</title><link rel="stylesheet" href="/style.css">{script}</head>'
+        f'<title>{html(title)} – Eunomia</title><link rel="icon" href="data:,">'
+        f'<link rel="stylesheet" href="/style.css">{script}</head>'
         f"<body><header><b>Eunomia</b><nav>{links}</nav>{out}</header>"
         f"<main><h1>{html(title)}</h1>{body}</main></body></html>"
     )
@@ -115,6 +117,8 @@ def now_page(user: str, cluster: dict[str, Any], running: list[Any], waiting: li
         (
             name,
             one["busy"],
+            one["free"],
+            one["taken"],
             one["total"],
             Html(f'<meter max="{one["total"]}" value="{one["busy"]}">{one["busy"]}</meter>'),
         )
@@ -122,11 +126,11 @@ def now_page(user: str, cluster: dict[str, Any], running: list[Any], waiting: li
     ]
     states = table(("state", "jobs"), [(state, cluster["jobs"][state]) for state in STATES if state in cluster["jobs"]])
     decisions = [
-        (moment(one["at"]), ", ".join(one["events"]), said) for one in decided if (said := _decided(one["decisions"]))
+        (moment(one["at"]), _counted(one["events"]), said) for one in decided if (said := _decided(one["decisions"]))
     ]
     return page(
         "Now",
-        table(("type", "busy", "of", ""), types),
+        table(("type", "busy", "free", "taken", "of", ""), types),
         Html("<h2>Running</h2>"), job_table(running), _more(cluster["jobs"], len(running), ON_SEATS),
         Html("<h2>Waiting, and why</h2>"), job_table(waiting), _more(cluster["jobs"], len(waiting), WAITING),
         Html("<h2>Jobs by state</h2>"), states,
@@ -143,6 +147,12 @@ def _more(count: dict[str, int], shown: int, states: Sequence[str]) -> Html:
         return Html("")
     links = ", ".join(f'<a href="/jobs?state={state}">{number:,} {state}</a>' for state, number in there.items())
     return Html(f'<p class="soft">The {shown} submitted first; in all {links}.</p>')
+
+
+def _counted(kinds: Iterable[str]) -> str:
+    """Return kinds of events, with how many of each followed each other."""
+    runs = ((kind, len(list(events))) for kind, events in groupby(kinds))
+    return ", ".join(f"{count:,} {kind}" if count > 1 else kind for kind, count in runs)
 
 
 def _decided(decisions: list[dict[str, Any]]) -> str:
@@ -184,6 +194,7 @@ def job_page(
         ("id", job["id"]), ("state", Html(f"{html(job['state'])} since {moment(job['since'])}")),
         ("of", f"{job['owner']}, {job['tenant']}"),
         ("command", " ".join(job["spec"]["command"])), ("accelerators", str(job["accelerators"])), ("on", _seats(job)),
+        *([("memory of each", memory)] if (memory := memory_text(job)) else []),
         ("saved steps", f"{job['steps']:g}"), ("start number", str(job["epoch"])), ("reason", job["reason"] or "–"),
     ]  # fmt: skip
     reasons = [f"{one['text']} [{one['code']}]" for one in why["reasons"]]
@@ -205,8 +216,17 @@ def job_page(
     )  # fmt: skip
 
 
+def memory_text(job: dict[str, Any]) -> str:
+    """Return what a job asked for and used of each accelerator's memory; "" if neither is known."""
+    asked, used = job["accelerator_memory_gib"], job["used_memory_gib"]
+    parts = [] if asked is None else [f"{asked:g} GiB asked or learnt"]
+    return ", ".join(parts if used is None else [*parts, f"{used:.1f} GiB used"])
+
+
 def _forecast(forecast: dict[str, Any] | None) -> list[Html]:
-    """Return when a job starts and finishes, with the 80 % interval."""
+    """Return when a job starts and finishes, with the 80 % interval; {} is one that is still computed."""
+    if forecast == {}:
+        return [Html('<h2>When</h2><p class="soft pending">It is being computed.</p>')]
     if forecast is None or not (forecast["start"] or forecast["finish"]):
         return []
     rows = [
@@ -225,14 +245,32 @@ def tenants_page(user: str, tenants: list[dict[str, Any]]) -> str:
     """Return who received what."""
     rows = [
         (one["tenant"], f"{one['weight']:g}", "–" if one["quota"] is None else f"{one['quota']:g}", one["holds"],
-         f"{one['received_accelerator_s'] / 3600:,.2f}",
-         "–" if one["ltgf"] is None else f"{one['ltgf']:.2f}")
+         f"{one['received_accelerator_s'] / 3600:,.2f}", f"{one['day_deserved_accelerator_s'] / 3600:,.2f}",
+         f"{one['day_received_accelerator_s'] / 3600:,.2f}", "–" if one["ltgf"] is None else f"{one['ltgf']:.2f}",
+         _hours(one["hours_received_deserved_accelerator_s"]))
         for one in tenants
     ]  # fmt: skip
-    return page(
-        "Tenants",
-        table(("tenant", "weight", "quota", "holds", "received, accelerator-hours", "LTGF of the last day"), rows),
-        user=user,
+    heads = ("tenant", "weight", "quota", "holds", "received, accelerator-hours",
+             "deserved in the last day", "received", "LTGF", "by hour")  # fmt: skip
+    note = Html(
+        '<p class="soft">By hour: bars are what the tenant received in each of the last 24 hours, the line is what it '
+        "deserved; LTGF is received ÷ deserved.</p>"
+    )
+    return page("Tenants", table(heads, rows), note, user=user)
+
+
+def _hours(pairs: list[tuple[float, float]]) -> Html:
+    """Return a small picture of what was received and deserved in each hour."""
+    most = max((max(pair) for pair in pairs), default=0.0) or 1.0
+    bars = "".join(
+        f'<rect x="{5 * n}" y="{28 - 28 * got / most:.1f}" width="4" height="{28 * got / most:.1f}"/>'
+        for n, (got, _) in enumerate(pairs)
+    )
+    line = " ".join(f"{5 * n + 2},{29 - 28 * due / most:.1f}" for n, (_, due) in enumerate(pairs))
+    said = f"received {pairs[-1][0] / 3600:.2f}, deserved {pairs[-1][1] / 3600:.2f} accelerator-hours in this hour"
+    return Html(
+        f'<svg class="hours" viewBox="0 0 {5 * len(pairs)} 30" width="{5 * len(pairs)}" height="30" role="img" '
+        f'aria-label="{html(said)}">{bars}<polyline points="{line}"/></svg>'
     )
 
 
@@ -295,6 +333,10 @@ def _what_if(found: dict[str, Any] | None) -> list[Html]:
         for one in found["changed"]
     ]
     parts = [Html(f"<p>{html(found['how'])}.</p>")]
+    if found["until"] is not None:
+        parts.append(
+            Html(f"<p>Both were played up to {html(moment(found['until']))}, and are compared up to then.</p>")
+        )
     if found["new_job"] is not None:
         start, finish = (html(moment(found["new_job"][name])) for name in ("start", "finish"))
         parts.append(Html(f"<p>The new job would start: {start}, and finish: {finish}.</p>"))

@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -23,6 +24,7 @@ from eunomia.service.store.schema import StoredClock, Token
 from eunomia.service.turn import Turn
 
 KEPT_SNAPSHOTS = 2
+ROWS_AT_ONCE = (64, 16, 4, 1)  # of an insertion: few texts, so that each is prepared once
 RESTORE = "restore a backup: eunomia store restore"
 _log = logging.getLogger(__name__)
 
@@ -97,39 +99,30 @@ class ServiceStore:
 
     def write(self, db: Connection, turn: Turn, clock: StoredClock) -> None:
         """Write one turn in an open transaction."""
-        many = db.executemany
-        many(
-            "INSERT INTO moments (at, generation, lines, digest) VALUES (?, ?, ?, ?)",
+        _insert(
+            db, "moments (at, generation, lines, digest)",
             [(one.at, self.generation, one.lines, one.digest) for one in turn.moments],
-        )
+        )  # fmt: skip
         rows = list(turn.rows.values())
-        many(
-            "INSERT INTO jobs (number, id, tenant, state, live, ended, job_type, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
-            "ON CONFLICT (number) DO UPDATE SET state = excluded.state, live = excluded.live, ended = excluded.ended, "
-            "body = excluded.body",
+        _insert(
+            db, "jobs (number, id, tenant, state, live, ended, job_type, body)",
             [
                 (row.number, row.id, row.tenant, row.state, int(row.is_live),
                  None if row.ended != row.ended else row.ended, row.spec.get("job_type", ""), row.body())
                 for row in rows
             ],
+            "(number) DO UPDATE SET state = excluded.state, live = excluded.live, ended = excluded.ended, "
+            "body = excluded.body",
         )  # fmt: skip
-        many("DELETE FROM seats WHERE job = ?", [(row.id,) for row in rows if row.epoch])
+        db.executemany("DELETE FROM seats WHERE job = ?", [(row.id,) for row in rows if row.epoch])
         self._write_seats(db, rows)
-        labelled = [row for row in rows if row.spec.get("labels")]
-        many(
-            "INSERT INTO labels (key, value, number) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            [(key, value, row.number) for row in labelled for key, value in row.spec["labels"].items()],
-        )
-        many(
-            "INSERT INTO keys (tenant, key, digest, ids, at) VALUES (?, ?, ?, ?, ?)",
-            [(tenant, key, body, json.dumps(ids), turn.at) for tenant, key, body, ids in turn.keys],
-        )
-        many("INSERT INTO outbox (number, body) VALUES (?, ?)", [(o.number, _order(o)) for o in turn.orders])
-        many("DELETE FROM outbox WHERE number = ?", [(number,) for number in turn.taken])
-        many(
-            "INSERT INTO news (at, job, tenant, kind, detail) VALUES (?, ?, ?, ?, ?)",
-            [(turn.at, *one) for one in turn.news],
-        )
+        labels = [(*one, row.number) for row in rows for one in row.spec.get("labels", {}).items()]
+        _insert(db, "labels (key, value, number)", labels, "DO NOTHING")
+        keys = [(tenant, key, body, json.dumps(ids), turn.at) for tenant, key, body, ids in turn.keys]
+        _insert(db, "keys (tenant, key, digest, ids, at)", keys)
+        _insert(db, "outbox (number, body)", [(order.number, _order(order)) for order in turn.orders])
+        db.executemany("DELETE FROM outbox WHERE number = ?", [(number,) for number in turn.taken])
+        _insert(db, "news (at, job, tenant, kind, detail)", [(turn.at, *one) for one in turn.news])
         for node, reason in turn.nodes.items():
             db.execute("DELETE FROM nodes WHERE node = ?", (node,))
             if reason:
@@ -141,7 +134,7 @@ class ServiceStore:
     def _write_seats(self, db: Connection, rows: list[JobRow]) -> None:
         """Insert the live leases; a seat with two holders breaks the table's key, and the whole turn."""
         alone = [(seat, 0, row.id, row.epoch) for row in rows for seat in row.seats if not row.shared]
-        db.executemany("INSERT INTO seats (seat, lane, job, epoch) VALUES (?, ?, ?, ?)", alone)
+        _insert(db, "seats (seat, lane, job, epoch)", alone)
         for row in rows:
             for seat in row.seats if row.shared else ():
                 taken = db.execute("SELECT count(*) FROM seats WHERE seat = ? AND lane = 0", (seat,)).fetchone()[0]
@@ -155,12 +148,11 @@ class ServiceStore:
             return
         last = db.execute("SELECT hash FROM audit ORDER BY seq DESC LIMIT 1").fetchone()
         chain = last[0] if last else ""
+        rows = list[tuple[Any, ...]]()
         for entry in entries:
             chain = _chained(chain, at, entry)
-            db.execute(
-                'INSERT INTO audit (at, "user", role, source, action, object, hash) VALUES (?, ?, ?, ?, ?, ?, ?)',
-                (at, *entry, chain),
-            )
+            rows.append((at, *entry, chain))
+        _insert(db, 'audit (at, "user", role, source, action, object, hash)', rows)
 
     def set_meta(self, db: Connection, key: str, value: str) -> None:
         """Write a fact about the service in an open transaction."""
@@ -317,6 +309,23 @@ class ServiceStore:
         ):
             found.append(f"seat {seat} is held by {job}, which is no live job")
         return found
+
+
+def _insert(db: Connection, table: str, rows: Sequence[Sequence[Any]], conflict: str = "") -> None:
+    """Insert rows, many by one statement: at each, the thread may have to wait for others to run Python again."""
+    begin = 0
+    for size in ROWS_AT_ONCE:
+        if len(rows) - begin >= size:
+            text = _insertion(table, size, conflict)
+        while len(rows) - begin >= size:
+            db.execute(text, [value for row in rows[begin : begin + size] for value in row])
+            begin += size
+
+
+@lru_cache(maxsize=100)
+def _insertion(table: str, rows: int, conflict: str) -> str:
+    one = f"({', '.join('?' * (table.count(',') + 1))})"
+    return f"INSERT INTO {table} VALUES {', '.join([one] * rows)}{conflict and f' ON CONFLICT {conflict}'}"
 
 
 def _is_readable(body: str) -> bool:

@@ -7,6 +7,8 @@ import math
 import sqlite3
 import threading
 from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from eunomia.service.job_row import JobRow
 from eunomia.service.store.base import Connection
 from eunomia.service.store.opening import BUSY_S, FILE
 
+KEPT_MOMENTS = 500
 _ROW = "number, id, tenant, state, body"
 
 
@@ -36,12 +39,22 @@ def detail_of(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {"reason": "this event cannot be read in the store", "epoch": 0}
 
 
+@dataclass(frozen=True, slots=True)
+class ShownMoment:
+    """When something happened, what, and what was decided."""
+
+    at: float
+    events: tuple[tuple[str, int], ...]  # kinds in order, and how many of each followed each other
+    decisions: tuple[dict[str, Any], ...]
+
+
 class Reader:
     """Connections that cannot write, one a thread."""
 
     def __init__(self, place: Path | str) -> None:
         self._place = place  # the state folder, or the address of a database
         self._local = threading.local()
+        self._moments: dict[int, ShownMoment] = {}
 
     @property
     def _db(self) -> Connection:
@@ -126,11 +139,24 @@ class Reader:
         text = f"SELECT {_ROW} FROM jobs WHERE (live = 1 OR ended >= ?){mine}"
         return [_row(*found) for found in self._db.execute(text, values)]
 
-    def decisions(self, count: int = 20, until: float | None = None) -> list[tuple[float, str]]:
-        """Return time and lines of the last moments, or of the last ones until a time, the newest first."""
+    def decisions(self, count: int = 20, until: float | None = None) -> list[ShownMoment]:
+        """Return the last moments, or the last ones until a time, the newest first."""
         last = 2**62 if until is None else self._last_moment(until)
-        text = "SELECT at, lines FROM moments WHERE seq <= ? ORDER BY seq DESC LIMIT ?"
-        return list(self._db.execute(text, (last, count)))
+        text = "SELECT seq FROM moments WHERE seq <= ? ORDER BY seq DESC LIMIT ?"
+        return [self._moment(seq) for (seq,) in self._db.execute(text, (last, count)).fetchall()]
+
+    def _moment(self, seq: int) -> ShownMoment:
+        """Return one moment. Those of the last calls are kept, as a long list of jobs takes a while to read."""
+        found = self._moments.get(seq)
+        if found is None:
+            at, lines = self._db.execute("SELECT at, lines FROM moments WHERE seq = ?", (seq,)).fetchone()
+            first, *decisions = map(json.loads, lines.splitlines())
+            runs = [(str(kind), len(list(events))) for kind, events in groupby(one["is"] for one in first["events"])]
+            found = ShownMoment(at, tuple(runs), tuple(one["decision"] for one in decisions))
+            if len(self._moments) >= KEPT_MOMENTS:
+                self._moments.clear()
+            self._moments[seq] = found
+        return found
 
     def _last_moment(self, until: float) -> int:
         """Return the number of the last moment until a time, 0 if there is none: times rise with the numbers."""

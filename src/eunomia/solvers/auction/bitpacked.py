@@ -1,8 +1,4 @@
-"""Amounts of all classes side by side in a few words, so that one subtraction takes from all of them.
-
-Each class has as many bits as the largest capacity needs and one more, the guard. What is left, with all guards set,
-less what a row takes, keeps its guards exactly where enough is left.
-"""
+"""Amounts of all classes side by side in a few words, so that states of layers are small and quickly compared."""
 
 from __future__ import annotations
 
@@ -25,12 +21,10 @@ class Packed(NamedTuple):
     entry: Ints  # (entry,) a class of which the row takes some
     amount: Ints  # (entry,)
     take: Ints  # (row, class)
-    words: Ints  # (row, word) the same, side by side
     most: Ints  # (bidder, class) the most that a row of the bidder takes
     alike: Ints  # (bidder, class) classes with one number are interchangeable to the bidder
     capacity: Ints  # (class,)
     full: Ints  # (word,) the capacities
-    guard: Ints  # (word,)
     word: Ints  # (class,)
     shift: Ints  # (class,)
     mask: Ints  # (class,)
@@ -40,15 +34,9 @@ def packed(bids: Bids) -> Packed:
     """Return rows, all of which fit, laid out."""
     classes, begin, take = len(bids.capacity), bids.begin(), np.ascontiguousarray(bids.take, dtype=np.int64)
     word, shift, mask = np.zeros((3, classes), dtype=np.int64)
-    guard, place = [0], 0
-    bits = int(bids.capacity.max(initial=0)).bit_length() + 1  # of all: what is left may change places
+    bits = max(int(bids.capacity.max(initial=0)).bit_length(), 1)  # of all: what is left may change places
     for k in range(classes):
-        if place + bits > _BITS:
-            guard.append(0)
-            place = 0
-        word[k], shift[k], mask[k] = len(guard) - 1, place, (1 << (bits - 1)) - 1
-        place += bits
-        guard[-1] |= 1 << (place - 1)
+        word[k], shift[k], mask[k] = k // (_BITS // bits), k % (_BITS // bits) * bits, (1 << bits) - 1
     row, entry = np.nonzero(take)
     return Packed(
         begin=begin,
@@ -56,12 +44,10 @@ def packed(bids: Bids) -> Packed:
         entry=entry.astype(np.int64),
         amount=take[row, entry],
         take=take,
-        words=_words(take, word, shift, len(guard)),
         most=np.maximum.reduceat(take, begin[:-1], axis=0),
         alike=likeness(begin, take, bids.worth),
         capacity=bids.capacity.astype(np.int64),
-        full=_words(bids.capacity[None, :].astype(np.int64), word, shift, len(guard))[0],
-        guard=np.array(guard, dtype=np.int64),
+        full=_words(bids.capacity.astype(np.int64), word, shift),
         word=word,
         shift=shift,
         mask=mask,
@@ -70,12 +56,11 @@ def packed(bids: Bids) -> Packed:
 
 def words_of(rows: Packed, left: Ints) -> Ints:
     """Return what is left of each class, side by side, (word,)."""
-    full: Ints = _words(left[None, :], rows.word, rows.shift, len(rows.full))[0]
-    return full
+    return _words(left, rows.word, rows.shift)
 
 
-def _words(amounts: Ints, word: Ints, shift: Ints, count: int) -> Ints:
-    words = np.zeros((len(amounts), count), dtype=np.int64)
-    for k in range(amounts.shape[1]):
-        words[:, word[k]] |= amounts[:, k] << shift[k]
+def _words(amounts: Ints, word: Ints, shift: Ints) -> Ints:
+    words = np.zeros(int(word.max(initial=0)) + 1, dtype=np.int64)
+    for k in range(len(amounts)):
+        words[word[k]] |= amounts[k] << shift[k]
     return words

@@ -39,19 +39,35 @@ def _find(table: Ints, words: Ints, key: Ints) -> tuple[int, int]:
 
 
 @kernel(forceinline=True)
-def _settle(rows: Packed, key: Ints, left: Ints, most: Ints, group: Ints, ends: Ints) -> None:
-    """Fill `left` (class,) with what matters of a packed state: cut off, and in falling order within each group."""
+def _unfold(rows: Packed, state: Ints, most: Ints, price: Floats, left: Ints, cut: Ints, key: Ints) -> float:
+    """Fill `left` (class,) with a packed state, `cut` and `key` with what of it matters; return what that is worth."""
+    worth = 0.0
+    key[:] = 0
     for k in range(len(left)):
-        left[k] = min((key[rows.word[k]] >> rows.shift[k]) & rows.mask[k], most[k])
-    begin = 0
+        left[k] = (state[rows.word[k]] >> rows.shift[k]) & rows.mask[k]
+        cut[k] = min(left[k], most[k])
+        key[rows.word[k]] |= cut[k] << rows.shift[k]
+        worth += price[k] * cut[k]
+    return worth
+
+
+@kernel(forceinline=True)
+def _in_order(rows: Packed, price: Floats, group: Ints, ends: Ints, cut: Ints, key: Ints) -> float:
+    """Put amounts `cut` (class,) in falling order within each group, and pack them; return what they are worth."""
+    begin, worth = 0, 0.0
     for end in ends:
         for i in range(begin + 1, end):
-            x, j = left[group[i]], i - 1
-            while j >= begin and left[group[j]] < x:
-                left[group[j + 1]] = left[group[j]]
+            x, j = cut[group[i]], i - 1
+            while j >= begin and cut[group[j]] < x:
+                cut[group[j + 1]] = cut[group[j]]
                 j -= 1
-            left[group[j + 1]] = x
+            cut[group[j + 1]] = x
         begin = end
+    key[:] = 0
+    for k in range(len(cut)):
+        key[rows.word[k]] |= cut[k] << rows.shift[k]
+        worth += price[k] * cut[k]
+    return worth
 
 
 @kernel()
@@ -103,34 +119,39 @@ def sweep(
     later = np.zeros(turns + 1)
     for t in range(turns - 1, -1, -1):
         later[t] = later[t + 1] + gain[t]
-    key, left, lost, alive = np.empty(words, dtype=np.int64), np.empty(len(price), dtype=np.int64), -np.inf, 1
+    key, packed = np.empty((2, words), dtype=np.int64)
+    left, cut, in_order = np.empty((3, len(price)), dtype=np.int64)
+    lost, alive = -np.inf, 1
     state[0], value[0], bound[0] = rows.full, 0.0, later[0] + inner_product(price, rows.capacity)
     for t in range(turns):
         count, bar, last = 0, known, 0
         while last < ends.shape[1] and ends[t + 1, last] >= 0:
             last += 1
         for s in range(alive):
+            kept_worth = _unfold(rows, state[s], most[t + 1], price, left, cut, packed)
             for row in line[rows.begin[bidders[t]] : rows.begin[bidders[t] + 1]]:
                 reach = bound[s] - loss[row]
                 if reach <= bar:
                     lost = max(lost, reach)
                     break
                 fits = True
-                for w in range(words):
-                    key[w] = (state[s, w] | rows.guard[w]) - rows.words[row, w]
-                    if key[w] & rows.guard[w] != rows.guard[w]:
-                        fits = False
-                        break
+                for e in range(rows.first[row], rows.first[row + 1]):
+                    fits &= rows.amount[e] <= left[rows.entry[e]]
                 if not fits:
                     continue
-                _settle(rows, key, left, most[t + 1], group[t + 1], ends[t + 1, :last])
                 total = value[s] + worth[row]
-                reach = total + later[t + 1]
-                for w in range(words):
-                    key[w] = 0
-                for k in range(len(left)):
-                    key[rows.word[k]] |= left[k] << rows.shift[k]
-                    reach += price[k] * left[k]
+                reach = total + later[t + 1] + kept_worth
+                key[:] = packed
+                for e in range(rows.first[row], rows.first[row + 1]):
+                    k = rows.entry[e]
+                    less = cut[k] - min(left[k] - rows.amount[e], most[t + 1, k])
+                    reach -= price[k] * less
+                    key[rows.word[k]] -= less << rows.shift[k]
+                if last > 0:
+                    for k in range(len(left)):
+                        in_order[k] = (key[rows.word[k]] >> rows.shift[k]) & rows.mask[k]
+                    reach = total + later[t + 1]
+                    reach += _in_order(rows, price, group[t + 1], ends[t + 1, :last], in_order, key)
                 if reach <= bar:
                     lost = max(lost, reach)
                     continue

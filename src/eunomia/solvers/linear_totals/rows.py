@@ -9,7 +9,7 @@ import numpy as np
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.products import dot
 from eunomia.solvers.linear_totals.active_columns import in_play
-from eunomia.solvers.linear_totals.response import choose, choose_freely, proof
+from eunomia.solvers.linear_totals.response import choose, choose_freely, proof, proof_freely
 from eunomia.solvers.pricing.barrier import barrier
 from eunomia.solvers.pricing.needs import ALWAYS
 from eunomia.solvers.pricing.rows import NeedRows, draw_some
@@ -81,6 +81,12 @@ class LinearRows:
         value = dot(price, capacity) + dot(time_price - owed, self.counts())
         if value < -_ROUNDING * (dot(price, capacity)):
             raise Infeasible("the floors together need more than the capacity; lower them or give some up")
+
+    def proof(self, price: Floats) -> tuple[Floats, Floats]:
+        """Return λ of each floor and y of each row's time, (row,), that prove the least at these prices."""
+        if self.free:
+            return np.zeros(len(self.size)), proof_freely(self.worth, self.size, price)
+        return proof(self.worth, self.size, self.rate, self.floor, price)
 
     def centre(self, capacity: Floats, tolerance: float) -> Floats | None:
         """Return prices (column,) at which the rows just fit; None where the interior point does not get near."""

@@ -12,6 +12,7 @@ own floor lets it use of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,14 +58,9 @@ class SymmetricRows:
         return found
 
 
-def alike(part: LinearRows) -> SymmetricRows | None:
-    """Return the classes of these rows; None where a look at some of them does not promise that they are far fewer."""
-    return _classes(part) if seem_alike(part.some()) else None
-
-
-def seem_alike(some: LinearRows) -> bool:
-    """Return whether it is worthwhile to count rows of which these are some."""
-    return len(_classes(some).rows.size) <= _WORTHWHILE * len(some.size)
+def alike(some: LinearRows, all_rows: Callable[[], LinearRows]) -> SymmetricRows | None:
+    """Return the classes of all rows; None where a look at some of them does not promise that they are far fewer."""
+    return _classes(all_rows()) if len(_classes(some).rows.size) <= _WORTHWHILE * len(some.size) else None
 
 
 def _classes(part: LinearRows) -> SymmetricRows:

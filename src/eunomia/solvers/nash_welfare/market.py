@@ -12,12 +12,10 @@ from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.equations import least_squares
 from eunomia.model.products import dot
 from eunomia.solvers.nash_welfare.aggregated_rows import NashRows, Tally, settled
-from eunomia.solvers.nash_welfare.barrier import descend
 from eunomia.solvers.nash_welfare.response import Edges
 
 _NEXT_TO_NOTHING = 1e-11  # of all weight: what prices held back by a box may leave on the table
 _ROUNDING = 1e-6  # of a capacity: what an interior point may leave over or take too much
-_EXACT = 1e-11  # of a capacity: not worth a correction
 _BITS, _BIT = 8, 0.5  # corrections, and how much of a share one takes
 _NOTHING = 1e-10  # of a row's level: shares that bring less are left out
 
@@ -123,18 +121,7 @@ def fitted(point: Point, rows: NashRows, market: NashMarket) -> Point:
     y = (ties.rate * x[1:]).sum(axis=0)
     x[1:][ties.rate * x[1:] <= _NOTHING * y] = 0.0
     x[1:] /= np.maximum(x[1:].sum(axis=0), 1.0)
-    missing = market.capacity - point.tally.demand(point.price) - (x[1:] * ties.size).sum(axis=1)
-    full = (point.price * market.capacity > 1e-9 * market.weight) & (missing < _ROUNDING * market.capacity)
-    bound = np.flatnonzero(full | (missing < 0.0))
-    if (np.abs(missing[bound]) <= _EXACT * market.capacity[bound]).all():
-        return replace(point, x=x)
-    eased = x[1:] * ties.size**2
-    system = np.diag(eased.sum(axis=1)) - np.array([(eased * part).sum(axis=1) for part in x[1:]])
-    pull = np.zeros(len(missing))
-    right = missing[bound]
-    if descend(np.ascontiguousarray(system[np.ix_(bound, bound)]), right):
-        pull[bound] = right
-    change = x[1:] * ties.size * (pull[:, None] - (pull[:, None] * x[1:]).sum(axis=0))
+    change = x[1:] * _change(point, x, ties, ties.size, market)
     if (np.abs(change) <= 10.0 * _ROUNDING).all():
         x[1:] = np.maximum(x[1:] + change, 0.0)
         x[1:] /= np.maximum(x[1:].sum(axis=0), 1.0)

@@ -10,8 +10,8 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.products import dot
 from eunomia.solvers.pricing.needs import needs
+from eunomia.solvers.pricing.response import add_edges, join
 from eunomia.solvers.pricing.rows import NeedRows
-from eunomia.solvers.sums import summed
 
 _BLOCK = 256
 
@@ -43,7 +43,7 @@ def demand_at(rows: NeedRows, t: float, left: Array, right: Array, demand: Float
     K, n = rows.T.shape
     need, slope, bend = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     L, R, low, high = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
-    lanes = np.zeros((3, K, _BLOCK))
+    lanes = np.zeros((2 if rows.b is None else 3, K, _BLOCK))
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
         size, lefts, rights = rows.size[o : o + nb], left[o : o + nb], right[o : o + nb]
@@ -58,20 +58,8 @@ def demand_at(rows: NeedRows, t: float, left: Array, right: Array, demand: Float
             high[j] = need[j] * size[j]
             slope[j] *= gain
             bend[j] *= gain
-        for k in range(K):
-            mark = float(k)
-            for j in range(nb):
-                up, down = R[j] == mark, L[j] == mark
-                lanes[0, k, j] += (high[j] if up else 0.0) + (low[j] if down else 0.0)
-                lanes[1, k, j] += (slope[j] if up else 0.0) - (slope[j] if down else 0.0)
-            if rows.b is not None:
-                for j in range(nb):
-                    up, down = R[j] == mark, L[j] == mark
-                    lanes[2, k, j] += (bend[j] if up else 0.0) - (bend[j] if down else 0.0)
-    count = min(n, _BLOCK)
-    for d in range(3):
-        for k in range(K):
-            demand[d, k] += summed(lanes[d, k], count)
+        add_edges(L, R, high, low, slope, bend, nb, lanes)
+    join(lanes, n, demand)
 
 
 @kernel(error_model="numpy")

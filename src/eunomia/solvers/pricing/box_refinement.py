@@ -1,14 +1,8 @@
-"""From a guess of the prices to the few rows that decide them, box by box.
-
-A sample of the rows gives prices to about 1 / √M. In a box around them most rows have a certain answer, which leaves
-the program as a known demand; the error of the next sample shrinks with the part of the demand that is left. A box
-that turns out too small is replaced by a larger one around better prices: that costs one level.
-"""
+"""Prices of rows at their highest level, to about 1 / √M where M of them stand for all, and boxes around prices."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,28 +11,18 @@ from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.products import dot
 from eunomia.solvers.pricing.barrier import barrier
 from eunomia.solvers.pricing.newton import PriceMarket, widths
-from eunomia.solvers.pricing.response import classify
-from eunomia.solvers.pricing.rows import NeedRows, drawn, sample
-from eunomia.solvers.pricing.symmetry import sorts
+from eunomia.solvers.pricing.rows import NeedRows, sample
 
 FEW = 1024  # rows that the interior point method takes at once
-LAST = 120  # rows for the exact program
-_EXACT = 0.05  # gap of a sampled program, in half widths of the box that it is for
+EXACT = 0.05  # gap of a sampled program, in half widths of the box that it is for
 _MARGIN = 0.95  # half width of a box in standard errors of a sample's prices
-_UNLUCKY, _LEARNT = 8, 0.25  # boxes missed from which on they are wider, and by how much of it for each
-_ROUGH, _FINE, _SHARP = 1e-3, 1e-4, 1e-9  # gaps
-_POINT = 1e-5  # half width of a box that is not meant to be an estimate
+ROUGH, SHARP = 1e-3, 1e-9  # gaps
+POINT = 1e-5  # half width of a box that is not meant to be an estimate
 _NEARLY_FULL = 1 - 1e-6  # a row that must be full leaves the interior point method no interior
 _LESS_FULL = 1 - 1e-4  # where the method loses its way from there
 _LOST = 0.5  # error of the method's answer from which on it tells nothing
 _NOTHING = 1e-6  # value of all capacity, in parts of the level, from which on it counts
-_LEVEL = 2.0  # half width of the level's interval, in those of the prices: it hardly matters to what is certain
-_BENT = 2e-4  # relative: as far from where it is exact the expansion of a curved demand in t serves
-_WIDER = 2.0  # of a box that was missed
-_ASIDE = 2.0  # half widths beside a box that was missed, up to which prices are still taken as known
-_TRUST = 4.0  # half width of a box in what Newton's method takes for its error
-_AT_ONCE = 0.025  # part of the rows that it is meant to leave: to leave fewer, later passes over few rows are cheaper
-_GAIN = 0.5  # a box that is not smaller than so much of the last one is not worth its pass
+LEVEL = 2.0  # half width of the level's interval, in those of the prices: it hardly matters to what is certain
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +31,6 @@ class Centre:
 
     value: Floats
     t: float
-    looked: bool = False  # all rows were looked at: beyond the box it is for this is still about right
     blur: float = 0.0  # how far off the level may be, relative, where that is more than follows from the values
 
 
@@ -59,6 +42,7 @@ class LevelBox:
     high: Floats
     t: Floats
     spread: float
+    top: float = np.inf  # no level is above
 
     def reaches(self, t: float) -> bool:
         """Return whether the level is one of the box."""
@@ -70,30 +54,20 @@ class LevelBox:
         return 0.5 * (self.low + self.high)
 
     def nearest(self, centre: Centre) -> Centre:
-        """Return the centre, or where it left the box."""
         t = float(np.clip(centre.t, self.t[0], self.t[2]))
         return Centre(np.clip(centre.value, self.low, self.high), t)
 
-    def leads_to(self, centre: Centre) -> bool:
-        """Return whether a centre is known well enough, and near enough, for a box of the same width around it."""
-        width = self.spread * widths(centre.value)
-        near = np.abs(centre.value - np.clip(centre.value, self.low, self.high)) <= _ASIDE * width
-        reach = _ASIDE * _LEVEL * self.spread
-        return centre.looked and bool(near.all()) and self.t[0] * (1 - reach) <= centre.t <= self.t[2] * (1 + reach)
-
     def misses(self, centre: Centre, spread: float) -> bool:
-        """Return whether a centre known to within `spread` is surely outside, or too close to a side to tell."""
         width = spread * widths(centre.value)
         low, high = np.maximum(self.low, centre.value - width), np.minimum(self.high, centre.value + width)
-        reach = _LEVEL * spread
+        reach = LEVEL * spread
         level = self.t[0] <= centre.t * (1 + reach) and centre.t * (1 - reach) <= self.t[2]
         return bool((low > high).any() or low.sum() > 1 or high.sum() < 1) or not level
 
-    def touches(self, centre: Centre, top: float) -> bool:
-        """Return whether prices or level lie at a side of the box beyond which others are possible, or beyond it."""
+    def touches(self, centre: Centre) -> bool:
         under = (centre.value <= self.low * (1 + 1e-9)) & (self.low > 0)
         over = (centre.value >= self.high * (1 - 1e-9)) & (self.high < 1)
-        beside = centre.t <= self.t[0] or (centre.t >= self.t[2] and self.t[2] < top)
+        beside = centre.t <= self.t[0] or (centre.t >= self.t[2] and self.t[2] < self.top)
         return bool(under.any() or over.any() or beside)
 
 
@@ -120,21 +94,11 @@ class Codes:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """What stays the same on the way: capacities N (column,) above 0, no level above top, whether rows are alike."""
+class SamplePrices:
+    """Prices of rows that stand for all: capacities N (column,) above 0, no level above top."""
 
     limit: Floats
     top: float
-    alike: bool = False
-    renew: Callable[[Part, float], Part] | None = None  # adds up the settled rows anew at another level, if they bend
-    slope: Floats | None = None  # (column, column) derivative of what all rows ask for in the values, if it is known
-
-    def merged(self, part: Part) -> NeedRows:
-        """Return what stands for the rows of a part: themselves, or one of each sort where many have equal speeds."""
-        if not self.alike or part.rows.count <= LAST:
-            return part.rows
-        least, middle, most = (float(t) for t in part.box.t)
-        return sorts(part.rows, least, most).merged(middle)
 
     def centre(self, rows: NeedRows, fixed: Floats, anchor: float, begin: float, goal: float) -> Centre:
         """Return the optimum of `rows` beside what is settled."""
@@ -152,103 +116,17 @@ class Search:
         known = _NOTHING < value.sum() < np.inf
         return Centre(value / value.sum() if known else np.zeros(len(y)), t)
 
-    def box(self, centre: Centre, spread: float, within: LevelBox | None) -> LevelBox:
-        """Return the box of relative half width `spread` around a centre, cut off where it leaves `within`."""
-        width = spread * widths(centre.value)
-        low, high = np.maximum(centre.value - width, 0.0), np.minimum(centre.value + width, 1.0)
-        if spread >= 1:  # nothing is known
-            low, high = np.zeros(len(low)), np.ones(len(low))
-        reach = min(max(_LEVEL * spread, centre.blur), 0.9)
-        least, most = centre.t * (1 - reach), min(centre.t * (1 + reach), self.top)
-        if within is not None:
-            low, high = np.clip(low, within.low, within.high), np.clip(high, within.low, within.high)
-            least, most = (float(np.clip(t, within.t[0], within.t[2])) for t in (least, most))
-        return LevelBox(low, high, np.array([least, 0.5 * (least + most), most]), spread)
-
-    def settle(self, part: Part, box: LevelBox, codes: Codes | None) -> Part:
-        """Return the part without the rows whose answer is certain in the box; write their codes."""
-        rows, K = part.rows, len(self.limit)
-        unsure = np.empty(rows.count + 1, dtype=np.int64)
-        left, right = np.empty(rows.count, dtype=np.int8), np.empty(rows.count, dtype=np.int8)
-        demand = np.zeros((3, K))
-        low, high = box.low / self.limit, box.high / self.limit
-        found = classify(rows, low, high, box.t, left, right, demand, unsure)
-        if codes is not None:
-            codes.left[part.places], codes.right[part.places] = left, right
-        if found == rows.count:
-            return replace(part, box=box)
-        kept = unsure[:found].copy()
-        f, d = part.fixed, float(box.t[1]) - part.anchor
-        moved = np.stack((f[0] + d * (f[1] + d * f[2]), f[1] + 2 * d * f[2], f[2]))
-        load = part.load * found / max(rows.count, 1)
-        return Part(rows.some(kept), part.places[kept], moved + demand, float(box.t[1]), load, box, part.exact)
-
-    def look(self, part: Part, rows: NeedRows, most: int, attempt: int = 0) -> tuple[Centre, float]:
-        """Return where the prices of a part seem to be, of which `rows` are the sorts, and how far off that may be.
-
-        Up to `most` rows are looked at one and all.
-        """
-        t = float(part.box.t[1])
-        seen = self.balance(part) if attempt < _UNLUCKY else None
-        if seen is not None:
-            return seen
-        if rows.count <= most:
-            return self.centre(rows, part.fixed, part.anchor, t, _SHARP), _POINT
-        weight = rows.size * rows.need(t)[0] / np.maximum(rows.T.max(axis=0), rows.base)
-        some = sample(rows, weight, FEW, attempt)
-        load = part.load if rows is part.rows else part.load * drawn(weight, FEW)
-        margin = 1 + _LEARNT * max(attempt - _UNLUCKY, 0)
-        spread = max(margin * self.doubt(FEW) * load, _POINT)
-        return self.centre(some, part.fixed, part.anchor, t, min(_ROUGH, _EXACT * spread)), spread
-
     def doubt(self, count: int) -> float:
         """Return how far prices of a sample may be off, relative: the worst of all columns."""
         return _MARGIN * float(np.sqrt(elementary.log(2 * len(self.limit)) / count))
 
-    def balance(self, part: Part) -> tuple[Centre, float] | None:
-        """Return the same by Newton's method, which looks at all rows; None where it does not get near."""
-        if self.slope is None or self.alike:
-            return None
-        few = part.box.spread * max(0.3 * LAST / part.rows.count, _AT_ONCE)  # a box of this width leaves few rows open
-        market = PriceMarket(part.rows, part.fixed, part.anchor, self.limit)
-        found = market.balance(part.box.middle, float(part.box.t[1]), self.top, self.slope, few / _TRUST)
-        if found is None:
-            return None
-        value, t, off = found
-        spread = max(_TRUST * off, few)
-        return (Centre(value, t, True), spread) if spread < _GAIN * part.box.spread else None
-
-    def descend(self, stack: list[Part], codes: Codes | None, last: int = LAST, attempt: int = 0) -> Centre | None:
-        """Put smaller and smaller parts on the stack until few rows are open, or no box helps.
-
-        Returns a centre that is outside the last part's box, if one is met.
-        """
-        rows = self.merged(stack[-1])
-        most = (
-            FEW if codes is None else 2 * FEW
-        )  # a sample of nearly all would leave too many open for the last program
-        while rows.count > last:
-            centre, spread = self.look(stack[-1], rows, most, attempt)
-            if self.renew is not None and abs(centre.t - stack[-1].exact) > _BENT * stack[-1].exact:
-                stack[-1] = self.renew(stack[-1], min(max(centre.t, stack[-1].box.t[0]), stack[-1].box.t[2]))
-                centre, spread = self.look(stack[-1], rows, most, attempt)
-            if not centre.value.any():
-                return None
-            if stack[-1].box.misses(centre, spread):
-                return centre
-            stack.append(self.settle(stack[-1], self.box(centre, spread, stack[-1].box), codes))
-            before, rows = rows.count, self.merged(stack[-1])
-            if rows.count > 0.7 * before:
-                return None
-        return None
-
     def steps(self, rows: NeedRows, fixed: Floats, begin: Centre) -> tuple[Centre, float, Floats] | None:
         """Return the optimum of rows that stand for all, from near it: else None. The rest as `approach` does."""
-        if self.alike or not begin.value.all():
+        if not begin.value.all():
             return None
         market, doubt = PriceMarket(rows, fixed, 0.0, self.limit), self.doubt(rows.count)
         slope = market.slope(begin.value, begin.t)
-        found = market.balance(begin.value, begin.t, self.top, slope, _EXACT * doubt)
+        found = market.balance(begin.value, begin.t, self.top, slope, EXACT * doubt)
         return None if found is None or found[2] >= doubt else (Centre(found[0], found[1]), doubt, slope)
 
     def approach(self, rows: NeedRows, fixed: Floats, whole: bool) -> tuple[Centre, float, Floats | None]:
@@ -258,28 +136,15 @@ class Search:
         """
         begin = 0.1 * self.top
         if whole:
-            return self.centre(rows, fixed, 0.0, begin, _SHARP), _POINT, None
+            return self.centre(rows, fixed, 0.0, begin, SHARP), POINT, None
         if rows.count <= 1.5 * FEW:
-            return self.centre(rows, fixed, 0.0, begin, _ROUGH), self.doubt(rows.count), None
+            return self.centre(rows, fixed, 0.0, begin, ROUGH), self.doubt(rows.count), None
         best = rows.T.max(axis=0)
         some = sample(rows, rows.size * rows.need(0.5 * self.top)[0] / best, FEW)
-        centre = self.centre(some, fixed, 0.0, begin, _ROUGH)
+        centre = self.centre(some, fixed, 0.0, begin, ROUGH)
         spread = self.doubt(FEW)
-        if not centre.value.any():
-            return centre, spread, None
         found = self.steps(rows, fixed, centre)
-        if found is not None:
-            return found
-        box = self.box(centre, spread, None)
-        part = Part(rows, np.arange(rows.count), fixed, 0.0, 1.0, box, 0.0)
-        stack = [self.settle(part, box, None)]
-        missed = self.descend(stack, None, FEW)
-        part, last = stack[-1], stack[-1].box
-        if missed is None and part.rows.count <= 2 * FEW:
-            centre = self.centre(part.rows, part.fixed, part.anchor, float(last.t[1]), _FINE)
-            if not last.misses(centre, _EXACT * last.spread):
-                return centre, self.doubt(rows.count), None
-        return Centre(last.middle, (missed or centre).t), _WIDER * last.spread, None
+        return (centre, spread, None) if found is None else found
 
     def over(self, rows: NeedRows, value: Floats, fixed: Floats, t: float) -> tuple[float, float]:
         """Return what level t costs at given values (column,) beyond all capacity, and the derivative in t."""

@@ -19,9 +19,8 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 from eunomia.model.equations import solve
 from eunomia.model.products import dot
-from eunomia.solvers.pricing.response import walk
+from eunomia.solvers.pricing.response import add_edges, join, walk
 from eunomia.solvers.pricing.rows import NeedRows
-from eunomia.solvers.sums import summed
 
 _BLOCK = 256
 _SOME = 8192  # rows from which the derivative is measured
@@ -59,15 +58,8 @@ def answers(T: Floats, base: Floats, s: Floats, need: Floats, slope: Floats, pri
             up[j] = (most[j] - L[0, j]) * gain
             down[j] = size[j] - up[j] if asks else 0.0
             rise[j] = steep[j] * gain
-        for k in range(K):
-            for j in range(nb):
-                right, left = R[2, j] == k, L[2, j] == k
-                lanes[0, k, j] += (up[j] if right else 0.0) + (down[j] if left else 0.0)
-                lanes[1, k, j] += (rise[j] if right else 0.0) - (rise[j] if left else 0.0)
-    count = min(n, _BLOCK)
-    for k in range(K):
-        demand[0, k] += summed(lanes[0, k], count)
-        demand[1, k] += summed(lanes[1, k], count)
+        add_edges(L[2], R[2], up, down, rise, rise, nb, lanes)
+    join(lanes, n, demand)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats, Ints
-from eunomia.solvers.pricing.needs import HUGE, Curve, asked, needs
+from eunomia.solvers.pricing.needs import HUGE, asked, needs
 from eunomia.solvers.pricing.rows import NeedRows
 from eunomia.solvers.sums import summed
 
@@ -22,124 +22,31 @@ FREE = -1  # code of the free alternative
 
 
 @kernel(error_model="numpy")
-def screen(
-    rows: NeedRows,
-    priced: Ints,
-    free: Ints,
-    low: Floats,
-    high: Floats,
-    t: Floats,
-    left: Array,
-    right: Array,
-    demand: Floats,
-    unsure: Ints,
-    store: Floats,
-) -> int:
-    """Settle the rows whose first edge (free, R) is certain: most of them where capacity is scarce.
+def add_edges(
+    left: Floats, right: Floats, up: Floats, down: Floats, slope: Floats, bend: Floats, nb: int, lanes: Floats
+) -> None:
+    """Add to lanes (order, column, lane) what is used of each column, and its derivatives in the level.
 
-    priced, free: columns of either sort; low, high (priced,) prices; t = (least, middle, most).
-    Writes codes to left, right (row,), adds to demand (3, priced) the coefficients of (t − middle)^0, 1, 2, and lists
-    the others in unsure; returns their number. A row that needs no price gets right = FREE. What is known of the others
-    is copied while it is at hand: speeds, base, size, a, and b and e or cap go to the first rows of store.
+    left, right: codes of each lane's ends; up, down: what it uses of the right and of the left; slope, bend: of up.
     """
-    T, n, K = rows.T, rows.T.shape[1], len(priced)
-    need, slope, bend = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
-    least, most = np.empty(_BLOCK), np.empty(_BLOCK)
-    base, best, speed, code = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
-    own, other, lanes = np.empty(_BLOCK), np.empty(_BLOCK), np.zeros((3, K, _BLOCK))
-    cheap, dear, middle = np.empty(K), np.empty(K), np.empty(K)
-    for k in range(K):
-        cheap[k] = 1.0 / low[k] if low[k] > 1e-300 else HUGE
-        dear[k] = 1.0 / max(high[k], 1e-300)
-        middle[k] = 2.0 / max(low[k] + high[k], 1e-300)
-    found = 0
-    for o in range(0, n, _BLOCK):
-        nb = min(_BLOCK, n - o)
-        size, lefts, rights = rows.size[o : o + nb], left[o : o + nb], right[o : o + nb]
-        asked(rows.a, rows.b, rows.e, rows.cap, o, nb, t[0], least)
-        asked(rows.a, rows.b, rows.e, rows.cap, o, nb, t[2], most)
-        needs(rows.a, rows.b, rows.e, rows.cap, o, nb, t[1], need, slope, bend)
+    for k in range(lanes.shape[1]):
+        mark = float(k)
         for j in range(nb):
-            base[j] = 0.0
-            best[j] = 0.0
-            code[j] = -1.0
-            own[j] = 0.0
-            other[j] = 0.0
-        for k in free:
-            Tk = T[k, o : o + nb]
+            fast, slow = right[j] == mark, left[j] == mark
+            lanes[0, k, j] += (up[j] if fast else 0.0) + (down[j] if slow else 0.0)
+            lanes[1, k, j] += (slope[j] if fast else 0.0) - (slope[j] if slow else 0.0)
+        if lanes.shape[0] > 2:
             for j in range(nb):
-                A = Tk[j]
-                base[j] = max(A, base[j])
-        for j in range(nb):
-            speed[j] = base[j]
-        for k in range(K):
-            Tk, unit, mark = T[priced[k], o : o + nb], middle[k], float(k)
-            for j in range(nb):
-                A = Tk[j]
-                score = (A - base[j]) * unit
-                better = score > best[j]
-                best[j] = score if better else best[j]
-                speed[j] = A if better else speed[j]
-                code[j] = mark if better else code[j]
-        for k in range(K):
-            Tk, most_for, least_for, mark = T[priced[k], o : o + nb], cheap[k], dear[k], float(k)
-            for j in range(nb):
-                A = Tk[j] - base[j]
-                mine = code[j] == mark
-                rival = A * most_for
-                rival = -1.0 if mine else rival
-                other[j] = rival if rival > other[j] else other[j]
-                own[j] = A * least_for if mine else own[j]
-        for j in range(nb):
-            idle = most[j] <= base[j]
-            sure = (own[j] >= other[j]) & (most[j] <= speed[j]) & (least[j] >= base[j]) & (code[j] >= 0.0)
-            best[j] = 0.0 if (idle | sure) else 1.0
-            code[j] = -1.0 if idle else code[j]
-            gain = size[j] / (speed[j] - base[j]) if sure & (not idle) else 0.0
-            own[j] = (need[j] - base[j]) * gain
-            slope[j] *= gain
-            bend[j] *= gain
-            lefts[j] = FREE
-        for k in range(K):
-            mark = float(k)
-            for j in range(nb):
-                mine = code[j] == mark
-                lanes[0, k, j] += own[j] if mine else 0.0
-                lanes[1, k, j] += slope[j] if mine else 0.0
-            if rows.b is not None:
-                for j in range(nb):
-                    lanes[2, k, j] += bend[j] if code[j] == mark else 0.0
-        for j in range(nb):
-            rights[j] = np.int8(code[j])
-        before = found
-        for j in range(nb):
-            unsure[found] = o + j
-            found += int(best[j])
-        for i in range(before, found):
-            place = unsure[i]
-            for k in range(K):
-                store[i, k] = T[priced[k], place]
-            store[i, K], store[i, K + 1], store[i, K + 2] = base[place - o], rows.size[place], rows.a[place]
-            _store_curve(rows.b, rows.e, rows.cap, place, store[i, K + 3 :])
-    _join(lanes, n, demand)
-    return found
+                fast, slow = right[j] == mark, left[j] == mark
+                lanes[2, k, j] += (bend[j] if fast else 0.0) - (bend[j] if slow else 0.0)
 
 
 @kernel(error_model="numpy")
-def _store_curve(b: Curve, e: Curve, cap: Curve, row: int, store: Floats) -> None:
-    """Write b and e, or the cap, of a row."""
-    if b is not None and e is not None:
-        store[0], store[1] = b[row], e[row]
-    elif cap is not None:
-        store[0] = cap[row]
-
-
-@kernel(error_model="numpy")
-def _join(lanes: Floats, rows: int, demand: Floats) -> None:
-    """Add the sums of the lanes (3, column, lane) to demand (3, column)."""
+def join(lanes: Floats, rows: int, demand: Floats) -> None:
+    """Add the sums of the lanes (order, column, lane) to demand (order, column)."""
     count = min(rows, _BLOCK)
-    for d in range(demand.shape[0]):
-        for k in range(demand.shape[1]):
+    for d in range(lanes.shape[0]):
+        for k in range(lanes.shape[1]):
             demand[d, k] += summed(lanes[d, k], count)
 
 
@@ -225,12 +132,17 @@ def doubts(
 def classify(
     rows: NeedRows, low: Floats, high: Floats, t: Floats, left: Array, right: Array, demand: Floats, unsure: Ints
 ) -> int:
-    """Settle the rows whose edge, whichever it is, is certain; all columns are priced, the rest is as above."""
+    """Settle the rows whose edge is certain while prices are between low and high, and the level is one of t.
+
+    low, high (column,); t = (least, middle, most). Writes codes to left, right (row,), FREE of the free alternative and
+    of both ends of a row that needs no price, adds to demand (3, column) the coefficients of (t − middle)^0, 1, 2, and
+    lists the other rows in unsure; returns their number.
+    """
     T, (K, n) = rows.T, rows.T.shape
     need, slope, bend = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     least, most = np.empty(_BLOCK), np.empty(_BLOCK)
     L, R, off, bad = np.empty((3, _BLOCK)), np.empty((3, _BLOCK)), np.empty((2, _BLOCK)), np.empty(_BLOCK)
-    lanes = np.zeros((3, K, _BLOCK))
+    lanes = np.zeros((2 if rows.b is None else 3, K, _BLOCK))
     price, half = 0.5 * (low + high), 0.5 * (high - low)
     found = 0
     for o in range(0, n, _BLOCK):
@@ -253,19 +165,11 @@ def classify(
             off[1, j] = size[j] - off[0, j] if settled else 0.0
             slope[j] *= gain
             bend[j] *= gain
-        for k in range(K):
-            for j in range(nb):
-                up, down = R[2, j] == k, L[2, j] == k
-                lanes[0, k, j] += (off[0, j] if up else 0.0) + (off[1, j] if down else 0.0)
-                lanes[1, k, j] += (slope[j] if up else 0.0) - (slope[j] if down else 0.0)
-            if rows.b is not None:
-                for j in range(nb):
-                    up, down = R[2, j] == k, L[2, j] == k
-                    lanes[2, k, j] += (bend[j] if up else 0.0) - (bend[j] if down else 0.0)
+        add_edges(L[2], R[2], off[0], off[1], slope, bend, nb, lanes)
         for j in range(nb):
             lefts[j] = np.int8(L[2, j])
             rights[j] = np.int8(R[2, j])
             unsure[found] = o + j
             found += int(bad[j])
-    _join(lanes, n, demand)
+    join(lanes, n, demand)
     return found

@@ -13,10 +13,11 @@ import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.pricing.assemble import Edges
-from eunomia.solvers.pricing.box_refinement import Codes, LevelBox, Search
+from eunomia.solvers.pricing.box_refinement import Codes, LevelBox
 from eunomia.solvers.pricing.final_lp import Vertex
 from eunomia.solvers.pricing.needs import ALWAYS
-from eunomia.solvers.pricing.relaxed import columns_of, relaxed, screened
+from eunomia.solvers.pricing.refinement import NotWorthwhile
+from eunomia.solvers.pricing.relaxed import TableSearch, columns_of, no_codes, relaxed
 from eunomia.solvers.pricing.response import FREE
 from eunomia.solvers.pricing.rows import NeedRows, reach
 from eunomia.solvers.pricing.table import PriceEstimate, Table, cheap, guess, renewed, table_of
@@ -73,15 +74,12 @@ def _highest(table: Table, begin: PriceEstimate) -> LevelOptimum:
     for _ in range(len(limit) + 3):
         priced = np.setdiff1d(table.open, free)
         try:
-            some = relaxed(table, begin, priced, free, patient=looked)
-        except NoOptimum:
-            if table.weight is None or looked:
+            found, codes = relaxed(table, begin, priced, free, patient=looked)
+        except NoOptimum as error:
+            if not isinstance(error, NotWorthwhile) and (table.weight is None or looked):
                 raise
-            some = None  # a row that no sample met may hold the level so low that nothing has a price
-        if some is None:
-            free = table.open
+            free = table.open  # a row that no sample met may hold the level so low that nothing has a price
             continue
-        found, codes = some
         edges, lacking = _route(table, found, codes, priced, free)
         if edges is not None:
             value = np.zeros(len(limit))
@@ -166,9 +164,9 @@ def _at_once(table: Table, t: float) -> tuple[Edges, Floats] | None:
     if not centre.value.any():
         return None
     rows, opened = table.rows, table.open
-    codes = Codes(np.empty(rows.count, dtype=np.int8), np.empty(rows.count, dtype=np.int8), _NO_PLACES)
-    value, search = centre.value[opened], Search(table.limit[opened], table.top)
-    part = screened(table, search, opened, _NO_PLACES, LevelBox(value, value, np.full(3, t), 0.0), codes)
+    value, codes = centre.value[opened], no_codes(table)
+    search = TableSearch(table.limit[opened], table.top, table, opened, _NO_PLACES, codes)
+    part = search.settle(search.whole(), LevelBox(value, value, np.full(3, t), 0.0))
     fastest = part.rows.T.argmax(axis=0)
     codes.left[part.places], codes.right[part.places] = FREE, fastest
     share = np.minimum(part.rows.need(t)[0] / part.rows.T.max(axis=0), 1.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.pricing.box_refinement import FEW, Centre, Search
+from eunomia.solvers.pricing.box_refinement import FEW, Centre, SamplePrices
 from eunomia.solvers.pricing.newton import widths
 from eunomia.solvers.pricing.rows import NeedRows, sample, survey
 from eunomia.solvers.pricing.symmetry import few_speeds
@@ -77,7 +77,7 @@ def table_of(rows: NeedRows, limit: Floats, fixed: Floats | None, top: float) ->
 def guess(table: Table, *, rough: bool = False) -> PriceEstimate:
     """Return where the values seem to be. A rough guess takes the smallest sample only."""
     rows, opened = table.rows, table.open
-    search = Search(table.limit[opened], table.top)
+    search = SamplePrices(table.limit[opened], table.top)
     if table.weight is None or rows.count <= FEW:
         some = rows.some(np.flatnonzero(rows.a > 0)).over(opened)
     else:
@@ -89,7 +89,7 @@ def guess(table: Table, *, rough: bool = False) -> PriceEstimate:
 
 
 def _guess(
-    table: Table, search: Search, some: NeedRows, centre: Centre, spread: float, slope: Floats | None
+    table: Table, search: SamplePrices, some: NeedRows, centre: Centre, spread: float, slope: Floats | None
 ) -> PriceEstimate:
     """Return the guess on all columns for a centre on the open ones."""
     value = np.zeros(len(table.limit))
@@ -114,11 +114,8 @@ def renewed(rows: NeedRows, limit: Floats, start: Floats) -> tuple[Table, PriceE
     else:
         table = table_of(rows, limit, None, np.inf)
         few = sample(rows, np.asarray(table.weight), 4 * FEW, total=table.total)
-    some, fixed, search = (
-        few.over(table.open),
-        table.fixed.take(table.open, axis=1),
-        Search(table.limit[table.open], table.top),
-    )
+    some, fixed = few.over(table.open), table.fixed.take(table.open, axis=1)
+    search = SamplePrices(table.limit[table.open], table.top)
     value = start[table.open] / max(start[table.open].sum(), 1e-300)
     t = search.level_at(some, value, fixed)
     near = search.steps(some, fixed, Centre(value, t))
@@ -140,7 +137,7 @@ def _evenly(rows: NeedRows) -> NeedRows:
     return rows.some(places, np.full(len(places), rows.count / count))
 
 
-def _scarce(table: Table, search: Search, some: NeedRows, value: Floats) -> bool:
+def _scarce(table: Table, search: SamplePrices, some: NeedRows, value: Floats) -> bool:
     """Return whether the top costs more than all capacity at these values (column,), by all rows or a sample."""
     doubt = _SURELY / float(np.sqrt(max(some.count, 1)))
     if table.rows.count <= _AFFORDABLE:

@@ -131,7 +131,7 @@ def enter_unused(found: Basis, k: int, x: Floats) -> bool:
     """Put unused capacity of column k into the basis; False where it cannot, or k is -1."""
     for i in range(len(found.column)):
         found.column[i] = 1.0 if i == k else 0.0
-    return k >= 0 and _enter(found, 0.0, x, False)
+    return k >= 0 and enter(found, 0.0, x, False)
 
 
 @kernel(allocates=False)
@@ -140,11 +140,11 @@ def enter_answer(found: Basis, capacity: Floats, demand: Floats, worth: float, x
     for k in range(len(capacity)):
         found.column[k] = demand[k] / capacity[k]
     found.column[len(capacity)] = 1.0
-    return _enter(found, worth, x, True)
+    return enter(found, worth, x, True)
 
 
 @kernel(allocates=False)
-def _enter(found: Basis, worth: float, x: Floats, is_answer: bool) -> bool:
+def enter(found: Basis, worth: float, x: Floats, is_answer: bool) -> bool:
     """Put `column` into the basis in place of a member; False where that cannot be."""
     basis, inverse, amount, value, column = found.matrix, found.inverse, found.amount, found.value, found.column
     size, step, before = len(value), found.scratch[1], found.scratch[2]

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from eunomia.model.arrays import Array, Bools, Floats, Ints
-from eunomia.solvers.water_filling.large_instance import FITS, LargeInstance
-
-if TYPE_CHECKING:
-    from eunomia.solvers.water_filling.box_refinement import ResolvedRows
+from eunomia.solvers.water_filling.large_instance import FITS, ROUNDING, LargeInstance, ResolvedRows
 
 _LITTLE = 0.1  # part of all the worth, above which a column is not taken for free
 _TRADED = 1e-12  # load, relative to capacity, below which a trade is rounding
-ROUNDING = 1e-11  # part of all the value, Σ price · capacity = 1, below which a column's is rounding
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 At prices within a box, and at moments within it, most rows keep to one edge of their hull, and their load is a
 constant plus a multiple of what they get. They become sums: a base load, and for each group one follower that rises
 with the group. The rows left choose. Prices of a sample, right to 1/√size, give the first box; the rows left in it,
-sampled again, a box that is smaller by the part of rows left; until the general solver takes those left as they are.
-An answer inside the box is exact for all rows; one outside moves the box.
+sampled again, a box that is smaller by the part of rows left; until those left are few enough to be looked at one and
+all. An answer inside the box is exact for all rows; one outside moves the box.
 
 Columns without price are one column that costs nothing, with each row's best rate on them: which of them serves which
 row is settled afterwards, when those that are scarce have been filled.
@@ -20,24 +20,31 @@ from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.products import dot
 from eunomia.solvers.pricing.newton import answers
 from eunomia.solvers.program import NoOptimum
-from eunomia.solvers.water_filling.routing import Routing
+from eunomia.solvers.water_filling.least_load import LeastLoad, least_load
 from eunomia.solvers.water_filling.tree import Clock, Tree
 
 FITS = 1e-11  # load above capacity, relative, below which needs fit
 _SLACK = 1e-9  # the same, where no prices prove that they do not
+ROUNDING = 1e-11  # part of all the value, Σ price · capacity = 1, below which a column's is rounding
+OPEN = -2  # as left end of a row's edge: more than one edge is possible
 _STEPS = 200  # moments tried; a dozen is many
 
 
 @dataclass(frozen=True, slots=True)
-class Last:
-    """The last moment that fits, and why the next does not."""
+class ResolvedRows:
+    """The last moment and the mix of every row. Columns are numbered as given; the one after them is all free ones."""
 
     moment: float
-    price: Floats  # (column,) at which the needs cost all there is; zeros where everything fits to the end of all
+    price: Floats  # (column + 1,) at which the needs cost all there is; zeros where everything fits to the end
+    worth: Floats  # (column + 1,) price · capacity
     over: float  # load above capacity, relative
     later: bool  # more would fit if `high` were not in the way
-    share: Floats  # (row, column)
-    traded: Floats  # (column,) not 0 where a bound of its worth was in the way, see routing.Routed
+    left: Array  # (row,) left end of the row's edge, −1 idle; OPEN for `rows`
+    right: Array  # (row,) right end
+    rows: Ints  # those whose shares stand by themselves
+    share: Floats  # (row of `rows`, column + 1)
+    traded: Floats  # (column + 1,) not 0 where a bound of its worth was in the way, see least_load.LeastLoad
+    levels: Floats | None = None  # (group + 1,) v of each group at the moment, if that is known and all serve by share
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,25 +169,50 @@ class NeedCosts:
         return loads[0], loads[1]
 
 
-def last_moment(crowd: LargeInstance, low: float, high: float) -> Last:
-    """Return the last moment in [low, high] that fits, by the general solver on all rows; low if none does.
+def last_moment(crowd: LargeInstance, low: float, high: float, start: Floats | None = None) -> ResolvedRows:
+    """Return the last moment in [low, high] that fits, by looking at all rows again and again; low if none does.
 
-    It comes down from high: the needs at a moment give prices, and prices a moment that cannot be passed.
+    It comes down from above: prices give a moment that cannot be passed, and the needs at that moment better prices.
+    start (column,): worths to begin with.
     """
     costs = NeedCosts(crowd)
-    routing = Routing(np.ascontiguousarray(crowd.rate.T), costs.load, costs.capacity, crowd.least, crowd.most)
-    moment, price = high, None
+    inverse = np.divide(1.0, crowd.capacity, out=np.zeros(len(crowd.capacity)), where=crowd.capacity > 0)
+    moment, worth = high, None
+    tries = (_inside(crowd) if start is None or not start.any() else start)[None]
+    if low < high and tries.any():
+        moment = costs.passed(tries[0] * inverse, low, high)
+        worth = tries[0] if moment < high else None
     for _ in range(_STEPS):
         need, _, load, _ = costs.at(moment)
-        found = routing.at(need, load)
-        sooner = moment if found.over <= FITS else costs.passed(found.price, low, moment)
+        rows, bounds = (costs.rate, costs.load, need), (crowd.least, crowd.most)
+        found = least_load(rows, costs.capacity, load, bounds, tries)
+        sooner = moment if found.over <= FITS else costs.passed(found.worth * inverse, low, moment)
         if sooner >= moment:
             if found.over > _SLACK and moment > low:
                 raise NoOptimum(f"needs {found.over:.1e} above capacity cost no more than there is; rescale them")
-            later = price is None and found.over <= FITS and high < crowd.end
-            if price is None and found.over <= FITS and low < high and not later:
-                price = np.zeros(len(crowd.capacity))
-            price = found.price if price is None or moment <= low else price
-            return Last(moment, price, found.over, later, found.share, found.traded)
-        moment, price = sooner, found.price
+            later = worth is None and found.over <= FITS and high < crowd.end
+            if worth is None and found.over <= FITS and low < high and not later:
+                worth = np.zeros(len(inverse))
+            worth = found.worth if worth is None or moment <= low else worth
+            return _resolved(crowd, moment, worth, found, later)
+        moment, worth, tries = sooner, found.worth, np.concatenate((found.worth[None], found.answers))
     raise NoOptimum(f"no moment fits after {_STEPS} steps; check the data for entries many decades apart")
+
+
+def _inside(crowd: LargeInstance) -> Floats:
+    """Return worths (column,) inside the crowd's bounds."""
+    costly = np.isfinite(crowd.capacity)
+    least, most = np.where(costly, crowd.least, 0.0), np.where(costly, crowd.most, 0.0)
+    room = most.sum() - least.sum()
+    return np.asarray(least + (most - least) * ((1 - least.sum()) / room if room > 0 else 0.0))
+
+
+def _resolved(crowd: LargeInstance, moment: float, worth: Floats, found: LeastLoad, later: bool) -> ResolvedRows:
+    """Return the moment, and the shares found for it, by the columns as given."""
+    n, columns = len(crowd.load), crowd.columns + 1
+    price, worths, traded, share = np.zeros(columns), np.zeros(columns), np.zeros(columns), np.zeros((n, columns))
+    some = (worth > ROUNDING) & (crowd.capacity > 0)
+    price[crowd.column[some]], worths[crowd.column[some]] = worth[some] / crowd.capacity[some], worth[some]
+    share[:, crowd.column], traded[crowd.column] = found.share.T, found.traded
+    no_edge = np.full(n, OPEN, dtype=np.int8)
+    return ResolvedRows(moment, price, worths, found.over, later, no_edge, no_edge.copy(), np.arange(n), share, traded)

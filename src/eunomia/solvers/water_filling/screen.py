@@ -21,7 +21,6 @@ from eunomia.solvers.water_filling.large_instance import LargeInstance, Sums
 from eunomia.solvers.water_filling.tree import Clock
 
 LARGE = 50_000  # rows from which on a clock of all rows takes too long
-OPEN = -2  # as left end: more than one edge is possible
 _BLOCK = 256
 _HUGE = 1e200  # what stands for no end
 _MARGIN = 1e-3, 0.3  # of v: least relative margin, and in parts of what the correction moved it by
@@ -46,14 +45,6 @@ def screened(crowd: LargeInstance, guess: MomentEstimate, times: float, low: flo
     part = crowd.part * len(kept) / len(crowd.load)
     fewer = replace(without_free(crowd.gather(kept), free), sums=sums, part=part, least=box.least, most=box.most)
     return BoxPass(left, right, kept, fewer, box, head, levels)
-
-
-def at_prices(crowd: LargeInstance, price: Floats) -> tuple[Array, Array]:
-    """Return the ends (row,) of each row's edge at prices (column,) when it has all its room; left end OPEN at ties."""
-    none = np.zeros(len(price), dtype=bool)
-    left, right, kept, _ = _looked_at(crowd, none, crowd.sums, (price, price), None, crowd.room, crowd.room)
-    left[kept] = OPEN
-    return left, right
 
 
 def _looked_at(

@@ -9,7 +9,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Bools, Floats, Ints
-from eunomia.solvers.water_filling.screen import OPEN
+from eunomia.solvers.water_filling.large_instance import OPEN
 from eunomia.solvers.water_filling.tree import Tree, unsure
 
 _BLOCK = 256  # rows at once

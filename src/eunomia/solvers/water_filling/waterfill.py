@@ -26,16 +26,16 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Bools, Floats, Ints
+from eunomia.model.products import dot
 from eunomia.solvers.classes import Classes, group
 from eunomia.solvers.program import NoOptimum
-from eunomia.solvers.water_filling.box_refinement import ResolvedRows
+from eunomia.solvers.water_filling.large_instance import ResolvedRows
 from eunomia.solvers.water_filling.shares import Entries, rise, room_of, stop
 from eunomia.solvers.water_filling.tree import Clock, Tree, end_of, flat
 from eunomia.solvers.water_filling.waterfill_many import Scarce, Serving
 
 _BLOCK = 1_024
-_FEW = 160  # distinct rows that the general solver takes as they are
-_MOST = 3_000  # distinct rows that it takes where nothing else helps
+_MOST = 3_000  # rows looked at to tell whether many are alike
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,7 @@ def fill(
     of, first, count = alike
     fewer = replace(tree, group_of=tree.group_of[first], row_weight=tree.row_weight[first] * count)
     problem = (rate[first].T, size[first] * count, capacity, need[first] / count, room[first] * count, fewer)
-    filled = _Filling(*problem).run_few() if len(count) <= _FEW else _fill_many(problem)
-    return filled.spread(of, count)
+    return _fill_many(problem).spread(of, count)
 
 
 @kernel(error_model="numpy")
@@ -139,9 +138,9 @@ _Problem: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Tree]
 
 
 def _fill_many(problem: _Problem) -> Filled:
-    """Fill by phases in which the rows that paid leave; by the general solver where that leads nowhere.
+    """Fill by phases in which the rows that paid leave; by phases of all rows where that leads nowhere.
 
-    Where neither does, the error says why the first did not: the second only says that the rows are too many for it.
+    Where neither does, the error says why the first did not.
     """
     try:
         return _Filling(*problem).run_many()
@@ -167,7 +166,7 @@ class _Filling:
         self.got = np.zeros(len(load))
 
     def run_few(self) -> Filled:
-        """Run phases until no row can rise, all rows in each, by the general solver."""
+        """Run phases until no row can rise, all rows in each."""
         serving = Serving(self.rate, self.load, self.capacity, self.need, self.tree, self.capacity < 0)
         while (self.got < self.room).any():
             settled = serving.exactly(self.room, self.moment, end_of(self.tree, self.room))
@@ -210,6 +209,7 @@ class _Filling:
             self.got = rise(self.room, self.tree.row_weight, self.tree.group_of, settled.levels)
         price = np.zeros(len(self.capacity))
         price[columns] = settled.price[:-1]
+        price /= max(float(dot(price, self.capacity)), 1e-300)  # they were of what other phases have left
         self.prices = [*self.prices, price]
         left = self.free & (price == 0)
         if (left == self.free).all() and (self.got < self.room).any():

@@ -9,17 +9,16 @@ are gone, and the next phase is a smaller problem: the rows whose next bit is fr
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 
 import numpy as np
 
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.solvers.program import NoOptimum
-from eunomia.solvers.water_filling.box_refinement import ResolvedRows, rough_price, settle, settle_few
-from eunomia.solvers.water_filling.large_instance import LargeInstance, Sums
-from eunomia.solvers.water_filling.routing import ties
-from eunomia.solvers.water_filling.screen import LARGE, OPEN, at_prices
+from eunomia.solvers.water_filling.box_refinement import settle
+from eunomia.solvers.water_filling.large_instance import LargeInstance, ResolvedRows, Sums, last_moment
+from eunomia.solvers.water_filling.screen import LARGE
 from eunomia.solvers.water_filling.shares import Entries, WaterFillingShares, serve
+from eunomia.solvers.water_filling.tied_rows import ties
 from eunomia.solvers.water_filling.tree import Tree, end_of
 
 _SLACK = 1e-9  # load above capacity, relative, that shares are cut by
@@ -53,8 +52,8 @@ class Serving:
         return settle(self._crowd(room, high), low, high, self.rng)
 
     def exactly(self, room: Floats, low: float, high: float) -> ResolvedRows:
-        """Return the same by the general solver on all rows."""
-        return settle_few(self._crowd(room, high), low, high)
+        """Return the same without boxes, and the shares of all rows."""
+        return last_moment(self._crowd(room, high), low, high)
 
     def _crowd(self, room: Floats, end: float) -> LargeInstance:
         columns = self.columns
@@ -140,23 +139,11 @@ class Serving:
         if len(self.columns) == 0 or not (got[self.waiting] > 0).any():
             return
         late = 2 * end_of(self.tree, got)  # all have what they have got
-        if self._spread(self._crowd(got, late), got, late):
-            return
         while len(self.columns) and (got[self.waiting] * self.need[self.waiting] > 0).any():
+            before = self.columns
             self.serve(self.last(got, late, late), got)
-
-    def _spread(self, crowd: LargeInstance, got: Floats, late: float) -> bool:
-        """Serve all by the edges that some prices choose, if columns have room to spare; return whether they had."""
-        price = rough_price(crowd, late, self.rng)
-        left, right = at_prices(crowd, price)
-        if (left == OPEN).any():
-            return False
-        before = copy(self)
-        self._by_edge(left, right, got, np.empty(0, dtype=np.int64))
-        if (self.capacity >= 0)[self.columns].all():
-            return True
-        self.__dict__.update(before.__dict__)
-        return False
+            if len(self.columns) == len(before):  # none of them has capacity left
+                raise Scarce(before)
 
     def fitting(self, got: Floats) -> tuple[Floats, Callable[[], Entries]]:
         """Return what each row gets, (row,), and how to write all entries, cut so that none has more, or than its time.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,7 +23,7 @@ class MinuteWorld(VirtualClock):
 
     def __init__(self, trainings: Sequence[PolluxJob], jobs: Sequence[Job], topology: Topology):
         super().__init__(jobs)
-        self._arrivals = [max(_whole_minute(arrival), MINUTE_S) for arrival in self._arrivals]
+        self._arrivals = array("d", (max(_whole_minute(arrival), MINUTE_S) for arrival in self._arrivals))
         self._topology = topology
         self._trainings = {training.name: training for training in trainings}
         self._epoch: dict[str, int] = {}
