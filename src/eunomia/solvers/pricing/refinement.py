@@ -57,7 +57,7 @@ class BoxSearch(ABC, Generic[PartT, RowsT, CentreT, FoundT]):
 
     @abstractmethod
     def look(self, part: PartT, rows: RowsT, attempt: int) -> tuple[PartT, CentreT, float] | None:
-        """Return the part, where its prices seem to be, and how far off that may be; None where nothing is told."""
+        """Return the part, where its prices seem to be, and how far off that may be; None where nothing is known."""
 
     @abstractmethod
     def box(self, centre: CentreT, spread: float, within: Any) -> Any:
