@@ -8,11 +8,13 @@ import subprocess
 import sys
 from collections import namedtuple
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from tests.conftest import COMPILED_FIRST
 
 from eunomia import kernels
 from eunomia.kernels import KERNELS, PROCESS, Kernel, WorkLeft
@@ -260,3 +262,9 @@ def test_every_kernel_of_the_package_has_a_stamp() -> None:
         load(name)
     assert len(KERNELS) > 200
     assert len({source_hash(each) for each in KERNELS[:40]}) == 40
+
+
+@pytest.mark.parametrize("name", sorted(COMPILED_FIRST))
+def test_what_the_tests_compile_first_is_a_kernel(name: str) -> None:
+    module, _, function = name.rpartition(".")
+    assert isinstance(getattr(import_module(module), function), Kernel)
