@@ -31,9 +31,10 @@ demo: env ## compare policies on a small cluster; writes demo-out/report.html
 test: env ## run the tests, but for the slow ones
 	@$(PYTEST) -m 'not slow' $(PYTEST_FLAGS)
 
+SLOW_FLAGS ?=
 .PHONY: test-slow
 test-slow: env ## run the slow tests, which `test` leaves out, but for the longest, which `test-all` runs
-	@$(PYTEST) -m 'slow and not nightly' $(PYTEST_FLAGS)
+	@$(PYTEST) -m 'slow and not nightly' $(PYTEST_FLAGS) $(SLOW_FLAGS)
 
 .PHONY: test-all
 test-all: env ## run all tests, on other random examples each time; SEED=... repeats some

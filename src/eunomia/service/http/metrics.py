@@ -40,9 +40,10 @@ def metrics_text(service: Service) -> str:
         ("eunomia_generation", writer.store.generation),
     ):
         lines += [f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}", f"{name} {value}"]
+    lines.append("# TYPE eunomia_forecast_coverage_ratio gauge")
     coverage = score(outcomes_of(service.site.place))["start_coverage"]
     if coverage is not None:
-        lines += ["# TYPE eunomia_forecast_coverage_ratio gauge", f"eunomia_forecast_coverage_ratio {coverage}"]
+        lines.append(f"eunomia_forecast_coverage_ratio {coverage}")
     return "\n".join([*lines, ""])
 
 
