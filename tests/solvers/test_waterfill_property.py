@@ -375,6 +375,44 @@ def test_worths_kept_between_bounds_prove_the_most_that_any_between_them_proves(
     assert proven(rate, load, need, capacity, base, outside.worth) == pytest.approx(1 + outside.over, abs=1e-9)
 
 
+def test_a_load_that_rounding_keeps_from_a_proof_is_proven_by_the_general_solver() -> None:
+    """Needs that fill two columns to the last digit."""
+    fast = [
+        24.07874164802883,
+        12.30945710836314,
+        6.718018983715693,
+        4.283394693579429,
+        92.45962369746418,
+        80.57327178233763,
+    ]
+    slow = [
+        4.526984170206317,
+        5.408579667232778,
+        1.7747309241622307,
+        0.491495615534552,
+        46.83849564699484,
+        29.868649951098917,
+    ]
+    rate = np.array([fast, slow])
+    needs = [
+        14.302862909112509,
+        8.859018387796413,
+        4.24637495393816,
+        2.387445154556079,
+        69.64905967225464,
+        55.22096086671552,
+    ]
+    need = np.array(needs)
+    load, capacity, base = np.array([1.0, 1.0, 2.0, 1.0, 2.0, 1.0]), np.full(2, 4.0), np.zeros(2)
+    found = least_load(
+        (rate, load, need), capacity, base, (np.zeros(2), np.ones(2)), np.array([[1.0, 0.0], [0.5, 0.5]])
+    )
+    assert found.over == pytest.approx(0.0, abs=1e-12)
+    assert proven(rate, load, need, capacity, base, found.worth) == pytest.approx(1 + found.over, abs=1e-12)
+    np.testing.assert_allclose((rate * found.share).sum(axis=0), need, rtol=1e-9)
+    assert (found.share @ load / capacity).max() <= 1 + 1e-9
+
+
 def proven(rate: Floats, load: Floats, need: Floats, capacity: Floats, base: Floats, worth: Floats) -> float:
     """Return the load that worths prove: what the cheapest mixes cost, by trying every pair of columns and idle."""
     price, total = worth / capacity, float(base @ (worth / capacity))

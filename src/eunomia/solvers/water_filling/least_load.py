@@ -24,7 +24,7 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 from eunomia.solvers.pricing.newton import answers
 from eunomia.solvers.pricing.response import walk
-from eunomia.solvers.program import NoOptimum
+from eunomia.solvers.program import INF, Program
 from eunomia.solvers.small_programs.simplex import Basis, begin, enter, enter_answer, enter_unused, prices
 
 _STEPS = 4000  # some hundred is many
@@ -52,17 +52,52 @@ def least_load(
 
     bounds: least and most worth (column,). start (answer, column): worths that are tried first. Without capacity a
     column serves no row, with an infinite one it has no price. A need above the row's best rate is taken for that rate.
-    Raises NoOptimum unless the load is proven to 1e-10.
+    Where rounding keeps the simplex method from a proof, the general solver takes the program. Raises NoOptimum if it
+    fails, too.
     """
     rate, load, need = rows
     inverse = np.divide(1.0, capacity, out=np.zeros(len(capacity)), where=capacity > 0)
     rate = np.ascontiguousarray(rate if (capacity > 0).all() else np.where(capacity[:, None] > 0, rate, 0.0))
     theta, bound, worth, traded, worths, part = _mixed(rate, load, need, inverse, base, *bounds, start)
     if not theta - bound <= _PROVEN * max(theta, 1.0):
-        raise NoOptimum(f"the least load is known to {theta - bound:.1e} only; check for entries many decades apart")
+        return _by_program(rate, load, need, inverse, base, bounds)
     share = np.zeros_like(rate)
     _mix(rate, need, worths * inverse, part, share)
     return LeastLoad(theta - 1.0, worth, traded, worths[part > 0], share)
+
+
+def _by_program(
+    rate: Floats, load: Floats, need: Floats, inverse: Floats, base: Floats, bounds: tuple[Floats, Floats]
+) -> LeastLoad:
+    """Solve the program by the general solver; θ − 1 and trades are counted in parts of the largest row."""
+    K, n = rate.shape
+    least, most = bounds
+    row, column = np.nonzero(rate.T > 0)
+    part = load[row] * inverse[column]
+    unit = max(float(part.max(initial=0.0)), 1e-9)
+    buy, sell = np.flatnonzero(most < 1), np.flatnonzero(least > 0)
+    trade, shares = np.concatenate((most[buy], -least[sell])), len(row)
+    index = np.stack((row, n + row, 2 * n + column), axis=1).ravel()
+    value = np.stack((rate[column, row], np.ones(shares), part / unit), axis=1).ravel()
+    starts = (3 * np.arange(shares), 3 * shares + np.arange(len(trade) + 1), np.array([3 * shares + len(trade) + K]))
+    program = Program(
+        cost=np.concatenate((np.zeros(shares), trade, np.ones(1))),
+        start=np.concatenate(starts),
+        index=np.concatenate((index, 2 * n + np.concatenate((buy, sell)), 2 * n + np.arange(K))),
+        value=np.concatenate((value, -np.sign(trade), -np.ones(K))),
+        low=np.concatenate((np.minimum(need, rate.max(axis=0)), np.full(n + K, -INF))),
+        high=np.concatenate((np.full(n, INF), np.ones(n), (1.0 - base * inverse) / unit)),
+        lower=np.append(np.zeros(shares + len(trade)), -INF),
+        maximise=False,
+    )
+    solved = program.solve()
+    worth = np.maximum(-solved.row_price[2 * n :], 0.0)
+    worth /= worth.sum()
+    share, traded = np.zeros_like(rate), np.zeros(K)
+    share[column, row] = solved.x[:shares]
+    traded[buy] += solved.x[shares : shares + len(buy)] * unit
+    traded[sell] -= solved.x[shares + len(buy) : -1] * unit
+    return LeastLoad(solved.objective * unit, worth, traded, worth[None], share)
 
 
 @kernel()
