@@ -14,6 +14,8 @@ from eunomia.backends.reports import GangEnded, Launched, SeatsTaken
 from eunomia.service import living_state
 from eunomia.service.json_lines import REQUEST, JsonLines
 from eunomia.service.latency_histogram import BOUNDS, LatencyHistogram
+from eunomia.service.messages import Hold, Release, Request
+from eunomia.service.store.reader import Reader
 
 SHARES = SITE.replace("check = true\n", "") + "[tenants.vision]\nquota = 1\n[tenants.speech]\nquota = 1\n"
 
@@ -76,16 +78,123 @@ def test_ltgf_is_what_a_tenant_received_of_what_it_deserved(tmp_path: Path) -> N
         bench.clock.at = 4000.0
         bench.do(GangEnded(second, 1, "finished"))
         assert living_state.ltgf(bench.controller, 4000.0) == pytest.approx({"vision": 2.0, "speech": 0.0})
-        found = {one["tenant"]: one for one in living_state.tenants(bench.controller, 7000.0)}
-        assert found["speech"]["day_received_accelerator_s"] == pytest.approx(3000.0)
-        assert found["speech"]["day_deserved_accelerator_s"] == pytest.approx(6000.0)
-        assert found["speech"]["ltgf"] == pytest.approx(0.5)
-        hours = found["speech"]["hours_received_deserved_accelerator_s"]
+        shown, _ = living_state.tenants(bench.controller, 7000.0, width=1, count=24)
+        found = {one["tenant"]: one["periods"] for one in shown}
+        hours = [(one.received, one.deserved) for one in found["speech"]]
         assert [pytest.approx(pair) for pair in hours] == [*[(0, 0)] * 22, (0, 2600), (3000, 3400)]
-        assert found["vision"]["ltgf"] == pytest.approx((8000 + 3000) / 7000)
+        fair = living_state.ltgf(bench.controller, 7000.0)
+        assert fair == pytest.approx({"speech": 0.5, "vision": (8000 + 3000) / 7000})
         day = 24 * 3600.0  # two days on, only the last one counts: each held and deserved one accelerator
         assert living_state.ltgf(bench.controller, 7000.0 + 2 * day) == pytest.approx({"vision": 1.0, "speech": 1.0})
-        assert math.isclose(bench.controller.fairness.sums()["speech"][1], 23 * 3600 + 7000 % 3600)
+        ((sums,),) = (
+            one["periods"]
+            for one in living_state.tenants(bench.controller, 7000.0 + 2 * day, width=24, count=1)[0]
+            if one["tenant"] == "speech"
+        )
+        assert math.isclose(sums.deserved, 23 * 3600 + 7000 % 3600)
+    finally:
+        bench.store.close()
+
+
+FIFO = SITE.replace('"las"', '"fifo"').replace("quantum = 60\n", "")
+
+
+def rho_of(bench: Bench, tenant: str) -> tuple[int, float | None, float | None]:
+    """Return how many jobs of a tenant succeeded in the last day, and mean and worst ρ."""
+    shown, _ = living_state.tenants(bench.controller, bench.clock.at, width=24, count=1)
+    (sums,) = (one["periods"][0].shown() for one in shown if one["tenant"] == tenant)
+    return sums["succeeded"], sums["rho_mean"], sums["rho_max"]
+
+
+def test_rho_is_a_jobs_time_over_its_time_alone_on_an_equal_part(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, FIFO)
+    try:
+        first = bench.submit(ANN, accelerators=2, duration_s=9000).body["id"]
+        second = bench.submit(BOB, accelerators=2, duration_s=9000).body["id"]
+        bench.do(Launched(first, 1))
+        bench.clock.at = 1000.0
+        bench.do(GangEnded(first, 1, "finished"))
+        assert rho_of(bench, "vision") == (1, 0.5, 0.5)  # 1000 s among two jobs, for 1000 s alone
+        bench.do(Launched(second, 1))
+        bench.clock.at = 2000.0
+        bench.do(GangEnded(second, 1, "finished"))
+        # 2000 s among 1.5 jobs on average, for 1000 s alone
+        assert rho_of(bench, "speech") == (1, pytest.approx(2000 / 1500), pytest.approx(2000 / 1500))
+        failed = bench.submit(BOB, duration_s=9).body["id"]
+        bench.do(Launched(failed, 1))
+        bench.clock.at = 3000.0
+        bench.do(GangEnded(failed, 1, "failed"))
+        assert rho_of(bench, "speech")[0] == 1  # of a job that did not finish it is not defined
+    finally:
+        bench.store.close()
+
+
+def test_time_in_which_a_job_was_held_or_followed_another_does_not_count_in_its_rho(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, FIFO)
+    try:
+        first = bench.submit(ANN, duration_s=9000).body["id"]
+        then = bench.submit(ANN, duration_s=9000, after=[first]).body["id"]
+        bench.do(Launched(first, 1))
+        bench.do(Request(Hold(then), ANN))
+        bench.clock.at = 1000.0
+        bench.do(GangEnded(first, 1, "finished"))
+        assert rho_of(bench, "vision") == (1, 1.0, 1.0)  # the one that follows it asked for nothing
+        bench.clock.at = 5000.0
+        bench.do(Request(Release(then), ANN))
+        bench.clock.at = 6000.0
+        bench.do(Launched(then, 1))
+        bench.clock.at = 8000.0
+        bench.do(GangEnded(then, 1, "finished"))
+        assert rho_of(bench, "vision") == (2, 1.25, 1.5)  # 3000 s from its release on, of which it ran 2000
+    finally:
+        bench.store.close()
+
+
+def test_on_a_slower_type_the_time_alone_is_that_on_the_fastest_one(tmp_path: Path) -> None:
+    two = FIFO.replace("{ cpu = 2 }", "{ v100 = 1, k80 = 1 }") + '[throughputs]\nsource = "catalogue"\n'
+    bench = Bench(tmp_path, two)
+    try:
+        speeds = bench.controller.scheduler.belief.speeds.solo_throughput("ResNet-50 (batch size 64)", 1)
+        assert speeds.min() < 0.5 * speeds.max()
+        jobs = [bench.submit(ANN, duration_s=9000, job_type="ResNet-50 (batch size 64)").body["id"] for _ in range(2)]
+        bench.do(*(Launched(job, 1) for job in jobs))
+        bench.clock.at = 1000.0
+        bench.do(*(GangEnded(job, 1, "finished") for job in jobs))
+        fast, slow = 0.5, 0.5 * speeds.max() / speeds.min()
+        assert rho_of(bench, "vision") == (2, pytest.approx((slow + fast) / 2), pytest.approx(slow))
+    finally:
+        bench.store.close()
+
+
+def test_what_tenants_received_and_their_rho_are_stored_for_as_long_as_history_is(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, FIFO)
+    try:
+        day, job = 24 * 3600.0, bench.submit(ANN, duration_s=9 * 24 * 3600).body["id"]
+        bench.do(Launched(job, 1))
+        for hours in range(1, 72):  # as the writer does, which wakes up at least once a minute
+            bench.clock.at = hours * 3600.0
+            bench.do()
+        bench.clock.at += 30.0
+        second = bench.submit(BOB, duration_s=9000).body["id"]
+        bench.do(Launched(second, 1))
+        bench.clock.at += 20.0
+        bench.do(GangEnded(second, 1, "finished"))  # its ρ is stored with it
+        elapsed = bench.controller.fairness.elapsed
+        bench.restart()
+        assert bench.controller.fairness.elapsed == elapsed
+        bench.do()
+        assert rho_of(bench, "speech") == (1, 0.5, 0.5)
+        bench.clock.at += 1950.0
+        bench.do(GangEnded(job, 1, "finished"))
+        # 3 days, a minute before the restart at most is missing
+        hour = int(bench.clock.at // 3600)
+        stored = bench.store.tenant_hours(hour) + Reader(bench.site.place).tenant_hours(hour, 24, 3)
+        received = sum(one.sums.received for one in stored if one.tenant == "vision")
+        assert bench.clock.at - 60 <= received <= bench.clock.at
+        assert [one.hour for one in stored if one.hour < 3] == [1, 2]  # days before the last one
+        assert rho_of(bench, "vision")[1:] == (pytest.approx(1.0, rel=1e-3), pytest.approx(1.0, rel=1e-3))
+        bench.store.prune(2 * day)
+        assert {one.hour for one in Reader(bench.site.place).tenant_hours(hour, 24, 3)} <= {0, 1}
     finally:
         bench.store.close()
 

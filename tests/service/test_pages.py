@@ -64,14 +64,23 @@ def test_the_pages_show_accelerators_of_others_and_the_memory_that_a_job_asked_f
     assert render.memory_text(dict.fromkeys(known)) == ""
 
 
-def test_the_page_of_tenants_draws_what_each_received_and_deserved_by_hour() -> None:
-    one = {"tenant": "vision", "weight": 1.0, "quota": None, "holds": 2, "received_accelerator_s": 7200.0, "ltgf": 0.5,
-           "day_received_accelerator_s": 3600.0, "day_deserved_accelerator_s": 7200.0}  # fmt: skip
-    text = render.tenants_page(
-        "ann", [{**one, "hours_received_deserved_accelerator_s": [(0.0, 3600.0), (3600.0, 7200.0)]}]
-    )
-    assert 'points="2,15.0 7,1.0"' in text
-    assert 'aria-label="received 1.00, deserved 2.00 accelerator-hours in this hour"' in text
+def test_the_page_of_tenants_draws_what_each_received_and_deserved_and_how_fair_it_was_over_time() -> None:
+    one = {"received_accelerator_s": 0.0, "deserved_accelerator_s": 3600.0, "ltgf": 0.0, "succeeded": 0,
+           "rho_mean": None, "rho_max": None}  # fmt: skip
+    two = {"received_accelerator_s": 3600.0, "deserved_accelerator_s": 7200.0, "ltgf": 0.5, "succeeded": 4,
+           "rho_mean": 1.25, "rho_max": 4.0}  # fmt: skip
+    tenant = {"tenant": "vision", "weight": 1.0, "quota": None, "holds": 2, "received_accelerator_s": 7200.0,
+              "sums": two, "periods": [one, two, two, one]}  # fmt: skip
+    text = render.tenants_page("ann", {"days": 7, "hours_of_a_period": 6, "tenants": [tenant]})
+    assert 'points="2,15.0 7,1.0 12,1.0 17,15.0"' in text  # deserved
+    assert 'aria-label="received 0.00, deserved 1.00 accelerator-hours in the last one"' in text
+    assert 'aria-label="LTGF between 0.00 and 0.50, 0.00 at the end"' in text
+    assert 'aria-label="mean ρ between 1.25 and 1.25, 1.25 at the end"' in text
+    assert '<polyline points="7,11.5 12,11.5"/>' in text  # ρ is known in two periods
+    assert '<td data-head="worst ρ">4.00 <svg' in text
+    assert "<b>last 7 days</b>" in text
+    assert '<a href="/tenants?days=30">last 30 days</a>' in text
+    assert "a point for each 6 hours" in text
 
 
 def test_a_page_names_no_outside_address(shared: LiveService) -> None:

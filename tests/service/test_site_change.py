@@ -81,12 +81,12 @@ def test_a_tenants_weight_changes_while_its_jobs_run_on_and_a_restart_knows_it(b
     assert list(apply_site(bench.writer, new, OPERATOR, "test", kept=kept).tenants) == ["speech"]
     bench.do()
     assert [bench.state(job) for job in jobs] == ["running"] * 2
-    shown = {one["tenant"]: one["weight"] for one in living_state.tenants(bench.controller, 0.0)}
+    shown = {one["tenant"]: one["weight"] for one in living_state.tenants(bench.controller, 0.0, 1, 24)[0]}
     assert shown == {"vision": 1.0, "speech": 3.0}
     bench.store.close()
     bench.site = effective_site_of(bench)
     bench._open()
-    assert {one["tenant"]: one["weight"] for one in living_state.tenants(bench.controller, 0.0)} == shown
+    assert {one["tenant"]: one["weight"] for one in living_state.tenants(bench.controller, 0.0, 1, 24)[0]} == shown
     assert [bench.state(job) for job in jobs] == ["running"] * 2
     bench.path.write_text(SITE + "\n# another file: what operators changed before ends\n")
     assert effective_site(bench.store, load_site(bench.path)).setup.tenants == {}

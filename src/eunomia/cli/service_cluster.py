@@ -128,24 +128,28 @@ def _change_node(session: ServiceSession, node: str, body: dict[str, str], dry_r
 @client_command
 def tenants(
     session: ServiceSession,
+    days: Annotated[int, typer.Option(help="LTGF and ρ of so many days, counted back from now.", min=1)] = 1,
     watch: WatchOption = False,
 ) -> None:
-    """Show what each tenant received and holds.
+    """Show what each tenant received and holds, what it received of what it deserved, and ρ of its jobs.
 
-    For example: eunomia tenants --json
+    LTGF is received ÷ deserved. ρ is the time that a job took ÷ its time alone on an equal part of the cluster.
+
+    For example: eunomia tenants --days 30
     """
 
     def show(found: dict[str, Any]) -> None:
         rows = [
             (one["tenant"], f"{one['weight']:g}", "–" if one["quota"] is None else f"{one['quota']:g}",
              str(one["holds"]), f"{one['received_accelerator_s'] / 3600:.2f}",
-             "–" if one["ltgf"] is None else f"{one['ltgf']:.2f}")
+             *("–" if (value := one["sums"][name]) is None else f"{value:.2f}"
+               for name in ("ltgf", "rho_mean", "rho_max")))
             for one in found["tenants"]
         ]  # fmt: skip
-        heads = ("tenant", "weight", "quota", "holds", "received, h", "LTGF of the day")
+        heads = ("tenant", "weight", "quota", "holds", "received, h", "LTGF", "mean ρ", "worst ρ")
         show_table(heads, rows, "no tenants yet")
 
-    session.watch(lambda: session.client.get("/v1/tenants"), show, watch)
+    session.watch(lambda: session.client.get(f"/v1/tenants?days={days}"), show, watch)
 
 
 @client_command

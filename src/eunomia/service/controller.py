@@ -61,6 +61,7 @@ class Controller(LiveJobs):
         for message in inputs:
             turn.replies.append(self._take(message))
         self.flush(self.at)
+        turn.hours, turn.elapsed = self.fairness.to_store(self.scheduler, self.at), self.fairness.elapsed
         return turn
 
     def resend(self, rows: Iterable[JobRow]) -> list[Order]:

@@ -61,6 +61,8 @@ class JobRow:
     started: float = math.nan  # of the last start
     ended: float = math.nan
     run_s: float = 0.0  # with processes running, over all starts
+    asked: tuple[float, float] = (0.0, 0.0)  # seconds in which it waited or ran, and ∫ jobs that did so dt, until …
+    asks_from: tuple[float, ...] = ()  # … these two sums of `TenantFairness.elapsed`; () while it is held
     array_index: int | None = None
     holds: list[str] = field(default_factory=list)  # why it asks for nothing: user, after, backoff
     backoff_until: float = math.nan
@@ -87,8 +89,9 @@ class JobRow:
     def of(cls, body: str) -> JobRow:
         """Return the row of a body."""
         data = json.loads(body)
-        for name in ("seats", "other_shapes", "estimate"):
-            data[name] = tuple(data.get(name, ()))
+        for name in ("seats", "other_shapes", "estimate", "asked", "asks_from"):
+            if name in data:
+                data[name] = tuple(data[name])
         return cls(**data)
 
     def shown(self, origin: float, types: tuple[str, ...] = ()) -> dict[str, Any]:

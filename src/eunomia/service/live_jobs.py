@@ -9,6 +9,8 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from functools import lru_cache
 
+import numpy as np
+
 from eunomia.core.scheduler import Scheduler
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.arrays import Floats
@@ -36,7 +38,7 @@ from eunomia.service.job_row import SEATED, TERMINAL, WAITING, JobRow
 from eunomia.service.messages import DrainNode, Halt, Launch
 from eunomia.service.run_time_estimate import estimate_run_time
 from eunomia.service.site import Site, kind_of
-from eunomia.service.tenant_fairness import TenantFairness
+from eunomia.service.tenant_fairness import TenantFairness, rho
 from eunomia.service.turn import LoggedMoment, Lookup, ServicePolicyRunner, Turn
 
 DIGEST_EVERY = 256  # moments
@@ -132,12 +134,13 @@ class LiveJobs:
             row.estimate = self.estimate_of(row)
         self.rows[job_id] = row
         self.waiting[tenant] += 1
+        self._asks(row)
         waits_for = [earlier for earlier in job.after if not self.has_succeeded(earlier)]
         events: list[Event] = [JobSubmitted(core_job(row))]
         if row.estimate:
             events.append(estimated_event(row))
         if waits_for:
-            row.holds.append("after")
+            self.hold(row, "after")
             row.reason = f"it follows {', '.join(waits_for[:3])}"
             events.append(JobPaused(job_id))
             for earlier in waits_for:
@@ -161,11 +164,31 @@ class LiveJobs:
         )
         return run_s, low * run_s / middle, high * run_s / middle, count
 
+    def _asks(self, row: JobRow) -> None:
+        """Note that a job waits or runs from now on."""
+        self.fairness.advance(self.scheduler, self.at)
+        row.asks_from = self.fairness.elapsed
+
+    def _asks_no_more(self, row: JobRow) -> None:
+        """Add up for how long a job waited or ran, and beside how many."""
+        self.fairness.advance(self.scheduler, self.at)
+        if row.asks_from:
+            now, since = self.fairness.elapsed, row.asks_from
+            row.asked = (row.asked[0] + now[0] - since[0], row.asked[1] + now[1] - since[1])
+        row.asks_from = ()
+
+    def hold(self, row: JobRow, cause: str) -> None:
+        """Add a reason to ask for nothing."""
+        if not row.holds:
+            self._asks_no_more(row)
+        row.holds.append(cause)
+
     def unhold(self, row: JobRow, cause: str) -> None:
         """Remove one reason to ask for nothing; without any left the job waits for accelerators."""
         if cause in row.holds:
             row.holds.remove(cause)
             if not row.holds:
+                self._asks(row)
                 self.emit(row.id, JobResumed(row.id))
             if "user" not in row.holds:
                 self.move(row, "preempted" if row.steps > 0 else "pending", row.reason if row.holds else "")
@@ -361,6 +384,9 @@ class LiveJobs:
     def end(self, row: JobRow, state: str, reason: str) -> None:
         """Move a job to a final state; jobs that follow it are released, or cancelled with it."""
         row.ended, row.seats, row.holds = self.at, (), []
+        self._asks_no_more(row)
+        if state == "succeeded" and (fair := rho(self.run_alone_s(row), *row.asked)) is not None:
+            self.fairness.succeeded(row.tenant, fair)
         self.move(row, state, reason)
         self.forget(row)
         for follower in self.followers.pop(row.id, ()):
@@ -372,6 +398,14 @@ class LiveJobs:
                 self.end(other, "cancelled", f"job {row.id}, which it follows, has {state}")
             elif all(self.has_succeeded(earlier) for earlier in other.spec.get("after", ())):
                 self.unhold(other, "after")
+
+    def run_alone_s(self, row: JobRow) -> float:
+        """Return for how long a job that has ended would have run on its fastest type."""
+        job = core_job(row)
+        rate = self.scheduler.belief.speeds.solo_throughput(job.job_type, job.scale_factor)
+        held = self.scheduler.ledger.received_at(self.at, np.array([self.scheduler.state.row_of[row.id]]))[0]
+        known = held.sum() * rate.max()
+        return row.run_s * float((held * rate).sum() / known) if known > 0 else row.run_s
 
     def forget(self, row: JobRow) -> None:
         if not row.is_live:

@@ -14,6 +14,7 @@ from eunomia.records.explain import SHOWN, diagnose
 from eunomia.records.wait_reasons import PUBLISHED, describe_hold, describe_unknown, published
 from eunomia.service.controller import Controller
 from eunomia.service.job_row import JobRow, iso
+from eunomia.service.tenant_fairness import empty
 
 REASON_CODES = tuple(PUBLISHED)
 
@@ -181,17 +182,21 @@ def ltgf(controller: Controller, at: float) -> dict[str, float]:
     return controller.fairness.ltgf()
 
 
-def tenants(controller: Controller, at: float) -> list[dict[str, Any]]:
-    """Return what each tenant received and holds, in accelerator-seconds and accelerators, and its last day."""
+def tenants(controller: Controller, at: float, width: int, count: int) -> tuple[list[dict[str, Any]], int]:
+    """Return what each tenant received and holds, in accelerator-seconds and accelerators, and the number of the hour.
+
+    With it come its sums in `count` stretches of `width` hours, of which only the last day is filled in.
+    """
     scheduler = controller.scheduler
-    fair, day = ltgf(controller, at), controller.fairness.sums()
+    controller.fairness.advance(controller.scheduler, at)
+    curves = controller.fairness.periods(width, count)
     state, n = scheduler.state, len(scheduler.state.jobs)
     rows = np.arange(n)
-    service, width = scheduler.ledger.service_at(at, rows), scheduler.ledger.width[rows]
+    service, held = scheduler.ledger.service_at(at, rows), scheduler.ledger.width[rows]
     owner = state.jobs.owner[:n]
-    tree, declared = state.owners.tree, controller.site.setup.tenants
+    names, declared = state.owners.tree.names, controller.site.setup.tenants
     shown = []
-    for number, name in enumerate(tree.names):
+    for number, name in enumerate((*names, *(one for one in curves if one not in names))):
         mine = owner == number
         said = declared.get(name)
         shown.append(
@@ -200,14 +205,11 @@ def tenants(controller: Controller, at: float) -> list[dict[str, Any]]:
                 "weight": said.weight if said else 1.0,
                 "quota": said.quota if said and not math.isnan(said.quota) else None,
                 "received_accelerator_s": float(service[mine].sum()),
-                "holds": int(width[mine].sum()),
-                "day_received_accelerator_s": day.get(name, (0.0, 0.0))[0],
-                "day_deserved_accelerator_s": day.get(name, (0.0, 0.0))[1],
-                "hours_received_deserved_accelerator_s": controller.fairness.by_hour(name),
-                "ltgf": fair.get(name),
+                "holds": int(held[mine].sum()),
+                "periods": curves.get(name) or empty(count),
             }
         )
-    return shown
+    return shown, controller.fairness.hour
 
 
 def policy(controller: Controller) -> dict[str, Any]:

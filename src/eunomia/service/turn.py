@@ -9,6 +9,7 @@ from eunomia.model.answers import Answer
 from eunomia.model.decisions import Ask
 from eunomia.service.job_row import JobRow
 from eunomia.service.messages import Order, Reply
+from eunomia.service.tenant_fairness import TenantHour
 
 
 class Lookup(Protocol):
@@ -53,9 +54,12 @@ class Turn:
     taken: list[int] = field(default_factory=list)  # orders that the world has received
     audit: list[tuple[str, str, str, str, str]] = field(default_factory=list)  # user, role, source, action, object
     nodes: dict[int, str] = field(default_factory=dict)  # drained nodes and why; "" = in service
+    hours: list[TenantHour] = field(default_factory=list)  # sums of tenants
+    elapsed: tuple[float, float] = (0.0, 0.0)  # see `TenantFairness`
     replies: list[Reply | None] = field(default_factory=list)  # one an input; None for reports
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to store."""
-        return not (self.moments or self.rows or self.news or self.keys or self.taken or self.audit or self.orders)
+        changes = (self.moments, self.rows, self.news, self.keys, self.taken, self.audit, self.orders, self.hours)
+        return not any(changes)

@@ -129,7 +129,7 @@ def _hold(jobs: LiveJobs, action: Hold, who: Principal) -> Reply:
     if "user" not in row.holds:
         if not row.holds:
             jobs.emit(row.id, JobPaused(row.id))
-        row.holds.append("user")
+        jobs.hold(row, "user")
         jobs.move(row, "held", f"held by {who.user}")
     return Reply(200, {"id": row.id, "row": row})
 

@@ -148,7 +148,7 @@ def _failed(jobs: LiveJobs, row: JobRow, reason: str) -> None:
     row.failures += 1
     wait = min(2.0 ** (row.failures - 1), MOST_BACKOFF_S)
     row.backoff_until = jobs.at + wait
-    row.holds.append("backoff")
+    jobs.hold(row, "backoff")
     jobs.emit(row.id, JobFailed(row.id, row.epoch, reason), JobPaused(row.id))
     again = f", and is tried again in {wait:g} s" * (row.failures <= int(row.spec.get("retries", 0)))
     jobs.move(row, "pending", f"it failed{again}: {reason}")

@@ -34,6 +34,7 @@ from eunomia.service.messages import Input, Order, Principal, Reply, Request
 from eunomia.service.site import Site
 from eunomia.service.store import ServiceStore, StoreProblem
 from eunomia.service.store.schema import StoredClock
+from eunomia.service.tenant_fairness import HOUR_S, KEEP_EVERY_S
 from eunomia.service.turn import ServicePolicyRunner, Turn
 
 BATCH = 500  # inputs of a turn
@@ -131,6 +132,7 @@ def recover(
     faultpoint("recover.half")
     if not is_same:
         _begin_era(store, controller, rows, text, is_first=before is None)
+    controller.fairness.restore(at, store.elapsed(), store.tenant_hours(int(at // HOUR_S)))
     controller.adopt(rows, store.run_times(), store.memory_used())
     if is_same:
         controller.drained = store.drained()
@@ -319,6 +321,7 @@ class Writer:
 
     def __init__(self, controller: Controller, store: ServiceStore, clock: ServiceClock) -> None:
         self.controller, self.store, self.clock = controller, store, clock
+        controller.fairness.resume(controller.scheduler, clock.now())
         self.world: WorldOrders | None = None
         self.make_runner: Callable[[Site], ServicePolicyRunner] = lambda site: InlinePolicyRunner(site.setup.policy)
         self.origin = float(store.meta("origin") or 0.0)  # wall-clock time of second 0
@@ -389,7 +392,7 @@ class Writer:
         wait_s = max(self.controller.due() - self.clock.now(), 0.0)
         works: list[_Work] = []
         try:
-            first = self._queue.get(timeout=min(wait_s, 3600.0))
+            first = self._queue.get(timeout=min(wait_s, KEEP_EVERY_S))
             while first is not None:
                 works.append(first)
                 if len(works) >= BATCH:

@@ -426,3 +426,23 @@ def application(service: Service, routes: tuple[ApiRoute, ...], pages: Sequence[
 def as_event(number: int, kind: str, data: dict[str, Any]) -> str:
     """Return one server-sent event."""
     return f"id: {number}\nevent: {kind}\ndata: {json.dumps(data)}\n\n"
+
+
+def whole_number(text: str | None, field: str, default: int, most: int) -> int:
+    """Return a parameter of the address, `default` if it is left out. Raises Refused unless it is 1 to `most`."""
+    if text is None or text == "":
+        return default
+    if not (text.isascii() and text.isdigit()) or len(text) > 18 or not 1 <= int(text) <= most:
+        problem = FieldProblem(field, text[:40], f"is a whole number from 1 to {most}", "send one, or leave it out")
+        raise Refused(400, "a parameter cannot be used", (problem,))
+    return int(text)
+
+
+async def read_living(service: Service, read: Any, *more: Any) -> Any:
+    """Return `read(controller, *more)`, read in a thread while nothing changes."""
+
+    def locked() -> Any:
+        with service.writer.lock:
+            return read(service.writer.controller, *more)
+
+    return await asyncio.to_thread(locked)

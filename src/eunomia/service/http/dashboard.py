@@ -17,6 +17,7 @@ from eunomia.service.forecasts import NoForecast
 from eunomia.service.http import routes as api
 from eunomia.service.http.api import COOKIE, Refused, Service, authenticate, read_body, source_of
 from eunomia.service.http.forecast_routes import forecast_score, forecast_shown, what_if_shown
+from eunomia.service.http.tenant_routes import show_tenants
 from eunomia.service.job_row import TERMINAL
 from eunomia.service.messages import Cancel, ChangeNode, Principal
 from eunomia.service.pages import render
@@ -94,7 +95,7 @@ async def _forecast(service: Service, job: dict[str, Any]) -> dict[str, Any] | N
 
 async def tenants(service: Service, request: Request, who: Principal) -> Response:
     """Show who received what."""
-    return HTMLResponse(render.tenants_page(who.user, (await api.show_tenants(service, request, who))["tenants"]))
+    return HTMLResponse(render.tenants_page(who.user, await show_tenants(service, request, who)))
 
 
 async def nodes(service: Service, request: Request, who: Principal) -> Response:

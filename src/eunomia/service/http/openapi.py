@@ -21,7 +21,7 @@ _QUERY = {
     "cursor": ("string", "`next` of the page before"),
     "from": ("integer", "byte to begin at"),
     "follow": ("boolean", "go on as server-sent events until the job is over"),
-    "days": ("integer", "days to look back; 7 if left out"),
+    "days": ("integer", "days to look back; left out: 7 of a summary, 1 of tenants"),
     "dry_run": ("boolean", "only show what would change"),
     "arrivals": ("boolean", "tenants go on submitting jobs as they did before"),
     "at": ("string", "a time as answers show it, such as 2026-11-23T16:00:00Z: what was decided until then"),

@@ -32,12 +32,15 @@ from eunomia.service.http.api import (
     json_of,
     read_body,
     read_json,
+    read_living,
     source_of,
+    whole_number,
 )
 from eunomia.service.http.forecast_routes import forecast_score, what_if, when
 from eunomia.service.http.job_routes import save_progress
 from eunomia.service.http.metrics import metrics_text
 from eunomia.service.http.site_routes import change_policy, change_tenant, reread_site
+from eunomia.service.http.tenant_routes import show_tenants
 from eunomia.service.http.visible_jobs import owned, visible
 from eunomia.service.job_document import FieldProblem, InvalidRequest, JobDocument, parse_job
 from eunomia.service.job_row import STATES, JobRow, iso
@@ -55,6 +58,7 @@ from eunomia.service.messages import (
 from eunomia.service.store.reader import detail_of
 
 PAGE, MOST_PAGE = 100, 1000
+CUT_S = 0.0009995  # what a time loses in an answer, which rounds to microseconds and cuts to milliseconds
 MOST_JOBS = 10_000  # in one list
 LOG_BYTES = 2**20  # of one answer
 KEEP_ALIVE_S = 15.0
@@ -117,8 +121,8 @@ async def list_jobs(service: Service, request: Request, who: Principal) -> dict[
         raise Refused(400, "no such state", (FieldProblem("state", wrong[0], "no such state", ", ".join(STATES)),))
     key, _, value = query.get("label", "").partition("=")
     tenant = query.get("tenant") if who.is_operator else who.tenant
-    limit = _number(query.get("limit"), "limit", PAGE, MOST_PAGE)
-    before = _number(query.get("cursor"), "cursor", 0, 2**62) or None
+    limit = whole_number(query.get("limit"), "limit", PAGE, MOST_PAGE)
+    before = whole_number(query.get("cursor"), "cursor", 0, 2**62) or None
     rows = service.reader.jobs(
         tenant=tenant, states=states, label=(key, value) if key else None, before=before, limit=limit + 1
     )
@@ -126,22 +130,16 @@ async def list_jobs(service: Service, request: Request, who: Principal) -> dict[
     return {"jobs": [_shown(service, row) for row in page], "next": str(page[-1].number) if more else None}
 
 
-def _number(text: str | None, field: str, default: int, most: int) -> int:
-    if text is None or text == "":
-        return default
-    if not (text.isascii() and text.isdigit()) or len(text) > 18 or not 1 <= int(text) <= most:
-        problem = FieldProblem(field, text[:40], f"is a whole number from 1 to {most}", "send one, or leave it out")
-        raise Refused(400, "a parameter cannot be used", (problem,))
-    return int(text)
-
-
 def _time(text: str | None, origin: float) -> float | None:
-    """Return a date and time as seconds of the service's time; without a zone it is in UTC."""
+    """Return a date and time as seconds of the service's time; without a zone it is in UTC.
+
+    Answers show times cut to the millisecond, so it is the end of that: what a shown time is of has happened by then.
+    """
     if not text:
         return None
     try:
         found = datetime.fromisoformat(text)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() - origin
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() - origin + CUT_S
     except (ValueError, OverflowError):
         fix = "send one as answers show it, such as 2026-11-23T16:00:00Z"
         problem = FieldProblem("at", text[:40], "is a date and time (ISO 8601)", fix)
@@ -194,7 +192,7 @@ async def change(service: Service, request: Request, who: Principal) -> dict[str
 async def log(service: Service, request: Request, who: Principal) -> Response:
     """Return the output of a job from a byte on; with `follow` as server-sent events until the job is over."""
     row = owned(service, request, who)
-    start = _number(request.query_params.get("from"), "from", 0, 2**62)
+    start = whole_number(request.query_params.get("from"), "from", 0, 2**62)
     if request.query_params.get("follow") in ("1", "true"):
         return StreamingResponse(_follow(service, row.id, start), media_type="text/event-stream")
     raw, start, size = await asyncio.to_thread(_read_log, service, row.id, start)
@@ -278,23 +276,15 @@ def _without_others(service: Service, text: str, who: Principal) -> str:
 # ---- cluster ---------------------------------------------------------------------------------------------------------
 
 
-async def _living(service: Service, read: Any, *more: Any) -> Any:
-    def locked() -> Any:
-        with service.writer.lock:
-            return read(service.writer.controller, *more)
-
-    return await asyncio.to_thread(locked)
-
-
 async def show_cluster(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show free and busy accelerators by type, and jobs by state."""
-    found: dict[str, Any] = await _living(service, living_state.cluster)
+    found: dict[str, Any] = await read_living(service, living_state.cluster)
     return {**found, "jobs": service.reader.counts(), "version": __version__}
 
 
 async def show_nodes(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show the nodes; operators see their jobs."""
-    found = await _living(service, living_state.nodes)
+    found = await read_living(service, living_state.nodes)
     if not who.is_operator:
         found = [{**node, "jobs": [job for job in node["jobs"] if _is_mine(service, job, who)]} for node in found]
     return {"nodes": found}
@@ -309,25 +299,19 @@ async def change_node(service: Service, request: Request, who: Principal) -> dic
         raise Refused(422, "the node cannot be changed so", (problem,))
     name = request.path_params["name"]
     if request.query_params.get("dry_run") == "true":
-        found = {node["name"]: node for node in await _living(service, living_state.nodes)}
+        found = {node["name"]: node for node in await read_living(service, living_state.nodes)}
         if name not in found:
             raise Refused(404, "there is no such node")
         leaves = action != "resume"
-        stuck = await _living(service, living_state.would_not_fit, name) if leaves else []
+        stuck = await read_living(service, living_state.would_not_fit, name) if leaves else []
         return {"name": name, "would_move": found[name]["jobs"] if leaves else [], "would_not_fit": stuck}
     reply = await service.ask(ChangeNode(name, action, str(data.get("reason", ""))[:200]), who, source_of(request))
     return reply.body
 
 
-async def show_tenants(service: Service, request: Request, who: Principal) -> dict[str, Any]:
-    """Show what each tenant received and holds; its own, unless an operator asks."""
-    found = await _living(service, living_state.tenants, service.writer.clock.now())
-    return {"tenants": [one for one in found if who.may_see(one["tenant"])]}
-
-
 async def summary(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show what each user got in the last days: of jobs that ended in them, and of those that still run."""
-    days = _number(request.query_params.get("days"), "days", 7, 3650)
+    days = whole_number(request.query_params.get("days"), "days", 7, 3650)
     now = service.writer.clock.now()
     rows = await asyncio.to_thread(
         service.reader.jobs_since, now - days * 86_400, None if who.is_operator else who.tenant
@@ -337,14 +321,14 @@ async def summary(service: Service, request: Request, who: Principal) -> dict[st
 
 async def show_policy(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show the policy and the certificate of its last answer."""
-    found: dict[str, Any] = await _living(service, living_state.policy)
+    found: dict[str, Any] = await read_living(service, living_state.policy)
     return found
 
 
 async def show_decisions(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show the last moments until a time and what was decided; only operators see jobs of others."""
     origin, shown = service.writer.origin, []
-    limit = _number(request.query_params.get("limit"), "limit", 20, 200)
+    limit = whole_number(request.query_params.get("limit"), "limit", 20, 200)
     until = _time(request.query_params.get("at"), origin)
     for one in await asyncio.to_thread(service.reader.decisions, limit, until):
         decided = [decision for decision in one.decisions if decision["is"] != "Ask"]
@@ -498,7 +482,8 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", "/v1/nodes", "viewer", "", "Show the nodes", show_nodes),
     ApiRoute("PUT", "/v1/nodes/{name}", "operator", "", "Drain, resume or remove a node", change_node,
              query=("dry_run",), body="NodeChange"),
-    ApiRoute("GET", "/v1/tenants", "viewer", "", "Show what tenants received and hold", show_tenants),
+    ApiRoute("GET", "/v1/tenants", "viewer", "", "Show what tenants received and hold", show_tenants,
+             query=("days",)),
     ApiRoute("GET", "/v1/summary", "viewer", "", "Show what each user got in the last days", summary, query=("days",)),
     ApiRoute("PUT", "/v1/tenants/{tenant:path}", "operator", "", "Change weight and quota of a tenant", change_tenant,
              query=("dry_run",), body="TenantChange"),

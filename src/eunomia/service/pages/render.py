@@ -13,6 +13,8 @@ from eunomia.service.job_row import STATES, TERMINAL
 PAGES = (("/", "Now"), ("/jobs", "Jobs"), ("/tenants", "Tenants"), ("/nodes", "Nodes"), ("/policy", "Policy"))
 
 
+SPANS = ((1, "last day"), (7, "last 7 days"), (30, "last 30 days"), (365, "last year"))  # of the page of tenants
+RATIOS = (("ltgf", "LTGF"), ("rho_mean", "mean ρ"), ("rho_max", "worst ρ"))
 ON_SEATS, WAITING = ("starting", "running", "stopping"), ("pending", "preempted", "held")
 
 
@@ -241,36 +243,67 @@ def _forecast(forecast: dict[str, Any] | None) -> list[Html]:
     ]
 
 
-def tenants_page(user: str, tenants: list[dict[str, Any]]) -> str:
-    """Return who received what."""
-    rows = [
-        (one["tenant"], f"{one['weight']:g}", "–" if one["quota"] is None else f"{one['quota']:g}", one["holds"],
-         f"{one['received_accelerator_s'] / 3600:,.2f}", f"{one['day_deserved_accelerator_s'] / 3600:,.2f}",
-         f"{one['day_received_accelerator_s'] / 3600:,.2f}", "–" if one["ltgf"] is None else f"{one['ltgf']:.2f}",
-         _hours(one["hours_received_deserved_accelerator_s"]))
-        for one in tenants
-    ]  # fmt: skip
-    heads = ("tenant", "weight", "quota", "holds", "received, accelerator-hours",
-             "deserved in the last day", "received", "LTGF", "by hour")  # fmt: skip
-    note = Html(
-        '<p class="soft">By hour: bars are what the tenant received in each of the last 24 hours, the line is what it '
-        "deserved; LTGF is received ÷ deserved.</p>"
+def tenants_page(user: str, found: dict[str, Any]) -> str:
+    """Return who received what of what it deserved, and how fair the finish times of its jobs were, over time."""
+    width, title = found["hours_of_a_period"], dict(SPANS).get(found["days"], f"{found['days']} days")
+    rows = []
+    for one in found["tenants"]:
+        sums, periods = one["sums"], one["periods"]
+        rows.append((
+            one["tenant"], f"{one['weight']:g}", "–" if one["quota"] is None else f"{one['quota']:g}", one["holds"],
+            f"{sums['deserved_accelerator_s'] / 3600:,.2f}", f"{sums['received_accelerator_s'] / 3600:,.2f}",
+            _bars(periods), *(_line(name, sums[key], [part[key] for part in periods]) for key, name in RATIOS),
+        ))  # fmt: skip
+    heads = ("tenant", "weight", "quota", "holds", "deserved, h", "received, h", "over time", *dict(RATIOS).values())
+    spans = " ".join(
+        f"<b>{html(name)}</b>" if days == found["days"] else f'<a href="/tenants?days={days}">{html(name)}</a>'
+        for days, name in SPANS
     )
-    return page("Tenants", table(heads, rows), note, user=user)
+    part = "hour" if width == 1 else "day" if width == 24 else f"{width} hours"
+    note = Html(
+        f'<p class="soft">In the {html(title)}, a bar or a point for each {part}, the newest at the right. Bars are '
+        "the accelerator-hours that the tenant received, the line what it deserved. LTGF is received ÷ deserved: "
+        "below the dashed line at 1 it got less than its part. ρ is the time that a job took, from submission to its "
+        "end without holds, ÷ the time that it would take alone on an equal part of the cluster, among the jobs there "
+        "were: above the dashed line at 1 it did worse than that. It is of jobs that succeeded, when they ended.</p>"
+    )
+    return page("Tenants", Html(f"<p>{spans}</p>"), table(heads, rows, "no tenants yet"), note, user=user)
 
 
-def _hours(pairs: list[tuple[float, float]]) -> Html:
-    """Return a small picture of what was received and deserved in each hour."""
+def _bars(periods: list[dict[str, Any]]) -> Html:
+    """Return a small picture of what was received and deserved in each period."""
+    pairs = [(part["received_accelerator_s"], part["deserved_accelerator_s"]) for part in periods]
     most = max((max(pair) for pair in pairs), default=0.0) or 1.0
     bars = "".join(
         f'<rect x="{5 * n}" y="{28 - 28 * got / most:.1f}" width="4" height="{28 * got / most:.1f}"/>'
         for n, (got, _) in enumerate(pairs)
     )
     line = " ".join(f"{5 * n + 2},{29 - 28 * due / most:.1f}" for n, (_, due) in enumerate(pairs))
-    said = f"received {pairs[-1][0] / 3600:.2f}, deserved {pairs[-1][1] / 3600:.2f} accelerator-hours in this hour"
+    said = f"received {pairs[-1][0] / 3600:.2f}, deserved {pairs[-1][1] / 3600:.2f} accelerator-hours in the last one"
+    return _picture(f'{bars}<polyline points="{line}"/>', len(pairs), said)
+
+
+def _line(name: str, overall: float | None, values: list[float | None]) -> Html:
+    """Return a ratio, and a small picture of it over time with a line at 1; – where it is never known."""
+    known = [(n, value) for n, value in enumerate(values) if value is not None]
+    if overall is None or not known:
+        return Html("–")
+    low, high = min(value for _, value in known), max(value for _, value in known)
+    most = max(high, 2.0)
+    points = [(5 * n + 2, 29 - 28 * value / most, n) for n, value in known]
+    one = 29 - 28 / most
+    parts = [f'<line x1="0" x2="{5 * len(values)}" y1="{one:.1f}" y2="{one:.1f}"/>']
+    for _, run in groupby(enumerate(points), lambda pair: pair[1][2] - pair[0]):  # unbroken stretches
+        parts.append(f'<polyline points="{" ".join(f"{x},{y:.1f}" for _, (x, y, _) in run)}"/>')
+    parts += [f'<circle cx="{x}" cy="{y:.1f}" r="1.5"/>' for x, y, _ in points]
+    said = f"{name} between {low:.2f} and {high:.2f}, {known[-1][1]:.2f} at the end"
+    return Html(f"{overall:.2f} {_picture(''.join(parts), len(values), said)}")
+
+
+def _picture(parts: str, count: int, said: str) -> Html:
     return Html(
-        f'<svg class="hours" viewBox="0 0 {5 * len(pairs)} 30" width="{5 * len(pairs)}" height="30" role="img" '
-        f'aria-label="{html(said)}">{bars}<polyline points="{line}"/></svg>'
+        f'<svg class="curve" viewBox="0 0 {5 * count} 30" width="{4 * count}" height="30" role="img" '
+        f'aria-label="{html(said)}"><title>{html(said)}</title>{parts}</svg>'
     )
 
 

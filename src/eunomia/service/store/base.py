@@ -12,7 +12,7 @@ import logging
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -21,6 +21,7 @@ from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import JobRow
 from eunomia.service.store.opening import StoreProblem
 from eunomia.service.store.schema import StoredClock, Token
+from eunomia.service.tenant_fairness import HOUR_S, HOURS, TenantHour, TenantSums
 from eunomia.service.turn import Turn
 
 KEPT_SNAPSHOTS = 2
@@ -127,6 +128,14 @@ class ServiceStore:
             db.execute("DELETE FROM nodes WHERE node = ?", (node,))
             if reason:
                 db.execute("INSERT INTO nodes (node, reason) VALUES (?, ?)", (node, reason))
+        _insert(
+            db, "tenant_hours (hour, tenant, received, deserved, succeeded, rho_sum, rho_max)",
+            [(hour, tenant, *astuple(sums)) for hour, tenant, sums in turn.hours],
+            "(hour, tenant) DO UPDATE SET received = excluded.received, deserved = excluded.deserved, "
+            "succeeded = excluded.succeeded, rho_sum = excluded.rho_sum, rho_max = excluded.rho_max",
+        )  # fmt: skip
+        if turn.moments or turn.hours:
+            self.set_meta(db, "elapsed", json.dumps(turn.elapsed))
         self.write_audit(db, turn.at, turn.audit)
         db.execute("DELETE FROM clock")
         db.execute("INSERT INTO clock VALUES (1, ?, ?, ?, ?)", (clock.at, clock.boot, clock.monotonic, clock.wall))
@@ -179,6 +188,7 @@ class ServiceStore:
             gone = int(db.execute("DELETE FROM jobs WHERE live = 0 AND ended < ?", (before,)).rowcount)
             db.execute("DELETE FROM news WHERE at < ?", (before,))
             db.execute("DELETE FROM keys WHERE at < ?", (before,))
+            db.execute("DELETE FROM tenant_hours WHERE hour < ?", (int(before // HOUR_S),))
         return gone
 
     # ---- reading, for the writer -----------------------------------------------------------------------------
@@ -257,6 +267,15 @@ class ServiceStore:
         )
         return {kind: float(most) for kind, most in found if most is not None}
 
+    def tenant_hours(self, until: int) -> list[TenantHour]:
+        """Return the sums of tenants in the day that ends with hour `until`."""
+        return [one._replace(hour=until - one.hour) for one in hours_of(self._db, until, 1, until - HOURS, until)]
+
+    def elapsed(self) -> tuple[float, float]:
+        """Return `TenantFairness.elapsed` as it was at the last moment."""
+        seen, jobs = json.loads(self.meta("elapsed") or "[0, 0]")
+        return float(seen), float(jobs)
+
     def drained(self) -> dict[int, str]:
         """Return drained nodes and why."""
         return dict(self._db.execute("SELECT node, reason FROM nodes").fetchall())
@@ -309,6 +328,22 @@ class ServiceStore:
         ):
             found.append(f"seat {seat} is held by {job}, which is no live job")
         return found
+
+
+def hours_of(db: Connection, until: int, width: int, after: int, last: int) -> list[TenantHour]:
+    """Return the sums of tenants in the hours after `after`, until `last`: `width` of them in one.
+
+    Instead of the number of the hour stands how many such stretches the hour is before hour `until`.
+    """
+    text = (
+        "SELECT (? - hour) / ? AS ago, tenant, SUM(received), SUM(deserved), SUM(succeeded), SUM(rho_sum), "
+        "MAX(rho_max) FROM tenant_hours WHERE hour > ? AND hour <= ? GROUP BY ago, tenant"
+    )
+    found = db.execute(text, (until, width, after, last)).fetchall()
+    return [
+        TenantHour(int(ago), name, TenantSums(got, due, int(n), total, most))
+        for ago, name, got, due, n, total, most in found
+    ]
 
 
 def _insert(db: Connection, table: str, rows: Sequence[Sequence[Any]], conflict: str = "") -> None:

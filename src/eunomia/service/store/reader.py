@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from eunomia.service.job_row import JobRow
-from eunomia.service.store.base import Connection
+from eunomia.service.store.base import Connection, hours_of
 from eunomia.service.store.opening import BUSY_S, FILE
+from eunomia.service.tenant_fairness import HOURS, TenantHour
 
 KEPT_MOMENTS = 500
 _ROW = "number, id, tenant, state, body"
@@ -138,6 +139,10 @@ class Reader:
         mine, values = ("", (at,)) if tenant is None else (" AND tenant = ?", (at, tenant))
         text = f"SELECT {_ROW} FROM jobs WHERE (live = 1 OR ended >= ?){mine}"
         return [_row(*found) for found in self._db.execute(text, values)]
+
+    def tenant_hours(self, until: int, width: int, count: int) -> list[TenantHour]:
+        """Return the sums of tenants before the day that ends with hour `until`; see `hours_of`."""
+        return hours_of(self._db, until, width, until - width * count, until - HOURS)
 
     def decisions(self, count: int = 20, until: float | None = None) -> list[ShownMoment]:
         """Return the last moments, or the last ones until a time, the newest first."""

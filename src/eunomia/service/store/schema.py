@@ -39,6 +39,9 @@ MIGRATIONS = (
     "CREATE INDEX jobs_by_tenant ON jobs (tenant, number);",
     "CREATE TABLE IF NOT EXISTS forecasts (number INTEGER PRIMARY KEY, job TEXT NOT NULL, tenant TEXT NOT NULL, "
     "said TEXT NOT NULL, latest REAL);",
+    "CREATE TABLE IF NOT EXISTS tenant_hours (hour INTEGER NOT NULL, tenant TEXT NOT NULL, received REAL NOT NULL, "
+    "deserved REAL NOT NULL, succeeded INTEGER NOT NULL, rho_sum REAL NOT NULL, rho_max REAL NOT NULL, "
+    "PRIMARY KEY (hour, tenant)) WITHOUT ROWID;",
 )
 VERSION = 1 + len(MIGRATIONS)
 
