@@ -128,7 +128,9 @@ def _change_node(session: ServiceSession, node: str, body: dict[str, str], dry_r
 @client_command
 def tenants(
     session: ServiceSession,
-    days: Annotated[int, typer.Option(help="LTGF and ρ of so many days, counted back from now.", min=1)] = 1,
+    days: Annotated[
+        int, typer.Option(metavar="N", help="LTGF and ρ of so many days, counted back from now.", min=1)
+    ] = 1,
     watch: WatchOption = False,
 ) -> None:
     """Show what each tenant received and holds, what it received of what it deserved, and ρ of its jobs.
