@@ -15,7 +15,6 @@ from eunomia.service import living_state
 from eunomia.service.json_lines import REQUEST, JsonLines
 from eunomia.service.latency_histogram import BOUNDS, LatencyHistogram
 from eunomia.service.messages import Hold, Release, Request
-from eunomia.service.store.reader import Reader
 
 SHARES = SITE.replace("check = true\n", "") + "[tenants.vision]\nquota = 1\n[tenants.speech]\nquota = 1\n"
 
@@ -162,39 +161,6 @@ def test_on_a_slower_type_the_time_alone_is_that_on_the_fastest_one(tmp_path: Pa
         bench.do(*(GangEnded(job, 1, "finished") for job in jobs))
         fast, slow = 0.5, 0.5 * speeds.max() / speeds.min()
         assert rho_of(bench, "vision") == (2, pytest.approx((slow + fast) / 2), pytest.approx(slow))
-    finally:
-        bench.store.close()
-
-
-def test_what_tenants_received_and_their_rho_are_stored_for_as_long_as_history_is(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, FIFO)
-    try:
-        day, job = 24 * 3600.0, bench.submit(ANN, duration_s=9 * 24 * 3600).body["id"]
-        bench.do(Launched(job, 1))
-        for hours in range(1, 72):  # as the writer does, which wakes up at least once a minute
-            bench.clock.at = hours * 3600.0
-            bench.do()
-        bench.clock.at += 30.0
-        second = bench.submit(BOB, duration_s=9000).body["id"]
-        bench.do(Launched(second, 1))
-        bench.clock.at += 20.0
-        bench.do(GangEnded(second, 1, "finished"))  # its ρ is stored with it
-        elapsed = bench.controller.fairness.elapsed
-        bench.restart()
-        assert bench.controller.fairness.elapsed == elapsed
-        bench.do()
-        assert rho_of(bench, "speech") == (1, 0.5, 0.5)
-        bench.clock.at += 1950.0
-        bench.do(GangEnded(job, 1, "finished"))
-        # 3 days, a minute before the restart at most is missing
-        hour = int(bench.clock.at // 3600)
-        stored = bench.store.tenant_hours(hour) + Reader(bench.site.place).tenant_hours(hour, 24, 3)
-        received = sum(one.sums.received for one in stored if one.tenant == "vision")
-        assert bench.clock.at - 60 <= received <= bench.clock.at
-        assert [one.hour for one in stored if one.hour < 3] == [1, 2]  # days before the last one
-        assert rho_of(bench, "vision")[1:] == (pytest.approx(1.0, rel=1e-3), pytest.approx(1.0, rel=1e-3))
-        bench.store.prune(2 * day)
-        assert {one.hour for one in Reader(bench.site.place).tenant_hours(hour, 24, 3)} <= {0, 1}
     finally:
         bench.store.close()
 

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.service.bench import ANN, SITE, Bench, LiveService, until
+from tests.service.bench import ANN, BOB, SITE, Bench, LiveService, until
 from tests.service.simulated import simulate
 from tests.service.test_controller import launched
+from tests.service.test_observability import rho_of
 
-from eunomia.backends.reports import GangEnded
+from eunomia.backends.reports import GangEnded, Launched
 from eunomia.cli.app import app
 from eunomia.inputs.problems import InvalidInput
 from eunomia.service.client import Address, Client
@@ -73,6 +74,35 @@ def test_everything_stored_is_there_after_a_restart_and_for_readers(stored: Benc
     follower = FollowedState(stored.site)
     assert follower.present(9.0).at == 9.0
     assert follower.seq == stored.store.last_seq()
+
+
+def test_what_tenants_received_and_their_rho_are_stored_for_as_long_as_history_is(stored: Bench) -> None:
+    day, job = 24 * 3600.0, stored.submit(ANN, duration_s=9 * 24 * 3600).body["id"]
+    stored.do(Launched(job, 1))
+    for hours in range(1, 72):  # as the writer does, which wakes up at least once a minute
+        stored.clock.at = hours * 3600.0
+        stored.do()
+    stored.clock.at += 30.0
+    second = stored.submit(BOB, duration_s=9000).body["id"]
+    stored.do(Launched(second, 1))
+    stored.clock.at += 20.0
+    stored.do(GangEnded(second, 1, "finished"))  # its ρ is stored with it
+    elapsed = stored.controller.fairness.elapsed
+    stored.restart()
+    assert stored.controller.fairness.elapsed == elapsed
+    stored.do()
+    assert rho_of(stored, "speech") == (1, 0.5, 0.5)
+    stored.clock.at += 1950.0
+    stored.do(GangEnded(job, 1, "finished"))
+    # 3 days, a minute before the restart at most is missing
+    hour = int(stored.clock.at // 3600)
+    kept = stored.store.tenant_hours(hour) + Reader(stored.site.place).tenant_hours(hour, 24, 3)
+    received = sum(one.sums.received for one in kept if one.tenant == "vision")
+    assert stored.clock.at - 60 <= received <= stored.clock.at
+    assert [one.hour for one in kept if one.hour < 3] == [1, 2]  # days before the last one
+    assert rho_of(stored, "vision")[1:] == (pytest.approx(1.0, rel=1e-3), pytest.approx(1.0, rel=1e-3))
+    stored.store.prune(2 * day)
+    assert {one.hour for one in Reader(stored.site.place).tenant_hours(hour, 24, 3)} <= {0, 1}
 
 
 def test_a_list_is_stored_with_every_job_label_and_event_and_repeated_labels_once(stored: Bench) -> None:
