@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import logging
 import math
+import signal
+import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.service.bench import ANN, BOB, SITE, Bench, LiveService, until
+from tests.service.bench import ANN, BOB, OPERATOR, SITE, Bench, LiveService, until
 
 from eunomia.backends.reports import GangEnded, Launched, SeatsTaken
 from eunomia.service import living_state
+from eunomia.service.client import Address, Client, ServiceRefusal
 from eunomia.service.json_lines import REQUEST, JsonLines
 from eunomia.service.latency_histogram import BOUNDS, LatencyHistogram
 from eunomia.service.messages import Hold, Release, Request
+from eunomia.service.site_change import apply_site, overridden
 
 SHARES = SITE.replace("check = true\n", "") + "[tenants.vision]\nquota = 1\n[tenants.speech]\nquota = 1\n"
 
@@ -149,6 +153,74 @@ def test_time_in_which_a_job_was_held_or_followed_another_does_not_count_in_its_
         bench.store.close()
 
 
+def test_a_job_that_finishes_while_it_is_stopped_for_a_hold_took_the_time_for_which_it_ran(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, FIFO)
+    try:
+        job = bench.submit(ANN, duration_s=9000).body["id"]
+        bench.do(Launched(job, 1))
+        bench.clock.at = 1.0
+        bench.do(Request(Hold(job), ANN))
+        bench.clock.at = 101.0
+        bench.do(GangEnded(job, 1, "finished"))
+        bench.clock.at = 102.0
+        bench.do(Request(Release(job), ANN))
+        assert bench.state(job) == "succeeded"
+        assert rho_of(bench, "vision") == (1, pytest.approx(1.0, abs=0.02), pytest.approx(1.0, abs=0.02))
+    finally:
+        bench.store.close()
+
+
+def test_a_job_whose_active_time_an_earlier_version_did_not_count_has_no_rho(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, FIFO)
+    try:
+        job = bench.submit(ANN, duration_s=9000).body["id"]
+        bench.controller.rows[job].active = bench.controller.rows[job].active_since = ()
+        bench.do(Launched(job, 1))
+        bench.clock.at = 100.0
+        bench.do(Request(Hold(job), ANN), Request(Release(job), ANN))
+        bench.do(GangEnded(job, 1, "stopped"))
+        bench.do(Launched(job, 2))
+        bench.clock.at = 200.0
+        bench.do(GangEnded(job, 2, "finished"))
+        assert bench.state(job) == "succeeded"
+        assert rho_of(bench, "vision") == (0, None, None)
+    finally:
+        bench.store.close()
+
+
+def test_time_until_a_kill_and_time_without_a_service_count_in_rho_but_not_in_ltgf(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, FIFO)
+    try:
+        job = bench.submit(ANN, accelerators=2, duration_s=9000).body["id"]
+        waits = bench.submit(BOB, accelerators=2, duration_s=9000).body["id"]
+        bench.clock.at = 59.0
+        bench.do(Launched(job, 1))  # nothing is decided, and the sums are not due yet
+        bench.clock.at = 1000.0
+        bench.restart()
+        assert bench.controller.fairness.active_time == (1000.0, 1000.0, 2000.0)
+        assert living_state.ltgf(bench.controller, 1000.0) == {}
+        bench.do(GangEnded(job, 1, "finished"))
+        bench.do(Launched(waits, 1))
+        bench.clock.at = 2000.0
+        bench.do(GangEnded(waits, 1, "finished"))
+        assert rho_of(bench, "speech")[1] == pytest.approx(2000 / 1500)
+        assert living_state.ltgf(bench.controller, 2000.0) == {"speech": pytest.approx(2.0)}  # its part is one of two
+    finally:
+        bench.store.close()
+
+
+def test_what_was_held_until_the_policy_changed_is_counted_as_held(bench: Bench) -> None:
+    job = bench.submit(ANN, accelerators=2, duration_s=9000).body["id"]
+    bench.do(Launched(job, 1))
+    bench.clock.at = 59.0
+    bench.do()
+    new, kept = overridden(bench.store, bench.controller.site, {"policy": {"name": "fifo"}})
+    apply_site(bench.writer, new, OPERATOR, "test", kept=kept)
+    bench.clock.at = 60.0
+    shown, _ = living_state.tenants(bench.controller, 60.0, width=24, count=1)
+    assert shown[0]["periods"][0].received == pytest.approx(2 * 60.0)  # it has started again at once
+
+
 def test_on_a_slower_type_the_time_alone_is_that_on_the_fastest_one(tmp_path: Path) -> None:
     two = FIFO.replace("{ cpu = 2 }", "{ v100 = 1, k80 = 1 }") + '[throughputs]\nsource = "catalogue"\n'
     bench = Bench(tmp_path, two)
@@ -163,6 +235,52 @@ def test_on_a_slower_type_the_time_alone_is_that_on_the_fastest_one(tmp_path: Pa
         assert rho_of(bench, "vision") == (2, pytest.approx((slow + fast) / 2), pytest.approx(slow))
     finally:
         bench.store.close()
+
+
+def test_what_tenants_got_is_asked_for_by_days_and_each_sees_its_own(tmp_path: Path) -> None:
+    service = LiveService(tmp_path)
+    service.start()
+    try:
+        ann = service.client("ann", "vision")
+        done = ann.submit({"command": ["true"]})["id"]
+        until(lambda: ann.get(f"/v1/jobs/{done}")["state"] == "succeeded")
+        service.kill(signal.SIGTERM)
+        db = sqlite3.connect(tmp_path / "state" / "store.db")
+        with db:  # 50 hours later: `vision` had hours 0 to 40, `gone` 0 to 9
+            db.execute("UPDATE clock SET at = at + 50 * 3600, monotonic = 0, boot = 'other'")
+            db.execute("DELETE FROM tenant_hours")
+            for tenant, last in (("vision", 40), ("gone", 9)):
+                values = [(n, tenant, 36.0 * n, 72.0 * n, 1, 0.5 + n, 0.5 + n) for n in range(last + 1)]
+                db.executemany("INSERT INTO tenant_hours VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        db.close()
+        service.start()
+        found = service.operator.get("/v1/tenants", days=3)
+        assert (found["days"], found["hours_of_a_period"]) == (3, 3)
+        tenants = {one["tenant"]: one for one in found["tenants"]}
+        hour = 50
+        for name, last in (("vision", 40), ("gone", 9)):
+            periods = tenants[name]["periods"]
+            assert len(periods) == 24
+            for n, period in enumerate(periods):
+                hours = [h for h in range(hour + 1 - 3 * (24 - n), hour + 1 - 3 * (23 - n)) if 0 <= h <= last]
+                assert period["received_accelerator_s"] == sum(36.0 * h for h in hours)
+                assert period["succeeded"] == len(hours)
+                assert period["rho_max"] == (0.5 + max(hours) if hours else None)
+            assert tenants[name]["sums"]["ltgf"] == pytest.approx(0.5)
+            assert tenants[name]["sums"]["rho_mean"] == pytest.approx(0.5 + last / 2)
+        day = service.operator.get("/v1/tenants")["tenants"]
+        assert [len(one["periods"]) for one in day if one["tenant"] == "vision"] == [24]
+        ann = Client(Address(service.url, ann.address.token))
+        mine = ann.get("/v1/tenants", days=3)["tenants"]
+        assert [one["tenant"] for one in mine] == ["vision"]
+        assert mine[0]["periods"] == tenants["vision"]["periods"]
+        for wrong in ("0", "3651", "٣", "1.5"):
+            with pytest.raises(ServiceRefusal) as refused:
+                ann.get("/v1/tenants", days=wrong)
+            assert (refused.value.status, refused.value.problems[0]["field"]) == (400, "days")
+    finally:
+        service.kill()
+        service.stop_jobs()
 
 
 def events(bench: Bench) -> list[tuple[str, str, str, str]]:

@@ -143,12 +143,13 @@ def tenants(
     def show(found: dict[str, Any]) -> None:
         rows = [
             (one["tenant"], f"{one['weight']:g}", "–" if one["quota"] is None else f"{one['quota']:g}",
-             str(one["holds"]), f"{one['received_accelerator_s'] / 3600:.2f}",
+             str(one["holds"]),
+             *(f"{one['sums'][name] / 3600:.2f}" for name in ("deserved_accelerator_s", "received_accelerator_s")),
              *("–" if (value := one["sums"][name]) is None else f"{value:.2f}"
                for name in ("ltgf", "rho_mean", "rho_max")))
             for one in found["tenants"]
         ]  # fmt: skip
-        heads = ("tenant", "weight", "quota", "holds", "received, h", "LTGF", "mean ρ", "worst ρ")
+        heads = ("tenant", "weight", "quota", "holds", "deserved, h", "received, h", "LTGF", "mean ρ", "worst ρ")
         show_table(heads, rows, "no tenants yet")
 
     session.watch(lambda: session.client.get(f"/v1/tenants?days={days}"), show, watch)

@@ -61,7 +61,9 @@ class Controller(LiveJobs):
         for message in inputs:
             turn.replies.append(self._take(message))
         self.flush(self.at)
-        turn.hours, turn.elapsed = self.fairness.to_store(self.scheduler, self.at), self.fairness.elapsed
+        turn.hours = self.fairness.to_store(self.scheduler, self.at)
+        if turn.moments or turn.hours:
+            turn.active_time = self.fairness.active_time
         return turn
 
     def resend(self, rows: Iterable[JobRow]) -> list[Order]:

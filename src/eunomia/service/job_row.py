@@ -61,8 +61,10 @@ class JobRow:
     started: float = math.nan  # of the last start
     ended: float = math.nan
     run_s: float = 0.0  # with processes running, over all starts
-    asked: tuple[float, float] = (0.0, 0.0)  # seconds in which it waited or ran, and ∫ jobs that did so dt, until …
-    asks_from: tuple[float, ...] = ()  # … these two sums of `TenantFairness.elapsed`; () while it is held
+    # of the time for which it was active, that is waited or ran, and not held: seconds, and ∫ active jobs dt up to the
+    # last hold; () = not known, as an earlier version did not count it
+    active: tuple[float, ...] = ()
+    active_since: tuple[float, ...] = ()  # the same two sums of `TenantFairness.active_time` then; () = it is held
     array_index: int | None = None
     holds: list[str] = field(default_factory=list)  # why it asks for nothing: user, after, backoff
     backoff_until: float = math.nan
@@ -89,7 +91,7 @@ class JobRow:
     def of(cls, body: str) -> JobRow:
         """Return the row of a body."""
         data = json.loads(body)
-        for name in ("seats", "other_shapes", "estimate", "asked", "asks_from"):
+        for name in ("seats", "other_shapes", "estimate", "active", "active_since"):
             if name in data:
                 data[name] = tuple(data[name])
         return cls(**data)

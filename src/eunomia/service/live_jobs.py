@@ -38,7 +38,7 @@ from eunomia.service.job_row import SEATED, TERMINAL, WAITING, JobRow
 from eunomia.service.messages import DrainNode, Halt, Launch
 from eunomia.service.run_time_estimate import estimate_run_time
 from eunomia.service.site import Site, kind_of
-from eunomia.service.tenant_fairness import TenantFairness, rho
+from eunomia.service.tenant_fairness import TenantFairness, finish_time_fairness
 from eunomia.service.turn import LoggedMoment, Lookup, ServicePolicyRunner, Turn
 
 DIGEST_EVERY = 256  # moments
@@ -134,7 +134,8 @@ class LiveJobs:
             row.estimate = self.estimate_of(row)
         self.rows[job_id] = row
         self.waiting[tenant] += 1
-        self._asks(row)
+        row.active = (0.0, 0.0)
+        self._becomes_active(row)
         waits_for = [earlier for earlier in job.after if not self.has_succeeded(earlier)]
         events: list[Event] = [JobSubmitted(core_job(row))]
         if row.estimate:
@@ -164,23 +165,23 @@ class LiveJobs:
         )
         return run_s, low * run_s / middle, high * run_s / middle, count
 
-    def _asks(self, row: JobRow) -> None:
+    def _becomes_active(self, row: JobRow) -> None:
         """Note that a job waits or runs from now on."""
         self.fairness.advance(self.scheduler, self.at)
-        row.asks_from = self.fairness.elapsed
+        row.active_since = tuple(self.fairness.active_time[1:])
 
-    def _asks_no_more(self, row: JobRow) -> None:
+    def _is_active_no_more(self, row: JobRow) -> None:
         """Add up for how long a job waited or ran, and beside how many."""
         self.fairness.advance(self.scheduler, self.at)
-        if row.asks_from:
-            now, since = self.fairness.elapsed, row.asks_from
-            row.asked = (row.asked[0] + now[0] - since[0], row.asked[1] + now[1] - since[1])
-        row.asks_from = ()
+        if row.active and row.active_since:
+            now, since, before = self.fairness.active_time, row.active_since, row.active
+            row.active = (before[0] + now.seconds - since[0], before[1] + now.job_s - since[1])
+        row.active_since = ()
 
     def hold(self, row: JobRow, cause: str) -> None:
         """Add a reason to ask for nothing."""
         if not row.holds:
-            self._asks_no_more(row)
+            self._is_active_no_more(row)
         row.holds.append(cause)
 
     def unhold(self, row: JobRow, cause: str) -> None:
@@ -188,7 +189,7 @@ class LiveJobs:
         if cause in row.holds:
             row.holds.remove(cause)
             if not row.holds:
-                self._asks(row)
+                self._becomes_active(row)
                 self.emit(row.id, JobResumed(row.id))
             if "user" not in row.holds:
                 self.move(row, "preempted" if row.steps > 0 else "pending", row.reason if row.holds else "")
@@ -384,9 +385,12 @@ class LiveJobs:
     def end(self, row: JobRow, state: str, reason: str) -> None:
         """Move a job to a final state; jobs that follow it are released, or cancelled with it."""
         row.ended, row.seats, row.holds = self.at, (), []
-        self._asks_no_more(row)
-        if state == "succeeded" and (fair := rho(self.run_alone_s(row), *row.asked)) is not None:
-            self.fairness.succeeded(row.tenant, fair)
+        self._is_active_no_more(row)
+        if state == "succeeded" and row.active:
+            active_s = max(row.active[0], row.run_s)  # its processes may have run on into a hold, while they saved
+            rho = finish_time_fairness(self._run_alone_s(row), active_s, row.active[1])
+            if rho is not None:
+                self.fairness.count_success(row.tenant, rho)
         self.move(row, state, reason)
         self.forget(row)
         for follower in self.followers.pop(row.id, ()):
@@ -399,11 +403,11 @@ class LiveJobs:
             elif all(self.has_succeeded(earlier) for earlier in other.spec.get("after", ())):
                 self.unhold(other, "after")
 
-    def run_alone_s(self, row: JobRow) -> float:
+    def _run_alone_s(self, row: JobRow) -> float:
         """Return for how long a job that has ended would have run on its fastest type."""
-        job = core_job(row)
-        rate = self.scheduler.belief.speeds.solo_throughput(job.job_type, job.scale_factor)
-        held = self.scheduler.ledger.received_at(self.at, np.array([self.scheduler.state.row_of[row.id]]))[0]
+        number = self.scheduler.state.row_of[row.id]
+        rate = self.scheduler.belief.throughput[number]
+        held = self.scheduler.ledger.received_at(self.at, np.array([number]))[0]
         known = held.sum() * rate.max()
         return row.run_s * float((held * rate).sum() / known) if known > 0 else row.run_s
 

@@ -14,7 +14,7 @@ from eunomia.records.explain import SHOWN, diagnose
 from eunomia.records.wait_reasons import PUBLISHED, describe_hold, describe_unknown, published
 from eunomia.service.controller import Controller
 from eunomia.service.job_row import JobRow, iso
-from eunomia.service.tenant_fairness import empty
+from eunomia.service.tenant_fairness import empty_periods
 
 REASON_CODES = tuple(PUBLISHED)
 
@@ -185,28 +185,28 @@ def ltgf(controller: Controller, at: float) -> dict[str, float]:
 def tenants(controller: Controller, at: float, width: int, count: int) -> tuple[list[dict[str, Any]], int]:
     """Return what each tenant received and holds, in accelerator-seconds and accelerators, and the number of the hour.
 
-    With it come its sums in `count` stretches of `width` hours, of which only the last day is filled in.
+    With it come its sums in `count` periods of `width` hours, of which only the last day is filled in.
     """
     scheduler = controller.scheduler
     controller.fairness.advance(controller.scheduler, at)
     curves = controller.fairness.periods(width, count)
     state, n = scheduler.state, len(scheduler.state.jobs)
     rows = np.arange(n)
-    service, held = scheduler.ledger.service_at(at, rows), scheduler.ledger.width[rows]
-    owner = state.jobs.owner[:n]
-    names, declared = state.owners.tree.names, controller.site.setup.tenants
+    names, declared = dict.fromkeys((*state.owners.tree.names, *curves)), controller.site.setup.tenants
+    owner, count_of = state.jobs.owner[:n], len(names)
+    service = np.bincount(owner, scheduler.ledger.service_at(at, rows), minlength=count_of)
+    held = np.bincount(owner, scheduler.ledger.width[rows], minlength=count_of)
     shown = []
-    for number, name in enumerate((*names, *(one for one in curves if one not in names))):
-        mine = owner == number
+    for number, name in enumerate(names):
         said = declared.get(name)
         shown.append(
             {
                 "tenant": name,
                 "weight": said.weight if said else 1.0,
                 "quota": said.quota if said and not math.isnan(said.quota) else None,
-                "received_accelerator_s": float(service[mine].sum()),
-                "holds": int(held[mine].sum()),
-                "periods": curves.get(name) or empty(count),
+                "received_accelerator_s": float(service[number]),
+                "holds": int(held[number]),
+                "periods": curves.get(name) or empty_periods(count),
             }
         )
     return shown, controller.fairness.hour

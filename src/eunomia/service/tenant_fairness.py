@@ -3,16 +3,18 @@
     LTGF_u = ∫ accelerators held by u dt / ∫ min(demand_u, O_u) dt        O_u as `model.fair_share` has it
     ρ = T_sh / (T_alone · N_avg)                                          of a job that succeeded
 
-LTGF is `metrics.sharing.ltgf_over_time` of the living. ρ is that of Themis (`metrics.fairness.rho_themis`) with each
-job an app of its own: T_sh is the time in which the job waited or ran, N_avg the mean number of jobs that did so
-meanwhile. T_alone is the time for which its processes ran, as on its fastest type: what it declared may be a guess.
+LTGF is `metrics.sharing.ltgf_over_time` while the service runs. ρ is the ratio of `metrics.fairness.rho_themis` with
+each job an app of its own: T_sh is the time for which the job was active, that is waited or ran, N_avg the mean number
+of active jobs meanwhile. T_alone is measured, as what a job declares may be a guess: the time for which its processes
+ran, as on its fastest type. Work that was lost and repeated counts in it, so ρ is too low for jobs that lost much.
 Time in which a job was held does not count in its ρ, and time in which no service ran not in LTGF.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +25,8 @@ from eunomia.model.arrays import Floats
 from eunomia.model.tenants import Tenants
 
 HOURS = 24  # kept in memory: the present one and those before it
-KEEP_EVERY_S = 60.0  # so much of the sums may be missing after a kill
+HISTORY_DAYS = 366  # for which hours are stored at least
+STORE_EVERY_S = 60.0  # so much of the sums may be missing after a kill
 MOST_PERIODS = 30  # of a curve
 HOUR_S = 3600.0
 _LEAST = 1e-6  # accelerator-seconds; less is a rounding error
@@ -31,7 +34,7 @@ _LEAST = 1e-6  # accelerator-seconds; less is a rounding error
 
 @dataclass(slots=True)
 class TenantSums:
-    """What a tenant received and deserved in accelerator-seconds, and ρ of its jobs that succeeded, over some time."""
+    """What a tenant received and deserved in accelerator-seconds, and ρ of its jobs that succeeded, in some period."""
 
     received: float = 0.0
     deserved: float = 0.0
@@ -40,7 +43,7 @@ class TenantSums:
     rho_max: float = 0.0
 
     def add(self, other: TenantSums) -> None:
-        """Add what was in another stretch of time."""
+        """Add the sums of another period."""
         self.received += other.received
         self.deserved += other.deserved
         self.succeeded += other.succeeded
@@ -67,81 +70,88 @@ class TenantSums:
 class TenantHour(NamedTuple):
     """What the store has of one hour of one tenant."""
 
-    hour: int  # its number
+    hour: int  # its number, counted from the service's second 0
     tenant: str
     sums: TenantSums
+
+
+class ActiveTime(NamedTuple):
+    """Sums up to a time, from which the mean number of active jobs follows."""
+
+    at: float
+    seconds: float = 0.0
+    job_s: float = 0.0  # ∫ active jobs dt
 
 
 class TenantFairness:
     """Sums of each hour by tenant; `advance` is called before anything changes."""
 
     def __init__(self) -> None:
-        self.elapsed = (0.0, 0.0)  # seconds, and ∫ jobs that wait or run dt
-        self._at: float | None = None
+        self.active_time = ActiveTime(0.0)
         self._hours: dict[int, dict[str, TenantSums]] = {}  # by number
         self._changed: set[tuple[int, str]] = set()  # not stored yet
         self._ended: set[tuple[int, str]] = set()  # those of them in which a job has ended: stored with it
-        self._kept_at = 0.0
+        self._stored_at = 0.0
 
-    def restore(self, at: float, elapsed: tuple[float, float], hours: Iterable[TenantHour]) -> None:
-        """Go on from what was stored, the last of it at time `at`."""
-        self._at, self.elapsed = at, elapsed
+    def restore(self, active_time: ActiveTime, hours: Iterable[TenantHour]) -> None:
+        """Go on from what was stored."""
+        self.active_time = active_time
         for hour, name, sums in hours:
-            self._of(hour, name).add(sums)
+            self._changing(hour, name).add(sums)
         self._changed.clear()
+
+    def resume(self, scheduler: Scheduler, at: float) -> None:
+        """Begin to count at time `at`: until then no service ran. Jobs were active, and tenants deserved nothing."""
+        before, jobs = self.active_time, len(scheduler.state.active)
+        seconds = max(at - before.at, 0.0)
+        self.active_time = ActiveTime(at, before.seconds + seconds, before.job_s + seconds * jobs)
 
     def advance(self, scheduler: Scheduler, at: float) -> None:
         """Add up the time since the last call, in which the state was as it is."""
-        since = self._at
-        self._at = at if since is None else max(at, since)
-        if since is None or at <= since:
+        since = self.active_time.at
+        if at <= since:
             return
+        self.resume(scheduler, at)
         tree, rates = _rates(scheduler)
-        self._elapse(scheduler, at - since)
-        names = tree.names
-        some = np.flatnonzero(rates.any(axis=1)).tolist()
         first, last = int(since // HOUR_S), int(at // HOUR_S)
-        for hour in range(max(first, last - HOURS), last + 1):
-            part = min(at, (hour + 1) * HOUR_S) - max(since, hour * HOUR_S)
-            if part > 0:
-                for row in some:
-                    self._of(hour, names[row]).add(TenantSums(float(rates[row, 0]) * part, float(rates[row, 1]) * part))
+        for row in np.flatnonzero(rates.any(axis=1)).tolist():
+            held, due = rates[row].tolist()
+            for hour in range(max(first, last - HOURS), last + 1):
+                seconds = min(at, (hour + 1) * HOUR_S) - max(since, hour * HOUR_S)
+                if seconds > 0:
+                    self._changing(hour, tree.names[row]).add(TenantSums(held * seconds, due * seconds))
 
-    def resume(self, scheduler: Scheduler, at: float) -> None:
-        """Begin to count at time `at`. Until then no service ran: jobs waited on, and tenants deserved nothing."""
-        self._elapse(scheduler, max(at - (self._at or 0.0), 0.0))
-        self._at = at
+    def count_success(self, name: str, rho: float) -> None:
+        """Count ρ of a tenant's job that has just succeeded; `advance` was called for the moment."""
+        self._changing(self.hour, name).add(TenantSums(succeeded=1, rho_sum=rho, rho_max=rho))
+        self._ended.add((self.hour, name))
 
-    def _elapse(self, scheduler: Scheduler, seconds: float) -> None:
-        seen, jobs = self.elapsed
-        self.elapsed = (seen + seconds, jobs + seconds * len(scheduler.state.active))
-
-    def succeeded(self, name: str, rho: float) -> None:
-        """Count ρ of a job of a tenant that has ended; `advance` was called for the moment."""
-        hour = int((self._at or 0.0) // HOUR_S)
-        self._of(hour, name).add(TenantSums(succeeded=1, rho_sum=rho, rho_max=rho))
-        self._ended.add((hour, name))
-
-    def _of(self, hour: int, name: str) -> TenantSums:
-        """Return the sums of an hour, which are about to change."""
+    def _changing(self, hour: int, name: str) -> TenantSums:
+        """Return the sums of an hour, made if there are none, which the caller changes; forget those of old hours."""
         if hour not in self._hours:
             self._hours[hour] = {}
-            for old in [one for one in self._hours if one <= hour - HOURS - 1]:  # the last of them may not be stored
+            for old in [one for one in self._hours if one < hour - HOURS]:  # the one at `hour - HOURS` may be unstored
                 del self._hours[old]
         self._changed.add((hour, name))
         return self._hours[hour].setdefault(name, TenantSums())
 
     def to_store(self, scheduler: Scheduler, at: float) -> list[TenantHour]:
         """Return the hours that are due to be stored: those in which jobs ended at once, all once a minute."""
-        if at - self._kept_at >= KEEP_EVERY_S:
+        if at - self._stored_at >= STORE_EVERY_S:
             self.advance(scheduler, at)
-            self._ended, self._kept_at = self._changed, at
+            self._ended, self._stored_at = self._changed, at
         found = [
-            TenantHour(hour, name, self._hours[hour][name]) for hour, name in sorted(self._ended) if hour in self._hours
+            TenantHour(hour, name, replace(self._hours[hour][name]))
+            for hour, name in sorted(self._ended)
+            if hour in self._hours
         ]
         self._changed = self._changed - self._ended
         self._ended = set()
         return found
+
+    def store_now(self) -> None:
+        """Let everything be due to be stored."""
+        self._stored_at = -math.inf
 
     def ltgf(self) -> dict[str, float]:
         """Return the LTGF of each tenant that deserved anything in the last day."""
@@ -151,40 +161,42 @@ class TenantFairness:
     @property
     def hour(self) -> int:
         """Return the number of the present hour, counted from the service's second 0."""
-        return int((self._at or 0.0) // HOUR_S)
+        return int(self.active_time.at // HOUR_S)
 
     def periods(self, width: int, count: int) -> dict[str, list[TenantSums]]:
-        """Return each tenant's sums in the last `count` stretches of `width` hours, the oldest first.
+        """Return each tenant's sums in the last `count` periods of `width` hours, the oldest first.
 
         They have the last day only: add what the store has of earlier hours.
         """
         found: dict[str, list[TenantSums]] = {}
         for hour, tenants in self._hours.items():
-            ago = (self.hour - hour) // width
-            for name, sums in tenants.items() if hour > self.hour - HOURS and ago < count else ():
-                found.setdefault(name, empty(count))[-1 - ago].add(sums)
+            back = self.hour - hour
+            if back >= min(HOURS, width * count):
+                continue
+            for name, sums in tenants.items():
+                found.setdefault(name, empty_periods(count))[-1 - back // width].add(sums)
         return found
 
 
-def empty(count: int) -> list[TenantSums]:
+def empty_periods(count: int) -> list[TenantSums]:
     """Return sums of nothing."""
     return [TenantSums() for _ in range(count)]
 
 
-def stretches(days: int) -> tuple[int, int]:
-    """Return how many hours each of the at most `MOST_PERIODS` parts of that many days has, and how many there are."""
+def split_days(days: int) -> tuple[int, int]:
+    """Return the hours of a period, and how many periods, `MOST_PERIODS` at most, cover that many days."""
     width = -(-days * 24 // MOST_PERIODS)
     return width, -(-days * 24 // width)
 
 
-def rho(run_alone_s: float, asked_s: float, beside_s: float) -> float | None:
-    """Return T_sh / (T_alone · N_avg) of a job; None where it took no time.
+def finish_time_fairness(run_alone_s: float, active_s: float, active_job_s: float) -> float | None:
+    """Return ρ = T_sh / (T_alone · N_avg) of a job; None where it took no time.
 
-    It asked for `asked_s`; ∫ jobs that asked dt over that time is `beside_s`.
+    It was active for `active_s`; ∫ active jobs dt over that time is `active_job_s`.
     """
-    if run_alone_s <= 0 or asked_s <= 0:
+    if run_alone_s <= 0 or active_s <= 0:
         return None
-    return asked_s / (run_alone_s * max(beside_s / asked_s, 1.0))
+    return active_s / (run_alone_s * max(active_job_s / active_s, 1.0))
 
 
 def _rates(scheduler: Scheduler) -> tuple[Tenants, Floats]:

@@ -9,7 +9,7 @@ from eunomia.model.answers import Answer
 from eunomia.model.decisions import Ask
 from eunomia.service.job_row import JobRow
 from eunomia.service.messages import Order, Reply
-from eunomia.service.tenant_fairness import TenantHour
+from eunomia.service.tenant_fairness import ActiveTime, TenantHour
 
 
 class Lookup(Protocol):
@@ -55,7 +55,7 @@ class Turn:
     audit: list[tuple[str, str, str, str, str]] = field(default_factory=list)  # user, role, source, action, object
     nodes: dict[int, str] = field(default_factory=dict)  # drained nodes and why; "" = in service
     hours: list[TenantHour] = field(default_factory=list)  # sums of tenants
-    elapsed: tuple[float, float] = (0.0, 0.0)  # see `TenantFairness`
+    active_time: ActiveTime | None = None  # None = as it was
     replies: list[Reply | None] = field(default_factory=list)  # one an input; None for reports
 
     @property

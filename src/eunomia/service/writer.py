@@ -34,7 +34,7 @@ from eunomia.service.messages import Input, Order, Principal, Reply, Request
 from eunomia.service.site import Site
 from eunomia.service.store import ServiceStore, StoreProblem
 from eunomia.service.store.schema import StoredClock
-from eunomia.service.tenant_fairness import HOUR_S, KEEP_EVERY_S
+from eunomia.service.tenant_fairness import HOUR_S, STORE_EVERY_S
 from eunomia.service.turn import ServicePolicyRunner, Turn
 
 BATCH = 500  # inputs of a turn
@@ -132,7 +132,7 @@ def recover(
     faultpoint("recover.half")
     if not is_same:
         _begin_era(store, controller, rows, text, is_first=before is None)
-    controller.fairness.restore(at, store.elapsed(), store.tenant_hours(int(at // HOUR_S)))
+    controller.fairness.restore(store.active_time(at), store.tenant_hours(int(at // HOUR_S)))
     controller.adopt(rows, store.run_times(), store.memory_used())
     if is_same:
         controller.drained = store.drained()
@@ -375,6 +375,8 @@ class Writer:
                 works, goes_on = self._collect()
                 self.handle(works)
                 if not goes_on:
+                    self.controller.fairness.store_now()
+                    self.turn([])
                     self.snapshot()
                     return
                 late = self.controller.moments - self._snapshot_seq
@@ -392,7 +394,7 @@ class Writer:
         wait_s = max(self.controller.due() - self.clock.now(), 0.0)
         works: list[_Work] = []
         try:
-            first = self._queue.get(timeout=min(wait_s, KEEP_EVERY_S))
+            first = self._queue.get(timeout=min(wait_s, STORE_EVERY_S))
             while first is not None:
                 works.append(first)
                 if len(works) >= BATCH:
@@ -469,6 +471,7 @@ class Writer:
         self._era += 1
         with self.lock:
             rows = list(controller.rows.values())
+            controller.fairness.advance(controller.scheduler, self.clock.now())
             controller.use_site(site, new_scheduler(site), runner, forget_seats=cluster_changed)
             _begin_era(self.store, controller, rows, setup_text(site), is_first=False, more=meta)
             self._snapshot_seq = controller.moments

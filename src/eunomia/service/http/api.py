@@ -438,7 +438,7 @@ def whole_number(text: str | None, field: str, default: int, most: int) -> int:
     return int(text)
 
 
-async def read_living(service: Service, read: Any, *more: Any) -> Any:
+async def read_state(service: Service, read: Any, *more: Any) -> Any:
     """Return `read(controller, *more)`, read in a thread while nothing changes."""
 
     def locked() -> Any:

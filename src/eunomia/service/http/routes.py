@@ -32,7 +32,7 @@ from eunomia.service.http.api import (
     json_of,
     read_body,
     read_json,
-    read_living,
+    read_state,
     source_of,
     whole_number,
 )
@@ -278,13 +278,13 @@ def _without_others(service: Service, text: str, who: Principal) -> str:
 
 async def show_cluster(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show free and busy accelerators by type, and jobs by state."""
-    found: dict[str, Any] = await read_living(service, living_state.cluster)
+    found: dict[str, Any] = await read_state(service, living_state.cluster)
     return {**found, "jobs": service.reader.counts(), "version": __version__}
 
 
 async def show_nodes(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show the nodes; operators see their jobs."""
-    found = await read_living(service, living_state.nodes)
+    found = await read_state(service, living_state.nodes)
     if not who.is_operator:
         found = [{**node, "jobs": [job for job in node["jobs"] if _is_mine(service, job, who)]} for node in found]
     return {"nodes": found}
@@ -299,11 +299,11 @@ async def change_node(service: Service, request: Request, who: Principal) -> dic
         raise Refused(422, "the node cannot be changed so", (problem,))
     name = request.path_params["name"]
     if request.query_params.get("dry_run") == "true":
-        found = {node["name"]: node for node in await read_living(service, living_state.nodes)}
+        found = {node["name"]: node for node in await read_state(service, living_state.nodes)}
         if name not in found:
             raise Refused(404, "there is no such node")
         leaves = action != "resume"
-        stuck = await read_living(service, living_state.would_not_fit, name) if leaves else []
+        stuck = await read_state(service, living_state.would_not_fit, name) if leaves else []
         return {"name": name, "would_move": found[name]["jobs"] if leaves else [], "would_not_fit": stuck}
     reply = await service.ask(ChangeNode(name, action, str(data.get("reason", ""))[:200]), who, source_of(request))
     return reply.body
@@ -321,7 +321,7 @@ async def summary(service: Service, request: Request, who: Principal) -> dict[st
 
 async def show_policy(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show the policy and the certificate of its last answer."""
-    found: dict[str, Any] = await read_living(service, living_state.policy)
+    found: dict[str, Any] = await read_state(service, living_state.policy)
     return found
 
 

@@ -21,7 +21,7 @@ from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import JobRow
 from eunomia.service.store.opening import StoreProblem
 from eunomia.service.store.schema import StoredClock, Token
-from eunomia.service.tenant_fairness import HOUR_S, HOURS, TenantHour, TenantSums
+from eunomia.service.tenant_fairness import HISTORY_DAYS, HOUR_S, HOURS, ActiveTime, TenantHour, TenantSums
 from eunomia.service.turn import Turn
 
 KEPT_SNAPSHOTS = 2
@@ -134,8 +134,8 @@ class ServiceStore:
             "(hour, tenant) DO UPDATE SET received = excluded.received, deserved = excluded.deserved, "
             "succeeded = excluded.succeeded, rho_sum = excluded.rho_sum, rho_max = excluded.rho_max",
         )  # fmt: skip
-        if turn.moments or turn.hours:
-            self.set_meta(db, "elapsed", json.dumps(turn.elapsed))
+        if turn.active_time is not None:
+            self.set_meta(db, "active_time", json.dumps(turn.active_time))
         self.write_audit(db, turn.at, turn.audit)
         db.execute("DELETE FROM clock")
         db.execute("INSERT INTO clock VALUES (1, ?, ?, ?, ?)", (clock.at, clock.boot, clock.monotonic, clock.wall))
@@ -180,7 +180,10 @@ class ServiceStore:
             )
 
     def prune(self, before: float) -> int:
-        """Remove what ended before that time: jobs, their news and keys; return how many jobs. Moments stay."""
+        """Remove what ended before that time: jobs, their news and keys; return how many jobs.
+
+        Moments stay, and what tenants received in the `HISTORY_DAYS` before that time.
+        """
         with self.transaction() as db:
             self.set_meta(db, "last_job", str(self.next_job() - 1))
             old = "SELECT number FROM jobs WHERE live = 0 AND ended < ?"
@@ -188,7 +191,7 @@ class ServiceStore:
             gone = int(db.execute("DELETE FROM jobs WHERE live = 0 AND ended < ?", (before,)).rowcount)
             db.execute("DELETE FROM news WHERE at < ?", (before,))
             db.execute("DELETE FROM keys WHERE at < ?", (before,))
-            db.execute("DELETE FROM tenant_hours WHERE hour < ?", (int(before // HOUR_S),))
+            db.execute("DELETE FROM tenant_hours WHERE hour < ?", (int(before // HOUR_S) - 24 * HISTORY_DAYS,))
         return gone
 
     # ---- reading, for the writer -----------------------------------------------------------------------------
@@ -269,12 +272,13 @@ class ServiceStore:
 
     def tenant_hours(self, until: int) -> list[TenantHour]:
         """Return the sums of tenants in the day that ends with hour `until`."""
-        return [one._replace(hour=until - one.hour) for one in hours_of(self._db, until, 1, until - HOURS, until)]
+        found = hours_of(self._db, until, 1, until - HOURS, until, None)
+        return [TenantHour(until - back, name, sums) for back, name, sums in found]
 
-    def elapsed(self) -> tuple[float, float]:
-        """Return `TenantFairness.elapsed` as it was at the last moment."""
-        seen, jobs = json.loads(self.meta("elapsed") or "[0, 0]")
-        return float(seen), float(jobs)
+    def active_time(self, at: float) -> ActiveTime:
+        """Return `TenantFairness.active_time` as it was stored; nothing until `at` where it was not."""
+        found = self.meta("active_time")
+        return ActiveTime(at) if found is None else ActiveTime(*map(float, json.loads(found)))
 
     def drained(self) -> dict[int, str]:
         """Return drained nodes and why."""
@@ -330,19 +334,25 @@ class ServiceStore:
         return found
 
 
-def hours_of(db: Connection, until: int, width: int, after: int, last: int) -> list[TenantHour]:
-    """Return the sums of tenants in the hours after `after`, until `last`: `width` of them in one.
+def hours_of(
+    db: Connection, until: int, width: int, after: int, last: int, tenant: str | None
+) -> list[tuple[int, str, TenantSums]]:
+    """Return the sums of one tenant, or all, in the hours after `after`, until `last`, in periods of `width` hours.
 
-    Instead of the number of the hour stands how many such stretches the hour is before hour `until`.
+    Each comes with the number of periods between its own and the one that ends with hour `until`, and its tenant.
     """
-    text = (
-        "SELECT (? - hour) / ? AS ago, tenant, SUM(received), SUM(deserved), SUM(succeeded), SUM(rho_sum), "
-        "MAX(rho_max) FROM tenant_hours WHERE hour > ? AND hour <= ? GROUP BY ago, tenant"
+    mine, values = (
+        ("", (until, width, after, last))
+        if tenant is None
+        else ("AND tenant = ? ", (until, width, after, last, tenant))
     )
-    found = db.execute(text, (until, width, after, last)).fetchall()
+    text = (
+        "SELECT (? - hour) / ? AS back, tenant, SUM(received), SUM(deserved), SUM(succeeded), SUM(rho_sum), "
+        f"MAX(rho_max) FROM tenant_hours WHERE hour > ? AND hour <= ? {mine}GROUP BY back, tenant"
+    )
     return [
-        TenantHour(int(ago), name, TenantSums(got, due, int(n), total, most))
-        for ago, name, got, due, n, total, most in found
+        (int(back), name, TenantSums(got, due, int(count), total, most))
+        for back, name, got, due, count, total, most in db.execute(text, values).fetchall()
     ]
 
 

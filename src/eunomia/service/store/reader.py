@@ -15,7 +15,7 @@ from typing import Any
 from eunomia.service.job_row import JobRow
 from eunomia.service.store.base import Connection, hours_of
 from eunomia.service.store.opening import BUSY_S, FILE
-from eunomia.service.tenant_fairness import HOURS, TenantHour
+from eunomia.service.tenant_fairness import HOURS, TenantSums
 
 KEPT_MOMENTS = 500
 _ROW = "number, id, tenant, state, body"
@@ -140,9 +140,9 @@ class Reader:
         text = f"SELECT {_ROW} FROM jobs WHERE (live = 1 OR ended >= ?){mine}"
         return [_row(*found) for found in self._db.execute(text, values)]
 
-    def tenant_hours(self, until: int, width: int, count: int) -> list[TenantHour]:
-        """Return the sums of tenants before the day that ends with hour `until`; see `hours_of`."""
-        return hours_of(self._db, until, width, until - width * count, until - HOURS)
+    def tenant_hours(self, until: int, width: int, count: int, tenant: str | None) -> list[tuple[int, str, TenantSums]]:
+        """Return the sums of one tenant, or all, before the day that ends with hour `until`; see `hours_of`."""
+        return hours_of(self._db, until, width, until - width * count, until - HOURS, tenant)
 
     def decisions(self, count: int = 20, until: float | None = None) -> list[ShownMoment]:
         """Return the last moments, or the last ones until a time, the newest first."""
