@@ -19,6 +19,7 @@ from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.curves import Curve
 from eunomia.model.events import Estimated, PairsEstimated
 from eunomia.model.job import Job
+from eunomia.model.job_table import SubmittedJobs, job_array, job_values
 from eunomia.model.overheads import Overheads
 from eunomia.model.speeds import LEVELS, Speeds, by_level, spread_throughput
 from eunomia.throughputs.job_type_aliases import largest_tensor
@@ -77,7 +78,7 @@ class Belief(GrowingColumns):
         self._overheads = overheads or Overheads()
         self.estimates: dict[int, Estimated] = {}  # by row, of jobs whose total is estimated
         self.pairs_measured = 0  # on which the believed throughputs of pairs rest that were estimated during the run
-        self._jobs: list[Job] = []
+        self._jobs = SubmittedJobs()
         self._kinds: dict[tuple[str, int], int] = {}
         self._alone: list[Floats] = []  # by kind
         self._table = np.zeros((0, 0, types))  # (kind, kind, type) of the kinds asked about so far
@@ -99,14 +100,14 @@ class Belief(GrowingColumns):
         self._know((job,))
         return row
 
-    def follow(self, jobs: list[Job]) -> None:
+    def follow(self, jobs: SubmittedJobs) -> None:
         """Use the list of a state, which has each job before it is learnt."""
         self._jobs = jobs
 
     def _know(self, jobs: Sequence[Job]) -> None:
         more = len(self) - len(self._jobs)
         if more > 0:
-            self._jobs += jobs[-more:]
+            self._jobs.extend(jobs[-more:])
 
     def foresee(self, jobs: Sequence[Job]) -> int:
         """Write the columns of the jobs that come next, up to the first with a new kind or size; return how many.
@@ -114,15 +115,16 @@ class Belief(GrowingColumns):
         They are not known before `learn_foreseen`.
         """
         kinds, widest = [], self.cost.shape[1]
-        for job in jobs:
-            kind = self._kinds.get((job.job_type, job.scale_factor))
-            if kind is None or (job.other_shapes and max(job.shapes) >= widest):
+        fields = (job_values(jobs, name) for name in ("job_type", "scale_factor", "other_shapes"))
+        for job_type, size, others in zip(*fields, strict=True):
+            kind = self._kinds.get((job_type, size))
+            if kind is None or (others and max(size, *others) >= widest):
                 break
             kinds.append(kind)
         if kinds:
             rows = self.reserve(len(kinds))
             self.kind[rows], self.throughput[rows] = kinds, np.array(self._alone)[kinds]
-            self.total[rows] = [job.total_steps for job in jobs[: len(kinds)]]
+            self.total[rows] = job_array(jobs[: len(kinds)], "total_steps")
         return len(kinds)
 
     def learn_foreseen(self, jobs: Sequence[Job]) -> None:

@@ -93,7 +93,7 @@ class Scheduler:
         not copied.
         """
         belief = self.belief
-        shared: list[Any] = [*self.state.submitted, *belief.estimates.values(), self.state.topology, belief.speeds]
+        shared: list[Any] = [*belief.estimates.values(), self.state.topology, belief.speeds]
         shared += [self.info, self._sched.comes_again]
         memo: dict[int, Any] = {id(one): one for one in shared}
         memo[id(self._history)] = deque[Happened](maxlen=MOMENTS)

@@ -17,6 +17,7 @@ from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.job_ids import JobIdList
 from eunomia.model.job_lifecycle import Stage
+from eunomia.model.job_table import SubmittedJobs, job_array, job_values
 from eunomia.model.row_index import RowIndex
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
@@ -68,7 +69,7 @@ class State:
         self.entitlements: Entitlements | None = None  # kept for policies that look at them; see `keep_entitlements`
         self.losses: SeenLosses | None = None  # likewise
         self.jobs = Jobs()
-        self.submitted: list[Job] = []  # what each row was submitted as
+        self.submitted = SubmittedJobs()  # what each row was submitted as
         self.register = RowIndex()
         self.ids = self.register.ids  # (row,)
         self.holder = np.full(topology.devices, -1, dtype=np.int64)  # first job of the lease, -1 = free
@@ -158,27 +159,28 @@ class State:
         They are not submitted before `add_foreseen`.
         """
         known, owners = self.owners.known, []
-        for job in jobs:
-            if job.tenant not in known:
+        for tenant in job_values(jobs, "tenant"):
+            if tenant not in known:
                 break
-            owners.append(known[job.tenant])
+            owners.append(known[tenant])
         if owners:
             rows, jobs = self.jobs.reserve(len(owners)), jobs[: len(owners)]
             self.extend_rows()
             self.jobs.owner[rows] = owners
-            self.jobs.scale_factor[rows] = [job.scale_factor for job in jobs]
-            self.jobs.weight[rows] = [job.weight for job in jobs]
-            self.jobs.submitted[rows] = [job.submitted for job in jobs]
-            self.jobs.deadline[rows] = [job.deadline for job in jobs]
-            if any(job.cpus or job.memory_gib for job in jobs):  # else no memory is taken for them
-                self.jobs.demand[rows] = [(job.cpus, job.memory_gib) for job in jobs]
+            self.jobs.scale_factor[rows] = job_array(jobs, "scale_factor")
+            self.jobs.weight[rows] = job_array(jobs, "weight")
+            self.jobs.submitted[rows] = job_array(jobs, "submitted")
+            self.jobs.deadline[rows] = job_array(jobs, "deadline")
+            for resource, name in enumerate(("cpus", "memory_gib")):
+                if (demand := job_array(jobs, name)).any():  # else no memory is taken for them
+                    self.jobs.demand[rows, resource] = demand
         return len(owners)
 
     def add_foreseen(self, jobs: Sequence[Job]) -> None:
         """Add jobs whose columns are written, and that compiled steps have added to the active rows."""
         self.jobs.add_many(len(jobs))
-        self.submitted += jobs
-        self.register.add_all([job.job_id for job in jobs])
+        self.submitted.extend(jobs)
+        self.register.add_all(job_values(jobs, "job_id"))
 
     def extend_rows(self) -> None:
         """Make `rows` as long as the columns of jobs."""

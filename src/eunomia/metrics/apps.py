@@ -16,6 +16,7 @@ import numpy as np
 from eunomia.metrics.fairness import rho_themis
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.job import Job
+from eunomia.model.job_table import job_array, job_values
 
 
 class AppEnd(NamedTuple):
@@ -54,18 +55,18 @@ class AppOutcomes:
         app = number_apps(jobs)
         apps = int(app.max(initial=-1)) + 1
         begin, last, left = np.full(apps, np.inf), np.full(apps, -np.inf), np.full(apps, -np.inf)
-        np.minimum.at(begin, app, np.array([job.submitted for job in jobs], dtype=float))
+        np.minimum.at(begin, app, job_array(jobs, "submitted", float))
         with np.errstate(invalid="ignore"):
             np.maximum.at(last, app, finished)  # nan spreads: the app has not finished
             np.maximum.at(left, app, ended)
         empty = np.zeros(apps, dtype=bool)
-        number_of = dict(zip((job.app for job in jobs), app.tolist(), strict=True)) if ends else {}
+        number_of = dict(zip(job_values(jobs, "app"), app.tolist(), strict=True)) if ends else {}
         for name, end in ends.items():
             if (app_row := number_of.get(name)) is not None:
                 last[app_row], left[app_row], empty[app_row] = (end.at if end.best else np.nan), end.at, not end.best
         left = np.where(np.isnan(last), np.where(np.isnan(left), end_s, left), last)
         needed_s = np.where(np.isnan(finished), np.minimum(done_s, alone_s), alone_s)
-        size = np.array([job.scale_factor for job in jobs], dtype=float)
+        size = job_array(jobs, "scale_factor", float)
         rho = rho_themis(app, begin, last, left, size, needed_s, devices)
         return cls(of=app, submitted=begin, finished=last, left=left, rho=rho, empty=empty)
 
@@ -94,7 +95,8 @@ class AppOutcomes:
 
 def number_apps(jobs: Sequence[Job]) -> Ints:
     """Return the number of each job's app, (job,)."""
-    if not any(job.app for job in jobs):
+    names = job_values(jobs, "app")
+    if not any(names):
         return np.arange(len(jobs))
     keys: dict[str | int, int] = {}
-    return np.array([keys.setdefault(job.app or m, len(keys)) for m, job in enumerate(jobs)], dtype=np.int64)
+    return np.array([keys.setdefault(name or m, len(keys)) for m, name in enumerate(names)], dtype=np.int64)

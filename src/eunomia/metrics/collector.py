@@ -47,6 +47,7 @@ from eunomia.model.events import (
     TimerFired,
 )
 from eunomia.model.job import Job
+from eunomia.model.job_table import SubmittedJobs, job_array, job_values
 from eunomia.model.moment_batch import MomentBatch
 from eunomia.model.row_index import RowIndex
 from eunomia.model.tenants import NO_TENANT
@@ -63,7 +64,7 @@ class MetricsCollector:
 
     def __init__(self, topology: Topology):
         self.topology = topology
-        self.jobs: list[Job] = []  # in order of submission
+        self.jobs = SubmittedJobs()  # in order of submission
         self.end_s = 0.0  # last event of a job
         self.ended = 0  # count of jobs that ended
         self.app_ends: dict[str, AppEnd] = {}  # of apps whose user reported an end
@@ -151,16 +152,17 @@ class MetricsCollector:
     def observe_batch(self, batch: MomentBatch) -> None:
         """Record many moments; jobs have the rows of the batch here, too."""
         jobs, first = batch.submitted, len(self.jobs)
-        self._reserve_jobs(first + len(jobs), max((job.scale_factor for job in jobs), default=0))
+        sizes, tenants = job_array(jobs, "scale_factor"), job_values(jobs, "tenant")
+        self._reserve_jobs(first + len(jobs), int(sizes.max(initial=0)))
         if len(self._rows) == first:
-            self._rows.add_all([job.job_id for job in jobs])
-        self.jobs += jobs
+            self._rows.add_all(job_values(jobs, "job_id"))
+        self.jobs.extend(jobs)
         owners = self._owners
-        for name in dict.fromkeys(job.tenant or NO_TENANT for job in jobs):
-            self._owner(name)
+        for name in dict.fromkeys(tenants):
+            self._owner(name or NO_TENANT)
         rows = slice(first, first + len(jobs))
-        self._t.jobs["size"][rows] = [job.scale_factor for job in jobs]
-        self._t.jobs["owner"][rows] = [owners[job.tenant or NO_TENANT] for job in jobs]
+        self._t.jobs["size"][rows] = sizes
+        self._t.jobs["owner"][rows] = [owners[name or NO_TENANT] for name in tenants]
         self._reserve_points(_POINTS * (len(batch) + len(batch.started) + len(batch.stopped)))
         job_timelines.record_batch(
             batch.at, batch.row, batch.epoch, batch.starts_end, batch.stops_end, batch.started, batch.started_epoch,

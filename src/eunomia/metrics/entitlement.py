@@ -15,6 +15,7 @@ from eunomia.metrics.step_functions import Steps, at_times, combined, summed
 from eunomia.model import fair_share
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.job import Job
+from eunomia.model.job_table import job_array
 
 
 def demand_of(collector: MetricsCollector, owner: Ints, ended: Floats, tenants: int) -> list[Steps]:
@@ -22,8 +23,8 @@ def demand_of(collector: MetricsCollector, owner: Ints, ended: Floats, tenants: 
 
     `owner` (job,) is a job's tenant, `ended` (job,) the end of its presence, s.
     """
-    submitted = np.array([job.submitted for job in collector.jobs], dtype=float)
-    size = np.array([job.scale_factor for job in collector.jobs], dtype=float)
+    submitted = job_array(collector.jobs, "submitted", float)
+    size = job_array(collector.jobs, "scale_factor", float)
     pauses = collector.pauses.intervals(collector.end_s)
     submitted, ended = np.concatenate((submitted, pauses.begin)), np.concatenate((ended, pauses.end))
     size, owner = np.concatenate((size, -size[pauses.job])), np.concatenate((owner, owner[pauses.job]))
@@ -66,7 +67,7 @@ def weight_intervals(jobs: Sequence[Job], end: Floats, updates: Sequence[tuple[i
     """Return the intervals of jobs that were present until `end`, (job,); `updates` are row, time and new weight."""
     count, room = len(jobs), len(jobs) + len(updates)
     job, begin, last, weight = np.arange(room), np.empty(room), np.empty(room), np.empty(room)
-    begin[:count], weight[:count] = [one.submitted for one in jobs], [one.weight for one in jobs]
+    begin[:count], weight[:count] = job_array(jobs, "submitted"), job_array(jobs, "weight")
     last[:count] = end
     latest: dict[int, int] = {}  # interval of each job whose weight changed
     for row, at, new in updates:

@@ -21,6 +21,7 @@ from eunomia.metrics.waits import WaitCauses
 from eunomia.model.arrays import Array, Floats
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
+from eunomia.model.job_table import job_array, job_values
 from eunomia.model.moment_batch import MomentBatch
 from eunomia.model.speeds import Speeds
 from eunomia.model.tenants import Tenant
@@ -148,16 +149,16 @@ def _apps(collector: MetricsCollector, alone: StandaloneSpeeds) -> AppOutcomes:
 def _columns(collector: MetricsCollector, apps: AppOutcomes) -> dict[str, Array]:
     """Return the columns of jobs.csv, jobs in order of submission."""
     jobs = collector.jobs
-    submitted = np.array([job.submitted for job in jobs])
+    submitted = job_array(jobs, "submitted", float).copy()
     status = collector.column("status")
     finished = np.where(status == FINISHED, collector.column("ended"), np.nan)
-    size = np.array([job.scale_factor for job in jobs], dtype=np.int64)
+    size = job_array(jobs, "scale_factor", np.int64).copy()
     received, service = collector.served()
     columns: dict[str, Array] = {
-        "job_id": _texts(job.job_id for job in jobs),
-        "tenant": _texts(job.tenant for job in jobs),
-        "app": _texts(job.app for job in jobs),
-        "job_type": _texts(job.job_type for job in jobs),
+        "job_id": _texts(job_values(jobs, "job_id")),
+        "tenant": _texts(job_values(jobs, "tenant")),
+        "app": _texts(job_values(jobs, "app")),
+        "job_type": _texts(job_values(jobs, "job_type")),
         "scale_factor": size,
         "submitted_s": submitted,
         "first_started_s": collector.column("first").copy(),
@@ -178,7 +179,7 @@ def _outcome_columns(collector: MetricsCollector) -> dict[str, Array]:
     user cancelled before.
     """
     status, ended = collector.column("status"), collector.column("ended")
-    deadline = np.array([job.deadline for job in collector.jobs], dtype=float)
+    deadline = job_array(collector.jobs, "deadline", float)
     until = np.where(np.isnan(ended), np.nextafter(collector.end_s, math.inf), ended)  # nan: present at the end
     missed = (until > deadline) | np.isin(status, (FAILED, REJECTED))
     cancelled_by = np.where(status == CANCELLED, "user", "").astype(object)

@@ -12,6 +12,7 @@ from eunomia.metrics.collector import MetricsCollector
 from eunomia.metrics.step_functions import Steps, combined, integral
 from eunomia.model import fair_share
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.job_table import job_array
 from eunomia.model.tenants import Tenants
 
 HOUR_S = 3600.0
@@ -74,7 +75,7 @@ def entitled(parent: Ints, own: Floats, deserved: Floats) -> Floats:
 
 def _edges(collector: MetricsCollector, tenants: int) -> Floats:
     """Return the full hours from the first submission to the end of the run, and both ends; merged where too many."""
-    begin = min((job.submitted for job in collector.jobs), default=0.0)
+    begin = float(job_array(collector.jobs, "submitted").min()) if collector.jobs else 0.0
     end = max(collector.end_s, begin)
     first, last = math.floor(begin / HOUR_S), math.ceil(end / HOUR_S)
     cells = (last - first) * tenants

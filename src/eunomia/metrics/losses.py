@@ -18,6 +18,7 @@ from eunomia.metrics.collector import MetricsCollector
 from eunomia.metrics.entitlement import demand_of
 from eunomia.metrics.step_functions import Steps, at_times, combined, summed
 from eunomia.model.arrays import Floats
+from eunomia.model.job_table import job_array
 from eunomia.model.losses import LOSS_REASONS, Losses
 
 IDLE_BY = ("no_demand", "fragmentation", "held_back")
@@ -34,7 +35,7 @@ def name_of(cause: str) -> str:
 def losses_of(collector: MetricsCollector, losses: Losses | None) -> dict[str, float | None]:
     """Return the fields of summary.json about losses, of a run that is over; None where a backend does not count."""
     types = range(len(collector.topology.types))
-    begin = min((job.submitted for job in collector.jobs), default=0.0)
+    begin = float(job_array(collector.jobs, "submitted").min()) if collector.jobs else 0.0
     idle = idle_by_cause(
         collector.topology.capacity(),
         [collector.busy(j) for j in types],

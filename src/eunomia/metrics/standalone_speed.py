@@ -9,6 +9,7 @@ import numpy as np
 
 from eunomia.model.arrays import Floats
 from eunomia.model.job import Job
+from eunomia.model.job_table import job_array, job_values
 from eunomia.model.speeds import Speeds
 
 
@@ -24,13 +25,14 @@ class StandaloneSpeeds:
     def of(cls, jobs: Sequence[Job], speeds: Speeds, capacity: Floats) -> StandaloneSpeeds:
         """Look up jobs on a cluster of `capacity` (type,) accelerators."""
         kinds: dict[tuple[str, int], int] = {}
-        kind = np.array([kinds.setdefault((job.job_type, job.scale_factor), len(kinds)) for job in jobs], dtype=int)
+        each = zip(job_values(jobs, "job_type"), job_values(jobs, "scale_factor"), strict=True)
+        kind = np.array([kinds.setdefault(key, len(kinds)) for key in each], dtype=int)
         table = np.array([speeds.solo_throughput(*key) for key in kinds], dtype=float).reshape(
             len(kinds), len(capacity)
         )
         room = np.array([capacity >= size for _, size in kinds], dtype=bool).reshape(table.shape)
         best = np.where(room, table, 0.0).max(axis=1, initial=0.0)
-        return cls(table[kind], best[kind], np.array([job.total_steps for job in jobs], dtype=float))
+        return cls(table[kind], best[kind], job_array(jobs, "total_steps", float))
 
     @property
     def seconds(self) -> Floats:

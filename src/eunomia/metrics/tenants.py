@@ -17,6 +17,7 @@ from eunomia.metrics.sharing import Sharing, envy, sharing_of
 from eunomia.metrics.standalone_speed import StandaloneSpeeds
 from eunomia.metrics.step_functions import Steps
 from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.model.job_table import job_array, job_values
 from eunomia.model.tenants import NO_TENANT, Tenant, Tenants
 
 
@@ -34,10 +35,11 @@ class TenantUsage:
     @classmethod
     def of(cls, collector: MetricsCollector, declared: Mapping[str, Tenant]) -> TenantUsage:
         """Return the tenants of the collected jobs; `declared` are tenants by name."""
-        tree = Tenants.of(dict.fromkeys(job.tenant for job in collector.jobs), declared)
+        names = job_values(collector.jobs, "tenant")
+        tree = Tenants.of(dict.fromkeys(names), declared)
         row_of = {name: row for row, name in enumerate(tree.names)}
-        owner = np.array([row_of[job.tenant or NO_TENANT] for job in collector.jobs], dtype=np.int64)
-        ended, began = collector.column("ended"), np.array([job.submitted for job in collector.jobs], dtype=float)
+        owner = np.array([row_of[name or NO_TENANT] for name in names], dtype=np.int64)
+        ended, began = collector.column("ended"), job_array(collector.jobs, "submitted", float)
         until = np.maximum(np.where(np.isnan(ended), collector.end_s, ended), began)
         demand, quota = demand_of(collector, owner, until, len(tree.names)), _quota(tree, _in_service(collector))
         owned = owned_by(tree.parent, quota, demand)

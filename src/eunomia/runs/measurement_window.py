@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from eunomia.model.arrays import Floats, Ints
 from eunomia.model.decisions import Decision, GiveUp, Refuse
 from eunomia.model.events import JobCancelled, JobFinished, Moment
 from eunomia.model.job import Job
+from eunomia.model.job_table import job_array, job_values
 from eunomia.scenario import Scenario
 
 
@@ -43,7 +44,7 @@ def measured_rows(scenario: Scenario, submitted_s: Floats) -> Ints | None:
 
 def measured_jobs(scenario: Scenario, jobs: Sequence[Job]) -> tuple[Job, ...] | None:
     """Return the measured jobs; None = all. Raises InvalidInput as `measured_rows` does."""
-    rows = measured_rows(scenario, np.array([job.submitted for job in jobs]))
+    rows = measured_rows(scenario, job_array(jobs, "submitted"))
     return None if rows is None else tuple(jobs[m] for m in rows.tolist())
 
 
@@ -60,9 +61,9 @@ def measured_note(measured: Sequence[Job] | None, jobs: Sequence[Job]) -> tuple[
 class StopWhenMeasured:
     """A backend that ends when the given jobs have ended, even if others have not."""
 
-    def __init__(self, world: Backend, jobs: Iterable[Job]):
+    def __init__(self, world: Backend, jobs: Sequence[Job]):
         self._world = world
-        self._left = {job.job_id for job in jobs}  # jobs that have not ended
+        self._left = set(job_values(jobs, "job_id"))  # jobs that have not ended
 
     def moments(self) -> Iterator[Moment]:
         """Yield the moments up to the last end of a given job."""
@@ -83,11 +84,11 @@ class StopWhenMeasured:
         self._world.carry_out(decision)
 
 
-def measured_figures(figures: Figures, jobs: Iterable[Job] | None, metrics: Mapping[str, Metric]) -> Figures:
+def measured_figures(figures: Figures, jobs: Sequence[Job] | None, metrics: Mapping[str, Metric]) -> Figures:
     """Return the metrics of these jobs only, None = all; utilisation, cost, curves and each job's ρ are unchanged."""
     if jobs is None:
         return figures
-    names = {job.job_id for job in jobs}
+    names = set(job_values(jobs, "job_id"))
     rows = np.flatnonzero([name in names for name in figures.jobs["job_id"]])
     columns = {name: column[rows] for name, column in figures.jobs.items()}
     tables = replace(figures.tables, jobs=columns)

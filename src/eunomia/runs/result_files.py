@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from eunomia.model.arrays import Array
 
@@ -28,6 +26,8 @@ def write_json(path: Path, values: Mapping[str, object]) -> None:
 
 def write_columns(path: Path, columns: Mapping[str, Array]) -> None:
     """Write a table; nan is an empty field, numbers have the shortest form that reads back exactly."""
+    import pyarrow.compute as pc  # 34 MiB, which a run does without until it is over
+
     rows = len(next(iter(columns.values()), ()))
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerow(columns)
@@ -38,6 +38,9 @@ def write_columns(path: Path, columns: Mapping[str, Array]) -> None:
 
 def _texts(column: Array) -> Any:
     """Return the fields of a column as text, an array of Arrow."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     if column.dtype.kind == "f":
         texts = pc.cast(pa.array(column), pa.string())
         texts = pc.if_else(column == np.floor(column), pc.binary_join_element_wise(texts, ".0", ""), texts)

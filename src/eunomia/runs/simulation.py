@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from eunomia.backends.inputs import VirtualBackend
 from eunomia.backends.protocol import Backend, TunableBackend
@@ -40,6 +39,9 @@ from eunomia.setup.belief_estimate import EstimatedSpeeds
 from eunomia.setup.policy_lookup import changed_parameters
 from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.tuner_setup import drawn_loss, observes_losses, with_tuners
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Progress = Callable[[int, int, float], None]  # ended jobs, all jobs, virtual time in s
 _PROGRESS_MOMENTS = 500  # between two reports of progress
@@ -92,6 +94,8 @@ class Result:
 
     def frame(self) -> pa.Table:
         """Return the jobs as an Arrow table, one row each, which pandas, polars and duckdb read."""
+        import pyarrow as pa  # 34 MiB, which a run does without
+
         return pa.table({name: pa.array(column.tolist()) for name, column in self.jobs.items()})
 
     def write(self, folder: Path) -> None:

@@ -20,7 +20,7 @@ def backend_inputs(setup: RunConfig, **real_time: Any) -> BackendInputs:
     """Return what the backend of a run is made from; `real_time` are the fields for real time."""
     section = setup.scenario.world
     return BackendInputs(
-        jobs=(*setup.jobs, *setup.measuring.values()),
+        jobs=setup.all_jobs(),
         topology=setup.topology,
         speeds=setup.truth,
         overheads=setup.overheads,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -84,7 +85,7 @@ def profiling_s(scenario: Scenario, types: int) -> float:
     return belief.profile_s * pairs if belief.kind == "estimated" else 0.0
 
 
-def with_measuring(scenario: Scenario, jobs: tuple[Job, ...], believed: Speeds) -> tuple[Job, ...]:
+def with_measuring(scenario: Scenario, jobs: Sequence[Job], believed: Speeds) -> Sequence[Job]:
     """Return the jobs, the first of each measured job type with the work of measuring its pairs added."""
     if scenario.belief.charge != "job_type" or not isinstance(believed, EstimatedSpeeds):
         return jobs

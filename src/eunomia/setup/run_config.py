@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
@@ -24,6 +25,7 @@ from eunomia.metrics.waits import WaitCauses
 from eunomia.model.arrays import Floats
 from eunomia.model.curves import curve_of
 from eunomia.model.job import Job
+from eunomia.model.job_table import job_array, job_values
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import Policy
 from eunomia.model.speeds import Speeds
@@ -69,7 +71,7 @@ class RunConfig:
     topology: Topology
     truth: Speeds
     believed: Speeds
-    jobs: tuple[Job, ...]
+    jobs: Sequence[Job]
     policy: Policy
     mechanism: MechanismConfig
     overheads: Overheads
@@ -98,6 +100,10 @@ class RunConfig:
         scheduler.expect(len(self.jobs))
         return scheduler
 
+    def all_jobs(self) -> Sequence[Job]:
+        """Return the jobs of the workload, and those that measure pairs."""
+        return _all_jobs(self.jobs, self.measuring)
+
     def price(self) -> Floats:
         """Return US$ per accelerator-hour, (type,); 0 where unknown."""
         return np.array([self.prices()[name] or 0.0 for name in self.topology.types])
@@ -116,13 +122,12 @@ class RunConfig:
         if not (math.isfinite(span) and span > 0):
             return None
         capacity, rates = self.topology.capacity(), dict[tuple[str, int], float]()
-        demand = 0.0
-        for job in self.jobs:
-            key = (job.job_type, job.scale_factor)
-            if key not in rates:
-                speeds = self.truth.solo_throughput(*key)
-                rates[key] = float((speeds * capacity).sum() / capacity[speeds > 0].sum())
-            demand += job.scale_factor * job.total_steps / rates[key]
+        kinds = tuple(zip(job_values(self.jobs, "job_type"), job_values(self.jobs, "scale_factor"), strict=True))
+        for key in set(kinds):
+            speeds = self.truth.solo_throughput(*key)
+            rates[key] = float((speeds * capacity).sum() / capacity[speeds > 0].sum())
+        work = job_array(self.jobs, "scale_factor") * job_array(self.jobs, "total_steps")
+        demand = np.cumsum(work / np.fromiter(map(rates.__getitem__, kinds), float, len(kinds))).item(-1)
         offered = demand / (span * float(capacity.sum()))
         return offered if offered <= BURST else None
 
@@ -136,7 +141,7 @@ class RunConfig:
 
     def record_header(self) -> dict[str, Any]:
         """Return the header of a record: the scheduler's inputs, the scenario and the hashes of its files."""
-        jobs, nodes = [*self.jobs, *self.measuring.values()], list(self.nodes)
+        jobs, nodes = list(self.all_jobs()), list(self.nodes)
         core = header(jobs, nodes, self.policy.info, self.mechanism, self.overheads, self.believed, self.scenario.seed)
         made_from = {"version": __version__, "scenario": self.scenario.as_dict(), "inputs": _sha256(self.scenario)}
         date = {} if self.began is None else {"began": self.began.isoformat(sep=" ")}
@@ -147,6 +152,10 @@ class RunConfig:
     def pair_estimates(self) -> dict[str, PairEstimateSummary]:
         """Return what is believed of job types beside others, where that was estimated before the run."""
         return self.believed.summaries() if isinstance(self.believed, EstimatedSpeeds) else {}
+
+
+def _all_jobs(jobs: Sequence[Job], measuring: Mapping[tuple[int, int, int], Job]) -> Sequence[Job]:
+    return (*jobs, *measuring.values()) if measuring else jobs  # which may be a table
 
 
 def _retrying(scenario: Scenario) -> dict[str, str]:
@@ -213,7 +222,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
             restore_by_size=tuple(sorted((int(size), s) for size, s in costs.restore_by_size.items())),
         ),
         tuners=tuners_of(scenario, work.jobs),
-        tenants=tenants_of(scenario, (*work.jobs, *measuring.values()), float(topology.capacity().sum())),
+        tenants=tenants_of(scenario, _all_jobs(work.jobs, measuring), float(topology.capacity().sum())),
         notes=(
             *_cluster_notes(scenario),
             *work.notes,
@@ -238,7 +247,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
     return setup
 
 
-def _with_loss_curves(scenario: Scenario, policy: Policy, jobs: tuple[Job, ...]) -> tuple[Job, ...]:
+def _with_loss_curves(scenario: Scenario, policy: Policy, jobs: Sequence[Job]) -> Sequence[Job]:
     """Return the jobs with learning curves drawn by the seed, if the policy reads them."""
     if "loss_curve" not in policy.info.needs:
         return jobs
@@ -283,11 +292,11 @@ def _cluster_notes(scenario: Scenario) -> tuple[str, ...]:
 
 
 def _notes_on_unused_options(
-    scenario: Scenario, policy: Policy, jobs: tuple[Job, ...], *, real_time: bool
+    scenario: Scenario, policy: Policy, jobs: Sequence[Job], *, real_time: bool
 ) -> tuple[str, ...]:
     """Return notes on options of the scenario that have no effect in this run."""
     notes, world = [], scenario.world
-    if "shapes" in policy.info.needs and not any(job.other_shapes for job in jobs):
+    if "shapes" in policy.info.needs and not any(job_values(jobs, "other_shapes")):
         notes.append(
             f'{policy.info.name} may choose sizes of gangs, all jobs have one; workload.elastic = "halves" adds some.'
         )
@@ -295,10 +304,10 @@ def _notes_on_unused_options(
     reasons = real_time or scenario.physics.fates != "off"
     if world.retry == "adaptive" and not reasons:
         notes.append('world.retry = "adaptive" changes nothing: failures have reasons where physics.fates is on.')
-    if world.retry_by == "tenant" and (world.retry == "always" or not any(job.tenant for job in jobs)):
+    if world.retry_by == "tenant" and (world.retry == "always" or not any(job_values(jobs, "tenant"))):
         rule = 'without world.retry = "adaptive"' if world.retry == "always" else "as no job names a tenant"
         notes.append(f'world.retry_by = "tenant" changes nothing {rule}.')
-    if scenario.apps.tuner != "off" and not any(job.app for job in jobs):
+    if scenario.apps.tuner != "off" and not any(job_values(jobs, "app")):
         notes.append(f'apps.tuner = "{scenario.apps.tuner}" changes nothing: no job of the workload belongs to an app.')
     nested = [name for name, tenant in scenario.tenants.items() if "/" in name and tenant.quota is not None]
     if nested and not policy.info.reads_nested_quotas:
@@ -306,20 +315,20 @@ def _notes_on_unused_options(
     return tuple(notes)
 
 
-def _notes_on_absent_columns(policy: Policy, jobs: tuple[Job, ...]) -> list[str]:
+def _notes_on_absent_columns(policy: Policy, jobs: Sequence[Job]) -> list[str]:
     """Return a note if the policy goes by deadlines, weights or tenants and no two jobs differ in them."""
     needs, taxonomy = policy.info.needs, policy.info.taxonomy
     axes = {} if taxonomy is None else taxonomy.axes(needs)
     rules = []
-    if "deadline" in axes.get("objective", ()) and all(job.deadline == math.inf for job in jobs):
+    if "deadline" in axes.get("objective", ()) and bool((job_array(jobs, "deadline") == math.inf).all()):
         rules.append("deadlines, and no job has one")
     only_weights = policy.info.answer_type == "order" and "weight" in needs and axes.get("objective") == NONE
-    if only_weights and len({job.weight for job in jobs}) < 2:
+    if only_weights and len(np.unique(job_array(jobs, "weight"))) < 2:
         rules.append("weights, and all jobs have the same")
     if (
         policy.info.answer_type == "order"
         and "tenant" in axes.get("fairness", ())
-        and len({job.tenant for job in jobs}) < 2
+        and len(set(job_values(jobs, "tenant"))) < 2
     ):
         rules.append("tenants, and no two jobs differ in theirs")
     return [
@@ -328,13 +337,13 @@ def _notes_on_absent_columns(policy: Policy, jobs: tuple[Job, ...]) -> list[str]
 
 
 def _note_on_host_capacity(
-    policy: Policy, mechanism: MechanismConfig, topology: Topology, jobs: tuple[Job, ...]
+    policy: Policy, mechanism: MechanismConfig, topology: Topology, jobs: Sequence[Job]
 ) -> tuple[str, ...]:
     """Return a note where running gangs may exceed the CPUs or memory that their shares of time respect."""
     if policy.info.answer_type != "shares" or "demand" not in policy.info.needs or mechanism.divides_time:
         return ()
     capacity = topology.room(np.ones(topology.nodes, dtype=bool))
-    demand = np.array([(job.cpus, job.memory_gib) for job in jobs]).sum(axis=0) if jobs else np.zeros(2)
+    demand = np.stack([job_array(jobs, name, float) for name in ("cpus", "memory_gib")], axis=1).sum(axis=0)
     if not (demand > capacity).any():
         return ()
     return (

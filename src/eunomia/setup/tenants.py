@@ -13,6 +13,7 @@ from eunomia.inputs.open_table import read_table
 from eunomia.inputs.problems import InvalidInput, Problems
 from eunomia.model.arrays import Bools
 from eunomia.model.job import Job
+from eunomia.model.job_table import job_values
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
 from eunomia.model.tenants import NO_TENANT, Tenant, Tenants
@@ -115,7 +116,7 @@ def tenants_of(scenario: Scenario, jobs: Sequence[Job], capacity: float) -> dict
     Raises InvalidInput for an owner that the scenario's table of weights lacks, and for quotas that exceed the capacity
     of the parent tenant or of the cluster.
     """
-    owners = dict.fromkeys(job.tenant for job in jobs)
+    owners = dict.fromkeys(job_values(jobs, "tenant"))
     listed = _listed(scenario, owners)
     known = listed | {name: _override(listed.get(name, Tenant()), own) for name, own in scenario.tenants.items()}
     tenants = known | {name: Tenant() for name in owners if name and name not in known}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from eunomia.inputs.field_rules import MOST_S
 from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.job import Job
+from eunomia.model.job_table import JobTable
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario
 from eunomia.setup.tenants import check_tenant_paths, list_names, notes_on_idle_tenants, owned
@@ -23,14 +24,12 @@ from eunomia.throughputs import load as load_throughputs
 from eunomia.throughputs.throughput_table import Throughputs
 from eunomia.traces import Trace
 
-_PART = 1 << 16  # numbers of a column that are Python objects at a time
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """Jobs in order of submission, and notes for readers of the results."""
 
-    jobs: tuple[Job, ...]
+    jobs: Sequence[Job]
     notes: tuple[str, ...]
     began: datetime | None = None  # local date and time at 0 s, if the trace has it
     past: PastSchedule | None = None
@@ -231,63 +230,30 @@ def _notes_on_extrapolation(kinds: Sequence[tuple[str, int]], kind: Ints, speeds
     return [f"Throughputs of {jobs:,} jobs were not measured but extrapolated by the analytic model (sizes {sizes})."]
 
 
-def _jobs(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], total_steps: Floats) -> tuple[Job, ...]:
-    statuses = trace.status if scenario.world.replay_status else ("" for _ in trace.status)
-    halves = scenario.workload.elastic == "halves"
-    columns = zip(
-        trace.job_id,
-        _numbers(total_steps),
-        _numbers(trace.submitted_s),
-        _numbers(trace.scale_factor),
-        job_type,
-        trace.tenant,
-        trace.app,
-        _numbers(trace.weight, shared=True),
-        _numbers(trace.deadline_s, shared=True),
-        _numbers(trace.cpus, shared=True),
-        _numbers(trace.memory_gib, shared=True),
-        _numbers(trace.retries),
-        statuses,
-        trace.command,
-        trace.checkpoint_dir,
-        strict=True,
-    )
-    return tuple(
-        Job(
-            job_id=name,
-            total_steps=steps,
-            submitted=submitted,
-            sequence=m,
-            scale_factor=size,
-            job_type=kind,
-            other_shapes=_halves(size) if halves else (),
-            tenant=tenant,
-            app=app,
-            weight=weight,
-            deadline=deadline,
-            cpus=cpus,
-            memory_gib=memory_gib,
-            retries=0 if status == "failed" else retries,
-            status=status,
-            command=command,
-            checkpoint_dir=folder,
-        )
-        for m, (
-            name, steps, submitted, size, kind, tenant, app, weight, deadline, cpus, memory_gib, retries, status,
-            command, folder,
-        ) in enumerate(columns)
-    )  # fmt: skip
-
-
-def _numbers(column: Array, *, shared: bool = False) -> Iterator[Any]:
-    """Yield the numbers of a column, a part at a time; with `shared`, equal ones of a part as one object."""
-    for begin in range(0, len(column), _PART):
-        part = column[begin : begin + _PART]
-        if shared:
-            values, place = np.unique(part, return_inverse=True)
-            yield from map(values.tolist().__getitem__, place.tolist())
-        else:
-            yield from part.tolist()
+def _jobs(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], total_steps: Floats) -> JobTable:
+    columns: dict[str, Array | tuple[Any, ...]] = {
+        "job_id": trace.job_id,
+        "total_steps": total_steps,
+        "submitted": trace.submitted_s,
+        "sequence": np.arange(len(trace)),
+        "scale_factor": trace.scale_factor,
+        "job_type": job_type,
+        "tenant": trace.tenant,
+        "app": trace.app,
+        "weight": trace.weight,
+        "deadline": trace.deadline_s,
+        "cpus": trace.cpus,
+        "memory_gib": trace.memory_gib,
+        "retries": trace.retries,
+        "command": trace.command,
+        "checkpoint_dir": trace.checkpoint_dir,
+    }
+    if scenario.world.replay_status:
+        columns["status"] = trace.status
+        columns["retries"] = np.where([status == "failed" for status in trace.status], 0, trace.retries)
+    if scenario.workload.elastic == "halves":
+        columns["other_shapes"] = tuple(map(_halves, trace.scale_factor.tolist()))
+    return JobTable({name: column for name, column in columns.items() if isinstance(column, np.ndarray) or any(column)})
 
 
 def _halves(size: int) -> tuple[int, ...]:

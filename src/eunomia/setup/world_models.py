@@ -85,14 +85,14 @@ def fault_model_of(scenario: Scenario) -> FaultModel:
     )
 
 
-def with_retries(scenario: Scenario, jobs: Sequence[Job]) -> tuple[Job, ...]:
+def with_retries(scenario: Scenario, jobs: Sequence[Job]) -> Sequence[Job]:
     """Return the jobs with at least the retries that the scenario gives to jobs drawn to fail.
 
     A job whose failure is replayed from the trace has none, as its duration in the trace includes its retries.
     """
     least, replayed = scenario.physics.retries if scenario.physics.fates != "off" else 0, scenario.world.replay_status
     if not (least or replayed):
-        return tuple(jobs)
+        return jobs
     retries = (0 if replayed and job.status == "failed" else max(job.retries, least) for job in jobs)
     return tuple(
         job if job.retries == wanted else replace(job, retries=wanted)

@@ -50,7 +50,8 @@ def window(
     if not len(kept):
         why = f"no job is submitted in [{start:.15g}, {end:.15g})"
         raise refused(trace.source, "start_s", f"{start:.15g}", why, _suggest_window(trace))
-    return _rescale(_with_note(trace.take(kept), len(trace) - len(kept), start, end), start, load)
+    part = trace if len(kept) == len(trace) else trace.take(kept)
+    return _rescale(_with_note(part, len(trace) - len(kept), start, end), start, load)
 
 
 def _rescale(trace: Trace, start: float, load: float) -> Trace:

@@ -182,7 +182,7 @@ class DetailedSimulation(GangSimulation):
         if gang.ends == gang.fails_at:
             by_chance = gang.fails_at == gang.chance_at
             return JobFailed(gang.job.job_id, gang.epoch, "chance" if by_chance else self._outcomes.name(gang.row))
-        event = self._completed(gang.job, gang.epoch)
+        event = self._completed(gang.row, gang.epoch)
         return JobCancelled(gang.job.job_id) if gang.killed and isinstance(event, JobFinished) else event
 
     def _report(self, gang: Gang) -> list[Event]:

@@ -61,9 +61,10 @@ class FaultModel:
         """Draw which jobs are cancelled, and when."""
         chosen = np.flatnonzero(rng.random(len(jobs)) < self.cancel_fraction)
         waits = drawn(rng.exponential(self.cancel_after_s, len(chosen)))
+        cancelled = [jobs[i] for i in chosen.tolist()]
         return [
-            (jobs[i].submitted + wait, JobCancelled(jobs[i].job_id))
-            for i, wait in zip(chosen.tolist(), waits.tolist(), strict=True)
+            (job.submitted + wait, JobCancelled(job.job_id))
+            for job, wait in zip(cancelled, waits.tolist(), strict=True)
         ]
 
     def times_to_failure(self, gangs: int, rng: np.random.Generator) -> Floats:

@@ -17,6 +17,7 @@ from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.decisions import Decision, SetShares
 from eunomia.model.events import Event, JobFinished
 from eunomia.model.job import Job
+from eunomia.model.job_table import job_array
 from eunomia.model.losses import LOSS_REASONS, Losses
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Topology
@@ -39,7 +40,7 @@ class FluidSimulation(VirtualClock):
     ):
         super().__init__(jobs, faults=faults, seed=seed)
         self._types, self._rates = topology.types, Rates(speeds, self._jobs)
-        self._total = np.array([job.total_steps for job in self._jobs])  # (job,) steps
+        self._total = job_array(self._jobs, "total_steps", float)  # (job,) steps
         self._to_do = self._total.copy()  # (job,) steps at `_since`
         self._useful, self._sharing = np.zeros(len(self._jobs)), 0.0  # accelerator-seconds
         self._alive = np.ones(len(self._jobs), dtype=bool)
@@ -79,7 +80,7 @@ class FluidSimulation(VirtualClock):
             return []
         rows = np.unique(self._job[due])
         self._end(rows)
-        return [JobFinished(self._jobs[row].job_id, 0) for row in rows.tolist()]
+        return [JobFinished(self._register.ids[row], 0) for row in rows.tolist()]
 
     # ---- what is ordered -------------------------------------------------------------------------------------
 
@@ -108,7 +109,7 @@ class FluidSimulation(VirtualClock):
         self._rate, alone = self._speeds(job, mate, order)
         stuck = np.flatnonzero(self._rate <= 0)
         if len(stuck):
-            name, type = self._jobs[int(job[stuck[0]])].job_id, self._types[int(order.types[stuck[0]])]
+            name, type = self._register.ids[int(job[stuck[0]])], self._types[int(order.types[stuck[0]])]
             raise RuntimeError(f"job {name!r} was given time on {type}, where it cannot run")
         self._held = np.asarray(order.sizes * np.where(mate < 0, 1.0, 0.5))
         self._worth = order.sizes * self._rate / alone

@@ -45,6 +45,7 @@ from eunomia.core.transitions import finish_alone, submit, withdraw_last
 from eunomia.kernels import WorkLeft, kernel
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.job import Job
+from eunomia.model.job_table import job_array
 from eunomia.model.moment_batch import INSTANT_S, MomentBatch
 
 _JOBS, _EVENTS = 512, 2048  # whose columns are written ahead; that one call plays
@@ -295,7 +296,7 @@ class ImpliedMoments:
         self._scheduler, self._jobs, self._arrivals, self._finishes = scheduler, jobs, arrivals, finishes
         self._world = world
         topology = scheduler.state.topology
-        widest = max((job.scale_factor for job in jobs), default=1)
+        widest = int(job_array(jobs, "scale_factor").max(initial=1))
         self._log = Log(
             np.empty(_EVENTS),
             np.empty((_COLUMNS, _EVENTS), dtype=np.int64),

@@ -8,6 +8,7 @@ import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.job import Job
+from eunomia.model.job_table import job_values
 from eunomia.model.speeds import Speeds
 
 
@@ -16,10 +17,11 @@ class Rates:
 
     def __init__(self, speeds: Speeds, jobs: Sequence[Job]):
         self._speeds = speeds
-        models = {name: row for row, name in enumerate(dict.fromkeys(job.job_type for job in jobs))}
-        self.model = np.array([models[job.job_type] for job in jobs], dtype=np.int64)  # (job,)
-        sizes = {(job.job_type, job.scale_factor) for job in jobs}
-        sizes |= {(job.job_type, size) for job in jobs if job.other_shapes for size in job.other_shapes}
+        names, others = job_values(jobs, "job_type"), job_values(jobs, "other_shapes")
+        models = {name: row for row, name in enumerate(dict.fromkeys(names))}
+        self.model = np.array([models[name] for name in names], dtype=np.int64)  # (job,)
+        sizes = set(zip(names, job_values(jobs, "scale_factor"), strict=True))
+        sizes |= {(name, size) for name, shapes in zip(names, others, strict=True) for size in shapes}
         self._kinds = sorted(sizes)
         self.widest = max((size for _, size in self._kinds), default=1)
         self.kind_of = np.full((max(len(models), 1), self.widest + 1), -1)  # (job type, size), -1 = no job has it

@@ -26,6 +26,7 @@ from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.decisions import Renew, Starts, Stop
 from eunomia.model.events import Event, JobFailed, JobFinished, NodeJoined, NodeLost, Progressed
 from eunomia.model.job import Job
+from eunomia.model.job_table import job_array, job_values
 from eunomia.model.losses import Losses
 from eunomia.model.moment_batch import MomentBatch
 from eunomia.model.speeds import Speeds
@@ -71,7 +72,7 @@ class Simulation(GangSimulation):
             return
         if self._implied is None:
             ending = {"failed", "cancelled"} if self._replay_status else set()
-            finishes = np.array([job.status not in ending for job in self._jobs], dtype=bool)
+            finishes = np.array([each not in ending for each in job_values(self._jobs, "status")], dtype=bool)
             world = self._topology.type, self._rates.kind_of, self._rates.alone, self._start_s, self._later_s
             arrivals = np.frombuffer(self._arrivals)
             self._implied = ImpliedMoments(scheduler, self._jobs, arrivals, finishes, (*self._ends, *world))
@@ -144,14 +145,14 @@ class Simulation(GangSimulation):
 
     def _outcome(self, row: int, epoch: int, how: int) -> list[Event]:
         """Return how a gang ended: it failed, for good or with retries left, or completed its job."""
-        job = self._jobs[row]
+        name = self._register.ids[row]
         if how == FAILED:
             safe = self._gangs["safe"][row : row + 1]
-            return [JobFailed(job.job_id, epoch, "chance"), Progressed((job.job_id,), safe.copy())]
+            return [JobFailed(name, epoch, "chance"), Progressed((name,), safe.copy())]
         self._unfinished -= 1
         if how != FINISHED:
-            return [JobFailed(job.job_id, epoch, "chance")]
-        event = self._completed(job, epoch)
+            return [JobFailed(name, epoch, "chance")]
+        event = self._completed(row, epoch)
         if not isinstance(event, JobFinished):
             self._gangs["outcome"][row] = GAVE_UP if isinstance(event, JobFailed) else CANCELLED
         return [event]
@@ -186,7 +187,7 @@ class Simulation(GangSimulation):
         )
         if stuck != FINE:
             type = self._topology.types[self._gangs["type"][stuck]]
-            raise RuntimeError(f"job {self._jobs[stuck].job_id!r} was started on {type}, where it cannot run")
+            raise RuntimeError(f"job {self._register.ids[stuck]!r} was started on {type}, where it cannot run")
 
     def _kinds_of_pairs(self, rows: Ints, mates: Ints, first: Ints) -> tuple[Ints, Ints]:
         """Return the kinds of gangs that share seats, (pair,) each."""
@@ -232,8 +233,8 @@ class Simulation(GangSimulation):
 def waiting_gangs(jobs: Sequence[Job], model: Ints) -> Array:
     """Return the rows of jobs that were not started."""
     gangs = np.zeros(len(jobs), dtype=GANG)
-    gangs["total"] = [job.total_steps for job in jobs]
-    gangs["retries"] = [job.retries for job in jobs]
+    gangs["total"] = job_array(jobs, "total_steps")
+    gangs["retries"] = job_array(jobs, "retries")
     gangs["model"] = model
     gangs["mate"] = -1
     gangs["limit"] = gangs["fails_at"] = np.inf

@@ -30,6 +30,7 @@ from eunomia.model.events import (
     TimerFired,
 )
 from eunomia.model.job import Job
+from eunomia.model.job_table import in_order, job_values
 from eunomia.model.overheads import Overheads
 from eunomia.model.row_index import RowIndex
 from eunomia.model.topology import Topology
@@ -46,12 +47,11 @@ class VirtualClock:
 
     def __init__(self, jobs: Sequence[Job], *, faults: FaultModel | None = None, seed: int = 0):
         self.given_up = ""  # why the run was ended before its jobs were done, if it was
-        ordered = sorted(jobs, key=lambda job: (job.submitted, job.sequence, job.job_id))
-        self._jobs: Sequence[Job] = jobs if isinstance(jobs, tuple) and jobs == tuple(ordered) else ordered
-        self._register = RowIndex(job.job_id for job in self._jobs)
+        self._jobs = in_order(jobs)
+        self._register = RowIndex(job_values(self._jobs, "job_id"))
         self._unfinished = len(self._jobs)
         self._at = 0.0
-        self._arrivals = array("d", (*(job.submitted for job in self._jobs), math.inf))
+        self._arrivals = array("d", (*job_values(self._jobs, "submitted"), math.inf))
         self._arrived = 0
         self._timer = math.inf
         self._future: list[tuple[float, int, bool, Any]] = []
@@ -212,9 +212,9 @@ class GangSimulation(VirtualClock):
         """Return of each job its steps that no loss can take and the epoch in which it runs, 0 = not, (job,) each."""
         raise NotImplementedError
 
-    def _completed(self, job: Job, epoch: int) -> JobFinished | JobFailed | JobCancelled:
+    def _completed(self, row: int, epoch: int) -> JobFinished | JobFailed | JobCancelled:
         """Return how a job ends that has done its steps."""
-        status = job.status if self._replay_status else ""
+        name, status = self._register.ids[row], self._jobs[row].status if self._replay_status else ""
         if status == "failed":
-            return JobFailed(job.job_id, epoch, "as in the trace")
-        return JobCancelled(job.job_id) if status == "cancelled" else JobFinished(job.job_id, epoch)
+            return JobFailed(name, epoch, "as in the trace")
+        return JobCancelled(name) if status == "cancelled" else JobFinished(name, epoch)
