@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from eunomia_reproduction.gavel import batch, cost_figures, curves, runs, sharin
 from eunomia_reproduction.gavel.figure_runs import FigurePoint, FigureRun, throughputs_in
 from eunomia_reproduction.gavel.reference import THROUGHPUTS
 from eunomia_reproduction.gavel.runs import Runs, measure
-from eunomia_reproduction.table import Request
+from eunomia_reproduction.table import FigureTable, Request
 
 FOLDER = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "gavel"
 with_data = pytest.mark.skipif(not (FOLDER / THROUGHPUTS).is_file(), reason=f"there are no throughputs in {FOLDER}")
@@ -63,6 +64,36 @@ def test_a_cell_is_set_up_from_a_folder_given_by_a_relative_path(monkeypatch: py
     monkeypatch.chdir(FOLDER.parent)
     throughputs = throughputs_in(Request(reference=Path(FOLDER.name)))
     assert len(set_up(SMALL.scenario(throughputs)).jobs) == SMALL.jobs
+
+
+@pytest.mark.parametrize(
+    ("experiment", "way", "published"),
+    [
+        (curves.fig9, curves.AS_SOLVED, {24.61, 30.03, 38.71}),
+        (curves.fig10, curves.ASKED_OFTEN[0], {23.38, 30.47, 33.9}),
+        (
+            curves.fig10,
+            curves.ASKED_OFTEN[1],
+            {20.43, 23.38, 27.93, 30.47, 33.9, 41.56, 43.05, 52.19, 64.38, 64.46, 85.54},
+        ),
+    ],
+)
+def test_some_points_are_run_in_another_way_too(
+    experiment: Callable[[Request], FigureTable],
+    way: curves.Again,
+    published: set[float],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def doubled(cells: list[FigureRun], request: Request) -> Runs:
+        other = {cell for cell in cells if replace(cell, **way.changes) == cell}
+        return Runs(shown={cell: replace(SHOWN, jct_h=4.0 if cell in other else 2.0) for cell in cells}, failed={})
+
+    monkeypatch.setattr(curves, "measure", doubled)
+    rows = [row for row in experiment(Request()).rows if row.unit == "h"]
+    other = [row for row in rows if row.measured == 4.0]
+    assert {(row.series.removesuffix(f", {way.how}"), row.x) for row in other} == set(way.points)
+    assert all((row.measured == 4.0) == row.series.endswith(f", {way.how}") for row in rows)
+    assert {row.published for row in other} == published
 
 
 @pytest.mark.parametrize(
