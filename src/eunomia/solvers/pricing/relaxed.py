@@ -40,7 +40,7 @@ _TRUST = 4.0  # half width of a box in what Newton's method takes for its error
 _AT_ONCE = 0.025  # part of the rows that it is meant to leave: to leave fewer, later passes over few rows are cheaper
 _GAIN = 0.5  # a box that is not smaller than so much of the last one is not worth its pass
 _IDLE = 0.7  # part of its rows that a box must not leave open
-_TRIES, _BOLD = 40, 2  # boxes, in all and where only few rows were looked at before
+_TRIES = 40  # boxes
 _MANY = 3000  # rows that the exact program takes only where there is no other way
 _TRADED = 1e-10  # parts of a column's capacity
 _BENT = 2e-4  # relative: as far from where it is exact the expansion of a curved demand in t serves
@@ -66,7 +66,7 @@ def relaxed(table: Table, guess: PriceEstimate, priced: Ints, free: Ints, *, pat
         value, spread = np.ones(len(priced)), 1.0
     whole = search.whole()
     begin = search.box(replace(centre, value=value / value.sum()), spread, whole.box)
-    found, part = search.refined([whole, search.settle(whole, begin)], _TRIES if table.weight is not None else _BOLD)
+    found, part = search.refined([whole, search.settle(whole, begin)], _TRIES)
     return found, replace(codes, open=part.places)
 
 
@@ -146,7 +146,7 @@ class TableSearch(SamplePrices, BoxSearch[Part, NeedRows, Centre, Vertex]):
         if spread >= 1:  # nothing is known
             low, high = within.low, within.high
         low, high = np.clip(low, within.low, within.high), np.clip(high, within.low, within.high)
-        reach = min(max(LEVEL * spread, centre.blur), 0.9)
+        reach = min(LEVEL * spread, 0.9)
         ends = centre.t * (1 - reach), centre.t * (1 + reach)
         least, most = (float(np.clip(t, within.t[0], within.t[2])) for t in ends)
         return LevelBox(low, high, np.array([least, 0.5 * (least + most), most]), spread, self.top)
