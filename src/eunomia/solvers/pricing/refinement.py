@@ -25,10 +25,6 @@ class BoxesMissed(NoOptimum):
     """Prices have left their boxes again and again."""
 
 
-class NotWorthwhile(NoOptimum):
-    """So many rows are left that another way to solve them comes first; its caller knows which."""
-
-
 class BoxSearch(ABC, Generic[PartT, RowsT, CentreT, FoundT]):
     """How one kind of program is searched for, and the search itself.
 
@@ -59,7 +55,7 @@ class BoxSearch(ABC, Generic[PartT, RowsT, CentreT, FoundT]):
 
     @abstractmethod
     def finish(self, part: PartT) -> tuple[FoundT, CentreT | None]:
-        """Return the optimum, and where its prices are if outside the box. May raise NotWorthwhile."""
+        """Return the optimum, and where its prices are if outside the box."""
 
     def refined(self, stack: list[PartT], tries: int) -> tuple[FoundT, PartT]:
         """Return the optimum and the last part, beginning with the parts on the stack, each in the one before.

@@ -16,7 +16,6 @@ from eunomia.solvers.pricing.assemble import Edges
 from eunomia.solvers.pricing.box_refinement import Codes, LevelBox
 from eunomia.solvers.pricing.final_lp import Vertex
 from eunomia.solvers.pricing.needs import ALWAYS
-from eunomia.solvers.pricing.refinement import NotWorthwhile
 from eunomia.solvers.pricing.relaxed import TableSearch, columns_of, no_codes, relaxed
 from eunomia.solvers.pricing.response import FREE
 from eunomia.solvers.pricing.rows import NeedRows, reach
@@ -60,9 +59,9 @@ def highest(
     for _ in range(len(limit) + 3):
         priced = np.setdiff1d(table.open, free)
         try:
-            found, codes = relaxed(table, begin, priced, free, patient=looked)
-        except NoOptimum as error:
-            if looked and not isinstance(error, NotWorthwhile):
+            found, codes = relaxed(table, begin, priced, free)
+        except NoOptimum:
+            if looked:
                 raise
             free = table.open  # a row that no sample met may hold the level so low that nothing has a price
             continue
