@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.side_by_side import Comparison, compare, demand_equal
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.assignment import assign, soonest
+from eunomia.solvers.assignment import held, soonest
 
 CASES = ((128, (11, 11, 10)), (256, (43, 43, 42)))
 
@@ -30,7 +30,8 @@ def by_matrix(time: Floats, machines: Ints) -> float:
     """Return the same over the whole matrix of jobs by machines and positions."""
     places = np.tile(np.arange(1.0, len(time) + 1), int(machines.sum()))
     matrix = np.repeat(time, machines * len(time), axis=1) * places
-    return float(matrix[np.arange(len(time)), assign(matrix)].sum())
+    slots = np.arange(len(places)), np.ones(len(places)), np.ones(len(places), dtype=np.int64)
+    return float(matrix[np.arange(len(time)), held(matrix, *slots)].sum())
 
 
 def cases() -> Iterator[Comparison]:

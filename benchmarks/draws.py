@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from eunomia.model.arrays import Floats, Ints
+from eunomia.model.arrays import Floats
 from eunomia.solvers.water_filling.tree import Tree
 
 SIZES = (1.0, 2.0, 4.0, 8.0)
@@ -108,24 +108,3 @@ def together(jobs: int) -> Tree:
         group_of=np.zeros(jobs, dtype=np.int64),
         row_weight=np.ones(jobs),
     )
-
-
-def changed(table: Table, seed: int, part: float = 0.01) -> Table:
-    """Return the table with `part` of its jobs replaced by others."""
-    jobs, types = table.throughput.shape
-    other = draw(jobs, types, seed + 1_000_000)
-    rows = np.random.default_rng(seed).choice(jobs, int(part * jobs), replace=False)
-    mixed = replace(
-        table,
-        throughput=_with(table.throughput, other.throughput, rows),
-        size=_with(table.size, other.size, rows),
-        weight=_with(table.weight, other.weight, rows),
-    )
-    return mixed.written()
-
-
-def _with(old: Floats, new: Floats, rows: Ints) -> Floats:
-    """Return a copy of old, laid out like it, with some rows from new."""
-    mixed = old.copy(order="K")
-    mixed[rows] = new[rows]
-    return mixed

@@ -46,23 +46,17 @@ GOALS = (
     Goal(name="finish-time fairness", rows=1_000_000, columns=3, most_reads=60),
     Goal(name="finish-time fairness", rows=1_000_000, columns=8, most_reads=60),
     Goal(name="finish-time fairness", rows=1_000_000, columns=8, most_reads=60, spread=2.0),
-    Goal(name="warm start, 1% changed", rows=1_000_000, columns=3, most_reads=20),
 )
 
 
-def solver(name: str, table: Table, seed: int) -> Callable[[], MaxMinResult]:
+def solver(name: str, table: Table) -> Callable[[], MaxMinResult]:
     """Return what is to be measured."""
     rate, size, capacity = table.throughput, table.size, table.capacity
     if name == "makespan":
         return lambda: highest_level(rate, size, capacity, table.steps)
     if name == "finish-time fairness":
         return lambda: highest_level(rate, size, capacity, table.steps, base=table.alone, age=table.age)
-    if name == "max-min":
-        return lambda: highest_level(rate, size, capacity, table.need)
-    before = highest_level(rate, size, capacity, table.need).price
-    changed = np.random.default_rng(seed).random(len(size)) < 0.01
-    need = np.where(changed, 1.5 * table.need, table.need)
-    return lambda: highest_level(rate, size, capacity, need, start=before)
+    return lambda: highest_level(rate, size, capacity, table.need)
 
 
 def read(across: Floats) -> float:
@@ -84,7 +78,7 @@ def lines(seeds: int) -> Iterator[str]:
         took, reads = [], []
         for seed in range(-1, seeds):  # the first warms up
             table = draw(goal.rows, goal.columns, seed + 1, load=goal.load, spread=goal.spread)
-            work = solver(goal.name, table, seed + 1)
+            work = solver(goal.name, table)
             reads.append(spent(lambda table=table: read(table.throughput.T)))
             took.append(spent(work))
         one, median, worst = min(reads), float(np.median(took[1:])), max(took[1:])

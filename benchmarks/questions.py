@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import sharing
-from benchmarks.draws import HOUR, Table, changed, draw
+from benchmarks.draws import HOUR, Table, draw
 from eunomia.allocation.problem import AllocationProblem
 from eunomia.allocation.view_from_problem import view_of
 from eunomia.model.arrays import Floats, Ints
@@ -162,23 +162,6 @@ def _totals() -> Iterator[Question]:
         )
 
 
-def _warm(seed: int) -> tuple[Table, Floats]:
-    before = draw(MILLION, 3, seed)
-    return changed(before, seed), highest_level(*three(before), before.need).price
-
-
-def _warm_start() -> Iterator[Question]:
-    yield Question(
-        problem="max-min, 1% of the jobs changed",
-        jobs=MILLION,
-        types=3,
-        draw=_warm,
-        ours=lambda drawn: highest_level(*three(drawn[0]), drawn[0].need, start=drawn[1]),
-        value=_of_level,
-        matrix=lambda drawn: drawn[0].throughput,
-    )
-
-
 def _written() -> Iterator[Question]:
     answers: dict[str, Callable[[Table], Any]] = {
         "max-min": lambda table: highest_level(*three(table), table.need),
@@ -295,7 +278,6 @@ def questions() -> Iterator[Question]:
         _fillings,
         _products,
         _totals,
-        _warm_start,
         _written,
         _decisions,
         _pairs,

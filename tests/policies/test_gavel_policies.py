@@ -316,31 +316,6 @@ class TestWaterFilling:
         assert served == pytest.approx({2: 0.5, 3: 1.0})
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["max_min_fairness", *(pytest.param(name, marks=pytest.mark.slow) for name in ("makespan", "finish_time_fairness")),
-     "pop?parts=2"],
-)  # fmt: skip
-def test_the_prices_of_the_last_answer_are_where_the_next_begins_and_change_nothing(name: str) -> None:
-    rng = np.random.default_rng(3)
-    rate, ones = rng.lognormal(0, 1, (18_000, 3)), np.ones(18_000)  # from thousands of jobs on they are looked at
-    one = oracles.Instance(rate, ones, np.array([400.0, 300.0, 900.0]), rng.lognormal(0, 1, 18_000), ones)
-    first = decide(name, one)
-    view = view_of(replace(one, weight=rng.uniform(1, 1.1, 18_000)), build(name))
-    cold, warm = (
-        build(name).decide(View(**{**_parts(view), "memory": {**view.memory, **more}}))
-        for more in ({}, {"price": np.array([[0.001, 0.0005, 0.0006]]), **first.memory})
-    )
-    for answer in (cold, warm):
-        assert isinstance(answer, Shares)
-        assert (answer.x >= 0).all()
-    if name != "pop?parts=2":
-        assert first.memory["price"].shape == (1, 3)
-        assert cold.certificate is not None
-        assert warm.certificate is not None
-        assert warm.certificate.objective == pytest.approx(cold.certificate.objective, rel=1e-9)
-
-
 def test_who_is_faster_everywhere_pays_no_other_price_when_types_do_not_count() -> None:
     one = oracles.Instance(
         np.array([[3.0, 1.0], [1.0, 3.0], [2.0, 0.0]]), np.ones(3), np.ones(2), np.ones(3), np.ones(3)

@@ -117,7 +117,7 @@ def test_what_a_class_gets_for_its_mean_floor_meets_the_floor_of_each_row(
     floor = np.maximum(floor, ends[upper - 1] * (1 + 1e-12))  # a floor at the slower rate would be of another class
     scaled = rng.choice([0.5, 1.0, 2.0], rows)  # powers of two: no rounding tells the rows apart
     part = LinearRows(np.ones((columns, rows)), np.ones(rows), np.outer(speed, scaled), floor * scaled, 10.0)
-    classes = alike(part, lambda: part)
+    classes = alike(part)
     assert classes is not None and classes.rows.count is not None and len(classes.rows.size) == 1
     slow = np.where(ends < ends[upper], ends, -1).argmax()  # in order of speed, idling among them
     least = np.zeros(columns + 1)

@@ -1,4 +1,4 @@
-"""Whole assignments at least cost: rows to columns, and rows to queues served one row at a time.
+"""Whole assignments at least cost: rows to slots that hold several, and to queues served one row at a time.
 
 Rows enter one by one, each along a shortest path over what the earlier ones hold (R. Jonker and A. Volgenant, "A
 Shortest Augmenting Path Algorithm for Dense and Sparse Linear Assignment Problems", Computing 38, 1987). Here a column
@@ -15,20 +15,6 @@ import numpy as np
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.program import Infeasible
-
-
-def assign(cost: Floats) -> Ints:
-    """Return the column of each row at the least total cost (row, column); no column twice, inf is forbidden.
-
-    With more rows than columns the rows left over have −1. Raises Infeasible where the finite places do not suffice.
-    """
-    rows, columns = cost.shape
-    if rows <= columns:
-        return held(cost, np.arange(columns), np.ones(columns), np.ones(columns, dtype=np.int64))
-    row_of = assign(np.ascontiguousarray(cost.T))
-    column_of = np.full(rows, -1)
-    column_of[row_of] = np.arange(columns)
-    return column_of
 
 
 def soonest(time: Floats, machines: Ints) -> tuple[Ints, Ints]:

@@ -36,6 +36,13 @@ class Classes:
         return np.argsort(self.of.astype(narrow), kind="stable"), start
 
 
+def later_members(of: Ints, count: Ints) -> Ints:
+    """Return how many rows of its class come after each row, (row,); of (row,) class, count (class,) rows in it."""
+    later = np.empty(len(of), dtype=np.int64)
+    later[np.argsort(of, kind="stable")] = np.repeat(np.cumsum(count), count) - 1 - np.arange(len(of))
+    return later
+
+
 def group(*columns: Array) -> Classes:
     """Return the classes of rows that are equal in all columns, each (row,) numbers without NaN; 0.0 equals -0.0."""
     words = [_words(column) for column in columns]

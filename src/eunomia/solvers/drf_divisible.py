@@ -124,11 +124,6 @@ def _up_to_here(value: Floats, user: Ints) -> Floats:
     return sums
 
 
-@kernel()
 def _from_here_on(value: Floats, user: Ints) -> Floats:
     """Return sums of value (row, axis) from each row to the last one of its user."""
-    sums = value.copy()
-    for k in range(len(user) - 2, -1, -1):
-        if user[k] == user[k + 1]:
-            sums[k] += sums[k + 1]
-    return sums
+    return _up_to_here(np.ascontiguousarray(value[::-1]), np.ascontiguousarray(user[::-1]))[::-1]

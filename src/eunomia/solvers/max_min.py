@@ -84,14 +84,13 @@ def highest_level(
     base: Floats | None = None,
     age: Floats | None = None,
     second: Second | None = None,
-    start: Floats | None = None,
 ) -> MaxMinResult:
-    """Solve the program above; rate (row, column), size, need, base, age (row,), capacity, start (column,).
+    """Solve the program above; rate (row, column), size, need, base, age (row,), capacity (column,).
 
     All are ≥ 0, sizes and bases above 0; a rate laid out by column costs no copy. Rows without a need, or whose rate is
     zero everywhere, get nothing and do not hold the others down. Of all optima with the highest level the one with
     the most Σ second(rate) · x is returned (where that is not proven, one that leaves nothing idle: `spent_best`), else
-    any. `start` is the price of an earlier answer to a like problem.
+    any.
     Raises NoOptimum where the level cannot be proven to a relative gap of 1e-9.
     """
     rows = _rows(rate, size, need, base, age)
@@ -99,13 +98,13 @@ def highest_level(
         return _nothing(rows, len(capacity))
     try:
         few = _distinct(rows)
-        found, best = _together(rows, capacity, second, few) if few else _by_prices(rows, capacity, second, start)
+        found, best = _together(rows, capacity, second, few) if few else _by_prices(rows, capacity, second)
     except NoServingColumn:
         lost = (rows.a > 0) & (rows.T.max(axis=0, initial=0.0) <= 0)
         if not lost.any():
             return _nothing(rows, len(capacity))
         asked = np.where(lost, 0.0, rows.a)
-        return highest_level(rate, size, capacity, asked, base=base, age=age, second=second, start=start)
+        return highest_level(rate, size, capacity, asked, base=base, age=age, second=second)
     price = np.divide(found.value, capacity, out=np.zeros(len(capacity)), where=capacity > 0)
     level = MaxMinResult(found.t, found.bound, price, found.edges, found.idle, best)
     if level.gap > GAP:
@@ -178,11 +177,9 @@ def _together(rows: NeedRows, capacity: Floats, second: Second | None, few: Clas
     return LevelOptimum(found.t, max(found.bound, found.t), value, edges, idle, free), best_spent
 
 
-def _by_prices(
-    rows: NeedRows, capacity: Floats, second: Second | None, start: Floats | None
-) -> tuple[LevelOptimum, bool]:
+def _by_prices(rows: NeedRows, capacity: Floats, second: Second | None) -> tuple[LevelOptimum, bool]:
     """Solve in the prices of the columns, and spend what is left over on the rows whose level costs nothing."""
-    found = highest(rows, capacity, start=None if start is None else start * capacity)
+    found = highest(rows, capacity)
     if second is None or len(found.free) == 0 or len(found.idle) == 0:
         return found, True
     edges, idle, free = found.edges, found.idle, found.free

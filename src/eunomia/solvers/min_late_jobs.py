@@ -20,6 +20,7 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.products import dot
 from eunomia.solvers.blocks import Groups, blocks_of
+from eunomia.solvers.classes import later_members
 from eunomia.solvers.linear import best_total
 from eunomia.solvers.linear_totals.box_refinement import FEW
 from eunomia.solvers.linear_totals.response import cheapest
@@ -70,7 +71,7 @@ def _searched(
     """Return the late rows and a bound on their weight, by a search over how many of each group are late."""
     solved = _program(rate, size, floor, weight, capacity, groups, whole=True).solve(nodes=_NODES)
     given_up = np.round(solved.x[-len(groups.count) :])  # (group,)
-    late = np.asarray(_later(groups) < given_up[groups.of])
+    late = np.asarray(later_members(groups.of, groups.count.astype(np.int64)) < given_up[groups.of])
 
     def possible(late: Bools) -> bool:
         try:
@@ -115,16 +116,6 @@ def _program(
         whole=np.arange(n + held) >= n if whole else None,
         maximise=False,
     )
-
-
-def _later(groups: Groups) -> Ints:
-    """Return for each row how many rows of its group come after it."""
-    backwards = groups.of[::-1]
-    order = np.argsort(backwards, kind="stable")
-    starts = np.concatenate(([0], np.cumsum(groups.count)[:-1])).astype(np.int64)
-    after = np.empty(len(order), dtype=np.int64)
-    after[order] = np.arange(len(order)) - starts[backwards[order]]
-    return after[::-1]
 
 
 def _priced(rate: Floats, size: Floats, floor: Floats, weight: Floats, capacity: Floats) -> tuple[Ints, float]:

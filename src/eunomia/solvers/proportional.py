@@ -13,7 +13,6 @@ The partial-allocation mechanism on top of it makes honest reports a best answer
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -87,14 +86,11 @@ class NashWelfareResult:
         return x
 
 
-def fairest_product(
-    rate: Floats, size: Floats, capacity: Floats, weight: Floats, *, start: Floats | None = None
-) -> NashWelfareResult:
+def fairest_product(rate: Floats, size: Floats, capacity: Floats, weight: Floats) -> NashWelfareResult:
     """Solve the program above. rate (row, column), size, weight (row,), capacity (column,); all ≥ 0, sizes > 0.
 
     A row whose rate is 0 wherever there is capacity, or whose weight is 0, gets nothing and is left out of the product.
-    start (column,): prices of a problem nearly alike, which save time and change nothing. rate in Fortran order is not
-    copied. Raises NoOptimum unless the gap is at most 1e-6 per unit of total weight.
+    rate in Fortran order is not copied. Raises NoOptimum unless the gap is at most 1e-6 per unit of total weight.
     """
     row, column, rows = _able(rate, size, capacity, weight)
     if len(row) == 0:
@@ -103,8 +99,7 @@ def fairest_product(
             0.0, 0.0, np.zeros(len(capacity)), rate.shape, 0.0, row, column, rows, empty, np.ones(0)
         )
     market = NashMarket.of(capacity[column], float(rows.weight.sum()))
-    warm = None if start is None else np.maximum(start[column], 1e-9 * market.scale())
-    point, keep, objective, bound = _proven(rows, market, warm)
+    point, keep, objective, bound = _proven(rows, market)
     price = np.zeros(len(capacity))
     price[column] = np.where(point.price * market.capacity < 1e-12 * market.weight, 0.0, point.price)
     return NashWelfareResult(objective, bound, price, rate.shape, market.weight, row, column, rows, point, keep)
@@ -145,19 +140,15 @@ def _able(rate: Floats, size: Floats, capacity: Floats, weight: Floats) -> tuple
     return row, column, NashRows(by_column, size if whole else size[row], weight if whole else weight[row])
 
 
-def _proven(rows: NashRows, market: NashMarket, start: Floats | None) -> tuple[Point, Floats, float, float]:
+def _proven(rows: NashRows, market: NashMarket) -> tuple[Point, Floats, float, float]:
     """Return a point, what to keep of its shares (column,) so that they fit, what that reaches at least, and its bound.
 
     Raises NoOptimum unless the last two meet.
     """
     why = "none was found"
-    ways: tuple[Callable[[], Point], ...] = (
-        lambda: best_point(rows, market, start),
-        lambda: rougher_point(rows, market),
-    )
-    for find in ways:
+    for find in (best_point, rougher_point):
         try:
-            point = find()
+            point = find(rows, market)
         except NoOptimum as failed:
             why = str(failed)
             continue

@@ -12,7 +12,6 @@ above 0.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -37,14 +36,9 @@ def level_shares(
     point: Point = "any",
     read: Callable[[float], float] = float,
 ) -> Shares:
-    """Return X (job, type) for T (job, type) and need, base, age (job,); `read` converts t to the policy's unit.
-
-    The memory holds the prices, (1, type), which start the next solve: of many jobs few have changed.
-    """
+    """Return X (job, type) for T (job, type) and need, base, age (job,); `read` converts t to the policy's unit."""
     z, C = view.scale_factor.astype(float), view.capacity
-    second, before = relative_speed if point == "any" else None, view.memory.get("price")
-    start = None if before is None else before[0]
-    optimum = highest_level(T, z, C, need, base=base, age=age, second=second, start=start)
+    optimum = highest_level(T, z, C, need, base=base, age=age, second=relative_speed if point == "any" else None)
     x, which = optimum.x, point if optimum.spent_best else f"{point}; spare time is given out place by place"
     if point == "interior" and optimum.objective > 0:
         x, level = _interior(T, z, C, need, base, age, optimum.objective)
@@ -56,11 +50,10 @@ def level_shares(
     elif need.any():
         face = of_level(T, z, C, x)
         x = central(face) if point == "central" else closest(face, seats(view))
-    answer = build_answer(
+    return build_answer(
         x, optimum.objective, optimum.bound, price=optimum.price, binding=optimum.binding, point=which, read=read,
         within=point == "any",
     )  # fmt: skip
-    return replace(answer, memory={"price": optimum.price[None]})
 
 
 def _interior(

@@ -15,7 +15,6 @@ from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.solvers.linear_totals.exact import Exact, exactly
 from eunomia.solvers.linear_totals.response import OPEN
 from eunomia.solvers.linear_totals.rows import LinearRows
-from eunomia.solvers.linear_totals.symmetry import SymmetricRows, alike
 from eunomia.solvers.pricing.refinement import BoxSearch
 from eunomia.solvers.program import NoOptimum
 
@@ -42,8 +41,7 @@ class PriceScale:
     def of(cls, part: LinearRows) -> PriceScale:
         """Look at some rows."""
         few = slice(None, None, max(1, len(part.size) // 512))
-        worth = np.where(np.isfinite(part.worth[:, few]), np.abs(part.worth[:, few]), 0.0)
-        return cls(float((worth.max(axis=0) / part.size[few]).mean()), part.ceiling)
+        return cls(float((np.abs(part.worth[:, few]).max(axis=0) / part.size[few]).mean()), part.ceiling)
 
     def half(self, centre: Floats, spread: float) -> Floats:
         """Return the half width of a box around prices, (column,)."""
@@ -88,15 +86,7 @@ class OpenRows:
 
 
 @dataclass(frozen=True, slots=True)
-class RepresentativeRows:
-    """What stands for open rows: themselves or, with the places closed that no price makes best, their classes."""
-
-    rows: LinearRows
-    classes: SymmetricRows | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TotalSearch(BoxSearch[OpenRows, RepresentativeRows, Floats, Exact]):
+class TotalSearch(BoxSearch[OpenRows, LinearRows, Floats, Exact]):
     """The search over a problem, with the choices of the decided rows."""
 
     problem: LinearRows
@@ -116,30 +106,27 @@ class TotalSearch(BoxSearch[OpenRows, RepresentativeRows, Floats, Exact]):
         box = PriceBox(np.zeros(columns), np.full(columns, np.inf), np.zeros(columns), 1.0, self.scale)
         return OpenRows(self.problem, np.arange(len(self.choice)), self.capacity, box)
 
-    def merged(self, part: OpenRows) -> RepresentativeRows:
-        if len(part.places) <= FEW:
-            return RepresentativeRows(part.rows)
-        classes = alike(_masked(part.rows.some(), part.box), lambda: _masked(part.rows, part.box))
-        return RepresentativeRows(part.rows) if classes is None else RepresentativeRows(classes.rows, classes)
+    def merged(self, part: OpenRows) -> LinearRows:
+        return part.rows
 
-    def done(self, part: OpenRows, rows: RepresentativeRows, before: RepresentativeRows | None) -> bool:
+    def done(self, part: OpenRows, rows: LinearRows, before: LinearRows | None) -> bool:
         """Return whether few rows are open, prices are known well enough, or what is open is tied at any price."""
-        spread, left = part.box.spread, len(rows.rows.size)
-        tied = before is not None and spread < _TIED and left > 0.9 * len(before.rows.size)
+        spread, left = part.box.spread, len(rows.size)
+        tied = before is not None and spread < _TIED and left > 0.9 * len(before.size)
         return left <= FEW or spread <= _NARROW or tied
 
-    def look(self, part: OpenRows, rows: RepresentativeRows, attempt: int) -> tuple[OpenRows, Floats, float] | None:
+    def look(self, part: OpenRows, rows: LinearRows, attempt: int) -> tuple[OpenRows, Floats, float] | None:
         """Return the part, prices of it (column,), and how far off they may be; None where there are none."""
-        some, caution, sample = rows.rows, 2.0 ** (attempt // _MISSES), 2 * int(SAMPLE * _caution(rows.rows))
-        whole = len(some.size) <= sample
-        price = _prices(some if whole else some.sample(sample, attempt), part.room, 1e-7 if whole else 1e-4)
+        caution, sample = 2.0 ** (attempt // _MISSES), 2 * int(SAMPLE * _caution(rows))
+        whole = len(rows.size) <= sample
+        price = _prices(rows if whole else rows.sample(sample, attempt), part.room, 1e-7 if whole else 1e-4)
         if not np.isfinite(price).all():
             return None
-        if (price > _DEAR * some.ceiling).any():
+        if (price > _DEAR * rows.ceiling).any():
             self.problem.refuse_if_proven(self.capacity, price)
         if whole:
             return part, price, caution * _NARROW
-        return part, price, part.box.spread * min(0.5, caution * _caution(some) * _WIDTH / float(np.sqrt(sample)))
+        return part, price, part.box.spread * min(0.5, caution * _caution(rows) * _WIDTH / float(np.sqrt(sample)))
 
     def box(self, centre: Floats, spread: float, within: PriceBox) -> PriceBox:
         """Return the box of relative half width `spread` around prices, cut off where it leaves `within`."""
@@ -158,23 +145,11 @@ class TotalSearch(BoxSearch[OpenRows, RepresentativeRows, Floats, Exact]):
 
     def finish(self, part: OpenRows) -> tuple[Exact, Floats | None]:
         """Return the optimum of the open rows, and its prices if they press against the box."""
-        merged = self.merged(part)
-        rows = merged.rows if merged.classes else _masked(part.rows, part.box)
-        found = exactly(rows, part.room, *part.box.ends)
-        if (np.abs(found.torn) > _ROUNDING * self.capacity).any():
-            self.problem.refuse_if_proven(self.capacity, found.price)
-            return found, found.price
-        if merged.classes is None:
+        found = exactly(part.rows, part.room, *part.box.ends)
+        if (np.abs(found.torn) <= _ROUNDING * self.capacity).all():
             return found, None
-        row, column, share = merged.classes.shares(found.row, found.column, found.share)
-        return Exact(row, column, share, found.price, found.torn), None
-
-
-def _masked(part: LinearRows, box: PriceBox) -> LinearRows:
-    """Return the problem with the places closed that no price of the box makes best."""
-    if not np.isfinite(box.high).all():
-        return part
-    return part.in_play((box.low + box.high) / 2, (box.high - box.low) / 2)
+        self.problem.refuse_if_proven(self.capacity, found.price)
+        return found, found.price
 
 
 def _caution(part: LinearRows) -> float:

@@ -42,7 +42,7 @@ def exactly(part: LinearRows, room: Floats, low: Floats, high: Floats) -> Exact:
     groups = Groups.alike(worth, size, rate, floor)
     groups = replace(groups, count=np.bincount(groups.of, part.counts()).astype(float))
     first, held = groups.first, len(groups.count)
-    usable = np.isfinite(worth) & ((worth > 0) | (rate * floor[:, None] > 0))
+    usable = (worth > 0) | (rate * floor[:, None] > 0)
     blocks = blocks_of(usable[first], size[first], groups.count, room, rate[first], floor[first])
     n, sold, bought = len(blocks.group), np.flatnonzero(low > 0), np.flatnonzero(np.isfinite(high))
     cost = np.concatenate((worth[first][blocks.group, blocks.column], low[sold], -high[bought]))

@@ -160,7 +160,7 @@ def _climb(gain: Floats, speed: Floats, length: int, low: Floats, high: Floats) 
             ahead = t - low[1, j]
             slope = (low[0, j] - g) / ahead if ahead > 0 else np.inf
             flatter = (slope < least[j]) | ((slope == least[j]) & (t > high[1, j]))
-            take = (ahead > 0) & (g > -np.inf) & flatter
+            take = (ahead > 0) & flatter
             least[j] = slope if take else least[j]
             high[0, j] = g if take else high[0, j]
             high[1, j] = t if take else high[1, j]

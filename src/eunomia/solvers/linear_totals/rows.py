@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eunomia.model.arrays import Array, Bools, Floats, Ints
+from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.products import dot
-from eunomia.solvers.linear_totals.active_columns import in_play
 from eunomia.solvers.linear_totals.response import choose, choose_freely, proof, proof_freely
 from eunomia.solvers.pricing.barrier import barrier
 from eunomia.solvers.pricing.needs import ALWAYS
@@ -24,7 +23,7 @@ _ROUNDING = 1e-9  # relative
 class LinearRows:
     """A problem laid out for the kernels: (column, row) arrays; every column has capacity."""
 
-    worth: Floats  # (column, row) −inf where closed
+    worth: Floats  # (column, row)
     size: Floats  # (row,)
     rate: Floats  # (column, row); (column, 0) where no row has a floor
     floor: Floats  # (row,) −inf where there is none; (0,) likewise
@@ -57,13 +56,6 @@ class LinearRows:
         rows, times = draw_some(counts, 0.0, count / float(counts.sum()), dice)
         return replace(self.only(rows), count=times * counts[rows])
 
-    def in_play(self, centre: Floats, half: Floats) -> LinearRows:
-        """Return the problem with the places closed that are in no row's choice over the box centre ± half."""
-        rate, floor = self.rate, self.floor
-        if self.free:
-            rate, floor = np.zeros_like(self.worth), np.full(len(self.size), -np.inf)
-        return replace(self, worth=in_play(self.worth, self.size, rate, floor, centre, half))
-
     def choose(self, centre: Floats, half: Floats, choice: Array) -> Floats:
         """Write each row's choice over the box; return what the decided rows use (column,)."""
         mass = self.size if self.count is None else self.size * self.count
@@ -75,8 +67,7 @@ class LinearRows:
         """Raise Infeasible if at these prices the floors alone cost more than all capacity is worth."""
         if self.free:
             return
-        nothing = np.where(np.isfinite(self.worth), 0.0, -np.inf)
-        floor_price, time_price = proof(nothing, self.size, self.rate, self.floor, price)
+        floor_price, time_price = proof(np.zeros_like(self.worth), self.size, self.rate, self.floor, price)
         owed = floor_price * np.where(np.isfinite(self.floor), self.floor, 0.0)
         value = dot(price, capacity) + dot(time_price - owed, self.counts())
         if value < -_ROUNDING * (dot(price, capacity)):
@@ -93,14 +84,14 @@ class LinearRows:
         if self.free and not (self.worth > 0).any():
             return np.zeros(len(self.worth))
         count, columns = self.counts(), len(self.worth)
-        usable = np.isfinite(self.worth)
-        unit = np.abs(np.where(usable, self.worth, 0.0)).max(axis=0)
+        unit = np.abs(self.worth).max(axis=0)
         unit = np.maximum(unit, 1e-12 * unit.max() + 1e-300) * count
         whole = float(unit.sum())
-        worth = np.where(usable, count * self.worth, -unit) / whole
+        worth = count * self.worth / whole
         rate, need = np.zeros_like(worth), np.full(len(count), -1.0)  # what −1 is asked for is never short
         if not self.free:
-            rate, need = self._in_own_unit(usable)
+            rate, need = self.in_own_unit()
+            need = np.maximum(need, -1.0)
         size, aim = count * self.size, unit * (len(unit) / whole)
         if not self.free:  # floors may need more than there is: then capacity is bought, row by row of one column each
             most, own = float(size.sum()), np.eye(columns, dtype=bool)
@@ -119,9 +110,9 @@ class LinearRows:
         price, _, error, _ = barrier(scaled, worths, aim, room, nothing, 0.0, 1.0, 0.1, tolerance)
         return np.asarray(price * whole) if error <= _NEAR else None
 
-    def _in_own_unit(self, usable: Bools) -> tuple[Floats, Floats]:
-        """Return rates (column, row) as parts of each row's best, 0 without a floor, and floors (row,), −1 without."""
-        rate = np.where(usable & np.isfinite(self.floor), self.rate, 0.0)
-        best = np.abs(rate).max(axis=0)
-        best[best == 0] = 1.0
-        return rate / best, np.where(np.isfinite(self.floor), self.floor / best, -1.0)
+    def in_own_unit(self) -> tuple[Floats, Floats]:
+        """Return rates (column, row), 0 without a floor, and floors (row,), as parts of each row's largest rate."""
+        rate = np.where(np.isfinite(self.floor), self.rate, 0.0)
+        unit = np.abs(rate).max(axis=0)
+        unit[unit == 0] = 1.0
+        return rate / unit, self.floor / unit

@@ -1,24 +1,32 @@
-"""The optimum for many rows: narrow, solve for the open rows exactly, check the boxes, put the parts together."""
+"""The optimum for many rows: one for all alike, boxes, the open rows exactly, and the parts put together."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.linear_totals.box_refinement import OpenRows, TotalSearch
+from eunomia.solvers.linear_totals.box_refinement import FEW, OpenRows, TotalSearch
 from eunomia.solvers.linear_totals.exact import Exact, exactly
 from eunomia.solvers.linear_totals.response import BASE
 from eunomia.solvers.linear_totals.rows import LinearRows
+from eunomia.solvers.linear_totals.symmetry import alike
 from eunomia.solvers.pricing.refinement import BoxesMissed
 
 _ATTEMPTS = 60
 
 
 def optimum(rows: LinearRows, capacity: Floats) -> Exact:
-    """Return the optimum; capacity (column,) above 0. Raises Infeasible where the floors cannot all be met.
+    """Return the optimum; capacity (column,) above 0. Raises Infeasible where the floors cannot all be met."""
+    classes = alike(rows) if len(rows.size) > FEW else None
+    if classes is None:
+        return _by_boxes(rows, capacity)
+    found = _by_boxes(classes.rows, capacity)
+    row, column, share = classes.shares(found.row, found.column, found.share)
+    return Exact(row, column, share, found.price, found.torn)
 
-    Where boxes keep missing the general solver takes all rows, which may take long.
-    """
+
+def _by_boxes(rows: LinearRows, capacity: Floats) -> Exact:
+    """Return the optimum. Where boxes keep missing the general solver takes all rows, which may take long."""
     search = TotalSearch.of(rows, capacity)
     try:
         found, part = search.refined([search.whole()], _ATTEMPTS)

@@ -1,6 +1,6 @@
-"""Rows that are alike, taken together: those with equal entries at all places that are open to them.
+"""Rows that are alike, taken together: those with equal entries.
 
-A row with a floor may be multiplied, so that its fastest open place has rate 1. And floors may differ: as long as they
+A row with a floor may be multiplied, so that its fastest place has rate 1. And floors may differ: as long as they
 lie between the same two rates, the vertices of
 
     {x ≥ 0,  Σ_k x_k ≤ 1,  Σ_k T_k x_k ≥ f}
@@ -12,7 +12,6 @@ own floor lets it use of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,19 +57,20 @@ class SymmetricRows:
         return found
 
 
-def alike(some: LinearRows, all_rows: Callable[[], LinearRows]) -> SymmetricRows | None:
-    """Return the classes of all rows; None where a look at some of them does not promise that they are far fewer."""
-    return _classes(all_rows()) if len(_classes(some).rows.size) <= _WORTHWHILE * len(some.size) else None
+def alike(rows: LinearRows) -> SymmetricRows | None:
+    """Return the classes of the rows; None where a look at some of them does not promise that they are far fewer."""
+    some = rows.some()
+    return _classes(rows) if len(_classes(some).rows.size) <= _WORTHWHILE * len(some.size) else None
 
 
 def _classes(part: LinearRows) -> SymmetricRows:
-    """Return the classes of the rows; places with worth −inf are closed."""
+    """Return the classes of the rows."""
     if part.free:
         found = group(*part.worth, part.size)
         rate, floor, mean = part.rate, part.floor, part.floor
         held = rate[:, :0]
     else:
-        rate, floor = _in_own_unit(part)
+        rate, floor = part.in_own_unit()
         slower = (rate < floor).sum(axis=0) + np.where(floor > 0, _ABOVE_IDLE, 0)
         found = group(*part.worth, part.size, *rate, slower)
         mean = _mean(floor, found.of, part.counts(), rate.max(axis=0)[found.representative])
@@ -83,15 +83,6 @@ def _classes(part: LinearRows) -> SymmetricRows:
         floor,
         part.counts(),
     )
-
-
-def _in_own_unit(part: LinearRows) -> tuple[Floats, Floats]:
-    """Return rates (column, row), 0 at closed places and without a floor, and floors, over each row's largest rate."""
-    usable = np.isfinite(part.worth) & np.isfinite(part.floor)
-    rate = np.where(usable, part.rate, 0.0)
-    unit = np.abs(rate).max(axis=0)
-    unit[unit == 0] = 1.0
-    return rate / unit, part.floor / unit
 
 
 def _mean(floor: Floats, of: Ints, count: Floats, most: Floats) -> Floats:

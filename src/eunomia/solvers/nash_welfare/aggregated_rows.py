@@ -15,7 +15,7 @@ from eunomia.model import elementary
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.products import dot
 from eunomia.solvers.nash_welfare.barrier import tallied
-from eunomia.solvers.nash_welfare.response import OPEN, Edges, recount, settle
+from eunomia.solvers.nash_welfare.response import OPEN, Edges, settle
 from eunomia.solvers.pricing.rows import draw_some
 
 _HEAVY = 8.0  # draws that one row would take
@@ -117,8 +117,16 @@ def settled(rows: NashRows, price: Floats, box: Floats) -> tuple[Tally, Edges, I
 
 def recounted(rows: NashRows, chosen: Edges) -> Tally:
     """Return the tally of the rows that have an edge (row,); the others are OPEN."""
-    sums = _none(len(rows.rate))
-    return _tally(sums, recount(rows.rate, rows.size, rows.weight, chosen, sums))
+    some, columns = np.flatnonzero(chosen != OPEN), len(rows.rate)
+    code = chosen[some].astype(np.int64)
+    left, right, size, weight = code // columns - 1, code % columns, rows.size[some], rows.weight[some]
+    vertex, high = left == right, rows.rate[right, some]
+    low = np.where(vertex | (left < 0), 0.0, rows.rate[left, some])
+    sums = _none(columns)
+    for part, each in enumerate((weight, size * low / (high - low), size)):
+        sums[:, part] = np.bincount(code, each, len(sums))
+    slope = np.where(vertex, high, weight / size * (high - low))
+    return _tally(sums, float(dot(weight, elementary.log(slope)) - weight[~vertex].sum()))
 
 
 def _none(columns: int) -> Floats:

@@ -39,7 +39,6 @@ _BELIEVED = 3  # boxes that are given up when only a sample says that prices lea
 _MOST_STEPS = 6  # that correct a sample's prices for one box
 _ENOUGH = 1e-3  # the step, relative, at which a box is drawn
 _TOO_MANY = 0.85  # of the rows: more open ones than this are not solved
-_START_BOX, _START_WIDER = 2e-3, 4.0  # half width around prices that are given; as many times that, when they leave it
 _WIDTH = 2.0  # half width of a box in 1 / √picks; prices of samples are off by less than 1.7
 _SHARP = 1e-8  # half width, relative, of the least box around corrected prices
 _TIED = 1e-6  # the same where rows are tied: prices stay where they are, to what an interior point tells apart
@@ -87,19 +86,17 @@ class _Inside:
         return replace(inner, chosen=self.chosen, open=self.open[inner.open])
 
 
-def best_point(
-    rows: NashRows, market: NashMarket, start: Floats | None = None, outer: NashMarket | None = None, sharp: bool = True
-) -> Point:
-    """Return the optimum of the rows in the market; start (column,) are prices of a problem nearly alike.
+def best_point(rows: NashRows, market: NashMarket, outer: NashMarket | None = None, sharp: bool = True) -> Point:
+    """Return the optimum of the rows in the market.
 
     outer: the market in which this one is a box, if any. Where it need not be `sharp`, prices are good to 1e-9.
     Raises _Left when a sample shows that the optimum is not in the box, and NoOptimum when the interior point does not
     converge.
     """
     if len(rows) <= FEW:
-        point = all_at_once(rows, market, start, sharp)
-        return fitted(point, rows, market) if sharp else point
-    sample, price, box = _begun(rows, market, start, outer)
+        return _whole(rows, market, None, sharp)
+    sample = _sample(rows)
+    price, box = _begun(rows, sample, market, outer)
     misses, resolution = 0, _RESOLUTION * rows.weight.sum() / rows.size.sum()
     for boxes in range(_MOST_BOXES):
         price, box = market.middle(price, np.maximum(box, resolution))
@@ -109,26 +106,22 @@ def best_point(
             if inner is not None:
                 return inside.whole(inner)
             misses += 1
-            if sample is None and misses == 1:
-                price, box = found, _START_WIDER * box
-                continue
             price, box = found, np.where(np.abs(found - price) > 0.9 * box, 10.0 * box, box)
         elif len(rows) <= _SEVERAL:
             break
-        sample = _sample(rows) if sample is None else sample
         least = (_SHARP if inside.alike is None else _TIED) * elementary.power(10.0, misses)
         price, box = _corrected(rows, sample, market, price, box, least)
-    return fitted(all_at_once(rows, market, price, sharp), rows, market)
+    return _whole(rows, market, price, sharp)
 
 
-def _begun(
-    rows: NashRows, market: NashMarket, start: Floats | None, outer: NashMarket | None
-) -> tuple[NashRows | None, Floats, Floats]:
-    """Return a sample, if one was drawn, and prices and half widths of a first box (column,)."""
-    if start is not None:
-        price = market.inner(start)
-        return None, price, np.minimum(_START_BOX * market.unit(price), 0.1 * (market.high - market.low))
-    sample = _sample(rows)
+def _whole(rows: NashRows, market: NashMarket, start: Floats | None, sharp: bool) -> Point:
+    """Return the optimum without boxes; start (column,): prices that are not far."""
+    point = all_at_once(rows, market, start, sharp)
+    return fitted(point, rows, market) if sharp else point
+
+
+def _begun(rows: NashRows, sample: NashRows, market: NashMarket, outer: NashMarket | None) -> tuple[Floats, Floats]:
+    """Return prices of a sample and half widths of a first box (column,)."""
     if len(sample) <= FEW:
         price = _interior(sample, market, market.scale(), _ROUGH)[0]
     else:
@@ -136,7 +129,7 @@ def _begun(
     if outer is not None and market.held(price, outer).any():
         raise _Left(price)
     width = _WIDTH * float(rows.weight.sum()) / market.weight / np.sqrt(len(sample))
-    return sample, price, width * market.unit(price)
+    return price, width * market.unit(price)
 
 
 def _sample(rows: NashRows) -> NashRows:
@@ -152,8 +145,10 @@ def _tried(
     """
     few = inside.few
     try:
-        start = price if len(few) <= FEW else None
-        inner = best_point(few, inside.market, start, market if believe else None, sharp)
+        if len(few) <= FEW:
+            inner = _whole(few, inside.market, price, sharp)
+        else:
+            inner = best_point(few, inside.market, market if believe else None, sharp)
     except _Left as left:
         return None, left.price
     except NoOptimum:
@@ -195,7 +190,7 @@ def _near(sample: NashRows, market: NashMarket, price: Floats, box: Floats) -> F
     inside = _Inside.of(sample, market, price, box)
     if len(inside.few) <= _SEVERAL:
         return _interior(inside.few, inside.market, price, _CLOSE)[0]
-    return best_point(inside.few, inside.market, price, sharp=False).price
+    return best_point(inside.few, inside.market, sharp=False).price
 
 
 def _parted(point: Point, alike: MergedRows, rows: NashRows, market: NashMarket) -> Point:

@@ -195,36 +195,6 @@ def settle(
 
 
 @kernel(error_model="numpy")
-def recount(rate: Floats, size: Floats, weight: Floats, chosen: Edges, tally: Floats) -> float:
-    """Add the rows that have an edge to the tally (edge, 3) and return their constant, as `settle` does."""
-    K, n = rate.shape
-    constant, logs = 0.0, np.empty(2 * STRIDE)
-    bits = logs.view(np.int64)
-    for o in range(0, n, STRIDE):
-        m = min(STRIDE, n - o)
-        for j in range(m):
-            i, code = o + j, int(chosen[o + j])
-            logs[j] = 1.0
-            if code >= 0:
-                left, right = code // K - 1, code % K
-                tally[code, 0] += weight[i]
-                tally[code, 2] += size[i]
-                if left == right:
-                    logs[j] = rate[right, i]
-                else:
-                    low = rate[left, i] if left >= 0 else 0.0
-                    span = rate[right, i] - low
-                    tally[code, 1] += size[i] * low / span
-                    logs[j] = weight[i] / size[i] * span
-                    constant -= weight[i]
-        _logarithms(logs, bits, m)
-        for j in range(m):
-            logs[j] *= weight[o + j]
-        constant += summed(logs, m)
-    return constant
-
-
-@kernel(error_model="numpy")
 def expand(
     rate: Floats, size: Floats, weight: Floats, price: Floats, chosen: Edges, share: Floats, level: Floats
 ) -> None:

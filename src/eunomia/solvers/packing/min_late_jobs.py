@@ -16,7 +16,7 @@ import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.products import dot
-from eunomia.solvers.classes import Classes, group
+from eunomia.solvers.classes import Classes, group, later_members
 from eunomia.solvers.min_late_jobs import LateRows, late_rows, needed
 from eunomia.solvers.packing.activities import Activities, activities
 from eunomia.solvers.packing.per_job_needs import best_shared_total_own
@@ -110,9 +110,7 @@ class _Search:
         self.most = self.things.most(asked.size, self.rows, asked.capacity)
         kept = np.flatnonzero(self.most > 0)
         self.things, self.most = self.things.take(kept), self.most[kept]
-        members, start = sorts.members()
-        self.later = np.empty(len(asked.of), dtype=np.int64)  # (row,) rows of its sort that come after it
-        self.later[members] = (np.repeat(start[1:], sorts.count) - 1) - np.arange(len(members))
+        self.later = later_members(sorts.of, sorts.count)  # (row,)
         self.threshold = [(each, 0.0) for each in np.unique(self.of).tolist()]
 
     def fewest(self) -> tuple[Ints, float, Floats]:

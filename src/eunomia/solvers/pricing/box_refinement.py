@@ -31,7 +31,6 @@ class Centre:
 
     value: Floats
     t: float
-    blur: float = 0.0  # how far off the level may be, relative, where that is more than follows from the values
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +149,3 @@ class SamplePrices:
         """Return what level t costs at given values (column,) beyond all capacity, and the derivative in t."""
         excess, rise = PriceMarket(rows, fixed, 0.0, self.limit).excess(value, t)
         return float(dot(value, excess)), float(dot(value, rise))
-
-    def level_at(self, rows: NeedRows, value: Floats, fixed: Floats) -> float:
-        """Return about the level at which what rows ask for costs all capacity, at given values (column,)."""
-        t = self.top
-        for _ in range(30):
-            over, rise = self.over(rows, value, fixed, t)
-            step = over / rise if rise > 0 else 0.0
-            t -= step
-            if abs(step) <= 1e-4 * t:
-                break
-        return min(max(t, 1e-6 * self.top), self.top)

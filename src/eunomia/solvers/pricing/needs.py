@@ -48,23 +48,6 @@ def needs(
 
 
 @kernel(error_model="numpy")
-def asked(a: Floats, b: Curve, e: Curve, cap: Curve, first: int, count: int, t: float, r: Floats) -> None:
-    """Write r alone, (count,)."""
-    own = a[first : first + count]
-    if b is not None and e is not None:
-        base, age = b[first : first + count], e[first : first + count]
-        for j in range(count):
-            r[j] = own[j] * t / (base[j] - age[j] * t)
-    elif cap is not None:
-        end = cap[first : first + count]
-        for j in range(count):
-            r[j] = own[j] * t if (own[j] < FIXED) & (own[j] * t < end[j]) else end[j]
-    else:
-        for j in range(count):
-            r[j] = own[j] * t
-
-
-@kernel(error_model="numpy")
 def fullness(best: Floats, a: Floats, b: Curve, e: Curve, cap: Curve, first: int, count: int, full: Floats) -> None:
     """Write 1 / t, t the level at which a row asks for its `best` (count,); 0 if it never does."""
     own = a[first : first + count]

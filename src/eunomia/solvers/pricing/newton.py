@@ -10,7 +10,6 @@ nothing here is a proof.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,54 +95,35 @@ class PriceMarket:
     def balance(
         self, value: Floats, t: float, top: float, slope: Floats, goal: float
     ) -> tuple[Floats, float, float] | None:
-        """Return values and level ≤ top with next to no excess, and how far off they may be: see `balanced`."""
-        return balanced(self.excess, value, t, (0.0, top), slope, goal)
+        """Return values above 0 with sum 1 and a level ≤ top with next to no excess; None where there seem none.
 
-
-def balanced(
-    excess: Callable[[Floats, float], tuple[Floats, Floats]],
-    value: Floats,
-    t: float,
-    ends: tuple[float, float],
-    slope: Floats,
-    goal: float,
-) -> tuple[Floats, float, float] | None:
-    """Return values above 0 with sum 1 and a level between the ends with next to no excess; None where there seem none.
-
-    Third, how far off they may be, relative. excess: of values and level, with its derivative in the level, (column,)
-    each; slope (column, column): its derivative in the values. Stops where an error of `goal` is reached, or where
-    steps get no smaller.
-    """
-    last, off, K = np.inf, np.inf, len(value)
-    matrix = np.ones((K + 1, K + 1))
-    matrix[:K, :K], matrix[K, K] = slope, 0.0
-    over, rise = excess(value, t)
-    for _ in range(_PASSES):
-        matrix[:K, K] = rise * t
-        step = _solved(matrix, np.append(-over, 1 - value.sum()))
-        length = np.inf if step is None else float(np.abs(step[:K] / widths(value)).max())
-        if step is None or length > min(_FAR, _SHRINK * last):
-            break
-        value, went, climbed = value + step[:K], step[:K], t * float(step[K])
-        if (value <= 0).any() or not ends[0] < t + climbed <= ends[1]:
-            return None
-        t += climbed
-        off = length * min(length / last, _SHRINK) if np.isfinite(last) else length
-        last = length
-        if off <= goal:
-            break
-        foreseen = over + dot(matrix[:K, :K], went) + rise * climbed
-        over, rise = excess(value, t)
-        matrix[:K, :K] += (over - foreseen)[:, None] * went / max(float(dot(went, went)), 1e-300)
-    return (value / value.sum(), t, off) if off < _FAR else None
+        Third, how far off they may be, relative. slope (column, column): derivative of the excess in the values. Stops
+        where an error of `goal` is reached, or where steps get no smaller.
+        """
+        last, off, K = np.inf, np.inf, len(value)
+        matrix = np.ones((K + 1, K + 1))
+        matrix[:K, :K], matrix[K, K] = slope, 0.0
+        over, rise = self.excess(value, t)
+        for _ in range(_PASSES):
+            matrix[:K, K] = rise * t
+            step = solve(matrix, np.append(-over, 1 - value.sum()))
+            length = float(np.abs(step[:K] / widths(value)).max()) if np.isfinite(step).all() else np.inf
+            if length > min(_FAR, _SHRINK * last):
+                break
+            value, went, climbed = value + step[:K], step[:K], t * float(step[K])
+            if (value <= 0).any() or not 0.0 < t + climbed <= top:
+                return None
+            t += climbed
+            off = length * min(length / last, _SHRINK) if np.isfinite(last) else length
+            last = length
+            if off <= goal:
+                break
+            foreseen = over + dot(matrix[:K, :K], went) + rise * climbed
+            over, rise = self.excess(value, t)
+            matrix[:K, :K] += (over - foreseen)[:, None] * went / max(float(dot(went, went)), 1e-300)
+        return (value / value.sum(), t, off) if off < _FAR else None
 
 
 def widths(value: Floats) -> Floats:
     """Return what a relative width of 1 is for each column (column,)."""
     return np.maximum(value, _FLOOR / len(value))
-
-
-def _solved(matrix: Floats, right: Floats) -> Floats | None:
-    """Return the solution, or None where there is none."""
-    found = solve(matrix, right)
-    return found if np.isfinite(found).all() else None

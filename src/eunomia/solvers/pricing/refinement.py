@@ -9,13 +9,13 @@ Levels and totals are searched for in this way; what a box is of, and how rows a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from eunomia.solvers.program import NoOptimum
 
 _WIDER = 2.0  # of a box that was missed
 
-PartT = TypeVar("PartT", bound=Any)  # the rows open in `part.box`, a `Box`
+PartT = TypeVar("PartT", bound=Any)  # the rows open in `part.box`
 RowsT = TypeVar("RowsT")  # what stands for the rows of a part
 CentreT = TypeVar("CentreT")  # where prices seem to be
 FoundT = TypeVar("FoundT")  # an optimum
@@ -25,27 +25,13 @@ class BoxesMissed(NoOptimum):
     """Prices have left their boxes again and again."""
 
 
-class NotWorthwhile(NoOptimum):
-    """So many rows are left that another way to solve them comes first; its caller knows which."""
-
-
-class Box(Protocol[CentreT]):
-    """A box of prices."""
-
-    spread: float  # relative half width that it is meant to have
-
-    def misses(self, centre: CentreT, spread: float) -> bool:
-        """Return whether a centre known to within `spread` is surely outside, or too close to a side to tell."""
-
-    def touches(self, centre: CentreT) -> bool:
-        """Return whether a centre lies at a side of the box beyond which others are possible, or beyond it."""
-
-    def nearest(self, centre: CentreT) -> CentreT:
-        """Return the centre, or where it left the box."""
-
-
 class BoxSearch(ABC, Generic[PartT, RowsT, CentreT, FoundT]):
-    """How one kind of program is searched for, and the search itself."""
+    """How one kind of program is searched for, and the search itself.
+
+    A box has the relative half width `spread` that it is meant to have, and says of a centre: whether it `misses` one
+    known to within a spread, that is, surely or too close to a side to tell; whether the centre `touches` a side beyond
+    which others are possible, or lies beyond; and where it left the box, `nearest`.
+    """
 
     @abstractmethod
     def merged(self, part: PartT) -> RowsT:
@@ -69,7 +55,7 @@ class BoxSearch(ABC, Generic[PartT, RowsT, CentreT, FoundT]):
 
     @abstractmethod
     def finish(self, part: PartT) -> tuple[FoundT, CentreT | None]:
-        """Return the optimum, and where its prices are if outside the box. May raise NotWorthwhile."""
+        """Return the optimum, and where its prices are if outside the box."""
 
     def refined(self, stack: list[PartT], tries: int) -> tuple[FoundT, PartT]:
         """Return the optimum and the last part, beginning with the parts on the stack, each in the one before.

@@ -27,7 +27,7 @@ from eunomia.solvers.pricing.box_refinement import (
 )
 from eunomia.solvers.pricing.final_lp import Vertex, vertex
 from eunomia.solvers.pricing.newton import PriceMarket, widths
-from eunomia.solvers.pricing.refinement import BoxSearch, NotWorthwhile
+from eunomia.solvers.pricing.refinement import BoxSearch
 from eunomia.solvers.pricing.response import FREE, classify
 from eunomia.solvers.pricing.rows import NeedRows, drawn, sample
 from eunomia.solvers.pricing.symmetry import DistinctRows, sorts
@@ -40,19 +40,15 @@ _TRUST = 4.0  # half width of a box in what Newton's method takes for its error
 _AT_ONCE = 0.025  # part of the rows that it is meant to leave: to leave fewer, later passes over few rows are cheaper
 _GAIN = 0.5  # a box that is not smaller than so much of the last one is not worth its pass
 _IDLE = 0.7  # part of its rows that a box must not leave open
-_TRIES, _BOLD = 40, 2  # boxes, in all and where only few rows were looked at before
-_MANY = 3000  # rows that the exact program takes only where there is no other way
+_TRIES = 40  # boxes
 _TRADED = 1e-10  # parts of a column's capacity
 _BENT = 2e-4  # relative: as far from where it is exact the expansion of a curved demand in t serves
 _ANCHORED = 1e-5  # relative: how far from its anchor a curved demand is exact to the last digits
 _NO_PLACES = np.empty(0, dtype=np.int64)
 
 
-def relaxed(table: Table, guess: PriceEstimate, priced: Ints, free: Ints, *, patient: bool) -> tuple[Vertex, Codes]:
-    """Solve with unlimited capacity of the free columns; return the optimum and what every row does.
-
-    Raises NotWorthwhile where many rows are left and nothing seems to have a price, unless `patient`.
-    """
+def relaxed(table: Table, guess: PriceEstimate, priced: Ints, free: Ints) -> tuple[Vertex, Codes]:
+    """Solve with unlimited capacity of the free columns; return the optimum and what every row does."""
     centre, spread, slope = guess.centre, guess.spread, guess.slope
     codes = no_codes(table)
     if len(priced) == 0:
@@ -60,13 +56,13 @@ def relaxed(table: Table, guess: PriceEstimate, priced: Ints, free: Ints, *, pat
     if slope is not None:
         priced_open = np.searchsorted(table.open, priced)
         slope = None if table.alike else slope[np.ix_(priced_open, priced_open)]
-    search = TableSearch(table.limit[priced], table.top, table, priced, free, codes, slope, patient)
+    search = TableSearch(table.limit[priced], table.top, table, priced, free, codes, slope)
     value = centre.value[priced]
     if not value.any():
         value, spread = np.ones(len(priced)), 1.0
     whole = search.whole()
     begin = search.box(replace(centre, value=value / value.sum()), spread, whole.box)
-    found, part = search.refined([whole, search.settle(whole, begin)], _TRIES if table.weight is not None else _BOLD)
+    found, part = search.refined([whole, search.settle(whole, begin)], _TRIES)
     return found, replace(codes, open=part.places)
 
 
@@ -85,7 +81,6 @@ class TableSearch(SamplePrices, BoxSearch[Part, NeedRows, Centre, Vertex]):
     free: Ints
     codes: Codes
     slope: Floats | None = None  # (column, column) derivative of what all rows ask for in the values, if it is known
-    patient: bool = True  # many rows may be left to the exact program
 
     def merged(self, part: Part) -> NeedRows:
         """Return what stands for the rows of a part: themselves, or one of each sort where many have equal speeds."""
@@ -146,7 +141,7 @@ class TableSearch(SamplePrices, BoxSearch[Part, NeedRows, Centre, Vertex]):
         if spread >= 1:  # nothing is known
             low, high = within.low, within.high
         low, high = np.clip(low, within.low, within.high), np.clip(high, within.low, within.high)
-        reach = min(max(LEVEL * spread, centre.blur), 0.9)
+        reach = min(LEVEL * spread, 0.9)
         ends = centre.t * (1 - reach), centre.t * (1 + reach)
         least, most = (float(np.clip(t, within.t[0], within.t[2])) for t in ends)
         return LevelBox(low, high, np.array([least, 0.5 * (least + most), most]), spread, self.top)
@@ -188,9 +183,7 @@ class TableSearch(SamplePrices, BoxSearch[Part, NeedRows, Centre, Vertex]):
         return some, left, right
 
     def finish(self, part: Part) -> tuple[Vertex, Centre | None]:
-        """Return the optimum, and where its prices are if outside the box. Raises NotWorthwhile where rows are many."""
-        if not self.patient and self.merged(part).count > _MANY:
-            raise NotWorthwhile
+        """Return the optimum, and where its prices are if outside the box."""
         found = self._exact(part)
         if found.traded <= _TRADED and part.box.reaches(found.t):
             return found, None

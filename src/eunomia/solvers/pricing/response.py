@@ -13,7 +13,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats, Ints
-from eunomia.solvers.pricing.needs import HUGE, asked, needs
+from eunomia.solvers.pricing.needs import HUGE, needs
 from eunomia.solvers.pricing.rows import NeedRows
 from eunomia.solvers.sums import summed
 
@@ -148,8 +148,8 @@ def classify(
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
         size, lefts, rights = rows.size[o : o + nb], left[o : o + nb], right[o : o + nb]
-        asked(rows.a, rows.b, rows.e, rows.cap, o, nb, t[0], least)
-        asked(rows.a, rows.b, rows.e, rows.cap, o, nb, t[2], most)
+        needs(rows.a, rows.b, rows.e, rows.cap, o, nb, t[0], least, slope, bend)
+        needs(rows.a, rows.b, rows.e, rows.cap, o, nb, t[2], most, slope, bend)
         needs(rows.a, rows.b, rows.e, rows.cap, o, nb, t[1], need, slope, bend)
         f = rows.base[o : o + nb]
         walk(T, rows.base, o, nb, price, need, L, R)

@@ -8,7 +8,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.pricing.needs import FIXED, Curve, fullness, needs
+from eunomia.solvers.pricing.needs import FIXED, Curve, fullness
 from eunomia.solvers.sums import greatest, summed
 
 _BLOCK = 256
@@ -43,12 +43,6 @@ class NeedRows(NamedTuple):
         """Return the rows with these columns alone (ascending); no copy where that is all of them."""
         return self if len(columns) == len(self.T) else self._replace(T=self.T[columns])
 
-    def asked(self, t: float) -> Floats:
-        """Return r(t) (row,)."""
-        asked = np.empty(self.count)
-        write_needs(self, t, asked)
-        return asked
-
     def need(self, t: float) -> tuple[Floats, Floats]:
         """Return r(t) and dr/dt (row,)."""
         if self.b is not None and self.e is not None:
@@ -58,15 +52,6 @@ class NeedRows(NamedTuple):
             below = (self.a < FIXED) & (self.a * t < self.cap)
             return np.where(below, self.a * t, self.cap), np.where(below, self.a, 0.0)
         return self.a * t, self.a
-
-
-@kernel(error_model="numpy")
-def write_needs(rows: NeedRows, t: float, asked: Floats) -> None:
-    """Write r(t) (row,)."""
-    slope, bend = np.empty(_BLOCK), np.empty(_BLOCK)
-    for o in range(0, len(rows.a), _BLOCK):
-        nb = min(_BLOCK, len(rows.a) - o)
-        needs(rows.a, rows.b, rows.e, rows.cap, o, nb, t, asked[o : o + nb], slope, bend)
 
 
 @kernel(error_model="numpy")

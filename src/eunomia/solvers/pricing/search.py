@@ -16,11 +16,10 @@ from eunomia.solvers.pricing.assemble import Edges
 from eunomia.solvers.pricing.box_refinement import Codes, LevelBox
 from eunomia.solvers.pricing.final_lp import Vertex
 from eunomia.solvers.pricing.needs import ALWAYS
-from eunomia.solvers.pricing.refinement import NotWorthwhile
 from eunomia.solvers.pricing.relaxed import TableSearch, columns_of, no_codes, relaxed
 from eunomia.solvers.pricing.response import FREE
 from eunomia.solvers.pricing.rows import NeedRows, reach
-from eunomia.solvers.pricing.table import PriceEstimate, Table, cheap, guess, renewed, table_of
+from eunomia.solvers.pricing.table import Table, cheap, guess, table_of
 from eunomia.solvers.program import Infeasible, NoOptimum
 
 _NEAR_TOP = 0.97  # from here on it is worth while to look first whether capacity suffices for the top
@@ -45,38 +44,24 @@ def highest(
     rows: NeedRows,
     limit: Floats,
     *,
-    start: Floats | None = None,
     fixed: Floats | None = None,
     top: float = np.inf,
 ) -> LevelOptimum:
-    """Return the highest level ≤ top of all rows; start (column,): value of the columns in an earlier answer.
+    """Return the highest level ≤ top of all rows.
 
-    It is used where nothing is `fixed` and no top given.
-
-    Raises Unserved where a row has a need that no column with capacity serves, NoOptimum where no proof is found.
+    Raises NoServingColumn where no column with capacity serves a row with a need, NoOptimum where no proof is found.
     """
-    alone = fixed is None and top == np.inf
-    known = renewed(rows, limit, start) if start is not None and alone else None
-    if known is not None:
-        try:
-            return _highest(*known)
-        except NoOptimum:  # an earlier answer does not serve
-            known = None
     table = table_of(rows, limit, fixed, top)
-    return _highest(table, guess(table))
-
-
-def _highest(table: Table, begin: PriceEstimate) -> LevelOptimum:
-    """Return the same from a guess."""
-    limit, centre, spread, scarce = table.limit, begin.centre, begin.spread, begin.scarce
+    begin = guess(table)
+    centre, spread, scarce = begin.centre, begin.spread, begin.scarce
     free = table.open if centre.t >= _NEAR_TOP * table.top and not scarce else cheap(table, centre, spread)
     looked = False  # whether capacity suffices for the top has been looked at
     for _ in range(len(limit) + 3):
         priced = np.setdiff1d(table.open, free)
         try:
-            found, codes = relaxed(table, begin, priced, free, patient=looked)
-        except NoOptimum as error:
-            if not isinstance(error, NotWorthwhile) and (table.weight is None or looked):
+            found, codes = relaxed(table, begin, priced, free)
+        except NoOptimum:
+            if looked:
                 raise
             free = table.open  # a row that no sample met may hold the level so low that nothing has a price
             continue
@@ -111,7 +96,7 @@ def _route(table: Table, found: Vertex, codes: Codes, priced: Ints, free: Ints) 
         spare = spare - edges.used()
     idle = right == FREE
     idle[codes.open] = False
-    need = rows.asked(found.t)
+    need = rows.need(found.t)[0]
     idle &= need > 0
     todo = np.flatnonzero(idle)
     short = spare[free] < -_ROUNDING * table.limit[free]

@@ -8,7 +8,6 @@ import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.pricing.box_refinement import FEW, Centre, SamplePrices
-from eunomia.solvers.pricing.newton import widths
 from eunomia.solvers.pricing.rows import NeedRows, sample, survey
 from eunomia.solvers.pricing.symmetry import few_speeds
 from eunomia.solvers.program import NoOptimum
@@ -16,11 +15,6 @@ from eunomia.solvers.program import NoOptimum
 _AFFORDABLE = 30_000  # rows that are looked at one and all to tell whether the top is out of reach
 _SURELY = 2.0  # standard errors of a sample
 _PROVEN = 1e-9  # relative: beyond rounding
-_WARM = 0.005  # half width of the box around the prices of an earlier answer
-_ASTRAY = 1.5  # half widths of a small sample's box beyond which an earlier answer is out of date
-_MANY = 8 * FEW  # rows from which an earlier answer saves time
-_SAMPLED = 256  # one row in so many is sampled to check whether an earlier answer serves, more where rows are few
-_BLUR = 4.0  # standard errors of the level of rows drawn evenly, whose sizes and needs may differ as they like
 
 
 class NoServingColumn(ValueError):
@@ -36,14 +30,12 @@ class Table:
     open: Ints
     fixed: Floats  # (3, column): Σ_d fixed[d] t^d is asked for by others
     top: float
-    weight: Floats | None  # (row,) what rows ask for, for drawing samples; None where not all were looked at
+    weight: Floats  # (row,) what rows ask for, for drawing samples
     total: float  # of the weights
     alike: bool  # whether many rows have equal speeds
 
     def part(self, places: Ints) -> float:
         """Return the part of all that is asked for which these rows ask for."""
-        if self.weight is None:
-            return len(places) / self.rows.count
         return float(self.weight[places].sum() / max(self.total, 1e-300))
 
 
@@ -78,63 +70,16 @@ def guess(table: Table, *, rough: bool = False) -> PriceEstimate:
     """Return where the values seem to be. A rough guess takes the smallest sample only."""
     rows, opened = table.rows, table.open
     search = SamplePrices(table.limit[opened], table.top)
-    if table.weight is None or rows.count <= FEW:
+    if rows.count <= FEW:
         some = rows.some(np.flatnonzero(rows.a > 0)).over(opened)
     else:
         count = FEW if rough else max(4 * FEW, rows.count // 64)
         some = sample(rows, table.weight, count, total=table.total).over(opened)
     whole = rows.count <= FEW
     centre, spread, slope = search.approach(some, table.fixed.take(opened, axis=1), whole=whole)
-    return _guess(table, search, some, centre, spread, slope)
-
-
-def _guess(
-    table: Table, search: SamplePrices, some: NeedRows, centre: Centre, spread: float, slope: Floats | None
-) -> PriceEstimate:
-    """Return the guess on all columns for a centre on the open ones."""
     value = np.zeros(len(table.limit))
     value[table.open] = centre.value
     return PriceEstimate(replace(centre, value=value), spread, _scarce(table, search, some, centre.value), slope)
-
-
-def renewed(rows: NeedRows, limit: Floats, start: Floats) -> tuple[Table, PriceEstimate] | None:
-    """Return the table and the guess from an earlier answer's values, (column,), by a look at few rows.
-
-    Returns None where the rows are few, or the few looked at say that the values are out of date. The table's top is
-    theirs alone: some other row may be full at a lower level.
-    """
-    if rows.count < _MANY:
-        return None
-    if rows.b is None and rows.cap is None:
-        few = _evenly(rows)
-        if few.count < FEW:  # few rows have a need; use all of them, not a sample
-            return None
-        nothing = np.zeros((3, len(limit)))  # given, so that what these few ask for is not taken for a bound
-        table = replace(table_of(few, limit, nothing, np.inf), rows=rows, weight=None)
-    else:
-        table = table_of(rows, limit, None, np.inf)
-        few = sample(rows, np.asarray(table.weight), 4 * FEW, total=table.total)
-    some, fixed = few.over(table.open), table.fixed.take(table.open, axis=1)
-    search = SamplePrices(table.limit[table.open], table.top)
-    value = start[table.open] / max(start[table.open].sum(), 1e-300)
-    t = search.level_at(some, value, fixed)
-    near = search.steps(some, fixed, Centre(value, t))
-    fewer = some if near else some.some(np.arange(0, some.count, 4), 4.0)
-    seeming, spread, slope = near or search.approach(fewer, fixed, whole=False)
-    far = np.abs(value - seeming.value) > _ASTRAY * spread * widths(seeming.value)
-    if far.any() or not seeming.value.any():
-        return None
-    blur = _BLUR / float(np.sqrt(some.count)) if table.weight is None else 0.0
-    return table, _guess(table, search, some, Centre(value, t, blur=blur), _WARM, slope)
-
-
-def _evenly(rows: NeedRows) -> NeedRows:
-    """Return one row of each stretch, if it has a need, standing for all of them; always the same."""
-    stretch = min(_SAMPLED, rows.count // (4 * FEW))
-    count = rows.count // stretch
-    places = np.arange(count) * stretch + np.random.default_rng((rows.count, count)).integers(0, stretch, count)
-    places = places[rows.a[places] > 0]
-    return rows.some(places, np.full(len(places), rows.count / count))
 
 
 def _scarce(table: Table, search: SamplePrices, some: NeedRows, value: Floats) -> bool:

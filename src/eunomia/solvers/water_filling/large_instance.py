@@ -127,11 +127,8 @@ class NeedCosts:
         load, rising = self.base + dot(got[:ahead], self.follow), dot(pace[:ahead], self.follow)
         return got[ahead:] * self.need, pace[ahead:] * self.need, load, rising
 
-    def passed(self, price: Floats, low: float, high: float, near: float = 0.0) -> float:
-        """Return the moment in [low, high] after which the needs cost more than there is, or high if they never do.
-
-        It may be later by a part `near` of itself.
-        """
+    def passed(self, price: Floats, low: float, high: float) -> float:
+        """Return the moment in [low, high] after which the needs cost more than there is, or high if they never do."""
         over, slope = self.over(price, high)
         if over <= 0:
             return high
@@ -141,8 +138,6 @@ class NeedCosts:
                 moment = 0.5 * (low + high)
                 if not low < moment < high:
                     break
-            if high - moment < near * high:
-                return high
             here, tilt = self.over(price, moment)
             if abs(here) < 1e-15:
                 return moment

@@ -183,12 +183,12 @@ def screen(
     cheap, dear, least, most = box
     left, right, unsure = found
     base, full, full_weight, rising_weight, rising_room, rising_load = sums
-    K, n, flat, listed = len(priced), rate.shape[1], len(full) == 1, 0
+    K, n, listed = len(priced), rate.shape[1], 0
     part, f, lost = np.empty((K, _BLOCK)), np.empty(_BLOCK), np.zeros(len(full))
     low, high, middle = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     need0, need1 = np.empty(_BLOCK), np.empty(_BLOCK)
     L, R, off, bad = np.empty((3, _BLOCK)), np.empty((3, _BLOCK)), np.empty((2, _BLOCK)), np.empty(_BLOCK)
-    share, lanes, kinds = np.empty(_BLOCK), np.zeros((2, K, _BLOCK)), np.zeros((4, _BLOCK))
+    share, lanes = np.empty(_BLOCK), np.zeros((K, _BLOCK))
     price, half = 0.5 * (cheap + dear), 0.5 * (dear - cheap)
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
@@ -203,8 +203,8 @@ def screen(
                 high[j] = end[o + j]
         else:
             for j in range(nb):
-                low[j] = min(least[0 if flat else groups[j] + 1] * weights[j], rooms[j])
-                high[j] = min(most[0 if flat else groups[j] + 1] * weights[j], rooms[j])
+                low[j] = min(least[groups[j] + 1] * weights[j], rooms[j])
+                high[j] = min(most[groups[j] + 1] * weights[j], rooms[j])
         for j in range(nb):
             need0[j] = low[j] * needs[j]
             need1[j] = high[j] * needs[j]
@@ -226,34 +226,24 @@ def screen(
         for k in range(K):
             for j in range(nb):
                 up, down = R[2, j] == k, L[2, j] == k
-                lanes[0, k, j] += (share[j] if up else 0.0) + (off[0, j] if down else 0.0)
-                lanes[1, k, j] += (off[1, j] if up else 0.0) - (off[1, j] if down else 0.0)
-        if flat:
-            for j in range(nb):
-                rises = 1.0 - bad[j] if low[j] < high[j] else 0.0
-                stands = 1.0 - bad[j] - rises
-                kinds[0, j] += rises * weights[j]
-                kinds[1, j] += 2.0 * rises * high[j]
-                kinds[2, j] += stands * high[j]
-                kinds[3, j] += stands * weights[j]
-        else:
-            for j in range(nb):
-                if bad[j] > 0.0:
-                    continue
-                g, to, fro = groups[j] + 1, int(R[2, j]), int(L[2, j])
-                if low[j] < high[j]:
-                    rising_weight[g] += weights[j]
-                    rising_room[g] += 2.0 * high[j]
-                    if to >= 0:
-                        rising_load[g, to] += off[1, j]
-                    if fro >= 0:
-                        rising_load[g, fro] -= off[1, j]
-                else:
-                    more = high[j] - lost[g]
-                    after = full[g] + more
-                    lost[g] = (after - full[g]) - more
-                    full[g] = after
-                    full_weight[g] += weights[j]
+                lanes[k, j] += (share[j] if up else 0.0) + (off[0, j] if down else 0.0)
+        for j in range(nb):
+            if bad[j] > 0.0:
+                continue
+            g, to, fro = groups[j] + 1, int(R[2, j]), int(L[2, j])
+            if low[j] < high[j]:
+                rising_weight[g] += weights[j]
+                rising_room[g] += 2.0 * high[j]
+                if to >= 0:
+                    rising_load[g, to] += off[1, j]
+                if fro >= 0:
+                    rising_load[g, fro] -= off[1, j]
+            else:
+                more = high[j] - lost[g]
+                after = full[g] + more
+                lost[g] = (after - full[g]) - more
+                full[g] = after
+                full_weight[g] += weights[j]
         for j in range(nb):
             fro, to = int(L[2, j]), int(R[2, j])
             below = names[K] if (f[j] > 0.0) & (to >= 0) else -1
@@ -264,12 +254,5 @@ def screen(
             listed += int(bad[j])
     count = min(_BLOCK, n)
     for k in range(K):
-        base[k] += summed(lanes[0, k], count)
-    if flat:
-        for k in range(K):
-            rising_load[0, k] += summed(lanes[1, k], count)
-        rising_weight[0] += summed(kinds[0], count)
-        rising_room[0] += summed(kinds[1], count)
-        full[0] += summed(kinds[2], count)
-        full_weight[0] += summed(kinds[3], count)
+        base[k] += summed(lanes[k], count)
     return listed

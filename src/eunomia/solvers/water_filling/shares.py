@@ -70,10 +70,9 @@ def room_of(best: float, need: float) -> float:
 @kernel()
 def rise(room: Floats, weight: Floats, group: Ints, levels: Floats) -> Floats:
     """Return what rows have got, (row,), where their groups' v is `levels`, (group + 1,)."""
-    got, flat = np.empty(len(room)), len(levels) == 1
+    got = np.empty(len(room))
     for i in range(len(room)):
-        v = levels[0] if flat else levels[group[i] + 1]
-        got[i] = min(room[i], weight[i] * v)
+        got[i] = min(room[i], weight[i] * levels[group[i] + 1])
     return got
 
 

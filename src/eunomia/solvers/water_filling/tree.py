@@ -82,10 +82,7 @@ def unsure(tree: Tree, got: Floats) -> Floats:
     groups = len(tree.parent)
     if groups == 0:
         return np.zeros(len(got))
-    whole = sums_by_group(tree.group_of, got, groups + 1)[1:]
-    for group in range(groups - 1, -1, -1):
-        if tree.parent[group] >= 0:
-            whole[tree.parent[group]] += whole[group]
+    whole = _whole_sums(tree, tree.group_of, got)[1:]
     for group in range(groups):
         if tree.parent[group] >= 0:
             whole[group] = whole[tree.parent[group]]
@@ -112,9 +109,7 @@ class Clock:
         self.room = np.concatenate((np.zeros(self.inside), self.room))
         parent = np.concatenate((np.full(1, -1), tree.parent + 1, group_of + 1))
         self.first = np.array([False, *(inner == "first" for inner in tree.inner)])
-        self.room[: self.inside] = sums_by_group(group_of, self.room[self.inside :], self.inside)
-        for node in range(self.inside - 1, 0, -1):
-            self.room[parent[node]] += self.room[node]
+        self.room[: self.inside] = _whole_sums(tree, group_of, self.room[self.inside :])
         self.start, self.child = _children(parent, self.inside)
         self.reached = np.zeros(self.inside)  # v of each group when it was last split
 
@@ -143,14 +138,20 @@ def end_of(tree: Tree, room: Floats) -> float:
     groups = len(tree.parent)
     if groups == 0:
         return float((room / tree.row_weight).max(initial=0.0))
-    whole = _plain_sums(tree.group_of, room, groups + 1)
-    for group in range(groups - 1, -1, -1):
-        whole[tree.parent[group] + 1] += whole[group + 1]
+    whole = _whole_sums(tree, tree.group_of, room)
     at_top = np.flatnonzero(tree.parent < 0)
     end = (whole[1:][at_top] / tree.weight[at_top]).max(initial=0.0)
     rows = np.flatnonzero(tree.group_of < 0)
     last = float(max(end, (room[rows] / tree.row_weight[rows]).max(initial=0.0)))
     return last * (1 + _ROUNDING * len(room))  # a sum in another order may be as much more
+
+
+def _whole_sums(tree: Tree, group_of: Ints, value: Floats) -> Floats:
+    """Return the sums of value (row,) over the rows of each group and of the groups in it, (group + 1,), root first."""
+    whole = sums_by_group(group_of, value, len(tree.parent) + 1)
+    for group in range(len(tree.parent) - 1, -1, -1):
+        whole[tree.parent[group] + 1] += whole[group + 1]
+    return whole
 
 
 @kernel()
@@ -175,15 +176,6 @@ def sums_by_group(group: Ints, value: Floats, inside: int) -> Floats:
         after = whole[g] + more
         lost[g] = (after - whole[g]) - more
         whole[g] = after
-    return whole
-
-
-@kernel()
-def _plain_sums(group: Ints, value: Floats, inside: int) -> Floats:
-    """Return the same where rounding does not matter."""
-    whole = np.zeros(inside)
-    for row in range(len(group)):
-        whole[group[row] + 1] += value[row]
     return whole
 
 
