@@ -22,7 +22,7 @@ from eunomia.solvers.auction.partial import partial_allocation
 from eunomia.solvers.linear import best_total
 from eunomia.solvers.linear_totals.response import choose
 from eunomia.solvers.max_min import highest_level
-from eunomia.solvers.nash_welfare.response import recount, settle
+from eunomia.solvers.nash_welfare.response import settle
 from eunomia.solvers.pricing.newton import answers
 from eunomia.solvers.pricing.response import classify
 from eunomia.solvers.pricing.rows import NeedRows
@@ -97,9 +97,7 @@ def in_blocks(rng: np.random.Generator) -> list[Any]:
     found += [classify(some, *within, left, right, sums, unsure), sums]
     chosen, tally = np.empty(rows, dtype=np.int16), np.zeros(((columns + 1) * columns, 3))
     positive = rate + 0.01
-    found += [left, right, settle(positive, size, weight, price, 0.01 * half, chosen, tally), chosen, tally]
-    again = np.zeros_like(tally)
-    return [*found, recount(positive, size, weight, chosen, again), again]
+    return [*found, left, right, settle(positive, size, weight, price, 0.01 * half, chosen, tally), chosen, tally]
 
 
 @pytest.mark.slow

@@ -238,6 +238,7 @@ def test_on_a_slower_type_the_time_alone_is_that_on_the_fastest_one(tmp_path: Pa
 
 
 def test_what_tenants_got_is_asked_for_by_days_and_each_sees_its_own(tmp_path: Path) -> None:
+    pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
     service = LiveService(tmp_path)
     service.start()
     try:
