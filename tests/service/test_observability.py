@@ -7,6 +7,7 @@ import logging
 import math
 import signal
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,14 @@ def test_ltgf_is_what_a_tenant_received_of_what_it_deserved(tmp_path: Path) -> N
 FIFO = SITE.replace('"las"', '"fifo"').replace("quantum = 60\n", "")
 
 
+@pytest.fixture
+def fifo(tmp_path: Path) -> Iterator[Bench]:
+    """A controller under fifo."""
+    found = Bench(tmp_path, FIFO)
+    yield found
+    found.store.close()
+
+
 def rho_of(bench: Bench, tenant: str) -> tuple[int, float | None, float | None]:
     """Return how many jobs of a tenant succeeded in the last day, and mean and worst ρ."""
     shown, _ = living_state.tenants(bench.controller, bench.clock.at, width=24, count=1)
@@ -109,104 +118,84 @@ def rho_of(bench: Bench, tenant: str) -> tuple[int, float | None, float | None]:
     return sums["succeeded"], sums["rho_mean"], sums["rho_max"]
 
 
-def test_rho_is_a_jobs_time_over_its_time_alone_on_an_equal_part(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, FIFO)
-    try:
-        first = bench.submit(ANN, accelerators=2, duration_s=9000).body["id"]
-        second = bench.submit(BOB, accelerators=2, duration_s=9000).body["id"]
-        bench.do(Launched(first, 1))
-        bench.clock.at = 1000.0
-        bench.do(GangEnded(first, 1, "finished"))
-        assert rho_of(bench, "vision") == (1, 0.5, 0.5)  # 1000 s among two jobs, for 1000 s alone
-        bench.do(Launched(second, 1))
-        bench.clock.at = 2000.0
-        bench.do(GangEnded(second, 1, "finished"))
-        # 2000 s among 1.5 jobs on average, for 1000 s alone
-        assert rho_of(bench, "speech") == (1, pytest.approx(2000 / 1500), pytest.approx(2000 / 1500))
-        failed = bench.submit(BOB, duration_s=9).body["id"]
-        bench.do(Launched(failed, 1))
-        bench.clock.at = 3000.0
-        bench.do(GangEnded(failed, 1, "failed"))
-        assert rho_of(bench, "speech")[0] == 1  # of a job that did not finish it is not defined
-    finally:
-        bench.store.close()
+def test_rho_is_a_jobs_time_over_its_time_alone_on_an_equal_part(fifo: Bench) -> None:
+    first = fifo.submit(ANN, accelerators=2, duration_s=9000).body["id"]
+    second = fifo.submit(BOB, accelerators=2, duration_s=9000).body["id"]
+    fifo.do(Launched(first, 1))
+    fifo.clock.at = 1000.0
+    fifo.do(GangEnded(first, 1, "finished"))
+    assert rho_of(fifo, "vision") == (1, 0.5, 0.5)  # 1000 s among two jobs, for 1000 s alone
+    fifo.do(Launched(second, 1))
+    fifo.clock.at = 2000.0
+    fifo.do(GangEnded(second, 1, "finished"))
+    # 2000 s among 1.5 jobs on average, for 1000 s alone
+    assert rho_of(fifo, "speech") == (1, pytest.approx(2000 / 1500), pytest.approx(2000 / 1500))
+    failed = fifo.submit(BOB, duration_s=9).body["id"]
+    fifo.do(Launched(failed, 1))
+    fifo.clock.at = 3000.0
+    fifo.do(GangEnded(failed, 1, "failed"))
+    assert rho_of(fifo, "speech")[0] == 1  # of a job that did not finish it is not defined
 
 
-def test_time_in_which_a_job_was_held_or_followed_another_does_not_count_in_its_rho(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, FIFO)
-    try:
-        first = bench.submit(ANN, duration_s=9000).body["id"]
-        then = bench.submit(ANN, duration_s=9000, after=[first]).body["id"]
-        bench.do(Launched(first, 1))
-        bench.do(Request(Hold(then), ANN))
-        bench.clock.at = 1000.0
-        bench.do(GangEnded(first, 1, "finished"))
-        assert rho_of(bench, "vision") == (1, 1.0, 1.0)  # the one that follows it asked for nothing
-        bench.clock.at = 5000.0
-        bench.do(Request(Release(then), ANN))
-        bench.clock.at = 6000.0
-        bench.do(Launched(then, 1))
-        bench.clock.at = 8000.0
-        bench.do(GangEnded(then, 1, "finished"))
-        assert rho_of(bench, "vision") == (2, 1.25, 1.5)  # 3000 s from its release on, of which it ran 2000
-    finally:
-        bench.store.close()
+def test_time_in_which_a_job_was_held_or_followed_another_does_not_count_in_its_rho(fifo: Bench) -> None:
+    first = fifo.submit(ANN, duration_s=9000).body["id"]
+    then = fifo.submit(ANN, duration_s=9000, after=[first]).body["id"]
+    fifo.do(Launched(first, 1))
+    fifo.do(Request(Hold(then), ANN))
+    fifo.clock.at = 1000.0
+    fifo.do(GangEnded(first, 1, "finished"))
+    assert rho_of(fifo, "vision") == (1, 1.0, 1.0)  # the one that follows it asked for nothing
+    fifo.clock.at = 5000.0
+    fifo.do(Request(Release(then), ANN))
+    fifo.clock.at = 6000.0
+    fifo.do(Launched(then, 1))
+    fifo.clock.at = 8000.0
+    fifo.do(GangEnded(then, 1, "finished"))
+    assert rho_of(fifo, "vision") == (2, 1.25, 1.5)  # 3000 s from its release on, of which it ran 2000
 
 
-def test_a_job_that_finishes_while_it_is_stopped_for_a_hold_took_the_time_for_which_it_ran(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, FIFO)
-    try:
-        job = bench.submit(ANN, duration_s=9000).body["id"]
-        bench.do(Launched(job, 1))
-        bench.clock.at = 1.0
-        bench.do(Request(Hold(job), ANN))
-        bench.clock.at = 101.0
-        bench.do(GangEnded(job, 1, "finished"))
-        bench.clock.at = 102.0
-        bench.do(Request(Release(job), ANN))
-        assert bench.state(job) == "succeeded"
-        assert rho_of(bench, "vision") == (1, pytest.approx(1.0, abs=0.02), pytest.approx(1.0, abs=0.02))
-    finally:
-        bench.store.close()
+def test_a_job_that_finishes_while_it_is_stopped_for_a_hold_took_the_time_for_which_it_ran(fifo: Bench) -> None:
+    job = fifo.submit(ANN, duration_s=9000).body["id"]
+    fifo.do(Launched(job, 1))
+    fifo.clock.at = 1.0
+    fifo.do(Request(Hold(job), ANN))
+    fifo.clock.at = 101.0
+    fifo.do(GangEnded(job, 1, "finished"))
+    fifo.clock.at = 102.0
+    fifo.do(Request(Release(job), ANN))
+    assert fifo.state(job) == "succeeded"
+    assert rho_of(fifo, "vision") == (1, pytest.approx(1.0, abs=0.02), pytest.approx(1.0, abs=0.02))
 
 
-def test_a_job_whose_active_time_an_earlier_version_did_not_count_has_no_rho(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, FIFO)
-    try:
-        job = bench.submit(ANN, duration_s=9000).body["id"]
-        bench.controller.rows[job].active = bench.controller.rows[job].active_since = ()
-        bench.do(Launched(job, 1))
-        bench.clock.at = 100.0
-        bench.do(Request(Hold(job), ANN), Request(Release(job), ANN))
-        bench.do(GangEnded(job, 1, "stopped"))
-        bench.do(Launched(job, 2))
-        bench.clock.at = 200.0
-        bench.do(GangEnded(job, 2, "finished"))
-        assert bench.state(job) == "succeeded"
-        assert rho_of(bench, "vision") == (0, None, None)
-    finally:
-        bench.store.close()
+def test_a_job_whose_active_time_an_earlier_version_did_not_count_has_no_rho(fifo: Bench) -> None:
+    job = fifo.submit(ANN, duration_s=9000).body["id"]
+    fifo.controller.rows[job].active = fifo.controller.rows[job].active_since = ()
+    fifo.do(Launched(job, 1))
+    fifo.clock.at = 100.0
+    fifo.do(Request(Hold(job), ANN), Request(Release(job), ANN))
+    fifo.do(GangEnded(job, 1, "stopped"))
+    fifo.do(Launched(job, 2))
+    fifo.clock.at = 200.0
+    fifo.do(GangEnded(job, 2, "finished"))
+    assert fifo.state(job) == "succeeded"
+    assert rho_of(fifo, "vision") == (0, None, None)
 
 
-def test_time_until_a_kill_and_time_without_a_service_count_in_rho_but_not_in_ltgf(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, FIFO)
-    try:
-        job = bench.submit(ANN, accelerators=2, duration_s=9000).body["id"]
-        waits = bench.submit(BOB, accelerators=2, duration_s=9000).body["id"]
-        bench.clock.at = 59.0
-        bench.do(Launched(job, 1))  # nothing is decided, and the sums are not due yet
-        bench.clock.at = 1000.0
-        bench.restart()
-        assert bench.controller.fairness.active_time == (1000.0, 1000.0, 2000.0)
-        assert living_state.ltgf(bench.controller, 1000.0) == {}
-        bench.do(GangEnded(job, 1, "finished"))
-        bench.do(Launched(waits, 1))
-        bench.clock.at = 2000.0
-        bench.do(GangEnded(waits, 1, "finished"))
-        assert rho_of(bench, "speech")[1] == pytest.approx(2000 / 1500)
-        assert living_state.ltgf(bench.controller, 2000.0) == {"speech": pytest.approx(2.0)}  # its part is one of two
-    finally:
-        bench.store.close()
+def test_time_until_a_kill_and_time_without_a_service_count_in_rho_but_not_in_ltgf(fifo: Bench) -> None:
+    job = fifo.submit(ANN, accelerators=2, duration_s=9000).body["id"]
+    waits = fifo.submit(BOB, accelerators=2, duration_s=9000).body["id"]
+    fifo.clock.at = 59.0
+    fifo.do(Launched(job, 1))  # nothing is decided, and the sums are not due yet
+    fifo.clock.at = 1000.0
+    fifo.restart()
+    assert fifo.controller.fairness.active_time == (1000.0, 1000.0, 2000.0)
+    assert living_state.ltgf(fifo.controller, 1000.0) == {}
+    fifo.do(GangEnded(job, 1, "finished"))
+    fifo.do(Launched(waits, 1))
+    fifo.clock.at = 2000.0
+    fifo.do(GangEnded(waits, 1, "finished"))
+    assert rho_of(fifo, "speech")[1] == pytest.approx(2000 / 1500)
+    assert living_state.ltgf(fifo.controller, 2000.0) == {"speech": pytest.approx(2.0)}  # its part is one of two
 
 
 def test_what_was_held_until_the_policy_changed_is_counted_as_held(bench: Bench) -> None:

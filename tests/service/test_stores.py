@@ -246,7 +246,6 @@ def pair(database: str, tmp_path: Path) -> Iterator[tuple[LiveService, LiveServi
         lease.write_text('{"end_s": 0, "stop": 0.0}')
 
 
-@pytest.mark.slow
 def test_an_older_database_gets_the_tables_that_it_lacks(database: str, tmp_path: Path) -> None:
     bench = Bench(tmp_path, on(database))
     columns = "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = ? ORDER BY column_name"
@@ -264,6 +263,7 @@ def test_an_older_database_gets_the_tables_that_it_lacks(database: str, tmp_path
     bench.store.close()
 
 
+@pytest.mark.slow
 def test_another_service_goes_on_when_the_leader_freezes_and_what_it_writes_later_changes_nothing(
     pair: tuple[LiveService, LiveService], tmp_path: Path
 ) -> None:

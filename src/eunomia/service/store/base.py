@@ -341,18 +341,15 @@ def hours_of(
 
     Each comes with the number of periods between its own and the one that ends with hour `until`, and its tenant.
     """
-    mine, values = (
-        ("", (until, width, after, last))
-        if tenant is None
-        else ("AND tenant = ? ", (until, width, after, last, tenant))
-    )
+    mine, values = ("", ()) if tenant is None else ("AND tenant = ? ", (tenant,))
     text = (
         "SELECT (? - hour) / ? AS back, tenant, SUM(received), SUM(deserved), SUM(succeeded), SUM(rho_sum), "
         f"MAX(rho_max) FROM tenant_hours WHERE hour > ? AND hour <= ? {mine}GROUP BY back, tenant"
     )
+    found = db.execute(text, (until, width, after, last, *values)).fetchall()
     return [
         (int(back), name, TenantSums(got, due, int(count), total, most))
-        for back, name, got, due, count, total, most in db.execute(text, values).fetchall()
+        for back, name, got, due, count, total, most in found
     ]
 
 
