@@ -120,10 +120,12 @@ def _check_wide(job: Ints, partner: Ints, shape: Ints, question: PendingAsk, sta
     _demand((mates != job).all(), "a row pairs a job with itself")
     sizes = state.jobs.scale_factor
     _demand((sizes[job] == sizes[mates])[mates >= 0].all(), "a row pairs gangs of different scale factors")
-    for m in np.flatnonzero(shape).tolist():
-        known = len(state.submitted[int(job[m])].shapes)
-        _demand(0 <= shape[m] < known, f"a row names shape {shape[m]} of a job that has {known}")
-        _demand(mates[m] < 0, "a row gives a pair another shape")
+    other = np.flatnonzero(shape)
+    if len(other):
+        known = state.shapes.counts_of(job[other])
+        for m in np.flatnonzero((shape[other] < 0) | (shape[other] >= known))[:1].tolist():
+            raise InvalidAnswer(f"a row names shape {shape[other[m]]} of a job that has {known[m]}")
+        _demand((mates[other] < 0).all(), "a row gives a pair another shape")
     return mates, shape
 
 
@@ -132,8 +134,8 @@ def sizes_of(job: Ints, shape: Ints, state: State) -> Ints:
     size = state.jobs.scale_factor[job]
     if not shape.any():
         return size
-    for m in np.flatnonzero(shape).tolist():
-        size[m] = state.submitted[int(job[m])].shapes[shape[m]]
+    other = np.flatnonzero(shape)
+    size[other] = state.shapes.size_in(job[other], shape[other])
     return size
 
 

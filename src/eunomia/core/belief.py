@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from eunomia.core.columns import GrowingColumns
+from eunomia.core.job_shapes import JobShapes
 from eunomia.core.kernel_arrays import DONE, RATE_SINCE
 from eunomia.kernels import kernel
 from eunomia.model import elementary
 from eunomia.model.arrays import Array, Bools, Floats, Ints
-from eunomia.model.curves import Curve
 from eunomia.model.events import Estimated, PairsEstimated
 from eunomia.model.job import Job
 from eunomia.model.job_table import SubmittedJobs, job_array, job_values
@@ -85,6 +85,8 @@ class Belief(GrowingColumns):
         self._kept: dict[tuple[str, str], Floats] = {}  # by job type and partner, of pairs estimated during the run
         self._levels = np.zeros((0, LEVELS))  # (kind, level) likewise
         self._skew: Floats = np.zeros(0)  # (kind,) likewise
+        self._spread = np.zeros((0, types))  # (kind, type) likewise
+        self._by_shape = np.zeros((0, 1, types))  # (group, shape, type), groups as in `JobShapes`
 
     def learn(self, job: Job) -> int:
         """Add a new job and return its row."""
@@ -219,7 +221,8 @@ class Belief(GrowingColumns):
 
     def job_types(self, rows: Ints) -> Array:
         """Return the name of what each job trains, (row,)."""
-        return np.array([self._jobs[row].job_type for row in rows.tolist()], dtype=object)
+        names = np.array([job_type for job_type, _ in self._kinds], dtype=object)
+        return np.asarray(names[self.kind[rows]]) if len(rows) else names[:0]
 
     def paired(self) -> Floats:
         """Return steps/s of each kind beside each, (kind, kind, type); 0 where gangs differ in size."""
@@ -256,22 +259,19 @@ class Belief(GrowingColumns):
 
     def spread_throughput(self, rows: Ints) -> Floats:
         """Return steps/s of each gang when it is not on one machine, (row, type)."""
-        jobs = [self._jobs[row] for row in rows.tolist()]
-        speeds = [spread_throughput(self.speeds, job.job_type, job.scale_factor) for job in jobs]
-        return np.array(speeds).reshape(len(jobs), len(self.speeds.types))
+        known = len(self._spread)
+        if len(self._kinds) > known:
+            fresh = [spread_throughput(self.speeds, *kind) for kind in list(self._kinds)[known:]]
+            self._spread = np.concatenate((self._spread, fresh))
+        return np.asarray(self._spread[self.kind[rows]])
 
-    def loss_curves(self, rows: Ints) -> Floats:
-        """Return the learning curve of each job, (row, 3); the median where none is given."""
-        curves = [self._jobs[row].loss or Curve() for row in rows.tolist()]
-        return np.array(curves, dtype=float).reshape(len(curves), 3)
-
-    def shapes(self, rows: Ints) -> tuple[Ints, Floats]:
-        """Return accelerators of each shape, (row, shape), and steps/s in each, (row, shape, type)."""
-        jobs = [self._jobs[row] for row in rows.tolist()]
-        widest = max((len(job.shapes) for job in jobs), default=1)
-        sizes = np.zeros((len(jobs), widest), dtype=np.int64)
-        speeds = np.zeros((len(jobs), widest, len(self.speeds.types)))
-        for m, job in enumerate(jobs):
-            for s, size in enumerate(job.shapes):
-                sizes[m, s], speeds[m, s] = size, self.speeds.solo_throughput(job.job_type, size)
-        return sizes, speeds
+    def shape_throughput(self, shapes: JobShapes, rows: Ints) -> Floats:
+        """Return steps/s of each job in each of its shapes, (row, shape, type); 0 where it has no more."""
+        sizes, groups = shapes.sizes_of(rows), shapes.groups_of(rows)
+        if len(shapes.groups) > len(self._by_shape):
+            most = max(len(sized) for _, sized in shapes.groups)
+            table = np.zeros((len(shapes.groups), most, len(self.speeds.types)))
+            for group, (job_type, sized) in enumerate(shapes.groups):
+                table[group, : len(sized)] = [self.speeds.solo_throughput(job_type, size) for size in sized]
+            self._by_shape = table
+        return np.asarray(self._by_shape[groups, : sizes.shape[1]])

@@ -10,6 +10,7 @@ import numpy as np
 
 from eunomia.core.columns import GrowingColumns
 from eunomia.core.entitlements import NEEDED_BY, Entitlements
+from eunomia.core.job_shapes import JobShapes
 from eunomia.core.kernel_arrays import ALIVE, FLAGS, FLOATS, INTS, WAITING
 from eunomia.core.losses import SeenLosses
 from eunomia.core.tenant_index import TenantIndex
@@ -70,6 +71,7 @@ class State:
         self.losses: SeenLosses | None = None  # likewise
         self.jobs = Jobs()
         self.submitted = SubmittedJobs()  # what each row was submitted as
+        self.shapes = JobShapes(self.submitted)
         self.register = RowIndex()
         self.ids = self.register.ids  # (row,)
         self.holder = np.full(topology.devices, -1, dtype=np.int64)  # first job of the lease, -1 = free
