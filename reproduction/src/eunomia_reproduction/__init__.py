@@ -121,7 +121,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "themis-w1": Entry(
         "eunomia_reproduction.themis:w1",
         "Themis' worst ρ against its rivals' under the same leases, searches by HyperDrive",
-        30,
+        50,
         least_seeds=10,
     ),
     "themis-w2": Entry(
@@ -193,7 +193,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "gavel-priorities": Entry(
         "eunomia_reproduction.gavel.batch:priorities",
         "average JCT against load of jobs of weights 5 and 1",
-        20,
+        30,
         "data/gavel",
     ),
 }
