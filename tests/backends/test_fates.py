@@ -10,9 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.backends.simulated.job_outcomes import OutcomeModel, pick_reasons, run_time_to_failure, size_class
+from eunomia.backends.simulated.job_outcomes import OutcomeModel
+from eunomia.failures.run_times import (
+    failing_by_class,
+    killed_by_class,
+    pick_reasons,
+    run_time_to_failure,
+    run_time_until_killed,
+    size_class,
+)
 from eunomia.failures.table7 import REASONS
 from eunomia.model.job import Job
+from eunomia.traces.distributions import DISTRIBUTIONS, LEVELS, PHILLY_QUANTILES_S
 
 MINUTE_S = 60.0
 
@@ -79,16 +88,51 @@ def test_trials_of_each_reason_have_the_published_mix_of_sizes() -> None:
         np.testing.assert_allclose(mix, by_size[row] / by_size[row].sum(), atol=0.02)
 
 
-def test_failures_happen_to_jobs_that_are_long_enough_for_all_their_trials() -> None:
-    seconds = np.random.default_rng(1).lognormal(7, 2.5, 20_000)
-    three = [replace(job, retries=2) for job in jobs(20_000)]
-    drawn = OutcomeModel().sample(three, seconds, np.random.default_rng(0))
+def submitted(count: int, seed: int) -> tuple[list[Job], np.ndarray]:
+    """Jobs as they were submitted to Philly, and how long each would run."""
+    size, seconds = DISTRIBUTIONS["philly-submitted"](*np.random.default_rng(seed).spawn(2), count)
+    return [replace(job, scale_factor=wide) for job, wide in zip(jobs(count), size.tolist(), strict=True)], seconds
+
+
+def test_failures_and_kills_happen_to_jobs_that_are_long_enough_for_them() -> None:
+    many, seconds = submitted(20_000, 1)
+    drawn = OutcomeModel().sample([replace(job, retries=2) for job in many], seconds, np.random.default_rng(0))
     rows = np.flatnonzero(drawn.reason >= 0)
     needed = np.array([sum(drawn.time_to_failure(row, trial, math.inf) for trial in range(3)) for row in rows.tolist()])
     short = seconds[rows] < needed
     assert short.mean() < 0.02
     assert needed[short].min(initial=math.inf) > np.percentile(needed, 90)  # only the longest found no job
     assert len(rows) == pytest.approx(0.172 * 20_000, rel=0.05)
+    killed = drawn.share < 1
+    for size in range(3):
+        mine = killed & (size_class(np.array([job.scale_factor for job in many])) == size)
+        asked = run_time_until_killed(np.full(999, (1, 4, 8)[size]), np.linspace(0, 1, 999, endpoint=False))
+        ran = np.quantile((drawn.share * seconds)[mine], (0.25, 0.5, 0.75))
+        np.testing.assert_allclose(np.log(ran), np.log(np.quantile(asked, (0.25, 0.5, 0.75))), atol=0.7)
+
+
+def test_jobs_that_pass_run_as_those_of_philly_that_passed() -> None:
+    many, seconds = submitted(100_000, 2)
+    drawn = OutcomeModel().sample([replace(job, retries=2) for job in many], seconds, np.random.default_rng(3))
+    alone = np.array([job.scale_factor == 1 for job in many])
+    passed = seconds[alone & (drawn.reason < 0) & (drawn.share == 1)]
+    for place in (3, 4, 5, 6, 7):  # 25 to 95 %
+        assert np.quantile(passed, LEVELS[place]) == pytest.approx(PHILLY_QUANTILES_S[1][place], rel=0.1)
+
+
+def test_a_job_that_is_too_short_to_be_killed_when_it_should_be_ends_before_its_last_step() -> None:
+    drawn = OutcomeModel(failing=0.0, killed=1.0).sample(jobs(500), np.ones(500), np.random.default_rng(4))
+    assert (drawn.share < 1).all() and 0.4 < drawn.share.mean() < 0.6
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_shares_of_classes_add_up_to_what_is_wanted_however_large(failing: float, killed: float) -> None:
+    sizes = np.repeat([1, 4, 8], [700, 200, 100])
+    part, by_class = np.array([0.7, 0.2, 0.1]), failing_by_class(sizes, failing)
+    assert (by_class <= 1).all() and float(part @ by_class) == pytest.approx(failing)
+    left = part * (1 - by_class)
+    killing = killed_by_class(sizes, by_class, killed)
+    assert (killing <= 1).all() and float(left @ killing) == pytest.approx(min(killed, 1 - failing), abs=1e-9)
 
 
 def test_every_trial_of_a_job_that_fails_fails_and_at_a_time_of_its_own() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from eunomia import traces
-from eunomia.backends.simulated.job_outcomes import failing_by_class, size_class
+from eunomia.failures.run_times import failing_by_class, size_class
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.job import Job
 from eunomia.model.tenants import Tenant
@@ -19,11 +19,10 @@ from eunomia.policies.grants.philly import Philly
 from eunomia.setup.tenants import PHILLY as WEIGHT
 from eunomia.testing.small_worlds import SmallWorld, line_up, one_type, play
 from eunomia.traces import Trace
-from eunomia.traces.distributions import philly
 from eunomia.traces.table import trace_of
 from eunomia_reproduction.philly import delays, failures, played, reproduce, traced
 from eunomia_reproduction.philly.averages import range_note
-from eunomia_reproduction.philly.filled import running_jobs
+from eunomia_reproduction.philly.filled import ended, running_jobs
 from eunomia_reproduction.philly.owners import GPU_HOURS, DrawnOwners
 from eunomia_reproduction.philly.played import Waited
 from eunomia_reproduction.philly.tries import Tallied
@@ -153,11 +152,10 @@ def test_the_jobs_that_run_at_first_fill_the_cluster_and_are_those_that_run_long
     found = running_jobs(3, 560.0, owners)
     assert 560 - 32 < sum(job.scale_factor for job in found) <= 560
     assert {job.tenant for job in found} == set(owners.names)
-    rng = np.random.default_rng(0)
-    _, duration_s = philly(*rng.spawn(2), 100_000)
+    _, ran_s = ended(np.random.default_rng(0), 100_000)
     left_s = np.concatenate([[job.total_steps for job in running_jobs(seed, 560.0, owners)] for seed in range(30)])
     # of a length-biased draw, a uniform part is left: E[left] = E[d²] / 2 E[d]
-    assert left_s.mean() == pytest.approx((duration_s**2).mean() / duration_s.mean() / 2, rel=0.15)
+    assert left_s.mean() == pytest.approx((ran_s**2).mean() / ran_s.mean() / 2, rel=0.15)
 
 
 # ---- from the trace --------------------------------------------------------------------------------------------------
@@ -206,7 +204,7 @@ def test_the_virtual_clusters_work_is_what_the_trace_has() -> None:
     assert int(counted.sum()) == 57_202
     assert set(tenant[counted]) - set(GPU_HOURS) == {"795a4c"}
     asked = (hours[trace.submitted_s >= traced.SINCE_S]).sum() / (43 * 24 * 2490)
-    assert asked == pytest.approx(played.BUSY, abs=0.005)
+    assert asked == pytest.approx(played.LOAD, abs=0.005)
 
 
 @pytest.mark.skipif(not REAL.is_file(), reason="the trace is not in the project")

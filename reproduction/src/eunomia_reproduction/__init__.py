@@ -116,7 +116,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "philly-tables": Entry(
         "eunomia_reproduction.philly:reproduce",
         "why Philly's jobs wait, how they end and why they fail, from a synthetic workload",
-        11,
+        14,
     ),
     "themis-w1": Entry(
         "eunomia_reproduction.themis:w1",

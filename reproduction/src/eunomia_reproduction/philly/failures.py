@@ -1,6 +1,6 @@
 """Tables 6 and 7: how jobs end, for which reasons they fail, after how long, and how wide they are.
 
-Counted in the simulated world, trial by trial: jobs as `philly-like` draws them, on so many accelerators that none
+Counted in the simulated world, trial by trial: jobs as `philly-submitted` draws them, on so many accelerators that none
 waits. Jobs that fail have three trials there, on Philly as many as the reason has on average; so the mix of all sizes
 is that of the reasons, weighted by their trials in the table.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.backends.simulated.job_outcomes import MINUTE_S, P90, size_class
+from eunomia.failures.run_times import MINUTE_S, P90, size_class
 from eunomia.failures.table7 import KILLED, REASONS, UNSUCCESSFUL
 from eunomia.model.arrays import Floats
 from eunomia.records.run import InlinePolicyRunner, run
@@ -56,7 +56,7 @@ def played(seed: int, jobs: int = JOBS) -> FailureSample:
             "cluster": {"nodes": NODES},
             "workload": {
                 "generator": "philly-like",
-                "distribution": "philly",
+                "distribution": "philly-submitted",
                 "jobs": jobs,
                 "rate_per_hour": 100.0,
             },

@@ -2,11 +2,10 @@
 
 58 machines of 8 and 80 of 2 accelerators in racks of about 64, and 4 virtual clusters, so that a quota is as many times
 a gang as there. Which of Philly's they are is drawn by the seed, and so are the owners of jobs, in proportion to what
-these run there (`owners`). Jobs are drawn as `philly-like` draws them; they fail and are killed as Table 6 says. LOAD
-counts what jobs would do if all of them passed, and was set where they do a fifth less, 0.78 of the cluster: so much
-the jobs that were submitted to Philly from 2017-10-03 to 2017-11-14 asked for, of 2,490 accelerators. As long jobs
-fail, they do less, 0.39 of it. The cluster is as busy as Philly at first, with jobs that are not counted: half of all
-work is in jobs of more than five days, so an empty one would fill only when all have come.
+these run there (`owners`). Jobs run for as long as Philly's ran until they passed, failed for good or were killed, and
+do LOAD of what the cluster can: so much did the jobs that were submitted to Philly from 2017-10-03 to 2017-11-14, of
+2,490 accelerators. The cluster is as busy at first, with jobs that are not counted: half of all work is in jobs of more
+than five days, so an empty one would fill only when all have come.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ from eunomia.scenario import scenario_from_dict
 from eunomia.setup.backend_factory import virtual_backend
 from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.workload import Workload
-from eunomia.traces.distributions import philly
-from eunomia_reproduction.philly.filled import PREFIX, running_jobs
+from eunomia_reproduction.philly.filled import PREFIX, ended, running_jobs
 from eunomia_reproduction.philly.owners import DrawnOwners
 from eunomia_reproduction.philly.tries import Tallied
 
@@ -34,9 +32,9 @@ NODES = [
     {"type": "gpu", "count": 2, "accelerators": 8, "rack": "a7"},
     *({"type": "gpu", "count": 20, "accelerators": 2, "rack": f"b{rack}"} for rack in range(4)),
 ]
-ACCELERATORS, CLUSTERS, JOBS, LOAD, BUSY = 624, 4, 4000, 1.0, 0.78
+ACCELERATORS, CLUSTERS, JOBS, LOAD = 624, 4, 4000, 0.78
 DESCRIBED, NEVER = 0.9, 2.0  # part of the cluster in use from which on jobs are preempted
-OWNERS = 2  # number of the seed's stream
+OWNERS, RUN_TIMES = 2, 3  # numbers of the seed's streams
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +64,22 @@ def set_up_of(seed: int, jobs: int, preempt_above: float, load: float) -> RunCon
             "cluster": {"nodes": NODES},
             "workload": {
                 "generator": "philly-like",
-                "distribution": "philly",
                 "jobs": jobs,
                 "rate_per_hour": _rate_per_hour(load),
             },
             "tenants": {name: {"weight": weight} for name, weight in owners.weights.items()},
             "throughputs": {"source": "uniform"},
             "policy": {"name": "philly", "preempt_above": preempt_above},
-            "physics": {"fates": "philly"},
         },
         Path(),
     )
     plain = set_up(scenario).jobs
-    first = running_jobs(seed, BUSY * ACCELERATORS, owners)
-    owner = owners.of([job.scale_factor for job in plain], rng)
+    first = running_jobs(seed, LOAD * ACCELERATORS, owners)
+    size, ran_s = ended(np.random.default_rng((seed, RUN_TIMES)), jobs)
+    drawn = zip(plain, size.tolist(), ran_s.tolist(), owners.of(size, rng), strict=True)
     later = (
-        replace(job, sequence=len(first) + m, tenant=mine)
-        for m, (job, mine) in enumerate(zip(plain, owner, strict=True))
+        replace(job, sequence=len(first) + m, scale_factor=wide, total_steps=seconds, tenant=mine)
+        for m, (job, wide, seconds, mine) in enumerate(drawn)
     )
     return set_up(scenario, Workload(jobs=(*first, *later), notes=()))
 
@@ -101,6 +98,5 @@ def watched(setup: RunConfig, counted: Bools, after_s: float = 0.0) -> Waited:
 
 def _rate_per_hour(load: float) -> float:
     """Return how many jobs come in an hour."""
-    streams = np.random.default_rng(0).spawn(2)
-    size, duration_s = philly(streams[0], streams[1], 400_000)
-    return load * ACCELERATORS / float((size * duration_s).mean()) * 3600.0
+    size, ran_s = ended(np.random.default_rng(0), 400_000)
+    return load * ACCELERATORS / float((size * ran_s).mean()) * 3600.0

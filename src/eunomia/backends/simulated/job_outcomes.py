@@ -1,19 +1,17 @@
 """Outcome model (pass, fail, killed) fitted to the Philly trace.
 
-    P(fails) = 17.2 %,  P(killed) = 13.5 %                                                   Table 6
-    P(reason, size) ∝ jobs(reason) · trials(reason, size) / trials(reason)                   Table 7
-    run time to failure ~ min(lognormal(ln p50, ln(p90 / p50) / 1.2816), p95)                Table 7
+How many jobs of each size fail, for which reason, or are killed, and how long they run until then, is drawn first
+(`eunomia.failures.run_times`), and the jobs to which it happens after that: from the longest run time on, each happens
+to one of the jobs of its size class that are long enough for it, drawn with equal chances; where none is left, to the
+longest. A trial fails at the last step of its job at the latest, and a job that is too short for the time at which it
+would be killed ends at a uniformly drawn part of its steps.
 
-The table is of what failed, so failures are drawn first, and the jobs to which they happen after them: for each class
-of size as many as it has in the table, each with its reason and the run times of its trials. From the longest on, each
-happens to one of the jobs of that class that are long enough for all its trials, drawn with equal chances; where none
-is left, to the longest. A trial fails at the last step of its job at the latest. Of times beyond the 95th percentile
-the table tells nothing; few jobs are as long as the lognormal's tail.
+A failing job fails in every trial for its one reason, until its retries are used up. Table 7 counts 17,581 pairs of a
+job and a reason, hardly more than the 16,568 jobs that failed for good, so trials of jobs that pass in the end are left
+to `job_failures_per_hour`.
 
-A failing job fails in every trial for its one reason, until its retries are used up. A killed job ends at a uniformly
-drawn share of its steps: the paper does not say when users kill. Table 7 counts 17,581 pairs of a job and a reason,
-hardly more than the 16,568 jobs that failed for good, so trials of jobs that pass in the end are left to
-`job_failures_per_hour`.
+Jobs that fail or are killed are long ones. Give lengths of all jobs that were submitted, not of those that passed: the
+distribution `philly-submitted` has them.
 """
 
 from __future__ import annotations
@@ -21,20 +19,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 
 import numpy as np
 
-from eunomia.failures.table7 import KILLED, REASONS, UNSUCCESSFUL, Reason
-from eunomia.model import elementary
-from eunomia.model.arrays import Floats, Ints
+from eunomia.failures.run_times import (
+    failing_by_class,
+    killed_by_class,
+    pick_reasons,
+    run_time_to_failure,
+    run_time_until_killed,
+    size_class,
+)
+from eunomia.failures.table7 import KILLED, REASONS, UNSUCCESSFUL
+from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.job import Job
-from eunomia.model.rounding import drawn
 
-MINUTE_S = 60.0
-P90 = 1.2816  # quantile of the standard normal distribution
-_NORMAL = NormalDist()
-_SUBMITTED_BY_SIZE = (0.8861, 0.0649, 0.0490)  # parts of Philly's jobs, by the classes of Table 7
 _MOST_TRIALS = 4  # for which a job is long enough
 
 
@@ -48,15 +47,28 @@ class OutcomeModel:
     def sample(self, jobs: Sequence[Job], seconds: Floats, rng: np.random.Generator) -> JobOutcomes:
         """Draw the outcome of each job; seconds (job,) are what each runs at least if it passes."""
         scale_factor = np.array([job.scale_factor for job in jobs], dtype=np.int64)
-        fate, reason, share = rng.random((3, len(jobs)))
-        seed = int(rng.integers(2**63))
-        fails = fate < failing_by_class(scale_factor, self.failing)[size_class(scale_factor)]
-        picked = np.where(fails, pick_reasons(scale_factor, reason), -1)
-        found = JobOutcomes(picked, np.ones(len(jobs)), seed, np.arange(len(jobs)), np.ones(len(jobs)))
+        size = size_class(scale_factor)
+        fate, reason, killing, ran, share = rng.random((5, len(jobs)))
+        failing = failing_by_class(scale_factor, self.failing)
+        fails = fate < failing[size]
+        kills = ~fails & (killing < killed_by_class(scale_factor, failing, self.killed)[size])
+        drawn = JobOutcomes(
+            np.where(fails, pick_reasons(scale_factor, reason), -1),
+            np.ones(len(jobs)),
+            int(rng.integers(2**63)),
+            np.arange(len(jobs)),
+            np.ones(len(jobs)),
+        )
+        needed = np.where(kills, run_time_until_killed(scale_factor, ran), 0.0)
         trials = 1 + np.minimum([job.retries for job in jobs], _MOST_TRIALS - 1)
-        found = found.moved(_hosts(found, size_class(scale_factor), seconds, trials, rng))
-        kills = (found.reason < 0) & (rng.random(len(jobs)) * (1 - self.failing) < self.killed)
-        return replace(found, share=np.where(kills, share, 1.0))
+        for row in np.flatnonzero(fails).tolist():
+            needed[row] = sum(drawn.time_to_failure(row, trial, math.inf) for trial in range(trials[row]))
+        host = _hosts(fails | kills, needed, size, seconds, rng.random(len(jobs)))
+        killed = host[kills]
+        share[killed] = np.where(needed[kills] < seconds[killed], needed[kills] / seconds[killed], share[killed])
+        never = np.ones(len(jobs), dtype=bool)
+        never[killed] = False
+        return replace(drawn.moved(np.where(fails, host, -1)), share=np.where(never, 1.0, share))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,21 +100,17 @@ class JobOutcomes:
         return replace(self, reason=reason, stream=stream)
 
 
-def _hosts(found: JobOutcomes, size: Ints, seconds: Floats, trials: Ints, rng: np.random.Generator) -> Ints:
-    """Return the job of the same class to which each failure happens, (job,), -1 where there is none."""
+def _hosts(happens: Bools, needed: Floats, size: Ints, seconds: Floats, draws: Floats) -> Ints:
+    """Return the job of the same class to which each failure or kill happens, (job,), -1 where there is none."""
     host = np.full(len(size), -1)
-    failing = np.flatnonzero(found.reason >= 0).tolist()
-    needed = np.zeros(len(size))
-    for row in failing:
-        needed[row] = sum(found.time_to_failure(row, trial, math.inf) for trial in range(trials[row]))
-    draws = rng.random(len(size))
-    for each in np.unique(size[failing]).tolist() if failing else ():
+    for each in np.unique(size[happens]).tolist():
         mine = np.flatnonzero(size == each)
         waiting = mine[np.argsort(-seconds[mine], kind="stable")].tolist()  # the longest job first
-        failures = [row for row in mine[np.argsort(-needed[mine], kind="stable")].tolist() if found.reason[row] >= 0]
         able: list[int] = []
         taken = 0
-        for row in failures:
+        for row in mine[np.argsort(-needed[mine], kind="stable")].tolist():
+            if not happens[row]:
+                continue
             while taken < len(waiting) and (seconds[waiting[taken]] >= needed[row] or not able):
                 able.append(waiting[taken])
                 taken += 1
@@ -110,42 +118,3 @@ def _hosts(found: JobOutcomes, size: Ints, seconds: Floats, trials: Ints, rng: n
             able[pick], able[-1] = able[-1], able[pick]
             host[row] = able.pop()
     return host
-
-
-def failing_by_class(scale_factor: Ints, failing: float) -> Floats:
-    """Return the failing share of the gangs of each size class, (class,), so that `failing` is the part of all.
-
-    Table 7 has more wide gangs than were submitted, so wide gangs fail more often, by ratios that are the same here.
-    """
-    trials = np.array([reason.trials_by_size for reason in REASONS], dtype=np.float64)  # (reason, class)
-    jobs = (trials * np.array([[reason.jobs / reason.trials] for reason in REASONS])).sum(axis=0)
-    ratio = jobs / jobs.sum() / np.array(_SUBMITTED_BY_SIZE)
-    there = np.bincount(size_class(scale_factor), minlength=len(jobs)) / max(len(scale_factor), 1)
-    return np.asarray(np.minimum(failing * ratio / max(float((there * ratio).sum()), 1e-12), 1.0))
-
-
-def size_class(scale_factor: Ints) -> Ints:
-    """Return the column of the table for each gang: 0 = one accelerator, 1 = 2 to 4, 2 = more."""
-    return np.asarray(np.searchsorted([1, 4], scale_factor), dtype=np.int64)
-
-
-def pick_reasons(scale_factor: Ints, draws: Floats) -> Ints:
-    """Return the row of REASONS that each draw in [0, 1) means for a gang of that size."""
-    trials = np.array([reason.trials_by_size for reason in REASONS], dtype=np.float64)  # (reason, class)
-    per_trial = np.array([reason.jobs / reason.trials for reason in REASONS])
-    upto = np.cumsum(trials * per_trial[:, None], axis=0)
-    upto /= upto[-1]
-    column = size_class(scale_factor)
-    picked = np.zeros(len(draws), dtype=np.int64)
-    for each in range(upto.shape[1]):
-        mine = column == each
-        picked[mine] = np.searchsorted(upto[:, each], draws[mine], side="right")
-    return picked
-
-
-def run_time_to_failure(reason: Reason, draw: float) -> float:
-    """Return the seconds at the quantile `draw` of the lognormal of a reason, at most the 95th percentile."""
-    middle, sigma = elementary.log(reason.p50_min * MINUTE_S), elementary.log(reason.p90_min / reason.p50_min) / P90
-    quantile = min(max(draw, 1e-300), 1 - 1e-16)
-    seconds = float(drawn(elementary.exp(middle + sigma * _NORMAL.inv_cdf(quantile))))
-    return min(seconds, reason.p95_min * MINUTE_S)
