@@ -61,9 +61,9 @@ def philly_submitted(sizes: np.random.Generator, durations: np.random.Generator,
     """Return (job,) scale factors and (job,) seconds that each job would take if it passed."""
     scale_factor = _draw_sizes(sizes, PHILLY_SIZES, jobs)
     ran_s = philly_ran(scale_factor, durations)
-    longer = _by_quantiles(scale_factor, lambda quantiles: interpolate(elementary.log(ran_s), quantiles, LEVELS))
-    longer = np.where(ran_s > 1.0, longer, 0.0)
-    level = longer + (1.0 - longer) * durations.random(jobs)
+    ran = elementary.log(np.maximum(ran_s, 1.0))
+    least = _by_quantiles(scale_factor, lambda quantiles: interpolate(ran, quantiles, LEVELS))
+    level = least + (1.0 - least) * durations.random(jobs)
     return scale_factor, np.maximum(_philly_run_time(scale_factor, level), ran_s)
 
 
