@@ -94,7 +94,8 @@ class Obvious:
     def _book(self, members: Members, steps: tuple[float, ...], finish: float, began: float) -> None:
         seats = self.sat[members]
         kind, size, time = self.devices[seats[0]], len(seats), finish - began
-        parts = [[n // size] * (size - 1) + [n - n // size * (size - 1)] for n in steps]
+        workers = size if self.rules.split_steps else 1
+        parts = [[n // workers] * (workers - 1) + [n - n // workers * (workers - 1)] for n in steps]
         if self.rules.most_failures and (time <= 0 or any(part <= 0 for each in parts for part in each)):
             self.stale = True
             if len(members) == 1:

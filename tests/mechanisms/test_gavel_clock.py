@@ -136,6 +136,7 @@ RULES: dict[str, dict[str, Any]] = {
     "arrivals run": {"idle_arrivals": False},
     "gaps are free": {"charge_gaps": False},
     "other lengths": {"round_s": 100.0, "solve_gap_s": 350.0, "credit_s": 10.0},
+    "a gang does its steps as one": {"split_steps": False},
     "one type unknown": {"visit": ("v100", "k80")},
 }
 

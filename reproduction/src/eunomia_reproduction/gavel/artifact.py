@@ -23,7 +23,7 @@ from eunomia.solvers.analytic_center import middle
 from eunomia.solvers.max_min import highest_level
 from eunomia_reproduction.gavel.ecos_emulation import NotSolved, solve
 from eunomia_reproduction.gavel.packing import PublishedGandiva
-from eunomia_reproduction.gavel.published_fifo import PublishedFifo
+from eunomia_reproduction.gavel.published_fifo import PublishedFifo, PublishedFifoPacked
 from eunomia_reproduction.gavel.shared_time import SharedTime
 
 REFERENCE_TYPE = "v100"
@@ -127,6 +127,7 @@ POLICIES: dict[str, Builder] = {
     "max_min_fairness": lambda more, _: SeenOnReference(_max_min(more)),
     "max_min_fairness_perf": lambda more, _: _max_min(more),
     "fifo": lambda more, seed: PublishedFifo(seed),
+    "fifo_packed": lambda more, _: PublishedFifoPacked(**more),
     "gandiva": lambda more, seed: PublishedGandiva(seed),
 }
 _INSIDE: dict[str, Any] = {"point": "interior"}

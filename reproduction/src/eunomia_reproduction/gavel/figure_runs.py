@@ -40,7 +40,7 @@ class FigureRun:
     table: str = JOB_TABLE  # the order of the job types
     as_published: bool = True  # the policy does what the published code does under that name, where that differs
     as_solved: bool = False  # and ends where its solver does, not only near to it; takes five times as long
-    mechanism: tuple[tuple[str, Any], ...] = (("name", "gavel"),)
+    mechanism: tuple[tuple[str, Any], ...] = (("name", "gavel"), ("split_steps", False))
 
     @classmethod
     def of_dict(cls, said: Mapping[str, Any]) -> FigureRun:

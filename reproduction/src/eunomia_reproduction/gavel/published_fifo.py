@@ -1,23 +1,30 @@
-"""The queue of the name `fifo` as it was published: a type is drawn for each job, and another one is taken.
+"""The queues of the names `fifo` and `fifo_packed` as they were published.
+
+`fifo`: a type is drawn for each job, and another one is taken.
 
 Free types are looked at in order of their names, and the job goes to the last of them, whichever was drawn; when that
 one is full, the drawn one is crossed off in its place. So a whole cluster that fills at once crowds on one type, and a
 stream of jobs takes the types in turn, the last by name first. The number that is drawn decides which type is crossed
 off, hence the published random stream.
+
+`fifo_packed`: the first job that fits nowhere is taken off the queue, which ends there, and not put back, so that it
+shares with no job; the jobs behind it may. A job that fits only on types on which it cannot run delays no other. Both
+happen to gangs only: on one accelerator a job the queue ends when no accelerator is left, before a job is taken off.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import ClassVar
 
 import numpy as np
 
-from eunomia.model.answers import Shares
+from eunomia.model.answers import Rows, Shares
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.view import View
+from eunomia.policies.shares.fifo_packed import FifoPacked, partners
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,36 @@ class PublishedFifo:
     def _take(self, view: View, row: dict[int, int], job: int, kind: int, free: Floats) -> None:
         self._running[job] = kind
         free[kind] -= view.scale_factor[row[job]]
+
+
+@dataclass(frozen=True)
+class PublishedFifoPacked:
+    """First come, first served, two on the same accelerators where that pays; for the comparison only."""
+
+    least_gain: float = 1.5
+
+    info: ClassVar[PolicyInfo] = replace(FifoPacked.info, name="fifo_packed_published")
+
+    def decide(self, view: View) -> Shares:
+        """Return all of its time on one type for each gang that runs, with its partner if it has one."""
+        free, waits = view.capacity.copy(), np.arange(view.jobs)
+        job: list[int] = []
+        type: list[int] = []
+        for m in range(view.jobs):
+            fits = free >= view.scale_factor[m]
+            if not fits.any():
+                waits = waits[m + bool((free > 0).any()) :]
+                break
+            speed = np.where(fits, view.throughput[m], 0.0)
+            if speed.any():
+                job.append(m)
+                type.append(int(np.argmax(speed)))
+                free[type[-1]] -= view.scale_factor[m]
+        else:
+            waits = waits[view.jobs :]
+        rows, types = np.array(job, dtype=np.int64), np.array(type, dtype=np.int64)
+        partner = partners(view, rows, types, waits, self.least_gain)
+        return Shares(np.ones(len(job)), Rows(rows, types, partner=partner), fill=False)
 
 
 def _numbered(view: View) -> tuple[Ints, int]:

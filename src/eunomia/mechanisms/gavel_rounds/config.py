@@ -26,7 +26,8 @@ class GavelRounds(MechanismConfig):
     gang on its seats of the round before. `idle_arrivals` lets jobs that the last answer does not know take seats and
     leave them idle; else they run in what is left over. `charge_gaps` counts idle time before a round as
     received. `most_failures` rounds in a row in which a worker of the gang had no step to do, after which a job is
-    dropped; 0 = never: a step is then a fraction. `expected` jobs in all, 0 = unknown: with none left to come and
+    dropped; 0 = never: a step is then a fraction. `split_steps` divides the steps of a gang among its workers, so that
+    one can have none; else the gang does them as one. `expected` jobs in all, 0 = unknown: with none left to come and
     no job running, the policy is asked at once.
     Raises ValueError for lengths that are not above 0.
     """
@@ -52,6 +53,7 @@ class GavelRounds(MechanismConfig):
     idle_arrivals: bool = True
     charge_gaps: bool = True
     most_failures: int = 5
+    split_steps: bool = True
     expected: int = 0
 
     def __post_init__(self) -> None:

@@ -49,16 +49,16 @@ OF_PROGRESS = OF_ROUND + len(PairArrays.__annotations__)
 
 
 @kernel(allocates=False)
-def credited(steps: float, size: int) -> float:
-    """Return the steps of a gang as its workers report them, -1 when one of them has none to report.
+def credited(steps: float, workers: int) -> float:
+    """Return the steps of a gang as so many workers report them, -1 when one of them has none to report.
 
     All but the last report a whole fraction; the last reports the rest.
     """
-    each = np.floor(steps / size) if size > 1 else 0.0
-    if size > 1 and each <= 0.0:
+    each = np.floor(steps / workers) if workers > 1 else 0.0
+    if workers > 1 and each <= 0.0:
         return -1.0
     total = 0.0
-    for _ in range(size - 1):
+    for _ in range(workers - 1):
         total += each
     rest = steps - total
     if rest <= 0.0:
@@ -67,26 +67,28 @@ def credited(steps: float, size: int) -> float:
 
 
 @kernel(allocates=False)
-def plan(round_s: float, whole: bool, left: Floats, *arrays: Any) -> None:
+def plan(round_s: float, whole: bool, split: bool, left: Floats, *arrays: Any) -> None:
     """Fill what each entry will do in this round, steps (row,) of its jobs, and when it will have done it, (row,).
 
     left (job,): steps still to do. With `whole` a round holds whole steps only, unless fewer are left, and an entry
-    one of whose workers has no step to do does not work, (row,): what the others do would not count. `arrays` are
-    those of a `Round` and of `PairArrays`.
+    one of whose workers has no step to do does not work, (row,): what the others do would not count. With `split`
+    each accelerator of a gang is a worker of its own, else the gang is one. `arrays` are those of a `Round` and of
+    `PairArrays`.
     """
     now, e = Round(*arrays[:OF_ROUND]), PairArrays(*arrays[OF_ROUND:])
     for i in range(len(now.entry)):
-        row, j, size = now.entry[i], now.on[i], now.start[i + 1] - now.start[i]
+        row, j = now.entry[i], now.on[i]
+        workers = now.start[i + 1] - now.start[i] if split else 1
         rate, mate = e.rate[row, j], e.second[row]
         fits = rate * round_s
         steps, mate_steps = min(np.floor(fits) if whole else fits, left[e.first[row]]), 0.0
-        finish, works = max(now.at, now.at + steps / rate), not whole or credited(steps, size) > 0.0
+        finish, works = max(now.at, now.at + steps / rate), not whole or credited(steps, workers) > 0.0
         if mate >= 0:
             rate = e.mate_rate[row, j]
             fits = rate * round_s
             mate_steps = min(np.floor(fits) if whole else fits, left[mate])
             finish = max(finish, now.at + mate_steps / rate)
-            works = works and (not whole or credited(mate_steps, size) > 0.0)
+            works = works and (not whole or credited(mate_steps, workers) > 0.0)
         now.finish[i], now.works[i] = finish, works
         now.steps[i], now.mate_steps[i] = (steps, mate_steps) if works else (0.0, 0.0)
 
@@ -97,6 +99,7 @@ def record_round(
     order: Ints,
     all_received: Floats,
     most_failures: int,
+    split: bool,
     busy: Floats,
     charged: Floats,
     *arrays: Any,
@@ -130,7 +133,7 @@ def record_round(
             busy[now.seats[k]] += time
         for job, steps in ((a, now.steps[i]), (b, now.mate_steps[i])):
             if job >= 0:
-                jobs.done[job] += credited(steps, size) if most_failures else steps
+                jobs.done[job] += credited(steps, size if split else 1) if most_failures else steps
                 jobs.held[job, j] += finish - now.at
                 charged[j] += time * size
                 if jobs.total[job] - jobs.done[job] <= 0.0:

@@ -152,7 +152,8 @@ class RoundClock:
         jobs = self.jobs
         self.stale |= record_round(
             began if self.rounds.charge_gaps else now.at, np.argsort(-now.finish, kind="stable"), self._all_received,
-            self.rounds.most_failures, self.busy, self.charged, *now, *self.entries.arrays, *jobs.arrays,
+            self.rounds.most_failures, self.rounds.split_steps, self.busy, self.charged,
+            *now, *self.entries.arrays, *jobs.arrays,
         )  # fmt: skip
         ran = np.concatenate((now.first, now.second[now.second >= 0]))
         left = np.sort(ran[jobs.outcome[ran] != ACTIVE])
@@ -218,8 +219,8 @@ class RoundClock:
         first, second = entries.first[entry], entries.second[entry]
         paired = bool(self.rounds.pairs and (second >= 0).any())
         rows = at, entry, first, second, on, start, seats, kept, steps, mate_steps, finish, works
-        whole = self.rounds.most_failures > 0
-        plan(self.rounds.round_s, whole, jobs.total - jobs.done, *rows, np.inf, paired, *arrays)
+        whole, split = self.rounds.most_failures > 0, self.rounds.split_steps
+        plan(self.rounds.round_s, whole, split, jobs.total - jobs.done, *rows, np.inf, paired, *arrays)
         found = Round(*rows, float(finish.max(initial=-np.inf)), paired)
         self.opened += 1
         self.now = found if len(entry) else None

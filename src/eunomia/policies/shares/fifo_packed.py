@@ -76,13 +76,7 @@ class FifoPacked:
             memory = {"drawn_type": draw_types(view)}
             T = np.where(memory["drawn_type"][:, None] == np.arange(len(view.types)), T, 0.0)
         job, type, waits = _allocate(view, T)
-        partner = np.full(len(job), -1, dtype=np.int64)
-        for m in waits.tolist():
-            gain = _gain(view, m, job, type)
-            gain[(partner >= 0) | (view.scale_factor[job] != view.scale_factor[m])] = 0.0
-            if gain.max(initial=0.0) <= self.least_gain:
-                break
-            partner[int(np.argmax(gain))] = m
+        partner = partners(view, job, type, waits, self.least_gain)
         return Shares(np.ones(len(job)), Rows(job, type, partner=partner), fill=False, memory=memory)
 
 
@@ -98,6 +92,18 @@ def _allocate(view: View, T: Floats) -> tuple[Ints, Ints, Ints]:
         type.append(int(np.argmax(fits)))
         free[type[-1]] -= view.scale_factor[m]
     return able[: len(type)], np.array(type, dtype=np.int64), able[len(type) :]
+
+
+def partners(view: View, job: Ints, type: Ints, waits: Ints, least_gain: float) -> Ints:
+    """Return (row,) the waiting job that shares with the gang of each row, -1 = none; `waits` is a queue."""
+    partner = np.full(len(job), -1, dtype=np.int64)
+    for m in waits.tolist():
+        gain = _gain(view, m, job, type)
+        gain[(partner >= 0) | (view.scale_factor[job] != view.scale_factor[m])] = 0.0
+        if gain.max(initial=0.0) <= least_gain:
+            break
+        partner[int(np.argmax(gain))] = m
+    return partner
 
 
 def _gain(view: View, m: int, job: Ints, type: Ints) -> Floats:
