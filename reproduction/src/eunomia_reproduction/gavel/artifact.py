@@ -1,18 +1,18 @@
 """What the published policies do otherwise than ours, so that runs can be compared: for the comparison only.
 
 Agnostic finish times and makespans take every type to be a V100; makespans are searched by bisection, and the answer is
-a middle one; the plain queue is in `queue`, Gandiva's pairs are in `packing`.
+a middle one; the queues are in `published_fifo`, Gandiva's pairs are in `packing`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from eunomia.model.answers import Answer, Shares
+from eunomia.model.answers import Answer, Rows, Shares
 from eunomia.model.certificate import Certificate
 from eunomia.model.equal_share import alone_throughput
 from eunomia.model.policy import ROUNDS, Policy, PolicyInfo
@@ -27,6 +27,7 @@ from eunomia_reproduction.gavel.published_fifo import PublishedFifo, PublishedFi
 from eunomia_reproduction.gavel.shared_time import SharedTime
 
 REFERENCE_TYPE = "v100"
+_HARDLY, _LAST_DIGITS = 1e-9, 1e-9
 _FIRST_S, _LAST_S, _NEAR = 100.0, 1e6, 1.05  # where the bisection begins, and how near its ends come
 
 
@@ -114,6 +115,60 @@ class MaxMinAsSolved:
             return answer
 
 
+@dataclass(frozen=True)
+class EveryPair:
+    """Another policy with space sharing, to which all pairs of one size look as if they ran, if hardly.
+
+    The published program has a variable for each pair and type, also where the two cannot run together. Such a variable
+    takes up time at the point where an interior-point solver stops.
+    """
+
+    inner: Policy
+
+    info: ClassVar[PolicyInfo] = MaxMinFairness.info  # each instance shows the inner policy's card
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "info", self.inner.info)
+
+    def decide(self, view: View) -> Shares:
+        """Return rows with partners; those of pairs that cannot run are left out."""
+        beside, kind, T = view.packed_throughput, view.job_class, view.throughput
+        hardly = np.zeros(len(beside))
+        np.maximum.at(hardly, kind, _HARDLY * T.max(axis=1, initial=0.0))
+        seen = np.where(beside > 0, beside, hardly[:, None, None])
+        answer = self.inner.decide(replace(view, columns={**view.columns, "packed_throughput": seen}))
+        assert isinstance(answer, Shares) and answer.rows is not None and answer.rows.partner is not None
+        job, type, partner = answer.rows.job, answer.rows.type, answer.rows.partner
+        mine, other = kind[job], kind[partner]
+        runs = (partner < 0) | ((beside[mine, other, type] > 0) & (beside[other, mine, type] > 0))
+        return replace(answer, x=answer.x[runs], rows=Rows(job[runs], type[runs], partner=partner[runs]))
+
+
+@dataclass(frozen=True)
+class Untied:
+    """Another policy, whose shares differ in the last digits, as those of the published solver do.
+
+    To equal jobs that solver gives shares that are equal to about nine digits, ours to the last one. Equal jobs come to
+    equal priorities in turn, and ties go to the older one. One object serves one run, since it keeps drawing.
+    """
+
+    inner: Policy
+    seed: int
+    _random: np.random.Generator = field(init=False, repr=False, compare=False)
+
+    info: ClassVar[PolicyInfo] = MaxMinFairness.info  # each instance shows the inner policy's card
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "info", self.inner.info)
+        object.__setattr__(self, "_random", np.random.default_rng(self.seed))
+
+    def decide(self, view: View) -> Answer:
+        """Return what the inner policy answers, each share less by up to a billionth."""
+        answer = self.inner.decide(view)
+        assert isinstance(answer, Shares)
+        return replace(answer, x=answer.x * (1 - _LAST_DIGITS * self._random.random(answer.x.shape)))
+
+
 def _max_min(more: Mapping[str, Any]) -> Policy:
     """Return the policy as solved there, unless another point is asked for."""
     return MaxMinFairness(**more) if more.get("point", "interior") != "interior" else MaxMinAsSolved()
@@ -131,11 +186,16 @@ POLICIES: dict[str, Builder] = {
     "gandiva": lambda more, seed: PublishedGandiva(seed),
 }
 _INSIDE: dict[str, Any] = {"point": "interior"}
-# Beside the point where the published solver stops, in a fifth of the time: for curves of many thousand questions.
+_AS_SOLVED = ("max_min_fairness", "max_min_fairness_perf")
+# For curves of many thousand questions: near the point where the published solver stops, in a fifth of the time.
 NEARBY: dict[str, Builder] = POLICIES | {
     "finish_time_fairness": lambda more, _: SeenOnReference(FinishTimeFairness(**_INSIDE)),
     "finish_time_fairness_perf": lambda more, _: FinishTimeFairness(**_INSIDE),
-    "max_min_fairness": lambda more, _: SeenOnReference(MaxMinFairness(**_INSIDE)),
-    "max_min_fairness_perf": lambda more, _: MaxMinFairness(**_INSIDE),
-    "max_min_fairness_packed": lambda more, _: MaxMinFairness(space_sharing=True, **_INSIDE),
+    "max_min_fairness": lambda more, seed: Untied(SeenOnReference(MaxMinFairness(**_INSIDE)), seed),
+    "max_min_fairness_perf": lambda more, seed: Untied(MaxMinFairness(**_INSIDE), seed),
+    "max_min_fairness_packed": lambda more, seed: Untied(
+        EveryPair(MaxMinFairness(space_sharing=True, **_INSIDE)), seed
+    ),
 }
+# At that point where it matters: max-min fairness with gangs.
+AS_SOLVED = NEARBY | {name: (lambda more, seed, of=POLICIES[name]: Untied(of(more, seed), seed)) for name in _AS_SOLVED}

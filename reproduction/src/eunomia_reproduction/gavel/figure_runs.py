@@ -12,7 +12,7 @@ import numpy as np
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario, scenario_from_dict
 from eunomia.setup.run_config import set_up
-from eunomia_reproduction.gavel.artifact import NEARBY, POLICIES
+from eunomia_reproduction.gavel.artifact import AS_SOLVED, NEARBY
 from eunomia_reproduction.gavel.published import JOB_TABLE
 from eunomia_reproduction.gavel.reference import THROUGHPUTS
 from eunomia_reproduction.gavel.simulate import MORE_JOBS, play
@@ -22,6 +22,8 @@ TYPES = ("k80", "p100", "v100")
 PRICES = {"v100": 0.74, "p100": 0.43, "k80": 0.135}  # US$ per accelerator-hour, as in the published code
 WINDOW = (4000, 4999)  # measured jobs of a stream
 HOUR_S = 3600.0
+# As when the figures were drawn: a gang does its steps as one.
+ROUNDS: tuple[tuple[str, Any], ...] = (("name", "gavel"), ("split_steps", False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,7 @@ class FigureRun:
     table: str = JOB_TABLE  # the order of the job types
     as_published: bool = True  # the policy does what the published code does under that name, where that differs
     as_solved: bool = False  # and ends where its solver does, not only near to it; takes five times as long
-    mechanism: tuple[tuple[str, Any], ...] = (("name", "gavel"), ("split_steps", False))
+    mechanism: tuple[tuple[str, Any], ...] = ROUNDS
 
     @classmethod
     def of_dict(cls, said: Mapping[str, Any]) -> FigureRun:
@@ -123,7 +125,7 @@ def show(cell: FigureRun, throughputs: Path) -> FigurePoint:
     """Make the run. Raises ValueError when it says nothing of JCTs."""
     setup = set_up(cell.scenario(throughputs))
     name = cell.policy.removeprefix("gavel:")
-    policies = POLICIES if cell.as_solved else NEARBY
+    policies = AS_SOLVED if cell.as_solved else NEARBY
     if cell.as_published and name != cell.policy and name in policies:
         setup = replace(setup, policy=policies[name]({}, cell.seed))
     played = play(setup)
