@@ -106,6 +106,17 @@ def test_every_stored_point_of_the_figures_is_compared_and_no_other() -> None:
 
 @with_data
 @pytest.mark.slow
-@pytest.mark.parametrize(("rate", "published_h"), [(2.0, 18.32), (5.2, 151.67)])
-def test_fifo_on_one_accelerator_a_job_is_the_published_point_to_two_decimals(rate: float, published_h: float) -> None:
-    assert round(show(FigureRun(policy="gavel:fifo", rate=rate), DATA).jct_h, 2) == published_h
+@pytest.mark.parametrize(
+    ("policy", "multi", "rate", "published_h"),
+    [
+        ("gavel:fifo", False, 2.0, 18.32),
+        ("gavel:fifo", False, 5.2, 151.67),
+        ("gavel:fifo", True, 2.4, 129.27),
+        ("gavel:fifo_perf", True, 2.4, 43.94),
+        ("gavel:fifo_packed", True, 1.8, 23.44),
+    ],
+)
+def test_a_queue_is_the_published_point_to_two_decimals(
+    policy: str, multi: bool, rate: float, published_h: float
+) -> None:
+    assert round(show(FigureRun(policy=policy, multi=multi, rate=rate), DATA).jct_h, 2) == published_h

@@ -1,4 +1,4 @@
-"""What the published code does under the names `fifo` and `gandiva`: its oddities, and its runs job by job."""
+"""What the published code does under some names: its oddities, and its runs job by job."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ import pytest
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Array, Floats
 from eunomia.model.view import View
+from eunomia.policies.shares.fifo_packed import FifoPacked
+from eunomia.policies.shares.max_min_fairness import MaxMinFairness
+from eunomia_reproduction.gavel.artifact import EveryPair, Untied
 from eunomia_reproduction.gavel.packing import PublishedGandiva
 from eunomia_reproduction.gavel.parity import of_run
-from eunomia_reproduction.gavel.published_fifo import PublishedFifo
+from eunomia_reproduction.gavel.published_fifo import PublishedFifo, PublishedFifoPacked
 from eunomia_reproduction.gavel.reference import RESULTS, read_reference
 
 DATA = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "gavel"
@@ -57,6 +60,69 @@ def test_what_a_job_leaves_goes_to_the_head_of_the_queue_and_the_others_stay() -
     assert waits.x.sum(axis=1).tolist() == [1.0, 1.0, 0.0, 0.0]
     after = policy.decide(queue_view(3, capacity, numbered(waits, [1, 2, 3], 0)))
     assert after.x.tolist() == [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
+
+
+def gangs_view(size: list[int], capacity: list[float], k80: list[float] | None = None) -> View:
+    """Gangs whose speed is 1 on every type, or as `k80` says there; two on the same accelerators keep 0.8 each."""
+    T = np.ones((len(size), 3))
+    if k80 is not None:
+        T[:, 0] = k80
+    columns = {
+        "throughput": T,
+        "scale_factor": np.array(size),
+        "capacity": np.array(capacity),
+        "weight": np.ones(len(size)),
+        "job_class": np.arange(len(size)),
+        "packed_throughput": np.full((len(size), len(size), 3), 0.8),
+    }
+    return View(at=0.0, types=TYPES, jobs=len(size), columns=columns, memory={})
+
+
+def pairs_of(answer: Shares) -> set[tuple[int, int]]:
+    """Return the jobs that share."""
+    assert answer.rows is not None
+    assert answer.rows.partner is not None
+    return {(a, b) for a, b in zip(answer.rows.job.tolist(), answer.rows.partner.tolist(), strict=True) if b >= 0}
+
+
+def test_the_job_that_fits_nowhere_is_off_the_queue_and_those_behind_it_share() -> None:
+    room = gangs_view([1, 8, 1], [0.0, 0.0, 2.0])
+    assert pairs_of(PublishedFifoPacked().decide(room)) == {(0, 2)}
+    assert pairs_of(FifoPacked().decide(room)) == set()
+
+
+def test_where_no_accelerator_is_left_the_queue_keeps_its_head() -> None:
+    assert pairs_of(PublishedFifoPacked().decide(gangs_view([1, 8, 1], [0.0, 0.0, 1.0]))) == set()
+    assert pairs_of(PublishedFifoPacked().decide(gangs_view([1, 1, 1], [0.0, 0.0, 1.0]))) == {(0, 1)}
+
+
+def test_a_job_that_fits_only_where_it_cannot_run_delays_no_other() -> None:
+    view = gangs_view([1, 2, 1], [2.0, 0.0, 2.0], k80=[0.0, 0.0, 1.0])
+    answers = PublishedFifoPacked().decide(view), FifoPacked().decide(view)
+    runs = [answer.rows.job.tolist() for answer in answers if answer.rows is not None]
+    assert runs == [[0, 2], [0]]
+
+
+def test_equal_jobs_get_shares_that_differ_after_eight_digits_and_never_too_much() -> None:
+    inner = MaxMinFairness(point="interior")
+    view = gangs_view([1, 1, 1, 1], [1.0, 1.0, 1.0])
+    tied, untied = inner.decide(view).x, Untied(inner, 0).decide(view)
+    assert isinstance(untied, Shares)
+    assert len(set(tied[:, 2].tolist())) == 1
+    assert len(set(untied.x[:, 2].tolist())) == 4
+    assert untied.x == pytest.approx(tied, rel=2e-9)
+    assert (untied.x <= tied).all()
+
+
+def test_pairs_that_cannot_run_take_time_and_are_not_answered() -> None:
+    view = gangs_view([1, 1, 4, 4, 4], [8.0, 8.0, 8.0])  # the wide ones need a quarter of their time
+    together = np.zeros((5, 5, 3))
+    together[0, 1] = together[1, 0] = 0.8
+    view = View(at=0.0, types=TYPES, jobs=5, columns={**view.columns, "packed_throughput": together}, memory={})
+    inner = MaxMinFairness(space_sharing=True, point="interior")
+    plain, every = inner.decide(view), EveryPair(inner).decide(view)
+    assert pairs_of(every) <= {(0, 1)}
+    assert every.x.sum() < 0.9 * plain.x.sum()
 
 
 def pairs_view(together: Floats, memory: Floats) -> View:

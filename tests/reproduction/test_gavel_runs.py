@@ -69,7 +69,6 @@ def test_a_cell_is_set_up_from_a_folder_given_by_a_relative_path(monkeypatch: py
 @pytest.mark.parametrize(
     ("experiment", "way", "published"),
     [
-        (curves.fig9, curves.AS_SOLVED, {24.61, 30.03, 38.71}),
         (curves.fig10, curves.ASKED_OFTEN[0], {23.38, 30.47, 33.9}),
         (
             curves.fig10,
@@ -94,6 +93,37 @@ def test_some_points_are_run_in_another_way_too(
     assert {(row.series.removesuffix(f", {way.how}"), row.x) for row in other} == set(way.points)
     assert all((row.measured == 4.0) == row.series.endswith(f", {way.how}") for row in rows)
     assert {row.published for row in other} == published
+
+
+@pytest.mark.parametrize("experiment", [curves.fig8, curves.fig9])
+def test_max_min_fairness_with_gangs_ends_where_the_published_solver_does(
+    experiment: Callable[[Request], FigureTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[FigureRun] = []
+
+    def noted(cells: list[FigureRun], request: Request) -> Runs:
+        asked.extend(cells)
+        return Runs(shown=dict.fromkeys(cells, SHOWN), failed={})
+
+    monkeypatch.setattr(curves, "measure", noted)
+    experiment(Request())
+    exact = {cell.policy for cell in asked if cell.as_solved}
+    gangs = any(cell.multi for cell in asked)
+    assert exact == ({"gavel:max_min_fairness", "gavel:max_min_fairness_perf"} if gangs else set())
+    assert all(cell.as_solved for cell in asked if cell.policy in exact and cell.as_published)
+
+
+def test_the_last_point_of_priorities_is_also_a_mean_of_two_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    def by_seed(cells: list[FigureRun], request: Request) -> Runs:
+        shown = {cell: replace(SHOWN, jct_by_weight_h={"1": 1.0 + cell.seed, "5": 5.0 + cell.seed}) for cell in cells}
+        return Runs(shown=shown, failed={})
+
+    monkeypatch.setattr(batch, "measure", by_seed)
+    fewer = {row.series: row for row in batch.priorities(Request()).rows if row.series.endswith("seeds 0 and 1")}
+    assert {name: (row.x, row.measured) for name, row in fewer.items()} == {
+        "aware, weight 5, seeds 0 and 1": (2.4, 5.5),
+        "aware, weight 1, seeds 0 and 1": (2.4, 1.5),
+    }
 
 
 @pytest.mark.parametrize(
