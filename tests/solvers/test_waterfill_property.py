@@ -217,6 +217,33 @@ def test_rows_that_are_alike_get_alike_whatever_their_number(problem: Instance, 
     np.testing.assert_allclose(many.level, np.tile(one.level, times), rtol=1e-9, atol=1e-12)
 
 
+def test_columns_that_fill_at_one_moment_are_priced_together() -> None:
+    """Either price alone proves the moment; rows that use the other column would be left to a full one."""
+    rng = np.random.default_rng(476040)
+    rate = rng.lognormal(0, 1, (12, 5)) * (rng.random((12, 5)) > 0.2)
+    need, size = rng.lognormal(0, 1, 12), rng.choice([1.0, 2.0, 4.0], 12)
+    capacity, cap = rng.integers(1, 5, 5).astype(float), rng.uniform(0.1, 2.0, 12)
+    problem = Instance(np.tile(rate, (5, 1)), np.tile(size, 5), 5 * capacity, np.tile(need, 5), np.tile(cap, 5))
+    filled = problem.fill()
+    demand_valid(problem, filled)
+    one = fill(rate, size, capacity, need, cap=cap)
+    np.testing.assert_allclose(filled.level, np.tile(one.level, 5), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["flat", "tree"])
+def test_rows_that_are_nearly_alike_have_an_answer(kind: str) -> None:
+    """Where rates agree but for a last few digits, the last digit of a level can cost a millionth of all there is."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        rows, columns = int(rng.choice([12, 40, 200])), int(rng.integers(2, 6))
+        rate = rng.integers(0, 4, (4, columns)).astype(float)[rng.integers(0, 4, rows)]
+        rate *= 1 + 10.0 ** -rng.integers(8, 15) * rng.standard_normal(rate.shape)
+        size, need = rng.choice([1.0, 2.0, 4.0, 8.0], rows), rng.integers(1, 3, rows).astype(float)
+        capacity = rng.dirichlet(np.full(columns, 3.0)) * size.sum() * rng.choice([0.125, 0.8, 1.0, 2.0])
+        problem = Instance(rate, size, capacity, need, None, trees(rng, rows) if kind == "tree" else None)
+        demand_valid(problem, problem.fill())
+
+
 def crowded(seed: int, rows: int, columns: int, supply: float, kind: str) -> Instance:
     """Draw many rows, no two alike, whose sizes fill `supply` times the capacity's inverse."""
     rng = np.random.default_rng(seed)

@@ -128,7 +128,10 @@ class NeedCosts:
         return got[ahead:] * self.need, pace[ahead:] * self.need, load, rising
 
     def passed(self, price: Floats, low: float, high: float) -> float:
-        """Return the moment in [low, high] after which the needs cost more than there is, or high if they never do."""
+        """Return the moment in [low, high] after which the needs cost more than there is, or high if they never do.
+
+        Where rates nearly agree, the last digit of a moment can cost much: then it is the one before.
+        """
         over, slope = self.over(price, high)
         if over <= 0:
             return high
@@ -145,7 +148,7 @@ class NeedCosts:
                 high, over, slope = moment, here, tilt
             else:
                 low = moment
-        return low if high - low < 4e-16 * high and self.over(price, low)[0] > 0 else high
+        return low if over > FITS or (high - low < 4e-16 * high and self.over(price, low)[0] > 0) else high
 
     def over(self, price: Floats, moment: float) -> tuple[float, float]:
         """Return what the needs cost above what there is, Σ price · capacity = 1, and its slope."""
@@ -188,7 +191,10 @@ def last_moment(crowd: LargeInstance, low: float, high: float, start: Floats | N
             later = worth is None and found.over <= FITS and high < crowd.end
             if worth is None and found.over <= FITS and low < high and not later:
                 worth = np.zeros(len(inverse))
-            worth = found.worth if worth is None or moment <= low else worth
+            if worth is None:
+                worth = found.worth
+            elif moment <= low:  # both prove that nothing rises, so their mean does, which prices all columns of either
+                worth = 0.5 * (worth + found.worth)
             return _resolved(crowd, moment, worth, found, later)
         moment, worth, tries = sooner, found.worth, np.concatenate((found.worth[None], found.answers))
     raise NoOptimum(f"no moment fits after {_STEPS} steps; check the data for entries many decades apart")
