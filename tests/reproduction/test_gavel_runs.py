@@ -69,6 +69,7 @@ def test_a_cell_is_set_up_from_a_folder_given_by_a_relative_path(monkeypatch: py
 @pytest.mark.parametrize(
     ("experiment", "way", "published"),
     [
+        (curves.fig8, curves.OTHER_PAIRS[1], {25.65}),
         (curves.fig10, curves.ASKED_OFTEN[0], {23.38, 30.47, 33.9}),
         (
             curves.fig10,

@@ -43,6 +43,7 @@ class FigureRun:
     as_published: bool = True  # the policy does what the published code does under that name, where that differs
     as_solved: bool = False  # and ends where its solver does, not only near to it; takes five times as long
     mechanism: tuple[tuple[str, Any], ...] = ROUNDS
+    draws: int = 0  # added to the seed of the policy's own draws
 
     @classmethod
     def of_dict(cls, said: Mapping[str, Any]) -> FigureRun:
@@ -89,7 +90,8 @@ class FigureRun:
         """Return the name of the run for progress messages."""
         load = f"{self.jobs} jobs" if self.rate == float("inf") else f"{self.rate:g} jobs/h"
         solved = ", as solved" if self.as_solved else ""
-        return f"{self.policy}, {load}, {'gangs' if self.multi else 'singles'}{solved}, seed {self.seed}"
+        draws = f", its draws of seed {self.seed + self.draws}" if self.draws else ""
+        return f"{self.policy}, {load}, {'gangs' if self.multi else 'singles'}{solved}, seed {self.seed}{draws}"
 
     @property
     def weight(self) -> float:
@@ -127,7 +129,7 @@ def show(cell: FigureRun, throughputs: Path) -> FigurePoint:
     name = cell.policy.removeprefix("gavel:")
     policies = AS_SOLVED if cell.as_solved else NEARBY
     if cell.as_published and name != cell.policy and name in policies:
-        setup = replace(setup, policy=policies[name]({}, cell.seed))
+        setup = replace(setup, policy=policies[name]({}, cell.seed + cell.draws))
     played = play(setup)
     if played.average_jct is None:
         raise ValueError(f"{cell.name}: every measured job was dropped")

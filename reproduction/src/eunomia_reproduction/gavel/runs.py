@@ -65,4 +65,4 @@ def _read(file: Path) -> FigurePoint:
 
 def _key(cell: FigureRun, throughputs: Path) -> str:
     """Return what names a run: its scenario, with the files that it reads, and what a scenario cannot say."""
-    return repr((scenario_hash(cell.scenario(throughputs)), cell.as_published, cell.as_solved))
+    return repr((scenario_hash(cell.scenario(throughputs)), cell.as_published, cell.as_solved, cell.draws))
