@@ -7,6 +7,8 @@ and ends of gangs are those of the simulation's own kernels.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from eunomia.backends.simulated import FaultModel
@@ -109,12 +111,23 @@ def _advance(
         clock[TIMER] = np.inf
 
 
+class Observed(NamedTuple):
+    """What a step writes for the agent."""
+
+    jobs: Array  # (row, column)
+    mask: Array  # (row,) 1 = a job
+    servers: Array  # (node, 2)
+    cluster: Array  # (3,)
+    legal: Bools  # (action,)
+
+
 @kernel(allocates=False)
 def _observe(
     placement: bool, clock: Floats, numbers: Ints, active: Ints, jobs: Array, free: Ints, node_type: Ints,
-    by_type: Ints, rates: Floats, seen: Array, seen_mask: Array, servers: Array, cluster: Array, legal: Bools,
+    by_type: Ints, rates: Floats, shown: Observed,
 ) -> None:  # fmt: skip
     """Write what is observed now, and which actions are legal."""
+    seen, seen_mask, servers, cluster, legal = shown
     rows, places, at = len(seen), len(node_type) if placement else len(by_type), clock[AT]
     by_type[:] = 0
     all_free = 0
@@ -153,12 +166,11 @@ def _observe(
 def step(
     action: int, placement: bool, clock: Floats, numbers: Ints, active: Ints, arrivals: Floats, jobs: Array,
     free: Ints, node_type: Ints, by_type: Ints, seat_node: Ints, gangs: Array, heap: Array, counts: Ints,
-    rates: Floats, start_s: float, later_s: Floats, seen: Array, seen_mask: Array, servers: Array, cluster: Array,
-    legal: Bools,
+    rates: Floats, start_s: float, later_s: Floats, shown: Observed,
 ) -> bool:  # fmt: skip
     """Carry out an action, −1 = none, and go on to the next ask; return whether there is one."""
     places = len(node_type) if placement else len(by_type)
-    if 0 <= action < len(seen) * places:
+    if 0 <= action < len(shown.jobs) * places:
         row, place = active[action // places], action % places
         type = node_type[place] if placement else place
         _seat(row, type, place if placement else -1, clock, jobs, free, node_type, seat_node)
@@ -171,10 +183,7 @@ def step(
     asked = _advance(clock, numbers, active, arrivals, jobs, free, seat_node, gangs, heap, counts, rates)
     if not asked:
         numbers[ACTIVE] = 0
-    _observe(
-        placement, clock, numbers, active, jobs, free, node_type, by_type, rates, seen, seen_mask, servers, cluster,
-        legal,
-    )  # fmt: skip
+    _observe(placement, clock, numbers, active, jobs, free, node_type, by_type, rates, shown)
     return asked
 
 
@@ -217,7 +226,7 @@ class CompiledCluster:
             topology.size.astype(np.int64), topology.node_type.astype(np.int64), np.zeros(types, dtype=np.int64),
             np.zeros(int(jobs["size"].sum()), dtype=np.int64), waiting_gangs(work, rates.model),
             *no_ends(len(work)), rates.alone, float(costs.of(first=True)), np.zeros((2, rates.widest + 1)),
-            self.jobs, self.job_mask, self.servers, self.cluster, self.legal,
+            Observed(self.jobs, self.job_mask, self.servers, self.cluster, self.legal),
         )  # fmt: skip
 
     def step(self, action: int) -> bool:

@@ -87,6 +87,35 @@ def _narrowed(bound: Floats, count: int, width: int) -> tuple[Ints, float]:
 
 
 @kernel()
+def _fits(rows: Packed, row: int, left: Ints) -> bool:
+    """Return whether what a row takes is left, (class,)."""
+    fits = True
+    for e in range(rows.first[row], rows.first[row + 1]):
+        fits &= rows.amount[e] <= left[rows.entry[e]]
+    return fits
+
+
+@kernel()
+def _take(rows: Packed, row: int, left: Ints, cut: Ints, most: Ints, price: Floats, key: Ints, reach: float) -> float:
+    """Take a row's part from the packed state `key`; return the bound `reach` less what that was worth."""
+    for e in range(rows.first[row], rows.first[row + 1]):
+        k = rows.entry[e]
+        less = cut[k] - min(left[k] - rows.amount[e], most[k])
+        reach -= price[k] * less
+        key[rows.word[k]] -= less << rows.shift[k]
+    return reach
+
+
+@kernel()
+def _hash(table: Ints, slot: Ints, states: Ints, count: int) -> None:
+    """Write the table anew with the first `count` states, and where each stands in it."""
+    table[slot] = -1
+    for other in range(count):
+        slot[other] = _find(table, states, states[other])[0]
+        table[slot[other]] = other
+
+
+@kernel()
 def sweep(
     rows: Packed,
     worth: Floats,
@@ -134,19 +163,11 @@ def sweep(
                 if reach <= bar:
                     lost = max(lost, reach)
                     break
-                fits = True
-                for e in range(rows.first[row], rows.first[row + 1]):
-                    fits &= rows.amount[e] <= left[rows.entry[e]]
-                if not fits:
+                if not _fits(rows, row, left):
                     continue
                 total = value[s] + worth[row]
-                reach = total + later[t + 1] + kept_worth
                 key[:] = packed
-                for e in range(rows.first[row], rows.first[row + 1]):
-                    k = rows.entry[e]
-                    less = cut[k] - min(left[k] - rows.amount[e], most[t + 1, k])
-                    reach -= price[k] * less
-                    key[rows.word[k]] -= less << rows.shift[k]
+                reach = _take(rows, row, left, cut, most[t + 1], price, key, total + later[t + 1] + kept_worth)
                 if last > 0:
                     for k in range(len(left)):
                         in_order[k] = (key[rows.word[k]] >> rows.shift[k]) & rows.mask[k]
@@ -161,24 +182,19 @@ def sweep(
                     count, bar, lost = width, max(bar, gone), max(lost, gone)
                     new[:count], new_value[:count], new_bound[:count] = new[kept], new_value[kept], new_bound[kept]
                     origin[:count], by[:count] = origin[kept], by[kept]
-                    table[slot] = -1
-                    for other in range(count):
-                        slot[other] = _find(table, new, new[other])[0]
-                        table[slot[other]] = other
+                    _hash(table, slot, new, count)
                     place, found = _find(table, new, key)
                 if found < 0:
                     found, count = count, count + 1
                     table[place], slot[found], new_value[found] = found, place, -np.inf
-                    for w in range(words):
-                        new[found, w] = key[w]
+                    new[found] = key
                 if total > new_value[found]:
                     new_value[found], new_bound[found], origin[found], by[found] = total, reach, s, row
         table[slot[:count]] = -1
+        kept = np.arange(count)
         if count > width:
             kept, gone = _narrowed(new_bound, count, width)
             lost = max(lost, gone)
-        else:
-            kept = np.arange(count)
         alive = len(kept)
         state[:alive], value[:alive], bound[:alive] = new[kept], new_value[kept], new_bound[kept]
         parent[t, :alive], row_of[t, :alive] = origin[kept], by[kept]

@@ -284,10 +284,8 @@ def interior(
     g, pair, pull, used = np.empty((pairs, n)), np.empty(pairs), np.empty(K), np.empty(K)
     demand, slope, system, step = np.empty(K), np.empty((K, K)), np.empty((K, K)), np.empty(K)
     _begin(size, weight, price, x, z)
-    omega, under = (
-        np.empty(K),
-        np.empty(K),
-    )  # of the capacities' complementarity: spare (price − low), extra (high − price)
+    # parts of the capacities' complementarity: spare (price − low), extra (high − price)
+    omega, under = np.empty(K), np.empty(K)
     floor, roof = np.empty(K), np.empty(K)  # price − low and high − price: far closer to 0 than prices can tell
     spare, extra, above, below, left = np.empty(K), np.empty(K), np.empty(K), np.empty(K), np.empty(K)
     for k in range(K):

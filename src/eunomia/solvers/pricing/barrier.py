@@ -53,6 +53,27 @@ def solve_dense(matrix: Floats, right: Floats) -> bool:
 
 
 @kernel(error_model="numpy")
+def _begin(of: Terms, limit: Floats, asked: Floats, mean: float, at: Iterate, sigma: Floats) -> None:
+    """Write a start at which all products are near the mean; asked (column,) is what rows that are not listed take."""
+    s, x, state, K = of.rows.size, at.x, at.state, len(limit)
+    x[:] = 1.0 / (K + 1)
+    demand = total(s) / (K + 1)
+    for k in range(K):
+        part = min(1.0, 0.5 * max(limit[k] - asked[k], 0.05 * limit[k]) / demand)
+        x[k] *= part
+        sigma[k] = limit[k] - max(asked[k], 0.0) - demand * part
+        sigma[k] = max(sigma[k], 0.05 * limit[k])
+    x[K] = 1.0
+    for k in range(K):
+        x[K] -= x[k]
+        at.y[k] = mean / sigma[k]
+    for i in range(len(s)):
+        state[V, i] = 0.25
+        state[MU, i] = mean / 0.25
+        state[NU, i] = state[MU, i] + mean / 0.25
+
+
+@kernel(error_model="numpy")
 def _begin_with(of: Terms, worth: Floats, limit: Floats, mean: float, at: Iterate, sigma: Floats) -> None:
     """Write a start in which the products of each row are near its own part of the mean, however far rows are apart."""
     rows, aim, x, state, y = of.rows, of.aim, at.x, at.state, at.y
@@ -87,6 +108,31 @@ def _begin_with(of: Terms, worth: Floats, limit: Floats, mean: float, at: Iterat
 
 
 @kernel(error_model="numpy")
+def _columns(
+    of: Terms, at: Iterate, d: float, limit: Floats, fixed: Floats, sigma: Floats, matrix: Floats, right: Floats,
+    sums: Floats,
+) -> float:  # fmt: skip
+    """Add the columns' own terms to the system; return the greatest part of a limit by which one is missed."""
+    K, y, top, missing = len(limit), at.y, of.top, 0.0
+    for k in range(K):
+        for c in range(k):
+            matrix[c, k] = matrix[k, c]
+        h = fixed[0, k] + d * (fixed[1, k] + d * fixed[2, k])
+        rise = top * (fixed[1, k] + 2.0 * d * fixed[2, k])
+        fault_k = inner_product(of.rows.size, at.x[k]) + sigma[k] + h - limit[k]
+        missing = max(missing, abs(fault_k) / limit[k])
+        sums[0] += y[k] * rise
+        sums[1] += y[k] * sigma[k]
+        sums[2] += 2.0 * top * top * y[k] * fixed[2, k]
+        matrix[k, k] += sigma[k] / y[k]
+        matrix[k, K] -= rise
+        matrix[K, k] += rise
+        right[0, k] += fault_k - sigma[k]
+        right[1, k] += 1.0 / y[k]
+    return missing
+
+
+@kernel(error_model="numpy")
 def barrier(
     rows: NeedRows, worth: Floats, aim: Floats, limit: Floats, fixed: Floats, anchor: float, top: float,
     begin: float, goal: float,
@@ -98,29 +144,14 @@ def barrier(
     row's products have; limit N > 0 (column,); fixed (3, column): h(t) = Σ_d fixed[d] (t − anchor)^d; t ≤ top, begun at
     `begin` without worths.
     """
-    s, K, n = rows.size, rows.T.shape[0] - 1, rows.T.shape[1]
+    K, n = rows.T.shape[0] - 1, rows.T.shape[1]
     x, dx, fault = np.empty((K + 1, n)), np.empty((K + 1, n)), np.empty((K + 1, n))
     state = np.empty((7, n))
     y, sigma, dsigma, dworth = np.zeros(K + 1), np.empty(K), np.empty(K), np.empty(K)
     of, at = Terms(rows, worth, aim, top), Iterate(x, dx, fault, state, y)
-    x[:] = 1.0 / (K + 1)
-    demand = total(s) / (K + 1)
     mean = 10.0 / (n * (K + 2))
-    for k in range(K):
-        part = min(1.0, 0.5 * max(limit[k] - fixed[0, k], 0.05 * limit[k]) / demand)
-        x[k] *= part
-        sigma[k] = limit[k] - max(fixed[0, k], 0.0) - demand * part
-        sigma[k] = max(sigma[k], 0.05 * limit[k])
-    x[K] = 1.0
-    for k in range(K):
-        x[K] -= x[k]
+    _begin(of, limit, fixed[0], mean, at, sigma)
     q = mean if worth.size else 1.0 - begin / top  # with worths t is at the top from the start, at its price of 1
-    for k in range(K):
-        y[k] = mean / sigma[k]
-    for i in range(n):
-        state[V, i] = 0.25
-        state[MU, i] = mean / 0.25
-        state[NU, i] = state[MU, i] + mean / 0.25
     if worth.size:
         _begin_with(of, worth, limit, mean, at, sigma)
     price_q = mean / q
@@ -133,23 +164,7 @@ def barrier(
         t = top * (1.0 - q)
         matrix, right, sums = np.zeros((K + 1, K + 1)), np.zeros((3, K + 1)), np.zeros(3)
         system(of, t, at, matrix, right, sums)
-        d = t - anchor
-        missing = 0.0
-        for k in range(K):
-            for c in range(k):
-                matrix[c, k] = matrix[k, c]
-            h = fixed[0, k] + d * (fixed[1, k] + d * fixed[2, k])
-            rise = top * (fixed[1, k] + 2.0 * d * fixed[2, k])
-            fault_k = inner_product(s, x[k]) + sigma[k] + h - limit[k]
-            missing = max(missing, abs(fault_k) / limit[k])
-            sums[0] += y[k] * rise
-            sums[1] += y[k] * sigma[k]
-            sums[2] += 2.0 * top * top * y[k] * fixed[2, k]
-            matrix[k, k] += sigma[k] / y[k]
-            matrix[k, K] -= rise
-            matrix[K, k] += rise
-            right[0, k] += fault_k - sigma[k]
-            right[1, k] += 1.0 / y[k]
+        missing = _columns(of, at, t - anchor, limit, fixed, sigma, matrix, right, sums)
         average = (sums[1] + q * price_q) / (n * (K + 2) + K + 1)
         gap = (sums[1] + q * price_q) / max(abs(1.0 - q), 1e-30)
         fault_q = 1.0 - sums[0] - price_q

@@ -161,6 +161,17 @@ def floor_of(rate: Floats, free: Ints, o: int, nb: int, floor: Floats) -> None:
             floor[j] = max(T[j], floor[j])
 
 
+@kernel()
+def _name_ends(nb: int, f: Floats, L: Floats, R: Floats, names: Array, lefts: Array, rights: Array) -> None:
+    """Write the names of the columns at both ends of each row's edge, −1 = idle."""
+    K = len(names) - 1
+    for j in range(nb):
+        fro, to = int(L[2, j]), int(R[2, j])
+        below = names[K] if (f[j] > 0.0) & (to >= 0) else -1
+        lefts[j] = names[fro] if fro >= 0 else below
+        rights[j] = names[to] if to >= 0 else names[K]
+
+
 @kernel(error_model="numpy")
 def screen(
     rows: tuple[Floats, Floats, Floats, Floats, Floats, Ints],
@@ -185,8 +196,7 @@ def screen(
     base, full, full_weight, rising_weight, rising_room, rising_load = sums
     K, n, listed = len(priced), rate.shape[1], 0
     part, f, lost = np.empty((K, _BLOCK)), np.empty(_BLOCK), np.zeros(len(full))
-    low, high, middle = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
-    need0, need1 = np.empty(_BLOCK), np.empty(_BLOCK)
+    low, high, middle, need0, need1 = np.empty((5, _BLOCK))
     L, R, off, bad = np.empty((3, _BLOCK)), np.empty((3, _BLOCK)), np.empty((2, _BLOCK)), np.empty(_BLOCK)
     share, lanes = np.empty(_BLOCK), np.zeros((K, _BLOCK))
     price, half = 0.5 * (cheap + dear), 0.5 * (dear - cheap)
@@ -244,11 +254,7 @@ def screen(
                 lost[g] = (after - full[g]) - more
                 full[g] = after
                 full_weight[g] += weights[j]
-        for j in range(nb):
-            fro, to = int(L[2, j]), int(R[2, j])
-            below = names[K] if (f[j] > 0.0) & (to >= 0) else -1
-            lefts[j] = names[fro] if fro >= 0 else below
-            rights[j] = names[to] if to >= 0 else names[K]
+        _name_ends(nb, f, L, R, names, lefts, rights)
         for j in range(nb):
             unsure[listed] = o + j
             listed += int(bad[j])
