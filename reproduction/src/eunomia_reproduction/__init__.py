@@ -151,7 +151,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "gavel-fig9": Entry(
         "eunomia_reproduction.gavel.curves:fig9",
         "the same with gangs",
-        30,
+        40,
         "data/gavel",
     ),
     "gavel-fig10": Entry(
@@ -193,7 +193,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "gavel-priorities": Entry(
         "eunomia_reproduction.gavel.batch:priorities",
         "average JCT against load of jobs of weights 5 and 1",
-        30,
+        20,
         "data/gavel",
     ),
 }

@@ -117,7 +117,7 @@ class MaxMinAsSolved:
 
 @dataclass(frozen=True)
 class EveryPair:
-    """Another policy with space sharing, to which all pairs of one size look as if they ran, if hardly.
+    """Another policy with space sharing, to which all pairs of one size look as if they could run, at almost no speed.
 
     The published program has a variable for each pair and type, also where the two cannot run together. Such a variable
     takes up time at the point where an interior-point solver stops.

@@ -44,7 +44,10 @@ class Again(NamedTuple):
     changes: Mapping[str, Any]  # fields of the run
 
 
-AS_SOLVED = ("Gavel", AGNOSTIC)  # which, with gangs, are answered where the published solver stops, not only near it
+SOLVED_CURVES = (
+    "Gavel",
+    AGNOSTIC,
+)  # which, with gangs, are answered where the published solver stops, not only near it
 OTHER_PAIRS = tuple(Again(f"pairs of seed {k}", (("Gandiva", 4.4),), {"draws": k}) for k in (1, 2, 3))
 ASKED_OFTEN = (  # with another least time between two asks, on which finish-time fairness hangs near saturation
     Again(  # as in an early version of the published scheduler
@@ -214,7 +217,7 @@ def _against_load(
 
 
 def _run(curve: Published, x: float) -> FigureRun:
-    as_solved = curve.multi and curve.name in AS_SOLVED
+    as_solved = curve.multi and curve.name in SOLVED_CURVES
     return FigureRun(policy=curve.policy, rate=x, multi=curve.multi, as_solved=as_solved)
 
 
@@ -223,8 +226,8 @@ def notes() -> tuple[str, ...]:
     return (
         "Gavel's mechanism, throughputs and random streams, with the order of job types that its figures had; 36 V100, "
         "36 P100, 36 K80; jobs 4000 … 4999 measured, others come before, between and after them.",
-        "Optima are not unique: Gavel's solver ends inside the face of optima, so do the policies here; and its shares "
-        "of equal jobs differ in the last digits, so theirs do.",
+        "Optima are not unique: Gavel's solver ends inside the face of optima, so do the policies here; and under "
+        "max-min fairness its shares of equal jobs differ in the last digits, so theirs do.",
     )
 
 

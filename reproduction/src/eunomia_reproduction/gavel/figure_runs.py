@@ -96,7 +96,8 @@ class FigureRun:
     @property
     def weight(self) -> float:
         """Return roughly what it costs, in no unit: rounds, and what pairs add to them."""
-        return (1.0 + 9.0 * ("packed" in self.policy or "gandiva" in self.policy)) / min(self.rate, 10.0)
+        pairs = "packed" in self.policy or "gandiva" in self.policy
+        return (1.0 + 9.0 * pairs) * (5.0 if self.as_solved else 1.0) / min(self.rate, 10.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

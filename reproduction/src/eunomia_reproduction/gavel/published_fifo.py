@@ -8,8 +8,8 @@ stream of jobs takes the types in turn, the last by name first. The number that 
 off, hence the published random stream.
 
 `fifo_packed`: the first job that fits nowhere is taken off the queue, which ends there, and not put back, so that it
-shares with no job; the jobs behind it may. A job that fits only on types on which it cannot run delays no other. Both
-happen to gangs only: on one accelerator a job the queue ends when no accelerator is left, before a job is taken off.
+shares with no job; the jobs behind it may. That happens to gangs only: on one accelerator a job the queue ends when no
+accelerator is left, before a job is taken off. A job that fits only on types on which it cannot run delays no other.
 """
 
 from __future__ import annotations

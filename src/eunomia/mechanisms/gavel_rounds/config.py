@@ -17,18 +17,18 @@ DEFAULT_VISIT = ("v100", "p100", "k80")
 class GavelRounds(MechanismConfig):
     """The round mechanism of Gavel's simulator, each of its oddities a field.
 
-    `round_s` longest round; it ends when its last gang has done its steps. `solve_gap_s` least time between two
-    asks of the policy. `credit_s` time that a new job, and every job at an ask, is credited as received on
-    each type; None = half a round. `visit` types in the order in which they are filled: one that is not named is never
-    used; () = all in the cluster's order. `shuffled` draws that order anew for each round. `fill` lets jobs without a
-    share there have what is left over. `pairs` accounts every pair of jobs of one size. `global_queue` makes one
-    list of all types instead of one each. `overtake` lets narrower gangs pass one that does not fit. `sticky` leaves a
-    gang on its seats of the round before. `idle_arrivals` lets jobs that the last answer does not know take seats and
-    leave them idle; else they run in what is left over. `charge_gaps` counts idle time before a round as
-    received. `most_failures` rounds in a row in which a worker of the gang had no step to do, after which a job is
-    dropped; 0 = never: a step is then a fraction. `split_steps` divides the steps of a gang among its workers, so that
-    one can have none; else the gang does them as one. `expected` jobs in all, 0 = unknown: with none left to come and
-    no job running, the policy is asked at once.
+    `round_s` longest round; it ends when its last gang has done its steps. `solve_gap_s` least time between two asks
+    of the policy. `credit_s` time that a new job, and every job at an ask, is credited as received on each type; None
+    = half a round. `visit` types in the order in which they are filled: one that is not named is never used; () = all
+    in the cluster's order. `shuffled` draws that order anew for each round. `fill` lets jobs without a share there
+    have what is left over. `pairs` accounts every pair of jobs of one size. `global_queue` makes one list of all
+    types instead of one each. `overtake` lets narrower gangs pass one that does not fit. `sticky` leaves a gang on
+    its seats of the round before. `idle_arrivals` lets jobs that the last answer does not know take seats and leave
+    them idle; else they run in what is left over. `charge_gaps` counts idle time before a round as received.
+    `most_failures` rounds in a row in which a worker of the gang had no step to do, after which a job is dropped; 0 =
+    never: a step is then a fraction. `split_steps` divides the steps of a gang among its workers, so that one can
+    have none, unless steps are fractions; else the gang does them as one. `expected` jobs in all, 0 = unknown: with
+    none left to come and no job running, the policy is asked at once.
     Raises ValueError for lengths that are not above 0.
     """
 

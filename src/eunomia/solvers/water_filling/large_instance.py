@@ -148,7 +148,8 @@ class NeedCosts:
                 high, over, slope = moment, here, tilt
             else:
                 low = moment
-        return low if over > FITS or (high - low < 4e-16 * high and self.over(price, low)[0] > 0) else high
+        apart = high - low < 4e-16 * high
+        return low if apart and (over > FITS or self.over(price, low)[0] > 0) else high
 
     def over(self, price: Floats, moment: float) -> tuple[float, float]:
         """Return what the needs cost above what there is, Σ price · capacity = 1, and its slope."""
