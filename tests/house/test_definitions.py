@@ -11,12 +11,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 ROOMS = ("src", "reproduction/src", "tools", "benchmarks")
 MOST_LINES, MOST_PARAMETERS = 90, 12
-LONG = {
-    "src/eunomia/solvers/auction/dynamic_program.py: sweep",
-    "src/eunomia/solvers/nash_welfare/barrier.py: interior",
-    "src/eunomia/solvers/pricing/barrier.py: barrier",
-    "src/eunomia/solvers/water_filling/screen.py: screen",
-}
 WIDE = {  # compiled; arrays come one by one where unpacking a tuple of them takes longer than the call
     "src/eunomia/backends/simulated/gang_kernels.py: start",
     "src/eunomia/backends/simulated/implied_moments.py: _play",
@@ -24,7 +18,6 @@ WIDE = {  # compiled; arrays come one by one where unpacking a tuple of them tak
     "src/eunomia/core/placement_pass.py: follow",
     "src/eunomia/forecasts/queue_futures.py: _play",
     "src/eunomia/forecasts/recalled_queue.py: _play",
-    "src/eunomia/learning/compiled_cluster.py: _observe",
     "src/eunomia/learning/compiled_cluster.py: step",
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -67,7 +60,7 @@ def defined() -> list[tuple[str, Function | ast.ClassDef]]:
 def test_no_function_is_long_or_has_many_parameters_but_those_listed() -> None:
     functions = [(f"{path}: {node.name}", node) for path, node in defined() if isinstance(node, Function)]
     assert len(functions) > 6000
-    assert {name for name, function in functions if lines_of(function) > MOST_LINES} == LONG
+    assert not [name for name, function in functions if lines_of(function) > MOST_LINES]
     assert {name for name, function in functions if parameters_of(function) > MOST_PARAMETERS} == WIDE
 
 
