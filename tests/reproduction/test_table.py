@@ -71,6 +71,13 @@ def test_a_figure_is_drawn_as_svg_and_png_with_the_same_bytes_each_time() -> Non
     assert b"a, measured" in pictures["svg"]
 
 
+def test_a_logarithmic_axis_has_plain_numbers() -> None:
+    curve = FigureCurve(name="a", x=[1, 2, 3], y=[16, 100, 537])
+    svg = Figure(name="f", title="t", x_label="x", y_label="y", curves=(curve,), y_log=True).pictures()["svg"]
+    assert all(f">{number}</text>".encode() in svg for number in (20, 50, 100, 200, 500))
+    assert b"mathdefault" not in svg
+
+
 @pytest.fixture
 def reference(tmp_path: Path) -> Path:
     """A tiny case of Tiresias: the second job waits for the first."""

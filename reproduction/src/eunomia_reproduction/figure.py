@@ -47,8 +47,7 @@ class Figure:
             canvas = Canvas(figsize=(8.6, 4.2), layout="constrained")
             axes = canvas.add_subplot()
             axes.set(title=self.title, xlabel=self.x_label, ylabel=self.y_label)
-            axes.set_xscale("log" if self.x_log else "linear")
-            axes.set_yscale("log" if self.y_log else "linear")
+            _scale_log(axes, *(side for side, log in (("x", self.x_log), ("y", self.y_log)) if log))
             axes.grid(color="#e8ebef")
             names = list(dict.fromkeys(curve.name for curve in self.curves))
             for curve in self.curves:
@@ -72,6 +71,18 @@ class Figure:
         )
         if len(curve.low) and len(curve.high):
             axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.15, linewidth=0)
+
+
+def _scale_log(axes: Any, *sides: str) -> None:
+    """Make axes logarithmic, with plain numbers at 1, 2 and 5 of each decade."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    for side in sides:
+        axes.set(**{f"{side}scale": "log"})
+        ruler = getattr(axes, f"{side}axis")
+        ruler.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ruler.set_major_formatter(StrMethodFormatter("{x:g}"))
+        ruler.set_minor_formatter(NullFormatter())
 
 
 def _saved(canvas: Any, kind: str) -> bytes:
