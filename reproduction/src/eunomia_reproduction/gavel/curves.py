@@ -44,10 +44,8 @@ class Again(NamedTuple):
     changes: Mapping[str, Any]  # fields of the run
 
 
-SOLVED_CURVES = (
-    "Gavel",
-    AGNOSTIC,
-)  # which, with gangs, are answered where the published solver stops, not only near it
+# With gangs these are answered where the published solver stops, not only near it.
+SOLVED_CURVES = ("Gavel", AGNOSTIC)
 OTHER_PAIRS = tuple(Again(f"pairs of seed {k}", (("Gandiva", 4.4),), {"draws": k}) for k in (1, 2, 3))
 ASKED_OFTEN = (  # with another least time between two asks, on which finish-time fairness hangs near saturation
     Again(  # as in an early version of the published scheduler

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Ints
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.symmetry import likeness
@@ -64,3 +65,12 @@ def _words(amounts: Ints, word: Ints, shift: Ints) -> Ints:
     for k in range(len(amounts)):
         words[word[k]] |= amounts[k] << shift[k]
     return words
+
+
+@kernel()
+def fits(rows: Packed, row: int, left: Ints) -> bool:
+    """Return whether what a row takes is left, (class,)."""
+    enough = True
+    for e in range(rows.first[row], rows.first[row + 1]):
+        enough &= rows.amount[e] <= left[rows.entry[e]]
+    return enough

@@ -16,7 +16,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.auction.bitpacked import Packed
+from eunomia.solvers.auction.bitpacked import Packed, fits
 from eunomia.solvers.auction.hashing import mixed
 from eunomia.solvers.sums import inner_product
 
@@ -87,15 +87,6 @@ def _narrowed(bound: Floats, count: int, width: int) -> tuple[Ints, float]:
 
 
 @kernel()
-def _fits(rows: Packed, row: int, left: Ints) -> bool:
-    """Return whether what a row takes is left, (class,)."""
-    fits = True
-    for e in range(rows.first[row], rows.first[row + 1]):
-        fits &= rows.amount[e] <= left[rows.entry[e]]
-    return fits
-
-
-@kernel()
 def _take(rows: Packed, row: int, left: Ints, cut: Ints, most: Ints, price: Floats, key: Ints, reach: float) -> float:
     """Take a row's part from the packed state `key`; return the bound `reach` less what that was worth."""
     for e in range(rows.first[row], rows.first[row + 1]):
@@ -163,7 +154,7 @@ def sweep(
                 if reach <= bar:
                     lost = max(lost, reach)
                     break
-                if not _fits(rows, row, left):
+                if not fits(rows, row, left):
                     continue
                 total = value[s] + worth[row]
                 key[:] = packed

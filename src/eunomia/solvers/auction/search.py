@@ -16,7 +16,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.auction.bitpacked import Packed
+from eunomia.solvers.auction.bitpacked import Packed, fits
 
 PASSES = 3  # over the rows of a node: what one row's going does to others mostly shows in the first
 
@@ -88,18 +88,10 @@ def _root(rows: Packed, loss: Floats, left: Ints, bidders: Ints, line: Ints, lim
     for t in range(len(bidders)):
         for row in line[rows.begin[bidders[t]] : rows.begin[bidders[t] + 1]]:
             nodes.turn[row] = t
-            if loss[row] < limit and _fits(rows, row, left):
+            if loss[row] < limit and fits(rows, row, left):
                 nodes.row[0, nodes.length[0]] = row
                 nodes.length[0] += 1
     return nodes
-
-
-@kernel()
-def _fits(rows: Packed, row: int, left: Ints) -> bool:
-    fits = True
-    for e in range(rows.first[row], rows.first[row + 1]):
-        fits &= rows.amount[e] <= left[rows.entry[e]]
-    return fits
 
 
 @kernel()
@@ -207,7 +199,7 @@ def _descend(rows: Packed, nodes: SearchTree, depth: int, loss: Floats) -> None:
     for e in range(rows.first[taken], rows.first[taken + 1]):
         left[rows.entry[e]] -= rows.amount[e]
     for p in range(nodes.length[depth]):
-        if turn[here[p]] != turn[taken] and _fits(rows, here[p], left):
+        if turn[here[p]] != turn[taken] and fits(rows, here[p], left):
             below[count] = here[p]
             count += 1
     nodes.length[depth + 1], nodes.spent[depth + 1] = count, nodes.spent[depth] + loss[taken]
