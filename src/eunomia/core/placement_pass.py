@@ -27,7 +27,7 @@ from eunomia.core.kernel_arrays import (
     KernelArrays,
     kernel_arrays,
 )
-from eunomia.core.transitions import allocate, allocate_alone, release
+from eunomia.core.transitions import allocate, allocate_alone, is_held, release
 from eunomia.kernels import kernel
 from eunomia.model.answers import ONE_MACHINE
 from eunomia.model.arrays import Bools, Floats, Ints
@@ -66,7 +66,7 @@ def list_reassignable(t: KernelArrays, at: float, opening: int, opened: Ints, fr
         k = t.ints[ON_TYPE, row]
         ended = (opening >= ENDED) & (t.floats[UNTIL, row] <= at)  # those given at this very instant are not open again
         ended |= (opening == ALL_SEATS) | ((opening == EXTENDED) & t.flags[LEASE_EXTENDED, row])
-        ended &= k >= 0
+        ended &= (k >= 0) & ~is_held(t, row)
         t.flags[REASSIGNABLE, row] = ended
         opened[count] = row
         count += ended

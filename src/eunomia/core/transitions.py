@@ -27,6 +27,7 @@ from eunomia.core.kernel_arrays import (
     SERVICE,
     SHAPE,
     STAGE,
+    UNINTERRUPTIBLE,
     UNTIL,
     WAITING,
     WIDTH,
@@ -42,6 +43,14 @@ _WAITS = int(Stage.WAITING)
 _STARTED, _STOPPED, _RESUMED, _FINISHED = (
     CAUSES.index(cause) for cause in (Cause.STARTED, Cause.STOPPED, Cause.RESUMED, Cause.FINISHED)
 )
+
+
+@kernel(allocates=False, forceinline=True)
+def is_held(t: KernelArrays, row: int) -> bool:
+    """Return whether a job, or its partner, cannot save: they keep their seats until it ends."""
+    mate = t.ints[PARTNER, row]
+    held: bool = t.flags[UNINTERRUPTIBLE, row] | ((mate >= 0) & t.flags[UNINTERRUPTIBLE, max(mate, 0)])
+    return held
 
 
 @kernel(allocates=False, forceinline=True)
@@ -148,7 +157,7 @@ def allocate_alone(t: KernelArrays, row: int, kind: int, shape: int, seats: Ints
     """Allocate seats taken in the free index to a pending job without a partner."""
     _hold(t, row, seats)
     _start_one(t, row, -1, kind, shape, seats[0], len(seats), at)
-    t.ints[LEASE_SIZE, row], t.floats[UNTIL, row] = len(seats), until
+    t.ints[LEASE_SIZE, row], t.floats[UNTIL, row] = len(seats), np.inf if t.flags[UNINTERRUPTIBLE, row] else until
 
 
 @kernel(allocates=False, forceinline=True)
@@ -158,7 +167,8 @@ def allocate(t: KernelArrays, row: int, mate: int, kind: int, shape: int, seats:
     for job, other in ((row, mate), (mate, row)):
         if job >= 0:
             _start_one(t, job, other, kind, shape, seats[0], len(seats), at)
-            t.ints[LEASE_SIZE, job], t.floats[UNTIL, job] = len(seats) if job == row else 0, until
+            t.ints[LEASE_SIZE, job] = len(seats) if job == row else 0
+            t.floats[UNTIL, job] = np.inf if t.flags[UNINTERRUPTIBLE, job] else until
 
 
 @kernel(allocates=False, forceinline=True)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from eunomia.history.cluster_guess import PER_NODE, guess_nodes
+from eunomia.history.preemption_costs import ASSUMED, CAN_SAVE, described_costs
 from eunomia.inputs.problems import refused
 from eunomia.inputs.timestamps import EPOCH
 from eunomia.model.arrays import Bools, Floats
@@ -124,6 +125,7 @@ def build_import(
     if (factor != 1).any():
         other = ", ".join(sorted(set(types) - {reference}))
         assumed.append(f"durations on {other} are converted to {reference} by the relative speeds in {SPEEDS}")
+    assumed += [f"{described_costs(ASSUMED)}, which accounting does not say: change [overheads]", CAN_SAVE]
     job_type = tuple(f"only {kind}" if kind else ANY for kind in pinned)
     submitted_s = trace.submitted_s - trace.submitted_s[0]
     return Imported(
@@ -290,6 +292,7 @@ nodes = [
 
 [workload]
 trace = "{TRACE}"
+interruptible = true  # assumed: a preempted job goes on from where it saved; false: no job is preempted
 {began}{own}
 [throughputs]
 source = "{SPEEDS}"
@@ -298,6 +301,10 @@ reference_type = {json.dumps(imported.reference_type)}
 [policy]  # {POLICY_BY_ENGINE[engine]}
 name = "fifo"
 backfill = "{BACKFILL_BY_ENGINE[engine]}"
+
+[overheads]  # assumed: seconds that a preempted job loses
+checkpoint_s = {ASSUMED.checkpoint_s:g}  # to save before it stops
+restore_s = {ASSUMED.restore_s:g}  # to start again and restore; a first start is in the logged run time
 """
 
 

@@ -48,7 +48,7 @@ class PeriodRun:
 def on_period(scenario: Scenario, period: Period, file: Path) -> Scenario:
     """Return the scenario with the jobs of a period, which alone are measured."""
     data = scenario.as_dict()
-    kept = ("job_types", "missing_vc", "tenant_weights", "elastic")
+    kept = ("job_types", "missing_vc", "tenant_weights", "elastic", "interruptible")
     work = {key: value for key, value in data["workload"].items() if key in kept}
     if work.get("tenant_weights") not in (None, "philly"):
         work["tenant_weights"] = str(scenario.resolve(work["tenant_weights"]))

@@ -248,6 +248,8 @@ def _jobs(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], total_ste
         "command": trace.command,
         "checkpoint_dir": trace.checkpoint_dir,
     }
+    if not (trace.interruptible.all() and scenario.workload.interruptible):
+        columns["interruptible"] = trace.interruptible & scenario.workload.interruptible
     if scenario.world.replay_status:
         columns["status"] = trace.status
         columns["retries"] = np.where([status == "failed" for status in trace.status], 0, trace.retries)

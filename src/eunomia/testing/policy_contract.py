@@ -16,7 +16,7 @@ import pytest
 
 from eunomia.model.answers import Answer, Grants, Order, Shares
 from eunomia.model.arrays import Array
-from eunomia.model.decisions import Ask
+from eunomia.model.decisions import Ask, Stop
 from eunomia.model.events import Answered, Progressed
 from eunomia.model.policy import LeaseTerms, Policy, PolicyInfo
 from eunomia.model.rounding import rounded
@@ -157,6 +157,14 @@ class PolicyContract:
         self, seed: int, terms: LeaseTerms
     ) -> None:
         assert asks_for_one_cause(play(self.policy, draw(seed, jobs=8), terms=terms, seed=seed)) <= MAX_ASKS
+
+    def test_a_job_that_cannot_save_is_never_stopped(self) -> None:
+        world = draw(5, jobs=8)
+        jobs = tuple(replace(job, interruptible=job.sequence % 2 == 0) for job in world.jobs)
+        played = play(self.policy, replace(world, jobs=jobs), seed=5, checked=True)
+        stopped = {name for _, one in played.decisions if isinstance(one, Stop) for name in one.job_ids}
+        assert stopped.isdisjoint(job.job_id for job in jobs if not job.interruptible)
+        assert set(played.counts) <= {"finished", "rejected"}
 
     @pytest.mark.parametrize("seed", SEEDS)
     def test_a_small_world_ends_with_every_job_done(self, seed: int) -> None:

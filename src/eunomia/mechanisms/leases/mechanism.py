@@ -21,6 +21,11 @@ from eunomia.model.decisions import Decision, Renew
 from eunomia.model.events import Moment
 
 
+HELD_ASK_S = (
+    60.0  # least time to the next ask that no event asks for, while a job holds seats that cannot be reassigned
+)
+
+
 class LeaseMechanism(Mechanism):
     """Leases of one scheduler."""
 
@@ -114,7 +119,8 @@ class LeaseMechanism(Mechanism):
         """Return how events are followed whose answer is implied, while no answer is pending."""
         if self.info.renews_leases or self.state.own_lease_ends or self.asked.pending is not None:
             return None
-        if ranked and self._ranked is not None and self._single_shapes and not self.belief.estimates:
+        exact = self._single_shapes and not (self.leases.recall and self.state.has_uninterruptible)
+        if ranked and self._ranked is not None and exact and not self.belief.estimates:
             return self._ranked
         return self._rule if self._may_skip_asks else None
 
@@ -135,6 +141,9 @@ class LeaseMechanism(Mechanism):
         else:
             raise InvalidAnswer(f"policy {self.info.name!r} answered {type(answer).__name__}; see model.answers")
         self._fresh = answer, named
+        if self.state.has_uninterruptible and self.state.are_held(self.state.running()).any():
+            # When to ask again was reckoned as if all seats could change hands, and may be any time soon.
+            self.asked.again_at = max(self.asked.again_at, at + HELD_ASK_S)
 
     def settle(self, at: float, decisions: list[Decision]) -> bool:
         """Give seats by the last answer; of shares, also when leases ended since."""
