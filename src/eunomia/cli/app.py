@@ -167,16 +167,21 @@ def compare(
     width: WidthOption = None,
     font: FontOption = None,
     name: NameOption = None,
+    turn: Annotated[
+        bool, typer.Option("--turn/--no-turn", help="Of a history: look for the cost of a preemption that turns it.")
+    ] = True,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Replay jobs under several policies.
 
     Every policy meets the same jobs, at every load and with every seed. Writes compare.csv, one report.html about all
-    of them, and a folder for each into DIR. Exit code 1 when a run left jobs unfinished.
+    of them, and a folder for each into DIR. Where the jobs are a history, a preemption has a cost even if the scenario
+    declares none, and the verdict says at which cost it turns. Exit code 1 when a run left jobs unfinished.
     """
     with handle_errors(as_json):
         from eunomia.cli.output import progress_bar, show_summary, show_verdict
+        from eunomia.history.judged_comparison import judged
         from eunomia.runs.compare import cases, note_on_seeds, write_table, write_tenants
         from eunomia.runs.compare import compare as run
         from eunomia.runs.report_input import report
@@ -188,6 +193,8 @@ def compare(
         check_free(place, force=force)
         pictures = PictureOptions.of(charts, width, font, name or [])
         wanted = varied(load_scenario(scenario, set_ or []), check=check or None)
+        history = judged(wanted, looks_for_turn=turn)
+        wanted = wanted if history is None else history.scenario
         combinations = cases(wanted, policy or USUAL, load or [], seed or [])
         with whole_folder(place, force=force) as folder, progress_bar(as_json, len(combinations)) as bar:
             labels = {case.folder: _label(case, combinations) for case in combinations}
@@ -199,6 +206,7 @@ def compare(
                 shown, f"{title_of(scenario)}: {len(results)} runs compared", folder,
                 charts=pictures.formats, style=pictures.style,
                 folders=[case.folder for case, _ in results],
+                judge=history and history.judge({pictures.names.get(c.policy, c.policy): c.policy for c in combinations}),
             )  # fmt: skip
         labelled = [(_label(case, combinations), result) for case, result in results]
         if as_json:

@@ -13,6 +13,7 @@ from eunomia.core.kernel_arrays import (
     ALIVE,
     END,
     EPOCH,
+    HELD,
     KIND,
     LAST_PASS,
     LEASE_EXTENDED,
@@ -27,7 +28,7 @@ from eunomia.core.kernel_arrays import (
     KernelArrays,
     kernel_arrays,
 )
-from eunomia.core.transitions import allocate, allocate_alone, is_held, release
+from eunomia.core.transitions import allocate, allocate_alone, release
 from eunomia.kernels import kernel
 from eunomia.model.answers import ONE_MACHINE
 from eunomia.model.arrays import Bools, Floats, Ints
@@ -66,7 +67,7 @@ def list_reassignable(t: KernelArrays, at: float, opening: int, opened: Ints, fr
         k = t.ints[ON_TYPE, row]
         ended = (opening >= ENDED) & (t.floats[UNTIL, row] <= at)  # those given at this very instant are not open again
         ended |= (opening == ALL_SEATS) | ((opening == EXTENDED) & t.flags[LEASE_EXTENDED, row])
-        ended &= (k >= 0) & ~is_held(t, row)
+        ended &= (k >= 0) & ~t.flags[HELD, row]
         t.flags[REASSIGNABLE, row] = ended
         opened[count] = row
         count += ended

@@ -47,7 +47,8 @@ class Jobs(GrowingColumns):
     until: Floats  # end of its lease
     lease_extended: Bools  # its lease is extended through quiet rounds; it gets the common end again afterwards
     no_checkpoint: Bools  # it left its last seats without a checkpoint
-    uninterruptible: Bools  # it cannot save, so that its seats, and those of a pair with it, are never reassigned
+    uninterruptible: Bools  # it cannot save
+    held: Bools  # it or its partner cannot save, so that its seats are not reassigned
     end: Floats  # when its seats are believed to come free (filled for one decision)
     first_started: Floats  # inf = never
     demand: Floats  # (job, 2) CPUs and GiB of memory
@@ -119,13 +120,6 @@ class State:
         """Return the jobs that hold seats, in row order."""
         active = self.active
         return active[self.jobs.on_type[active] >= 0]
-
-    def are_held(self, rows: Ints) -> Bools:
-        """Return whether jobs, or their partners, cannot save: they keep their seats until it ends; (row,)."""
-        if not self.has_uninterruptible:
-            return np.zeros(len(rows), dtype=np.bool_)
-        mates, held = self.jobs.partner[rows], self.jobs.uninterruptible
-        return np.asarray(held[rows] | ((mates >= 0) & held[mates]))
 
     def paused(self) -> Ints:
         """Return the paused jobs, in row order."""

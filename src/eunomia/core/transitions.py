@@ -12,6 +12,7 @@ from eunomia.core.kernel_arrays import (
     EPOCH,
     FIRST_DEVICE,
     FIRST_STARTED,
+    HELD,
     ILLEGAL_CAUSE,
     ILLEGAL_JOB,
     LAST_TYPE,
@@ -43,14 +44,6 @@ _WAITS = int(Stage.WAITING)
 _STARTED, _STOPPED, _RESUMED, _FINISHED = (
     CAUSES.index(cause) for cause in (Cause.STARTED, Cause.STOPPED, Cause.RESUMED, Cause.FINISHED)
 )
-
-
-@kernel(allocates=False, forceinline=True)
-def is_held(t: KernelArrays, row: int) -> bool:
-    """Return whether a job, or its partner, cannot save: they keep their seats until it ends."""
-    mate = t.ints[PARTNER, row]
-    held: bool = t.flags[UNINTERRUPTIBLE, row] | ((mate >= 0) & t.flags[UNINTERRUPTIBLE, max(mate, 0)])
-    return held
 
 
 @kernel(allocates=False, forceinline=True)
@@ -89,6 +82,7 @@ def _keep_lease(t: KernelArrays, mate: int, at: float) -> None:
     t.belief_floats[RATE, mate] = t.throughput[mate, kind]
     t.belief_floats[RATE_SINCE, mate] = max(at, t.belief_floats[RATE_SINCE, mate])
     t.ints[PARTNER, mate], t.ints[LEASE_SIZE, mate] = -1, t.ledger_ints[WIDTH, mate]
+    t.flags[HELD, mate] = t.flags[UNINTERRUPTIBLE, mate]
     seat = t.ints[FIRST_DEVICE, mate]
     while seat >= 0:
         t.holder[seat] = mate
@@ -104,7 +98,7 @@ def _end_service(t: KernelArrays, row: int, at: float) -> None:
     t.belief_floats[RATE, row] = 0.0
     ints[ON_TYPE, row] = ints[PARTNER, row] = ints[FIRST_DEVICE, row] = -1
     ints[SHAPE, row] = ints[LEASE_SIZE, row] = 0
-    t.floats[UNTIL, row], t.flags[LEASE_EXTENDED, row] = np.inf, False
+    t.floats[UNTIL, row], t.flags[LEASE_EXTENDED, row], t.flags[HELD, row] = np.inf, False, False
 
 
 @kernel(allocates=False, forceinline=True)
@@ -139,6 +133,7 @@ def _start_one(t: KernelArrays, row: int, mate: int, kind: int, shape: int, firs
     ints[ON_TYPE, row], ints[SHAPE, row] = kind, shape
     ints[PARTNER, row], ints[FIRST_DEVICE, row], ints[EPOCH, row] = mate, first, ints[EPOCH, row] + 1
     t.flags[RAN, row], t.flags[NO_CHECKPOINT, row] = True, False
+    t.flags[HELD, row] = t.flags[UNINTERRUPTIBLE, row] or (mate >= 0 and t.flags[UNINTERRUPTIBLE, mate])
     _step(t.ints, t.counts, row, _STARTED)
 
 

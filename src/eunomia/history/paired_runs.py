@@ -38,6 +38,7 @@ class PeriodRun:
     by_tenant: Mapping[str, RunNumbers]  # ALL: of all jobs
     utilization: float | None
     unfinished: int
+    preemptions: int
 
     @property
     def all(self) -> RunNumbers:
@@ -96,6 +97,7 @@ class PeriodRuns:
                 by_tenant=numbers,
                 utilization=summary["utilization"],
                 unfinished=int(summary["jobs_unfinished"] or 0),
+                preemptions=int(summary["preemptions"] or 0),
             )
         return self._numbers[key]
 

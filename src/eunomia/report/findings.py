@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from eunomia.report.completion_text import APPS, Average, averages, count, how_many, joined, left_out, others
 from eunomia.report.content import ReportContent
+from eunomia.report.history_findings import beside_history
 from eunomia.report.judgement import JudgedDifference, comparisons, judge, tied
 from eunomia.report.number_format import Unit, shown
 from eunomia.report.seed_groups import SeedGroup, comparable, loads, seed_groups
@@ -75,6 +76,7 @@ OWN_MEASURES: dict[str, tuple[str, Unit]] = {  # that policies are meant to keep
 MOST_RIVALS = 2  # of which the worst is not worth a sentence
 
 
+@beside_history
 def findings(content: ReportContent) -> Findings:
     """Return the verdict; of several loads, policies are compared in full at the highest."""
     settings, every_load = seed_groups(content), loads(content)
