@@ -44,7 +44,7 @@ def test_a_shorter_job_waits_for_a_job_that_cannot_save(can_save: bool, ends: di
 
 
 def test_its_seats_outlast_the_rounds_in_which_others_take_turns() -> None:
-    """Two seats: a holds one to its end at 1000 s; b and c take turns on the other, and end together but for a round."""
+    """Two seats: a holds one to its end at 1000 s; b and c take turns on the other."""
     a, b, c = line_up((0, 1000), (0, 600), (0, 600))
     played = play(MaxMinFairness(), world(replace(a, interruptible=False), b, c, seats=2))
     assert played.finished["a"] == 1000

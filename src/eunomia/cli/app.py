@@ -201,12 +201,12 @@ def compare(
             results = list(run(combinations, folder, record=record, progress=lambda case: bar(labels[case.folder])))
             write_table(folder / "compare.csv", results)
             write_tenants(folder / "tenants.csv", results)
-            shown = [(pictures.names.get(case.policy, case.policy), result) for case, result in results]
+            shown = [(_shown(case, pictures), result) for case, result in results]
             content = report(
                 shown, f"{title_of(scenario)}: {len(results)} runs compared", folder,
                 charts=pictures.formats, style=pictures.style,
                 folders=[case.folder for case, _ in results],
-                judge=history and history.judge({pictures.names.get(c.policy, c.policy): c.policy for c in combinations}),
+                judge=history and history.judge({_shown(case, pictures): case.policy for case, _ in results}),
             )  # fmt: skip
         labelled = [(_label(case, combinations), result) for case, result in results]
         if as_json:
@@ -221,6 +221,11 @@ def compare(
             show_verdict(content)
             print(f"report: {place / 'report.html'}")
         fail_if_unfinished([(label, result.unfinished) for label, result in labelled])
+
+
+def _shown(case: Case, pictures: PictureOptions) -> str:
+    """Return the name of a policy in tables and reports: that of --name, or as it is spelt."""
+    return pictures.names.get(case.policy, case.policy)
 
 
 def _columns(cases: list[Case]) -> dict[str, list[str]]:

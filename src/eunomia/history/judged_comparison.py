@@ -42,7 +42,7 @@ class JudgedHistory:
     looks_for_turn: bool
 
     def judge(self, policy_by_label: Mapping[str, str]) -> Callable[[ReportContent], HistoryNotes]:
-        """Return what says, of the runs of a report under policies that are spelt so, what stands beside its verdict."""
+        """Return what finds the notes on a report, of policies that are spelt so."""
         return lambda content: self.notes(content, policy_by_label)
 
     def notes(self, content: ReportContent, policy_by_label: Mapping[str, str]) -> HistoryNotes:

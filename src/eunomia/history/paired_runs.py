@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.csv as pa_csv
 
+from eunomia.history.turning_point import Outcome
 from eunomia.history.weeks import Period
 from eunomia.scenario import Scenario, scenario_from_dict
 from eunomia.sweeps import RunsFailed
@@ -58,6 +60,10 @@ def on_period(scenario: Scenario, period: Period, file: Path) -> Scenario:
     return scenario_from_dict(data, scenario.base, f"{scenario.name} from {period.name}")
 
 
+class NothingFinished(RunsFailed):
+    """A run that ended without a finished job."""
+
+
 class PeriodRuns:
     """Runs scenarios in processes, each once; the results are kept in a folder."""
 
@@ -92,7 +98,7 @@ class PeriodRuns:
             summary = self._store.summary(key)
             numbers = _numbers(self._store.out / "runs" / key / "jobs.csv")
             if ALL not in numbers:
-                raise RunsFailed("no job of a period finished, so there is no completion time to compare")
+                raise NothingFinished("no job of a period finished, so there is no completion time to compare")
             self._numbers[key] = PeriodRun(
                 by_tenant=numbers,
                 utilization=summary["utilization"],
@@ -100,6 +106,19 @@ class PeriodRuns:
                 preemptions=int(summary["preemptions"] or 0),
             )
         return self._numbers[key]
+
+
+def outcomes_of(scenarios: Sequence[Scenario], runs: PeriodRuns) -> list[Outcome]:
+    """Return how policies do on one period; one that cannot run takes for ever."""
+    found = []
+    for scenario in scenarios:
+        try:
+            (run,) = runs.run([scenario])
+        except RunsFailed:
+            found.append(Outcome(math.inf, 0))
+            continue
+        found.append(Outcome(math.inf if run.unfinished else run.all.jct_mean_s, run.preemptions))
+    return found
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What a preemption costs where a history is judged: as the scenario declares, else a named assumption; never nothing."""
+"""What a preemption costs where a history is judged: as the scenario declares, else a named assumption."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ class PricedScenario:
 
 def with_costs(scenario: Scenario) -> PricedScenario:
     """Return the scenario with the assumed costs if it declares no [overheads], and what is assumed."""
-    mechanism = scenario.mechanism
-    if mechanism is not None and mechanism.name != DEFAULT and mechanism.name in MECHANISMS:
-        if "overheads" in load(mechanism.name).unsupported:
-            rule = f"a preemption costs nothing: the mechanism {mechanism.name} knows no [overheads]"
-            return PricedScenario(scenario=scenario, assumed=(rule,))
+    mechanism = DEFAULT if scenario.mechanism is None else scenario.mechanism.name
+    if mechanism in MECHANISMS and "overheads" in load(mechanism).unsupported:
+        rule = f"a preemption costs nothing: the mechanism {mechanism} knows no [overheads]"
+        return PricedScenario(scenario=scenario, assumed=(rule,))
     if "overheads" in scenario.model_fields_set:
         costs = described_costs(scenario.overheads)
         return PricedScenario(scenario=scenario, assumed=(f"{costs}, as [overheads] of the scenario says",))

@@ -101,7 +101,7 @@ class CostRange:
         if all(one.preemptions == 0 for one in self.outcomes(own_s).values()):
             return ""  # no policy preempts
         if (best := self.best(own_s)) != self.chosen:
-            return f"On {where} by itself {best} is best, not {self.chosen}: the cost at which that turns is not known."
+            return f"In {where} alone {best} is best, not {self.chosen}: the cost at which that turns is not known."
         more = self.turn([own_s, *(cost for cost in LADDER_S if cost > own_s)])
         less = self.turn([own_s, *(cost for cost in reversed(LADDER_S) if cost < own_s)])
         parts = []
@@ -113,10 +113,10 @@ class CostRange:
             parts.append(f"at every cost that was tried, 0 to {_cost(max(own_s, LADDER_S[-1]))}")
         never = self.best(CANNOT_SAVE)
         same = "it is best" if never == self.chosen else f"{never} is better"
-        on = f", on {where}" if where else ""
+        head = f"In {where} alone, by" if where else "By"
         return (
-            f"Counted by what a preemption costs its job, save and restore together, {self.chosen} is best "
-            f"{' and '.join(parts)}{on}; where no job can save, so that none is preempted, {same}."
+            f"{head} what a preemption costs its job, save and restore together, {self.chosen} is best "
+            f"{' and '.join(parts)}; where no job can save, so that none is preempted, {same}."
         )
 
 

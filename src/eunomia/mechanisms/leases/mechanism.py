@@ -20,7 +20,6 @@ from eunomia.model.arrays import Ints
 from eunomia.model.decisions import Decision, Renew
 from eunomia.model.events import Moment
 
-
 HELD_ASK_S = (
     60.0  # least time to the next ask that no event asks for, while a job holds seats that cannot be reassigned
 )
