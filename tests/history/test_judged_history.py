@@ -233,12 +233,10 @@ def test_a_policy_is_judged_on_an_import_with_its_costs_and_beside_the_log(impor
     done = RUN.invoke(app, ["whatif", str(imported), "--policy", "srtf", "--weeks", "1", "--jobs", "1", "--json"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout.splitlines()[-1])
-    assert found["log"] == {"wait_mean_s": 3600.0, "jobs": 40}
+    assert found["log"] == {"wait_mean_s": 3600.0, "jobs": 28}  # of one week
     assert found["baseline"] == "fifo?backfill=easy with durations known"
     assert "The log itself shows a mean wait of 60.0 min" in found["log_sentence"]
-    assert found["assumed"] == [
-        "a preemption costs its job 60 s to save and 300 s to start again and restore, as [overheads] of the scenario says"
-    ]
+    assert "60 s to save and 300 s to start again and restore, as [overheads] of the" in found["assumed"][0]
     assert "srtf is best" in found["preemption_turn"]
     quick = ["whatif", str(imported), "--policy", "srtf", "--weeks", "1", "--jobs", "1", "--json", "--no-turn"]
     assert json.loads(RUN.invoke(app, quick).stdout.splitlines()[-1])["preemption_turn"] == ""
@@ -249,7 +247,7 @@ def test_a_long_history_is_run_again_by_its_busiest_week_or_day() -> None:
     times = np.sort(np.concatenate([np.linspace(0, 70 * day, MOST_JOBS), np.linspace(15 * day, 16 * day, 500)]))
     trace = trace_of("x", list(map(str, range(len(times)))), times, np.ones(len(times), dtype=np.int64))
     where, period = sample_of(trace)
-    assert (where, period.start_s, period.end_s) == ("the busiest week, the 3.", 14 * day, 21 * day)
+    assert (where, period.start_s, period.end_s) == ("the busiest week (week 3)", 14 * day, 21 * day)
     assert period.jobs == int(((times >= period.start_s) & (times < period.end_s)).sum())
     assert sample_of(trace.take(np.arange(10)))[0] == ""
 

@@ -111,7 +111,7 @@ def sample_of(trace: Trace) -> tuple[str, Period]:
             break
     start_s = whole.start_s + busiest * length_s
     period = Period(name="", start_s=start_s, end_s=start_s + length_s, warm_up_s=0.0, jobs=int(jobs[busiest]))
-    return f"the busiest {name}, the {busiest + 1}.", period
+    return f"the busiest {name} ({name} {busiest + 1})", period
 
 
 def _whole(trace: Trace) -> Period:
