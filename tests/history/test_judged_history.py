@@ -199,11 +199,11 @@ def test_the_logs_own_wait_stands_beside_the_baseline(log_s: float, simulated_s:
 
 
 def sacct(jobs: int = 40) -> str:
-    """Bursts of four jobs on two accelerators, long and short; the log has each start an hour after its submission."""
+    """Every day two long jobs come, then two short ones; the log has each start an hour after its submission."""
     lines = [HEADER]
     for k in range(jobs):
         day, first = 1 + k // 4, 6 + k % 4
-        last = 20 if k % 2 else first + 2
+        last = 20 if k % 4 < 2 else first + 2
         times = [f"2024-01-{day:02d}T{hour:02d}:00:00" for hour in (first - 1, first, last)]
         lines.append(
             f"{k}|lab|COMPLETED|{'|'.join(times)}|{3600 * (last - first)}|g1|gres/gpu:a100=1,gres/gpu=1|gres/gpu=1"
@@ -214,7 +214,9 @@ def sacct(jobs: int = 40) -> str:
 @pytest.fixture
 def imported(tmp_path: Path) -> Path:
     (tmp_path / "sacct.txt").write_text(sacct())
+    (tmp_path / "nodes.txt").write_text("NodeName=g1 Gres=gpu:a100:2 CPUTot=8 State=IDLE\n")
     words = ["import", "slurm", str(tmp_path / "sacct.txt"), "--out", str(tmp_path / "ours")]
+    words += ["--nodes", str(tmp_path / "nodes.txt")]
     done = RUN.invoke(app, words)
     assert done.exit_code == 0, done.output
     assert "assumed: a preemption costs its job 60 s to save and 300 s to start again and restore" in done.stdout
