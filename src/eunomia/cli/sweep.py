@@ -6,7 +6,6 @@ import json
 import math
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from eunomia.sweeps.runner import SweepProgress, SweepResult
 
 SHOWN_RUNS = 20  # of a plan
-LINE_EVERY_S = 5.0  # lines of progress without a terminal
 
 
 def sweep(
@@ -113,7 +111,7 @@ def _carry_out(
 def _progress(runs: int) -> Iterator[Callable[[SweepProgress], None]]:
     """Yield a function that shows progress: a bar on a terminal, else a line every few seconds."""
     if not sys.stderr.isatty():
-        yield _Lines()
+        yield _lines()
         return
     from rich import progress as bars
     from rich.console import Console
@@ -133,19 +131,19 @@ def _progress(runs: int) -> Iterator[Callable[[SweepProgress], None]]:
         yield report
 
 
-class _Lines:
-    """Prints progress on stderr, at most every few seconds, and when the sweep ends."""
+def _lines() -> Callable[[SweepProgress], None]:
+    """Return what prints progress on stderr, at most every few seconds, and when the sweep ends."""
+    from eunomia.cli.output import SpacedLines
 
-    def __init__(self) -> None:
-        self._printed_s = time.monotonic()
+    lines = SpacedLines()
 
-    def __call__(self, now: SweepProgress) -> None:
+    def report(now: SweepProgress) -> None:
         ended = now.done + now.failed
-        if ended < now.runs and time.monotonic() - self._printed_s < LINE_EVERY_S:
-            return
-        self._printed_s = time.monotonic()
         failed = f", {now.failed} failed" if now.failed else ""
-        typer.echo(f"{ended:,} of {now.runs:,} runs{failed}, {_left(now.remaining_s)}", err=True)
+        line = f"{ended:,} of {now.runs:,} runs{failed}, {_left(now.remaining_s)}"
+        lines.say(line, last=ended == now.runs)
+
+    return report
 
 
 def _left(seconds: float | None) -> str:

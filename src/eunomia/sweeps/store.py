@@ -31,7 +31,7 @@ from eunomia.runs.results_dir import refused_out
 from eunomia.runs.scenario_variants import spelling
 from eunomia.runs.simulation import Result
 from eunomia.scenario import Scenario
-from eunomia.scenario.writing import as_toml
+from eunomia.scenario.writing import as_toml, with_absolute_paths
 
 TABLES = ("jobs.csv", "tenants.csv", "apps.csv")
 MARKER = "swept.toml"  # in every folder of a sweep
@@ -203,4 +203,4 @@ def _fill(draft: Path, result: Result, *, jobs: bool) -> None:
     texts = {"notes.json": notes} | ({UNFINISHED: result.unfinished} if result.unfinished else {})
     for name, lines in texts.items():
         (draft / name).write_text(json.dumps(lines, indent=2, ensure_ascii=False), encoding="utf-8")
-    (draft / "scenario.toml").write_text(as_toml(result.scenario), encoding="utf-8")
+    (draft / "scenario.toml").write_text(as_toml(with_absolute_paths(result.scenario)), encoding="utf-8")
