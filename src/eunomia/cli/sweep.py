@@ -61,7 +61,8 @@ def sweep(
 
     FILE.toml names a scenario and axes, such as policy = ["fifo", "las"], load = [1.0, 1.3], seed = [0, 1, 2]; every
     combination is a run. All are checked before the first begins. Writes sweep.parquet (one row a run), report.html
-    (averages with intervals, differences paired by seed, and which of them are noise) and a folder for each run.
+    (averages with intervals, differences paired by seed, and which of them are noise), the same numbers in averages.csv
+    and, for a paper, averages.tex, the tenants over the seeds in tenants.csv, and a folder for each run.
 
     After an interruption, type the same command again: finished runs are not repeated. A failed run does not stop the
     others; the exit code is then 1, and the same command retries it. The exit code is also 1 when a run left jobs
@@ -187,11 +188,12 @@ def _show_plan(sweep_file: SweepFile, rows: Sequence[PlannedRun], out: Path, wor
 def _report(content: SweepContent, outcome: SweepResult, out: Path, pictures: PictureOptions, as_json: bool) -> None:
     """Write the report and pictures of its charts, and print the results as text or JSON."""
     from eunomia.report.number_format import plural
-    from eunomia.report.sweep import write_sweep_report
+    from eunomia.report.sweep import write_averages, write_sweep_report
     from eunomia.report.sweep.findings import details, findings
     from eunomia.sweeps.runner import TABLE
 
     write_sweep_report(content, out / "report.html")
+    write_averages(content, out)
     if pictures.formats:
         from eunomia.report.image_export import export_drawn
         from eunomia.report.sweep.charts import charts

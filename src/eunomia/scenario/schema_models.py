@@ -147,6 +147,10 @@ class WorkloadSection(OpenSection):
     max_jobs: Annotated[int, Field(ge=1)] | None = Field(
         default=None, description="jobs; only the first so many are kept; left out: all"
     )
+    resample: Literal["days", "weeks"] | None = Field(
+        default=None,
+        description="draw days or weeks of the trace anew, with replacement, by the seed; left out: the trace as it is",
+    )
     missing_vc: Annotated[
         str, PlainValidator(_check_missing_vc), WithJsonSchema({"type": "string", "pattern": MISSING_VC})
     ] = Field(

@@ -88,6 +88,8 @@ class Checker:
 
     def _draws_jobs(self, scenario: Scenario, work: dict[str, Any]) -> bool:
         """Whether the jobs depend on the seed; those of a trace with job types do not."""
+        if scenario.workload.resample is not None:
+            return True
         if scenario.workload.generator is not None or scenario.throughputs.source in SYNTHETIC:
             return scenario.workload.generator is not None
         return _once(self._draws, _key(work), lambda: read_trace(scenario).job_type is None)
