@@ -23,8 +23,8 @@ from eunomia.inputs.problems import refused
 from eunomia.learning.model_file import Feature, ModelFile, ModelHeader, read_model, write_model
 from eunomia.model.arrays import Array
 from eunomia.model.spelling_suggestions import nearest
+from eunomia.runs.fingerprint import scenario_hash
 from eunomia.scenario import Scenario
-from eunomia.sweeps.fingerprint import scenario_hash
 
 TRAINABLES: dict[str, str] = {  # by the name in `eunomia train`; the class is loaded when it is used
     "metis": "eunomia.learning.metis.training:MetisTraining",

@@ -24,8 +24,8 @@ from typing import Any
 from eunomia import __version__
 from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.runs.fingerprint import input_files
 from eunomia.scenario import scenario_from_dict
-from eunomia.sweeps.fingerprint import input_files
 from eunomia.sweeps.pool import Answer, Task
 from eunomia.sweeps.store import Store
 from eunomia.sweeps.worker import attempt, simulate_task
