@@ -51,7 +51,7 @@ from eunomia.cli.train import train
 from eunomia.cli.tune import tune
 from eunomia.cli.whatif import whatif
 from eunomia.cli.world import app as world
-from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem, Together
 
 if TYPE_CHECKING:
     from eunomia.runs.compare import Case
@@ -123,10 +123,14 @@ def simulate(
         from eunomia.runs.simulation import simulate as run
         from eunomia.scenario import load_scenario
 
-        place = new_results_folder(out, scenario, force=force)
-        check_free(place, force=force)
-        pictures = PictureOptions.of(charts, width, font, name or [])
-        wanted = varied(load_scenario(scenario, set_ or []), policy=policy, check=check or None)
+        place, given = new_results_folder(out, scenario, force=force), Together()
+        with given.check():
+            check_free(place, force=force)
+        with given.check():
+            pictures = PictureOptions.of(charts, width, font, name or [])
+        with given.check():
+            wanted = varied(load_scenario(scenario, set_ or []), policy=policy, check=check or None)
+        given.raise_if_any()
         label = pictures.names.get(spelling(wanted), spelling(wanted))
         with whole_folder(place, force=force) as folder, progress_bar(as_json) as bar:
             result = run(
@@ -194,12 +198,17 @@ def compare(
         from eunomia.scenario import load_scenario
 
         place = new_results_folder(out, scenario, force=force, goes_on=True)
-        pictures = PictureOptions.of(charts, width, font, name or [])
-        wanted = varied(load_scenario(scenario, set_ or []), check=check or None)
-        combinations = cases(wanted, policy or USUAL, load or [], seed or [])
-        done = {} if force else finished_runs(place, combinations)
+        given, done = Together(), {}
+        with given.check():
+            pictures = PictureOptions.of(charts, width, font, name or [])
+        with given.check():
+            wanted = varied(load_scenario(scenario, set_ or []), check=check or None)
+            combinations = cases(wanted, policy or USUAL, load or [], seed or [])
+            done = {} if force else finished_runs(place, combinations)
         replaces = force or bool(done)
-        check_free(place, force=replaces)
+        with given.check():
+            check_free(place, force=replaces)
+        given.raise_if_any()
         with whole_folder(place, force=replaces) as folder, progress_bar(as_json, len(combinations)) as bar:
             copy_runs(place, folder, list(done))
             labels = {case.folder: _label(case, combinations) for case in combinations}
