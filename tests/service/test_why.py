@@ -13,8 +13,8 @@ from tests.service.bench import ANN, BOB, OPERATOR, SITE, Bench
 from eunomia.backends.reports import GangEnded, GangUnknown, Launched
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.job_lifecycle import Stage
-from eunomia.records import explain as explaining
 from eunomia.records.explain import explain
+from eunomia.records.queue_position import jobs_ahead, seat_holders
 from eunomia.records.record import Record
 from eunomia.records.wait_reasons import PUBLISHED, REASONS, code_of, published
 from eunomia.service import living_state
@@ -235,7 +235,7 @@ def test_the_queue_ahead_and_the_holders_are_those_of_a_plain_search(site: Any, 
         for m in state.active.tolist():
             if state.jobs.stage[m] == Stage.WAITING and scheduler.mechanism.candidates is not None:
                 runs = scheduler.belief.throughput[m] > 0
-                assert explaining._ahead(scheduler, m) == _ahead_plainly(scheduler, m)
-                assert explaining._holders(scheduler, m, runs) == _holders_plainly(scheduler, runs)
+                assert jobs_ahead(scheduler, m) == _ahead_plainly(scheduler, m)
+                assert seat_holders(scheduler, runs) == _holders_plainly(scheduler, runs)
                 looked += 1
     assert looked > 20

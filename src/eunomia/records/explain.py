@@ -11,11 +11,11 @@ import numpy as np
 
 from eunomia.core.scheduler import Scheduler
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.model.arrays import NO_INTS, Ints
 from eunomia.model.events import Event, JobFailed, JobPaused, JobSubmitted
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.records.pair_estimates import PairEstimateSummary
+from eunomia.records.queue_position import jobs_ahead, seat_holders
 from eunomia.records.record import Record
 from eunomia.records.replay import walk
 from eunomia.records.wait_reasons import code_of, describe_hold
@@ -211,10 +211,10 @@ def diagnose(scheduler: Scheduler, row: int, at: float) -> Wait:
     """Return why a waiting job waits, from the state directly after a decision."""
     state, free = scheduler.state, _free(scheduler)
     runs = scheduler.belief.throughput[row] > 0
-    ahead = _ahead(scheduler, row)
+    ahead = jobs_ahead(scheduler, row)
     names = tuple(state.submitted[job].job_id for job in ahead[:SHOWN])
     reason, text = _reason(scheduler, row, at, runs, names, len(ahead))
-    holders = _holders(scheduler, row, runs)
+    holders = seat_holders(scheduler, runs)
     held = tuple(state.submitted[job].job_id for job in holders[:SHOWN])
     if reason == "no_capacity" and not ahead:
         text += f"; the others are held by {_listed(held, len(holders))}"
@@ -273,44 +273,6 @@ def _reason(
         text = f"{spare} are free and it needs {size}, but it is{queue[1:]}; the first of them does not fit yet"
         return "behind", text
     return "fragmentation", f"{spare} are free and it needs {size}, but not close enough together"
-
-
-def _ahead(scheduler: Scheduler, row: int) -> list[int]:
-    """Return the waiting jobs ahead of a job: those before it in the last order, then those that came since."""
-    state, last = scheduler.state, scheduler.mechanism.candidates
-    jobs = state.jobs
-    earlier = state.active[: np.searchsorted(state.active, row)]
-    if last is None or scheduler.info.answer_type == "grants":
-        before = earlier
-    elif len(place := np.flatnonzero(last.job == row)):
-        before = _once(last.job[: place[0]], len(jobs))
-    else:
-        came = jobs.submitted[earlier] > scheduler.asks.last_at
-        since = earlier[came] if jobs.submitted[row] > scheduler.asks.last_at else NO_INTS
-        before = np.concatenate((_once(last.job, len(jobs)), since))
-    ahead: list[int] = before[jobs.stage[before] == Stage.WAITING].tolist()
-    return ahead
-
-
-def _once(rows: Ints, jobs: int) -> Ints:
-    """Return each row at its first place; there are so many `jobs`."""
-    order = np.arange(len(rows))
-    first = np.empty(jobs, dtype=np.int64)
-    first[rows[::-1]] = order[::-1]  # of equal indices the last one is written
-    found: Ints = rows[first[rows] == order]
-    return found
-
-
-def _holders(scheduler: Scheduler, row: int, runs: Any) -> list[int]:
-    """Return the running jobs on types that a job could use, in the last order."""
-    state, last = scheduler.state, scheduler.mechanism.candidates
-    running = state.running()
-    running = running[runs[state.jobs.on_type[running]]]
-    place = np.full(len(state.jobs), np.iinfo(np.int64).max)
-    if last is not None:
-        place[last.job[::-1]] = np.arange(len(last.job))[::-1]
-    found: list[int] = running[np.argsort(place[running], kind="stable")].tolist()
-    return found
 
 
 def _wanted(scheduler: Scheduler, row: int) -> list[int]:
