@@ -1,7 +1,7 @@
 """What would let a waiting job start: each change is played on a copy of the scheduler, and counts if the job starts.
 
-A play handles the change and all that follows from it at once, with the scheduler's own code and the policy itself. No
-job ends in it; where leases end by themselves, it goes on for the length of one lease, as a round may have to end first.
+A play handles the change and all that follows from it at once, with the scheduler's own code and the policy itself.
+No job ends in it. Where leases end by themselves, it goes on for the length of one lease: a round may have to end first.
 A change is kept only if the job starts with it and does not start without it.
 """
 
@@ -15,10 +15,12 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from eunomia.core.ranked_pass import BY_SUBMISSION, rank_of
 from eunomia.core.scheduler import Scheduler
 from eunomia.forecasts.changed_state import handle_at_once
 from eunomia.forecasts.futures import PresentState
 from eunomia.model.arrays import Bools
+from eunomia.model.decisions import Decision
 from eunomia.model.events import (
     AskAbandoned,
     Estimated,
@@ -61,10 +63,14 @@ class StartCondition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartConditions:
-    """When a job starts if nothing changes, inf = not at once nor within a lease; else what would let it start."""
+    """When a job starts if nothing changes, inf = not at once nor within a lease; else what would let it start.
+
+    `ahead` are the rows of waiting jobs before it in the order that the policy makes now; None = it makes none now.
+    """
 
     unchanged: float
     conditions: tuple[StartCondition, ...] = ()
+    ahead: tuple[int, ...] | None = None
     plays: int = 0
 
 
@@ -100,11 +106,12 @@ def start_conditions(
         return StartConditions(unchanged=math.inf)
     begun = time.process_time()
     unchanged = start_of(present, job_id, ((),))
+    ahead = rows_ahead_now(present, row)
     if unchanged < math.inf:
-        return StartConditions(unchanged=unchanged, plays=1)
+        return StartConditions(unchanged=unchanged, ahead=ahead, plays=1)
     found: list[StartCondition] = []
     tried, plays = dict.fromkeys(MOST_PLAYS, 0), 1
-    for change in _changes(present, row, smaller, first):
+    for change in _changes(present, row, smaller, ahead, first):
         kind = change.kind
         successes = sum(one.kind == kind for one in found)
         is_needless = kind == "all_ended" and any(one.kind == "ended" for one in found)
@@ -120,7 +127,7 @@ def start_conditions(
                 kind=kind, starts=starts, jobs=change.jobs, accelerators=change.accelerators, node=change.node,
                 tenant=change.tenant,
             ))  # fmt: skip
-    return StartConditions(unchanged=math.inf, conditions=tuple(found), plays=plays)
+    return StartConditions(unchanged=math.inf, conditions=tuple(found), ahead=ahead, plays=plays)
 
 
 def start_of(present: PresentState, job_id: str, moments: Sequence[Sequence[Event]]) -> float:
@@ -143,6 +150,31 @@ def start_of(present: PresentState, job_id: str, moments: Sequence[Sequence[Even
     return at if scheduler.state.jobs.stage[row] == Stage.RUNNING else math.inf
 
 
+def rows_ahead_now(present: PresentState, row: int) -> tuple[int, ...] | None:
+    """Return the waiting jobs before a job in the order that the policy makes now; None where it makes none now.
+
+    A policy of shares is only asked when a round begins, and then ranks jobs by what they are owed: its last order
+    counts. One that gives seats itself makes no order.
+    """
+    scheduler = present.scheduler
+    if scheduler.info.answer_type == "order" and rank_of(scheduler.info) != BY_SUBMISSION:
+        scheduler = _asked_now(present)
+    ahead = jobs_ahead(scheduler, row)
+    return None if ahead is None or scheduler.info.answer_type == "grants" else tuple(ahead)
+
+
+def _asked_now(present: PresentState) -> Scheduler:
+    """Return a scheduler in the present state with the order that the policy makes now, by which it gives no seats."""
+    scheduler, at = present.scheduler.copy(), present.at
+    asks, mechanism, decisions = scheduler.asks, scheduler.mechanism, list[Decision]()
+    scheduler._sched.advance_to(at)
+    rows = mechanism.shown()
+    ask = asks.ask(at, rows, mechanism.columns(at, rows))
+    answer = InlinePolicyRunner(present.policy).answer(ask)
+    mechanism.order(answer, asks.accept(answer, at, decisions), at)
+    return scheduler
+
+
 # ---- changes to try --------------------------------------------------------------------------------------------------
 
 
@@ -150,6 +182,7 @@ def _changes(
     present: PresentState,
     row: int,
     smaller: Sequence[tuple[Job, Estimated | None]],
+    ahead: Sequence[int] | None,
     first: Callable[[str], bool],
 ) -> Iterator[_Change]:
     scheduler = present.scheduler
@@ -167,8 +200,10 @@ def _changes(
         if runs[state.topology.node_type[node]]:
             yield _Change("node", ((NodeJoined(node),),), node=node)
     yield from _larger_quotas(scheduler, row)
-    ahead = jobs_ahead(scheduler, row)[: 4 * MOST_PLAYS["cancelled"]]
-    for one in sorted(ahead, key=lambda other: not first(state.submitted[other].tenant)):
+    if ahead is None:
+        earlier = state.active[: np.searchsorted(state.active, row)]
+        ahead = earlier[state.jobs.stage[earlier] == Stage.WAITING].tolist()
+    for one in sorted(ahead[: 4 * MOST_PLAYS["cancelled"]], key=lambda other: not first(state.submitted[other].tenant)):
         yield _Change("cancelled", ((JobCancelled(state.ids[one]),),), (state.ids[one],))
 
 
@@ -213,7 +248,9 @@ def _larger_quotas(scheduler: Scheduler, row: int) -> Iterator[_Change]:
     while tenant >= 0:
         quota = float(tree.said_quota[tenant])
         if not math.isnan(quota):
-            more = Tenant(float(tree.weight[tenant]), INNER[tree.inner[tenant]], quota + size, bool(tree.borrows[tenant]))
+            more = Tenant(
+                float(tree.weight[tenant]), INNER[tree.inner[tenant]], quota + size, bool(tree.borrows[tenant])
+            )
             event = TenantChanged(tree.names[tenant], more)
             yield _Change("quota", ((event,),), accelerators=more.quota, tenant=tree.names[tenant])
         tenant = int(tree.parent[tenant])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from eunomia.records.pair_estimates import PairEstimateSummary
 from eunomia.records.queue_position import jobs_ahead, seat_holders
 from eunomia.records.record import Record
 from eunomia.records.replay import walk
-from eunomia.records.wait_reasons import code_of, describe_hold
+from eunomia.records.wait_reasons import code_of, describe_ahead, describe_hold, listed
 
 ENDED = (Stage.FINISHED, Stage.FAILED, Stage.CANCELLED, Stage.REJECTED)
 SHOWN = 3  # named jobs; the others are counted
@@ -34,7 +35,7 @@ class Wait:
     text: str
     free: dict[str, int]  # accelerators, by type
     behind: tuple[str, ...] = ()  # waiting jobs ahead of it
-    behind_count: int = 0
+    behind_count: int | None = 0  # None = the policy has not ranked it yet
     held_by: tuple[str, ...] = ()  # running jobs on seats that it could use, those ahead of it first
     held_by_count: int = 0
 
@@ -207,41 +208,52 @@ def _held(scheduler: Scheduler, at: float, code: str, detail: str) -> Wait:
     return Wait(from_s=at, to_s=None, reason=code, text=describe_hold(code, detail), free=_free(scheduler))
 
 
-def diagnose(scheduler: Scheduler, row: int, at: float) -> Wait:
-    """Return why a waiting job waits, from the state directly after a decision."""
-    state, free = scheduler.state, _free(scheduler)
-    runs = scheduler.belief.throughput[row] > 0
-    ahead = jobs_ahead(scheduler, row)
-    names = tuple(state.submitted[job].job_id for job in ahead[:SHOWN])
-    reason, text = _reason(scheduler, row, at, runs, names, len(ahead))
-    holders = seat_holders(scheduler, runs)
-    held = tuple(state.submitted[job].job_id for job in holders[:SHOWN])
-    if reason == "no_capacity" and not ahead:
-        text += f"; the others are held by {_listed(held, len(holders))}"
+def diagnose(scheduler: Scheduler, row: int, at: float, may_see: Callable[[str], bool] = lambda tenant: True) -> Wait:
+    """Return why a waiting job waits, from the state directly after a decision.
+
+    Other jobs are named only if the asker may see those of their tenant.
+    """
+    free, runs = _free(scheduler), scheduler.belief.throughput[row] > 0
+    ahead, holders = jobs_ahead(scheduler, row), seat_holders(scheduler, runs)
+    behind, held = (_names(scheduler, jobs, may_see) for jobs in (ahead or (), holders))
+    reason, text = _reason(scheduler, row, at, runs, ahead, describe_queue(scheduler, ahead, behind))
+    if reason == "no_capacity" and not ahead and holders:
+        text += f"; the others are held by {listed(held, len(holders), 'job')}"
     return Wait(
         from_s=at,
         to_s=None,
         reason=reason,
         text=text,
         free=free,
-        behind=names,
-        behind_count=len(ahead),
+        behind=behind,
+        behind_count=None if ahead is None else len(ahead),
         held_by=held,
         held_by_count=len(holders),
     )
 
 
-def _listed(names: tuple[str, ...], count: int) -> str:
-    more = f" and {count - len(names):,} more" if count > len(names) else ""
-    return ", ".join(names) + more
+def _names(scheduler: Scheduler, rows: Sequence[int], may_see: Callable[[str], bool]) -> tuple[str, ...]:
+    """Return the ids of the first of these jobs that the asker may see."""
+    jobs = (scheduler.state.submitted[row] for row in rows)
+    return tuple(islice((job.job_id for job in jobs if may_see(job.tenant)), SHOWN))
+
+
+def describe_queue(scheduler: Scheduler, ahead: Sequence[int] | None, names: Sequence[str]) -> str:
+    """Return in words which jobs are ahead of a job, some by name, and what they need; "" where none is."""
+    if ahead is None:
+        return f"{scheduler.info.name} has not ranked it yet"
+    if not ahead:
+        return ""
+    needs = int(scheduler.state.jobs.scale_factor[list(ahead)].sum())
+    return describe_ahead(len(ahead), needs, names)
 
 
 def _reason(
-    scheduler: Scheduler, row: int, at: float, runs: Any, names: tuple[str, ...], ahead: int
+    scheduler: Scheduler, row: int, at: float, runs: Any, ahead: list[int] | None, queue: str
 ) -> tuple[str, str]:
-    state, types = scheduler.state, scheduler.state.topology.types
+    state, types, policy = scheduler.state, scheduler.state.topology.types, scheduler.info.name
     size = int(state.jobs.scale_factor[row])
-    queue = f", behind {ahead:,} waiting job{'s' if ahead != 1 else ''} ({_listed(names, ahead)})" if ahead else ""
+    behind = f", {queue}" if queue else ""
     if (said := scheduler.asks.why_of(row)) is not None:
         return code_of(said), said
     usable = runs & (state.capacity >= size)
@@ -255,24 +267,35 @@ def _reason(
     if not has_room.any():
         spare = int(state.floor.free[usable].sum())
         if spare >= size:
-            text = f"it needs {size} of one type; {spare} are free, but spread over {', '.join(on)}"
-            return "fragmentation", text + queue
+            return (
+                "fragmentation",
+                f"it needs {size} of one type; {spare} are free, spread over {', '.join(on)}{behind}",
+            )
         share = _describe_spent_share(scheduler, row)
         if share:
             return (
                 "share_used",
                 f"it has had its share for now ({share}), and no seat is spare{_describe_prices(scheduler)}",
             )
-        return "no_capacity", f"it needs {size}; {spare} are free on {', '.join(on)}{queue}"
+        return "no_capacity", f"it needs {size}; {spare} are free on {', '.join(on)}{behind}"
     wanted = _wanted(scheduler, row)
     if wanted and not any(has_room[j] for j in wanted):
-        drawn = ", ".join(types[j] for j in wanted)
-        return "type_drawn", f"it may only use {drawn}, where fewer than {size} are free{queue}"
-    spare = int(state.floor.free[has_room].max())
+        named = ", ".join(types[j] for j in wanted)
+        return "type_drawn", f"it may only use {named}, where fewer than {size} are free{behind}"
+    room = f"{int(state.floor.free[has_room].max())} are free and it needs {size}"
+    if ahead is None:
+        return "next_question", f"{room}; {queue}"
     if ahead:
-        text = f"{spare} are free and it needs {size}, but it is{queue[1:]}; the first of them does not fit yet"
-        return "behind", text
-    return "fragmentation", f"{spare} are free and it needs {size}, but not close enough together"
+        return "behind", f"{room}, but it is {queue}{_describe_head(scheduler, ahead[0])}"
+    return "not_chosen", f"{room}, but the last answer of {policy} gives it none of them"
+
+
+def _describe_head(scheduler: Scheduler, row: int) -> str:
+    """Return that the first job ahead does not fit into what is free, if that is so."""
+    state = scheduler.state
+    runs = scheduler.belief.throughput[row] > 0
+    fits = (state.floor.free[runs] >= state.jobs.scale_factor[row]).any()
+    return "" if fits else "; the first of them does not fit yet"
 
 
 def _wanted(scheduler: Scheduler, row: int) -> list[int]:

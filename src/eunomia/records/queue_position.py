@@ -1,29 +1,38 @@
-"""Where a waiting job stands: the jobs ahead of it by the last order, and those on accelerators that it could use."""
+"""Where a waiting job stands: the jobs ahead of it by the last order, and those on accelerators it could use."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from eunomia.core.ranked_pass import BY_SUBMISSION, rank_of
 from eunomia.core.scheduler import Scheduler
-from eunomia.model.arrays import NO_INTS, Bools, Ints
+from eunomia.core.state import State
+from eunomia.model.arrays import Bools, Ints
 from eunomia.model.job_lifecycle import Stage
 
 
-def jobs_ahead(scheduler: Scheduler, row: int) -> list[int]:
-    """Return the waiting jobs ahead of a job: those before it in the last order, then those that came since."""
+def jobs_ahead(scheduler: Scheduler, row: int) -> list[int] | None:
+    """Return the waiting jobs before a job in the last order; None if the policy has not ranked it yet.
+
+    A policy that gives seats itself makes no order: no job is ahead of another.
+    """
     state, last = scheduler.state, scheduler.mechanism.candidates
-    jobs = state.jobs
-    earlier = state.active[: np.searchsorted(state.active, row)]
-    if last is None or scheduler.info.answer_type == "grants":
-        before = earlier
-    elif len(place := np.flatnonzero(last.job == row)):
-        before = _once(last.job[: place[0]], len(jobs))
-    else:
-        came = jobs.submitted[earlier] > scheduler.asks.last_at
-        since = earlier[came] if jobs.submitted[row] > scheduler.asks.last_at else NO_INTS
-        before = np.concatenate((_once(last.job, len(jobs)), since))
-    ahead: list[int] = before[jobs.stage[before] == Stage.WAITING].tolist()
-    return ahead
+    if scheduler.info.answer_type == "grants":
+        return []
+    if rank_of(scheduler.info) == BY_SUBMISSION:
+        return _waiting(state, state.active[: np.searchsorted(state.active, row)])
+    if last is None:
+        return None
+    if len(place := np.flatnonzero(last.job == row)):
+        return _waiting(state, _once(last.job[: place[0]], len(state.jobs)))
+    if scheduler.asks.is_stale or state.jobs.submitted[row] > scheduler.asks.last_at:
+        return None
+    return _waiting(state, _once(last.job, len(state.jobs)))  # the last answer left it out: it ranks last
+
+
+def _waiting(state: State, rows: Ints) -> list[int]:
+    found: list[int] = rows[state.jobs.stage[rows] == Stage.WAITING].tolist()
+    return found
 
 
 def _once(rows: Ints, jobs: int) -> Ints:

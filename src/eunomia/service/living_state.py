@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,13 @@ from eunomia.service.tenant_fairness import empty_periods
 REASON_CODES = tuple(PUBLISHED)
 
 
-def why(controller: Controller, row: JobRow, origin: float) -> dict[str, Any]:
-    """Return why a job does not run, as the API shows it."""
+def why(
+    controller: Controller, row: JobRow, origin: float, may_see: Callable[[str], bool] = lambda tenant: True
+) -> dict[str, Any]:
+    """Return why a job does not run, as the API shows it; other jobs are named if the asker may see their tenant's.
+
+    What would let it start is not known here: it has to be played, see `forecasts.start_conditions`.
+    """
     shown: dict[str, Any] = {"id": row.id, "state": row.state, "since": iso(origin + row.since)}
     live = controller.rows.get(row.id)
     if live is None or live.is_over:
@@ -37,7 +42,7 @@ def why(controller: Controller, row: JobRow, origin: float) -> dict[str, Any]:
     if scheduler.state.jobs.stage[number] != Stage.WAITING:
         text = "it has accelerators, and its processes are being started" if row.state == "starting" else "it runs"
         return {**shown, "reasons": [], "ahead": 0, "would_run_if": [], "note": text}
-    wait = diagnose(scheduler, number, controller.at)
+    wait = diagnose(scheduler, number, controller.at, may_see)
     code = published(wait.reason)
     reasons = [_reason(code, wait.text)]
     reasons += [_reason("no_capacity", text) for text in _taken_from(controller, row)]
@@ -49,7 +54,7 @@ def why(controller: Controller, row: JobRow, origin: float) -> dict[str, Any]:
         "behind": list(wait.behind),
         "held_by": list(wait.held_by),
         "free": wait.free,
-        "would_run_if": _would_run_if(code, row, wait),
+        "would_run_if": [],
     }
 
 
@@ -88,18 +93,6 @@ def _hold(controller: Controller, row: JobRow, cause: str, origin: float) -> dic
             return _reason("after", describe_hold("after", ", ".join(missing[:SHOWN])))
     failure = row.reason.partition(": ")[2]
     return _reason("backoff", describe_hold("backoff", failure), iso(origin + row.backoff_until))
-
-
-def _would_run_if(code: str, row: JobRow, wait: Any) -> list[str]:
-    size = row.spec.get("accelerators", 1)
-    if code == "fragmentation":
-        return [f"{size} accelerators of one type were free close together"]
-    if code in ("no_capacity", "behind") and wait.held_by:
-        most = max(wait.free.values(), default=0)
-        return [f"{wait.held_by[0]} ended"] + [f"it asked for at most {most} accelerators"] * (most > 0)
-    if code == "types_absent":
-        return ["it named a type that the cluster has, or asked for fewer accelerators"]
-    return []
 
 
 def cluster(controller: Controller) -> dict[str, Any]:
