@@ -264,12 +264,6 @@ def _show_why(found: dict[str, Any]) -> None:
     for one in found["reasons"]:
         until = f" (until {one['until']})" if one["until"] else ""
         show_lines(f"  {one['text']}{until} [{one['code']}]")
-    if found.get("ahead"):
-        needs, named = found.get("ahead_accelerators"), ", ".join(found["behind"])
-        total = f" that need {needs:,} accelerators in all" if needs else ""
-        show_lines(
-            f"  {found['ahead']:,} waiting jobs are ahead of it{total}{f', among them {named}' if named else ''}"
-        )
     if found.get("starts_unchanged"):
         show_lines(f"  it starts at {found['starts_unchanged']} if nothing changes until then")
     for text in found["would_run_if"]:

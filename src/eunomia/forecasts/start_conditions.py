@@ -1,7 +1,7 @@
 """What would let a waiting job start: each change is played on a copy of the scheduler, and counts if the job starts.
 
 A play handles the change and all that follows from it at once, with the scheduler's own code and the policy itself.
-No job ends in it. Where leases end by themselves, it goes on for the length of one lease: a round may have to end first.
+No job ends in it. Where leases end by themselves, it goes on for one lease more: a round may have to end first.
 A change is kept only if the job starts with it and does not start without it.
 """
 

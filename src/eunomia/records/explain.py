@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,19 @@ from eunomia.model.events import Event, JobFailed, JobPaused, JobSubmitted
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.records.pair_estimates import PairEstimateSummary
-from eunomia.records.queue_position import jobs_ahead, seat_holders
+from eunomia.records.queue_position import (
+    SHOWN,
+    QueuePosition,
+    jobs_ahead,
+    names_of,
+    position_behind,
+    seat_holders,
+)
 from eunomia.records.record import Record
 from eunomia.records.replay import walk
-from eunomia.records.wait_reasons import code_of, describe_ahead, describe_hold, listed
+from eunomia.records.wait_reasons import code_of, describe_hold, listed
 
 ENDED = (Stage.FINISHED, Stage.FAILED, Stage.CANCELLED, Stage.REJECTED)
-SHOWN = 3  # named jobs; the others are counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,16 +213,25 @@ def _held(scheduler: Scheduler, at: float, code: str, detail: str) -> Wait:
     return Wait(from_s=at, to_s=None, reason=code, text=describe_hold(code, detail), free=_free(scheduler))
 
 
-def diagnose(scheduler: Scheduler, row: int, at: float, may_see: Callable[[str], bool] = lambda tenant: True) -> Wait:
+def diagnose(
+    scheduler: Scheduler,
+    row: int,
+    at: float,
+    may_see: Callable[[str], bool] = lambda tenant: True,
+    position: QueuePosition | None = None,
+) -> Wait:
     """Return why a waiting job waits, from the state directly after a decision.
 
-    Other jobs are named only if the asker may see those of their tenant.
+    Other jobs are named only if the asker may see those of their tenant. `position` is that in a later order than the
+    last one.
     """
     free, runs = _free(scheduler), scheduler.belief.throughput[row] > 0
-    ahead, holders = jobs_ahead(scheduler, row), seat_holders(scheduler, runs)
-    behind, held = (_names(scheduler, jobs, may_see) for jobs in (ahead or (), holders))
-    reason, text = _reason(scheduler, row, at, runs, ahead, describe_queue(scheduler, ahead, behind))
-    if reason == "no_capacity" and not ahead and holders:
+    holders = seat_holders(scheduler, runs)
+    held = names_of(scheduler, holders, may_see)
+    if position is None and (ahead := jobs_ahead(scheduler, row)) is not None:
+        position = position_behind(scheduler, ahead, may_see)
+    reason, text = _reason(scheduler, row, at, runs, position)
+    if reason == "no_capacity" and position is not None and position.count == 0 and holders:
         text += f"; the others are held by {listed(held, len(holders), 'job')}"
     return Wait(
         from_s=at,
@@ -225,34 +239,17 @@ def diagnose(scheduler: Scheduler, row: int, at: float, may_see: Callable[[str],
         reason=reason,
         text=text,
         free=free,
-        behind=behind,
-        behind_count=None if ahead is None else len(ahead),
+        behind=() if position is None else position.names,
+        behind_count=None if position is None else position.count,
         held_by=held,
         held_by_count=len(holders),
     )
 
 
-def _names(scheduler: Scheduler, rows: Sequence[int], may_see: Callable[[str], bool]) -> tuple[str, ...]:
-    """Return the ids of the first of these jobs that the asker may see."""
-    jobs = (scheduler.state.submitted[row] for row in rows)
-    return tuple(islice((job.job_id for job in jobs if may_see(job.tenant)), SHOWN))
-
-
-def describe_queue(scheduler: Scheduler, ahead: Sequence[int] | None, names: Sequence[str]) -> str:
-    """Return in words which jobs are ahead of a job, some by name, and what they need; "" where none is."""
-    if ahead is None:
-        return f"{scheduler.info.name} has not ranked it yet"
-    if not ahead:
-        return ""
-    needs = int(scheduler.state.jobs.scale_factor[list(ahead)].sum())
-    return describe_ahead(len(ahead), needs, names)
-
-
-def _reason(
-    scheduler: Scheduler, row: int, at: float, runs: Any, ahead: list[int] | None, queue: str
-) -> tuple[str, str]:
+def _reason(scheduler: Scheduler, row: int, at: float, runs: Any, position: QueuePosition | None) -> tuple[str, str]:
     state, types, policy = scheduler.state, scheduler.state.topology.types, scheduler.info.name
     size = int(state.jobs.scale_factor[row])
+    queue = f"{policy} has not ranked it yet" if position is None else position.describe()
     behind = f", {queue}" if queue else ""
     if (said := scheduler.asks.why_of(row)) is not None:
         return code_of(said), said
@@ -283,19 +280,12 @@ def _reason(
         named = ", ".join(types[j] for j in wanted)
         return "type_drawn", f"it may only use {named}, where fewer than {size} are free{behind}"
     room = f"{int(state.floor.free[has_room].max())} are free and it needs {size}"
-    if ahead is None:
+    if position is None:
         return "next_question", f"{room}; {queue}"
-    if ahead:
-        return "behind", f"{room}, but it is {queue}{_describe_head(scheduler, ahead[0])}"
+    if position.count:
+        head = "" if position.first_fits else "; the first of them does not fit yet"
+        return "behind", f"{room}, but it is {queue}{head}"
     return "not_chosen", f"{room}, but the last answer of {policy} gives it none of them"
-
-
-def _describe_head(scheduler: Scheduler, row: int) -> str:
-    """Return that the first job ahead does not fit into what is free, if that is so."""
-    state = scheduler.state
-    runs = scheduler.belief.throughput[row] > 0
-    fits = (state.floor.free[runs] >= state.jobs.scale_factor[row]).any()
-    return "" if fits else "; the first of them does not fit yet"
 
 
 def _wanted(scheduler: Scheduler, row: int) -> list[int]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
 import numpy as np
 
 from eunomia.core.ranked_pass import BY_SUBMISSION, rank_of
@@ -9,6 +13,42 @@ from eunomia.core.scheduler import Scheduler
 from eunomia.core.state import State
 from eunomia.model.arrays import Bools, Ints
 from eunomia.model.job_lifecycle import Stage
+from eunomia.records.wait_reasons import describe_ahead
+
+SHOWN = 3  # named jobs; the others are counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuePosition:
+    """The waiting jobs ahead of a job in one order."""
+
+    count: int
+    accelerators: int  # that they need in all
+    names: tuple[str, ...]  # of the first ones that may be named
+    first_fits: bool  # the first of them would fit into what is free
+
+    def describe(self) -> str:
+        """Return it in words; "" where no job is ahead."""
+        return describe_ahead(self.count, self.accelerators, self.names) if self.count else ""
+
+
+def position_behind(scheduler: Scheduler, ahead: Sequence[int], may_see: Callable[[str], bool]) -> QueuePosition:
+    """Return the position behind these jobs, of which those are named whose tenant the asker may see."""
+    state = scheduler.state
+    is_free = False
+    if ahead:
+        runs = scheduler.belief.throughput[ahead[0]] > 0
+        is_free = bool((state.floor.free[runs] >= state.jobs.scale_factor[ahead[0]]).any())
+    needs = int(state.jobs.scale_factor[list(ahead)].sum())
+    return QueuePosition(
+        count=len(ahead), accelerators=needs, names=names_of(scheduler, ahead, may_see), first_fits=is_free
+    )
+
+
+def names_of(scheduler: Scheduler, rows: Sequence[int], may_see: Callable[[str], bool]) -> tuple[str, ...]:
+    """Return the ids of the first of these jobs that the asker may see."""
+    jobs = (scheduler.state.submitted[row] for row in rows)
+    return tuple(islice((job.job_id for job in jobs if may_see(job.tenant)), SHOWN))
 
 
 def jobs_ahead(scheduler: Scheduler, row: int) -> list[int] | None:

@@ -16,7 +16,7 @@ from eunomia.forecasts.start_conditions import start_conditions
 from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Floats
 from eunomia.model.job_lifecycle import Stage
-from eunomia.records.explain import SHOWN
+from eunomia.records.queue_position import position_behind
 from eunomia.service.changed_site import changed_setup
 from eunomia.service.followed_state import FollowedState
 from eunomia.service.job_row import JobRow
@@ -149,13 +149,11 @@ class ForecastAnswers:
 
         found = start_conditions(present, asked["job"], smaller=smaller, first=may_see)
         state = present.scheduler.state
-        ahead = None if found.ahead is None else [state.submitted[row] for row in found.ahead]
+        behind = None if found.ahead is None else position_behind(present.scheduler, found.ahead, may_see)
         tenants = {name: state.submitted[state.row_of[name]].tenant for one in found.conditions for name in one.jobs}
         return {
             "unchanged": _or_none(found.unchanged),
-            "ahead": None if ahead is None else len(ahead),
-            "ahead_accelerators": sum(job.scale_factor for job in ahead or ()),
-            "behind": [job.job_id for job in ahead or () if may_see(job.tenant)][:SHOWN],
+            "position": None if behind is None else asdict(behind),
             "conditions": [
                 {
                     **asdict(one),

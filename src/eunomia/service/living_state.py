@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from eunomia.model.job_lifecycle import Stage
-from eunomia.records.explain import SHOWN, diagnose
+from eunomia.records.explain import diagnose
+from eunomia.records.queue_position import SHOWN, QueuePosition
 from eunomia.records.wait_reasons import PUBLISHED, describe_hold, describe_unknown, published
 from eunomia.service.controller import Controller
 from eunomia.service.job_row import JobRow, iso
@@ -20,11 +21,16 @@ REASON_CODES = tuple(PUBLISHED)
 
 
 def why(
-    controller: Controller, row: JobRow, origin: float, may_see: Callable[[str], bool] = lambda tenant: True
+    controller: Controller,
+    row: JobRow,
+    origin: float,
+    may_see: Callable[[str], bool] = lambda tenant: True,
+    position: QueuePosition | None = None,
 ) -> dict[str, Any]:
     """Return why a job does not run, as the API shows it; other jobs are named if the asker may see their tenant's.
 
-    What would let it start is not known here: it has to be played, see `forecasts.start_conditions`.
+    `position` is that in the order that the policy makes now; left out, its last order counts. What would let the job
+    start is not known here: it has to be played, see `forecasts.start_conditions`.
     """
     shown: dict[str, Any] = {"id": row.id, "state": row.state, "since": iso(origin + row.since)}
     live = controller.rows.get(row.id)
@@ -42,7 +48,7 @@ def why(
     if scheduler.state.jobs.stage[number] != Stage.WAITING:
         text = "it has accelerators, and its processes are being started" if row.state == "starting" else "it runs"
         return {**shown, "reasons": [], "ahead": 0, "would_run_if": [], "note": text}
-    wait = diagnose(scheduler, number, controller.at, may_see)
+    wait = diagnose(scheduler, number, controller.at, may_see, position)
     code = published(wait.reason)
     reasons = [_reason(code, wait.text)]
     reasons += [_reason("no_capacity", text) for text in _taken_from(controller, row)]

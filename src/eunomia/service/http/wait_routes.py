@@ -8,6 +8,7 @@ from typing import Any
 from starlette.requests import Request
 
 from eunomia.forecasts.start_conditions import MOST_PLAYS
+from eunomia.records.queue_position import QueuePosition
 from eunomia.records.wait_reasons import describe_condition
 from eunomia.service import living_state
 from eunomia.service.forecasts import NoForecast
@@ -31,21 +32,24 @@ async def why(service: Service, request: Request, who: Principal) -> dict[str, A
 async def why_shown(service: Service, row: JobRow, who: Principal, limit_s: float) -> dict[str, Any]:
     """Return why a job does not run, as the API shows it; what is played takes at most so long, and 0 means none."""
 
-    def ask() -> dict[str, Any]:
+    def ask(position: QueuePosition | None = None) -> dict[str, Any]:
         with service.writer.lock:
-            return living_state.why(service.writer.controller, row, service.writer.origin, who.may_see)
+            return living_state.why(service.writer.controller, row, service.writer.origin, who.may_see, position)
 
     found = await asyncio.to_thread(ask)
-    if not who.is_operator:  # a policy's own words may name other tenants' jobs
-        found["reasons"] = [{**one, "text": without_others(service, one["text"], who)} for one in found["reasons"]]
     if limit_s > 0 and "free" in found:  # it waits for accelerators
         smaller = await asyncio.to_thread(_smaller, service, row, found["free"])
         question = {"ask": "why", "job": row.id, "smaller": smaller, "tenant": None if who.is_operator else who.tenant}
         try:
             async with asyncio.timeout(limit_s):
-                found |= _played(service, await service.forecasts.ask(question), who)
+                played = await service.forecasts.ask(question)
+            if (behind := played["position"]) is not None:
+                found = await asyncio.to_thread(ask, QueuePosition(**{**behind, "names": tuple(behind["names"])}))
+            found |= _played(service, played, who)
         except (TimeoutError, NoForecast):
             found["note"] = NOT_PLAYED
+    if not who.is_operator:  # a policy's own words may name other tenants' jobs
+        found["reasons"] = [{**one, "text": without_others(service, one["text"], who)} for one in found["reasons"]]
     return found
 
 
@@ -71,9 +75,6 @@ def _played(service: Service, found: dict[str, Any], who: Principal) -> dict[str
     def when(at: float | None) -> str | None:
         return None if at is None else iso(service.writer.origin + at)
 
-    shown: dict[str, Any] = {"starts_unchanged": when(found["unchanged"])}
-    if found["ahead"] is not None:
-        shown |= {"ahead": found["ahead"], "ahead_accelerators": found["ahead_accelerators"], "behind": found["behind"]}
     conditions = []
     for one in found["conditions"]:
         jobs = [name for name, tenant in zip(one["jobs"], one["tenants"], strict=True) if who.may_see(tenant)]
@@ -85,4 +86,4 @@ def _played(service: Service, found: dict[str, Any], who: Principal) -> dict[str
             "text": describe_condition(one["kind"], jobs, hidden, one["accelerators"], node, one["tenant"], starts),
         })  # fmt: skip
     texts = list(dict.fromkeys(one["text"] for one in conditions))
-    return {**shown, "would_run_if": texts, "conditions": conditions}
+    return {"starts_unchanged": when(found["unchanged"]), "would_run_if": texts, "conditions": conditions}
