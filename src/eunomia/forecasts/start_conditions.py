@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -44,8 +45,9 @@ Kind: TypeAlias = Literal["ended", "all_ended", "fewer", "node", "quota", "cance
 # Plays of each kind, and after how many successes no more of it are played.
 MOST_PLAYS: dict[Kind, int] = {"ended": 8, "all_ended": 3, "fewer": 3, "node": 3, "quota": 2, "cancelled": 4}
 ENOUGH: dict[Kind, int] = {"ended": 3, "all_ended": 1, "fewer": 1, "node": 1, "quota": 1, "cancelled": 1}
-MOST_TOGETHER = 4  # jobs of `all_ended`
+MOST_TOGETHER = 3  # jobs of `all_ended`; they end one after the other, in any order
 MOST_TIMERS = 16  # of one play
+LATER_S = 1e-3  # than the present moment a change happens where leases end together
 BUDGET_S = 1.0  # CPU time of all plays of one job, beyond which no further one begins
 
 
@@ -76,10 +78,10 @@ class StartConditions:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A change that is to be played: events of moments that follow each other at once."""
+    """A change that is to be played: events of moments that follow each other at once, in each of several orders."""
 
     kind: Kind
-    moments: tuple[tuple[Event, ...], ...]
+    orders: tuple[tuple[tuple[Event, ...], ...], ...]
     jobs: tuple[str, ...] = ()
     accelerators: float = 0.0
     node: int = -1
@@ -120,8 +122,8 @@ def start_conditions(
         if time.process_time() - begun > budget_s:
             break
         tried[kind] += 1
-        plays += 1
-        starts = start_of(present, change.starts or job_id, change.moments)
+        plays += len(change.orders)
+        starts = max(start_of(present, change.starts or job_id, moments) for moments in change.orders)
         if starts < math.inf:
             found.append(StartCondition(
                 kind=kind, starts=starts, jobs=change.jobs, accelerators=change.accelerators, node=change.node,
@@ -133,21 +135,23 @@ def start_conditions(
 def start_of(present: PresentState, job_id: str, moments: Sequence[Sequence[Event]]) -> float:
     """Return when a job starts after these moments now, while nothing else happens but timers; inf = it does not."""
     scheduler, runner, wake, at = present.scheduler.copy(), InlinePolicyRunner(present.policy), present.wake, present.at
-    pending = scheduler.asks.pending
+    pending, lease_s = scheduler.asks.pending, scheduler.state.lease
+    if lease_s < math.inf and wake > at:
+        at = min(at + LATER_S, (at + wake) / 2)  # not in the instant in which leases ended: that is over
+    now = at
     for number, events in enumerate(moments):
         anew = [AskAbandoned(pending.asked, at)] if number == 0 and pending is not None else []
         wake = handle_at_once(scheduler, runner, Moment.of(at, [*events, *anew]), wake)
-    lease_s = scheduler.state.lease
     until = at + (lease_s if lease_s < math.inf else 0.0)
     row = scheduler.state.row_of[job_id]
     for _ in range(MOST_TIMERS):
         if scheduler.state.jobs.stage[row] == Stage.RUNNING:
-            return at
+            return present.at if at == now else at
         if wake > until:
             break
         at = max(wake, at)
         wake = handle_at_once(scheduler, runner, Moment(at, (TimerFired(),)), math.inf)
-    return at if scheduler.state.jobs.stage[row] == Stage.RUNNING else math.inf
+    return math.inf
 
 
 def rows_ahead_now(present: PresentState, row: int) -> tuple[int, ...] | None:
@@ -190,29 +194,34 @@ def _changes(
     runs = scheduler.belief.throughput[row] > 0
     holders = _most_likely_first(scheduler, row, seat_holders(scheduler, runs), first)
     for one in holders[: MOST_PLAYS["ended"]]:
-        yield _Change("ended", (_end(present, [one]),), (state.ids[one],))
+        yield _Change("ended", (_ends(present, [one]),), (state.ids[one],))
     for several in _together(scheduler, row, runs, holders):
-        yield _Change("all_ended", (_end(present, several),), tuple(state.ids[one] for one in several))
+        orders = tuple(_ends(present, order) for order in permutations(several))
+        yield _Change("all_ended", orders, tuple(state.ids[one] for one in several))
     for job, estimate in smaller:
         again = (JobSubmitted(job), *(() if estimate is None else (estimate,)))
-        yield _Change("fewer", ((JobCancelled(name),), again), accelerators=job.scale_factor, starts=job.job_id)
+        moments = ((JobCancelled(name),), again)
+        yield _Change("fewer", (moments,), accelerators=job.scale_factor, starts=job.job_id)
     for node in np.flatnonzero(~state.floor.up).tolist():
         if runs[state.topology.node_type[node]]:
-            yield _Change("node", ((NodeJoined(node),),), node=node)
+            yield _Change("node", (((NodeJoined(node),),),), node=node)
     yield from _larger_quotas(scheduler, row)
     if ahead is None:
         earlier = state.active[: np.searchsorted(state.active, row)]
         ahead = earlier[state.jobs.stage[earlier] == Stage.WAITING].tolist()
     for one in sorted(ahead[: 4 * MOST_PLAYS["cancelled"]], key=lambda other: not first(state.submitted[other].tenant)):
-        yield _Change("cancelled", ((JobCancelled(state.ids[one]),),), (state.ids[one],))
+        yield _Change("cancelled", (((JobCancelled(state.ids[one]),),),), (state.ids[one],))
 
 
-def _end(present: PresentState, rows: Collection[int]) -> tuple[Event, ...]:
-    """Return the events of these jobs' ends, with the jobs that waited for them only."""
-    state = present.scheduler.state
-    followers = [one for one, waits_for in present.follows.items() if waits_for <= set(rows)]
-    ends = [JobFinished(state.ids[row], int(state.jobs.epoch[row])) for row in rows]
-    return (*ends, *(JobResumed(state.ids[one]) for one in followers))
+def _ends(present: PresentState, rows: Sequence[int]) -> tuple[tuple[Event, ...], ...]:
+    """Return a moment for the end of each job, in turn, with the jobs that waited only for those that have ended."""
+    state, moments = present.scheduler.state, list[tuple[Event, ...]]()
+    for number, row in enumerate(rows):
+        over = set(rows[: number + 1])
+        released = [one for one, waits_for in present.follows.items() if row in waits_for and waits_for <= over]
+        end = JobFinished(state.ids[row], int(state.jobs.epoch[row]))
+        moments.append((end, *(JobResumed(state.ids[one]) for one in released)))
+    return tuple(moments)
 
 
 def _most_likely_first(
@@ -252,5 +261,5 @@ def _larger_quotas(scheduler: Scheduler, row: int) -> Iterator[_Change]:
                 float(tree.weight[tenant]), INNER[tree.inner[tenant]], quota + size, bool(tree.borrows[tenant])
             )
             event = TenantChanged(tree.names[tenant], more)
-            yield _Change("quota", ((event,),), accelerators=more.quota, tenant=tree.names[tenant])
+            yield _Change("quota", (((event,),),), accelerators=more.quota, tenant=tree.names[tenant])
         tenant = int(tree.parent[tenant])

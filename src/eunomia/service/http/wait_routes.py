@@ -19,7 +19,7 @@ from eunomia.service.job_document import InvalidRequest, parse_job
 from eunomia.service.job_row import JobRow, iso
 from eunomia.service.messages import Principal
 
-LIMIT_S = 5.0  # for what is played; without it the answer is only what is known of the state
+LIMIT_S = 15.0  # for what is played; without it the answer is only what is known of the state
 NOT_PLAYED = "what would let it start was not played in time; ask again"
 
 
