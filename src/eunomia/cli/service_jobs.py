@@ -261,6 +261,8 @@ def why(
 
 def _show_why(found: dict[str, Any]) -> None:
     show_lines(f"job {found['id']} is {found['state']} since {ago(found['since'])}")
+    if preempted := found.get("preempted"):
+        show_lines(f"  it was preempted {ago(preempted['at'])}, at {preempted['at']}")
     for one in found["reasons"]:
         until = f" (until {one['until']})" if one["until"] else ""
         show_lines(f"  {one['text']}{until} [{one['code']}]")

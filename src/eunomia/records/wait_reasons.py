@@ -17,6 +17,7 @@ PUBLISHED = {
     "policy": "the policy gives another reason, has not ranked it yet, or chose otherwise",
     "world_unknown": "processes cannot be reached",
     "backoff": "it failed, and waits before it is tried again",
+    "preempted": "it ran until the policy gave its accelerators to other jobs, and what is free is too small for it",
 }
 # Those that only simulations know, and what a service would call them.
 OF_SIMULATIONS = {
@@ -43,6 +44,17 @@ def describe_ahead(count: int, accelerators: int, names: Sequence[str]) -> str:
     if count == 1:
         return f"behind 1 waiting job that needs {accelerators:,}{named}"
     return f"behind {count:,} waiting jobs that need {accelerators:,} in all{named}"
+
+
+def describe_takers(names: Sequence[str], count: int, policy: str = "") -> str:
+    """Return the words for the jobs that got the accelerators of a preempted one, after "it was preempted".
+
+    There are so many of them, some of which may be named; `policy` is one that ranks all of them before it.
+    """
+    if not count:
+        return ", and no other job started on its accelerators then"
+    rank = f", which {policy} ranks before it" if policy else ""
+    return f" by {listed(names, count, 'job')}{rank}"
 
 
 def describe_condition(

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from eunomia.model.job_lifecycle import Stage
-from eunomia.records.explain import diagnose
+from eunomia.records.preemptions import Preemption
 from eunomia.records.queue_position import SHOWN, QueuePosition
+from eunomia.records.wait_diagnosis import after_preemption, diagnose
 from eunomia.records.wait_reasons import PUBLISHED, describe_hold, describe_unknown, published
 from eunomia.service.controller import Controller
 from eunomia.service.job_row import JobRow, iso
@@ -49,6 +50,11 @@ def why(
         text = "it has accelerators, and its processes are being started" if row.state == "starting" else "it runs"
         return {**shown, "reasons": [], "ahead": 0, "would_run_if": [], "note": text}
     wait = diagnose(scheduler, number, controller.at, may_see, position)
+    if not math.isnan(row.preempted):
+        names = tuple(name for name in row.preempted_by if _may_see(controller, name, may_see))
+        last = Preemption(at=row.preempted, by=row.preempted_by, ranked=row.preempted_by_rank, moved=False)
+        wait = after_preemption(scheduler, wait, last, names[:SHOWN])
+        shown["preempted"] = {"at": iso(origin + last.at), "by": list(names), "by_count": len(last.by)}
     code = published(wait.reason)
     reasons = [_reason(code, wait.text)]
     reasons += [_reason("no_capacity", text) for text in _taken_from(controller, row)]
@@ -62,6 +68,11 @@ def why(
         "free": wait.free,
         "would_run_if": [],
     }
+
+
+def _may_see(controller: Controller, job_id: str, may_see: Callable[[str], bool]) -> bool:
+    other = controller.row(job_id)
+    return other is not None and may_see(other.tenant)
 
 
 def _reason(code: str, text: str, until: str | None = None) -> dict[str, Any]:
