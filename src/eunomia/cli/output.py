@@ -205,7 +205,7 @@ def show_explanation(found: Explanation, at: float | None, *, details: bool = Fa
 
 
 def _preemptions(found: Explanation, every: bool) -> Iterator[str]:
-    """Yield `it was preempted at 20 s by b, which srtf ranks before it`, or the first times of several, or each time."""
+    """Yield `it was preempted at 20 s by b, which srtf ranks before it`; of several the first times, or every one."""
     from eunomia.records.queue_position import SHOWN
 
     count, first = len(found.preemptions), found.preemptions[:SHOWN]
