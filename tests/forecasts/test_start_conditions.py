@@ -120,6 +120,9 @@ def starts_after(present: PresentState, job: str, ends: tuple[str, ...], until: 
 def starts_with(present: PresentState, job: str, until: float, *moments: tuple[Event, ...]) -> bool:
     """Hand these moments to a copy, and then its timers; say whether the job runs by `until`."""
     scheduler, at, wake = present.scheduler.copy(), present.at, present.wake
+    if scheduler.state.lease < math.inf:  # a little later than the last moment, when leases may have ended
+        at += 0.3 * (min(wake, at + 1.0) - at)
+        until = max(until, at)
     for events in (*moments, *((TimerFired(),),) * 50):
         if events == (TimerFired(),):
             at, wake = wake, math.inf

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from eunomia.core.scheduler import Scheduler
 from eunomia.core.state import State
 from eunomia.model.arrays import Bools, Ints
 from eunomia.model.job_lifecycle import Stage
+from eunomia.model.tenants import NO_TENANT
 from eunomia.records.wait_reasons import describe_ahead
 
 SHOWN = 3  # named jobs; the others are counted
@@ -47,8 +47,9 @@ def position_behind(scheduler: Scheduler, ahead: Sequence[int], may_see: Callabl
 
 def names_of(scheduler: Scheduler, rows: Sequence[int], may_see: Callable[[str], bool]) -> tuple[str, ...]:
     """Return the ids of the first of these jobs that the asker may see."""
-    jobs = (scheduler.state.submitted[row] for row in rows)
-    return tuple(islice((job.job_id for job in jobs if may_see(job.tenant)), SHOWN))
+    state, every = scheduler.state, np.asarray(rows, dtype=np.int64)
+    seen = np.array([may_see("" if name == NO_TENANT else name) for name in state.owners.tree.names], dtype=bool)
+    return tuple(state.ids[row] for row in every[seen[state.jobs.owner[every]]][:SHOWN].tolist())
 
 
 def jobs_ahead(scheduler: Scheduler, row: int) -> list[int] | None:
@@ -60,7 +61,9 @@ def jobs_ahead(scheduler: Scheduler, row: int) -> list[int] | None:
     if scheduler.info.answer_type == "grants":
         return []
     if rank_of(scheduler.info) == BY_SUBMISSION:
-        return _waiting(state, state.active[: np.searchsorted(state.active, row)])
+        before = state.active[: np.searchsorted(state.active, row)]
+        fits = state.capacity >= state.jobs.scale_factor[before][:, None]
+        return _waiting(state, before[(fits & (scheduler.belief.throughput[before] > 0)).any(axis=1)])
     if last is None:
         return None
     if len(place := np.flatnonzero(last.job == row)):
