@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from eunomia.allocation.auctions.auction_result import AuctionResult
     from eunomia.model.arrays import Array
     from eunomia.records.explain import Explanation
+    from eunomia.records.preemptions import Preemption
     from eunomia.report import ReportContent
     from eunomia.runs.simulation import Progress, Result
 
@@ -195,6 +196,7 @@ PHRASES = {  # reason of a wait → in the summary
     "types_absent": "no type in service can run it",
     "no_capacity": "nothing large enough was free",
     "fragmentation": "what was free was split",
+    "preempted": "after it was preempted, as nothing large enough was free",
     "behind": "behind earlier jobs",
     "quota": "the quota of its tenant was used up",
     "share_used": "it had received its share",
@@ -226,6 +228,9 @@ def show_explanation(found: Explanation, at: float | None, *, details: bool = Fa
     elif at is None:
         console.print(_waited(found), markup=False)
     every = details or at is not None
+    if found.preemptions:
+        for line in _preemptions(found, every):
+            console.print(line, markup=False)
     shown = list(found.waits) if every else found.decisive()
     if len(shown) < len(found.waits):
         console.print(f"the {len(shown)} longest of {len(found.waits):,} intervals (--details shows all):")
@@ -234,6 +239,33 @@ def show_explanation(found: Explanation, at: float | None, *, details: bool = Fa
         lasted = f" ({span(found.lasted_s(wait))})"
         text = f"  {clock(wait.from_s, found.began)} to {end}{lasted}: {wait.text} [{wait.reason}]"
         console.print(text, markup=False)
+
+
+def _preemptions(found: Explanation, every: bool) -> Iterator[str]:
+    """Yield `it was preempted at 20 s by b, which srtf ranks before it`; of several the first times, or every one."""
+    from eunomia.records.queue_position import SHOWN
+
+    count, first = len(found.preemptions), found.preemptions[:SHOWN]
+    if count == 1:
+        yield f"it was preempted {_preemption(found, first[0])}"
+    elif every:
+        yield f"it was preempted {count:,} times:"
+        yield from (f"  {_preemption(found, one)}" for one in found.preemptions)
+    else:
+        more = f"; {count - len(first):,} more (--details shows all)" if count > len(first) else ""
+        yield f"it was preempted {count:,} times: {'; '.join(_preemption(found, one) for one in first)}{more}"
+
+
+def _preemption(found: Explanation, one: Preemption) -> str:
+    """Return `at 20 s by b, which srtf ranks before it`."""
+    from eunomia.records.queue_position import SHOWN
+    from eunomia.records.wait_reasons import describe_takers
+
+    at = f"at {clock(one.at, found.began)}"
+    if one.moved:
+        return f"{at}, and moved to other accelerators"
+    takers = describe_takers(one.by[:SHOWN], len(one.by), found.policy if one.ranked else "")
+    return f"{at}{takers}"
 
 
 def _waited(found: Explanation) -> str:
