@@ -11,7 +11,7 @@ from eunomia.model.policy import Policy
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.topology import Node
 from eunomia.policies.order.borrowing_group import BorrowingGroup
-from eunomia.policies.order.decayed_usage import decayed, rolled_up
+from eunomia.policies.order.decayed_usage import rolled_up
 from eunomia.policies.order.kueue_fair_share import KueueFairShare
 from eunomia.policies.order.slurm_fair_share import SlurmFairShare, classic, fair_tree
 from eunomia.policies.wrappers.quota import Quotas
@@ -39,14 +39,6 @@ def tree(**weights: float) -> Tenants:
 
 
 # ---- Slurm ---------------------------------------------------------------------------------------------------------
-
-
-def test_usage_loses_half_its_weight_in_a_half_life() -> None:
-    """Used 8, nothing, 4 in three hours; at 2.5 h these are 2, 1 and 1/4 hours old by their middles."""
-    used = np.array([[8.0], [0.0], [4.0]])
-    at = 2.5 * HOUR
-    assert decayed(used, at, HOUR) == pytest.approx(8 * 2**-2.0 + 4 * 2**-0.25)
-    assert decayed(used, at, np.inf) == pytest.approx(12)
 
 
 def test_what_tenants_below_used_counts_for_those_above() -> None:
@@ -112,6 +104,18 @@ def test_after_a_long_pause_usage_is_forgotten() -> None:
     short, long = (played(SlurmFairShare(half_life_s=h), *past, *now).finished for h in (HOUR, np.inf))
     assert short["d"] < short["c"]
     assert long["c"] < long["d"]
+
+
+@pytest.mark.parametrize("half_life_s", [7 * 24 * HOUR, np.inf])
+def test_usage_older_than_a_week_counts_with_what_is_left_of_it(half_life_s: float) -> None:
+    """a used 192 accelerator-hours until ten days ago, of which 71 are left after 10 / 7 half-lives; b 32 just now."""
+    end = 18 * 24 * HOUR
+    past = (("a", 0.0, 192 * HOUR, 1), ("b", end - 32 * HOUR, 32 * HOUR, 1))
+    now = (("a", end - 20, 100.0, 1), ("b", end - 10, 100.0, 1))
+    assert played(SlurmFairShare(half_life_s=half_life_s), *past, *now).finished["d"] == end + 100
+    kueue = KueueFairShare(admission="usage", half_life_s=half_life_s)
+    local = [(f"team/{tenant}", *job) for tenant, *job in (*past, *now)]
+    assert played(kueue, *local).finished["d"] == end + 100
 
 
 # ---- Kueue ---------------------------------------------------------------------------------------------------------

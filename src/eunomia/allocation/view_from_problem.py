@@ -49,6 +49,11 @@ def _hourly(problem: AllocationProblem) -> Floats:
     return np.zeros((1, len(problem.entities.names), 3))
 
 
+def _usage(problem: AllocationProblem) -> Floats:
+    assert problem.entities is not None  # `view_of` checked it
+    return np.zeros(len(problem.entities.names))
+
+
 def _machines(problem: AllocationProblem) -> Topology:
     """Return machines of the given sizes; the last of each type has the remaining accelerators."""
     assert problem.accelerators_per_node is not None  # `view_of` checked it
@@ -100,6 +105,7 @@ SOURCES: Mapping[str, _Source] = {
     "past_service": _Source((), lambda p: np.zeros(0)),
     "fair_share_service": _Source(("entity", "elapsed_s"), derived_columns.deserved),
     "tenant_hourly_usage": _Source(("entity",), _hourly),
+    "tenant_usage": _Source(("entity",), _usage),
     "app": _Source((), lambda p: np.arange(p.jobs)),
     "apps": _Source(("elapsed_s",), derived_columns.apps),
     "failures": _Source((), lambda p: np.zeros(p.jobs, dtype=np.int64)),
