@@ -76,7 +76,7 @@ class MinCost:
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
         T, z, C = speeds(view, self.types), view.scale_factor.astype(float), view.capacity
-        equal = alone_throughput(T, view.scale_factor, C) * _ROUNDING
+        equal = alone_throughput(T, view.scale_factor, C, view.widest()) * _ROUNDING
         floors = deadlines.DeadlineFloors.all_kept(equal)
         if self.deadlines:
             floors = deadlines.floors(view, T, equal, space_sharing=self.space_sharing)

@@ -9,6 +9,7 @@ import numpy as np
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.certificate import Certificate, find_bindings
+from eunomia.model.equal_share import usable_throughput
 from eunomia.model.products import dot
 from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
@@ -30,9 +31,7 @@ def speeds(view: View, types: Types) -> Floats:
 
     Agnostic: the mean over the accelerators that can run the job, on each of them.
     """
-    T = np.asfortranarray(view.throughput)
-    if view.scale_factor.max(initial=0) > view.widest().min(initial=np.inf):
-        T = np.where(view.scale_factor[:, None] > view.widest(), 0.0, T)
+    T = np.asfortranarray(usable_throughput(view.throughput, view.scale_factor, view.widest()))
     if types == "aware":
         return T
     can = T > 0
