@@ -36,7 +36,7 @@ def _of(field: str) -> _Source:
 def _isolated(problem: AllocationProblem) -> Any:
     if problem.isolated_throughput is not None:
         return problem.isolated_throughput
-    return alone_throughput(problem.throughput, problem.scale_factor, problem.capacity)
+    return alone_throughput(problem.placed_throughput, problem.scale_factor, problem.capacity)
 
 
 def _submitted(problem: AllocationProblem) -> Any:
@@ -75,7 +75,7 @@ def _machines(problem: AllocationProblem) -> Topology:
 
 SOURCES: Mapping[str, _Source] = {
     "capacity": _of("capacity"),
-    "throughput": _of("throughput"),
+    "throughput": _of("placed_throughput"),
     "scale_factor": _of("scale_factor"),
     "weight": _of("weight"),
     "remaining": _of("steps_remaining"),
@@ -117,7 +117,7 @@ SOURCES: Mapping[str, _Source] = {
     "loss_curve": _Source((), lambda p: np.tile(Curve(), (p.jobs, 1))),
     "losses": _Source((), lambda p: np.zeros((p.jobs, 0, 2))),  # no job has reported a loss
     "shapes": _Source((), lambda p: p.scale_factor[:, None]),
-    "shape_throughput": _Source((), lambda p: p.throughput[:, None, :]),
+    "shape_throughput": _Source((), lambda p: p.placed_throughput[:, None, :]),
 }
 MEMORIES: Mapping[str, str] = {"alone_time": "isolated_time_s"}  # column of a policy's memory → field of the problem
 _FILE_NAMES = {"kind": "job_type"}  # attribute of the problem → field of the file, where they differ
