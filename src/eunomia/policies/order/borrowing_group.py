@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.tolerance import is_at_least, is_at_most
 from eunomia.model.view import View
 from eunomia.policies.order.decayed_usage import top_of
-
-_ROUNDING = 1e-9  # of a share
 
 
 @dataclass(slots=True)
@@ -135,9 +134,9 @@ class BorrowingGroup:
         own, closed = self._share_with(job)
         while not self._fits(job, type):
             v = self._most_borrowing(type, closed)
-            if v < 0 or own > self.shares[v] + _ROUNDING:  # no other queue borrows enough either
+            if v < 0 or not is_at_most(own, self.shares[v]):  # no other queue borrows enough either
                 return
-            fair = (c for c in self._running[type, v] if own <= self.share(v, -float(self.size[c])) + _ROUNDING)
+            fair = (c for c in self._running[type, v] if is_at_most(own, self.share(v, -float(self.size[c]))))
             if (victim := next(fair, -1)) < 0:
                 closed[v] = True
             else:
@@ -149,7 +148,7 @@ class BorrowingGroup:
         own, closed = self._share_with(job)
         while not self._fits(job, type):
             v = self._most_borrowing(type, closed)
-            if v < 0 or own >= self.shares[v] - _ROUNDING:
+            if v < 0 or is_at_least(own, self.shares[v]):
                 return
             stopped.append(self._running[type, v][0])
             self.stop(stopped[-1])

@@ -13,6 +13,7 @@ from eunomia.model.equal_share import usable_throughput
 from eunomia.model.products import dot
 from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
+from eunomia.model.tolerance import is_at_least
 from eunomia.model.view import View
 from eunomia.policies.shares.options import Types
 
@@ -80,7 +81,7 @@ def build_answer(
     within: whether no share is below 0 or above 1, not even by rounding.
     """
     if binding is None and price is not None:
-        binding = find_bindings(price, x > 0, x.sum(axis=1) >= 1 - 1e-9)
+        binding = find_bindings(price, x > 0, is_at_least(x.sum(axis=1), 1.0))
     proof = Certificate(
         objective=read(objective),
         bound=read(bound),
