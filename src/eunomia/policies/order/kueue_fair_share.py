@@ -4,16 +4,17 @@
     next job: the head of the queue whose D with that job is the smallest, then the earliest submission
       it fits                                           it runs, within Q[u] or borrowing
       it fits nowhere                                   jobs of borrowing queues are preempted, the largest D first:
-        final      while  D[u] with it ≤ D[v] without the preempted job     (LessThanOrEqualToFinalShare)
-        initial    then one job each of queues with  D[u] with it < D[v]    (LessThanInitialShare)
+        final      those of v with  D[u] with it ≤ D[v] without the preempted job     (LessThanOrEqualToFinalShare)
+        initial    those of v while  D[u] with it < D[v]                              (LessThanInitialShare)
+        both       final; if it does not fit yet, initial on those passed over, at most one of each queue
       it still does not fit                             it waits, and the next job of its queue is tried
 
 A ClusterQueue is a tenant at the top of the tree, with its quota Q (accelerators), weight w and whether it borrows; all
 are one cohort. C is the capacity: accelerators outside all quotas can be borrowed too. Types are flavors of one
-resource, tried the fastest first. The last started job is preempted first; jobs have no priorities, so
-`withinClusterQueue` has no effect. `admission=usage` orders the jobs of a queue as AdmissionFairSharing does: the
-tenants below it are its LocalQueues, the one with the least usage for its weight is first, and usage of any age halves
-in every half-life.
+resource, tried the fastest first. The last started job is preempted first; of queues that borrow equally, that whose
+next candidate started last gives way. Jobs have no priorities, so `withinClusterQueue` has no effect. `admission=usage`
+orders the jobs of a queue as AdmissionFairSharing does: the tenants below it are its LocalQueues, the one with the
+least usage for its weight is first, and usage of any age halves in every half-life.
 
 Example (examples/two_jobs.json). Each of the two queues has a quota of 1 of 3 accelerators, its part rounded down.
 Neither job borrows, and text was submitted first: it gets the v100. Image gets a k80.
