@@ -229,6 +229,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
             *work.notes,
             *world_models.notes(scenario),
             *_notes_on_unused_options(scenario, policy, work.jobs, real_time=backend.real_time),
+            *world_models.note_on_places(scenario, policy, believed, jobs, real_time=backend.real_time),
             *_notes_on_belief(scenario, policy),
             *_note_on_training(policy),
             *_note_on_host_capacity(policy, mechanism, topology, work.jobs),
