@@ -57,6 +57,12 @@ def slurm(
         str, typer.Option(metavar="HOW", help="Duration of a requeued job: sum of its runs, or the last.")
     ] = "sum",
     gres: Annotated[str, typer.Option(metavar="NAME", help="The generic resource that is an accelerator.")] = "gpu",
+    timezone: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Time zone of the times, such as Europe/Berlin: for nights of clock changes."
+        ),
+    ] = "",
     keep_types: KeepOption = False,
     mix: MixOption = "mix:default",
     speed: SpeedOption = None,
@@ -75,7 +81,9 @@ def slurm(
         _import(
             "slurm",
             files,
-            lambda: read_history(files, tenant=tenant, requeues=requeues, gres=gres),
+            lambda: read_history(
+                files, tenant=tenant, requeues=requeues, gres=gres, timezone=timezone, gres_option="--gres NAME"
+            ),
             () if nodes is None else read_named(nodes, gres=gres),
             out,
             speed,

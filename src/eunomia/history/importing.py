@@ -20,7 +20,6 @@ from eunomia.traces.import_findings import History, ImportFinding
 from eunomia.traces.machine_lists.named_nodes import UNNAMED, NamedNode, as_nodes, type_name
 from eunomia.traces.table import Trace
 
-CLOCK_S = 2.0  # by which two roundings to seconds may differ
 DIGITS = 6  # of converted durations, in s
 
 
@@ -153,15 +152,10 @@ def whole_machines(accelerators: Mapping[str, float]) -> tuple[NamedNode, ...]:
 
 
 def _starts(history: History) -> Floats:
-    """Return (job,) the start of one uninterrupted run that ends when the job ended; nan = not known.
-
-    For most jobs it is the logged start; what was suspended or run several times starts later.
-    """
-    submitted_s, lasted_s = history.trace.submitted_s, history.trace.duration_s
-    by_end = history.ended_s - lasted_s
-    broken = history.ended_s - history.started_s > lasted_s + CLOCK_S
-    start_s = np.where(broken | np.isnan(history.started_s), by_end, history.started_s)
-    return np.maximum(start_s, submitted_s)
+    """Return the first start of each job, (job,); where it is not known, the latest that leaves time to run; else nan."""
+    by_end = history.ended_s - history.trace.duration_s
+    start_s = np.where(np.isnan(history.started_s), by_end, history.started_s)
+    return np.maximum(start_s, history.trace.submitted_s)
 
 
 def _types_of_jobs(

@@ -19,13 +19,13 @@ from eunomia.traces.slurm_fields import read_numbers
 
 COMMAND = (
     "sacct --allusers --allocations --duplicates --parsable2 --starttime 2024-01-01 --endtime now "
-    "--format JobID,Submit,Start,End,ElapsedRaw,State,Account,User,Partition,NNodes,NodeList,AllocTRES,ReqTRES,"
-    "Suspended"
+    "--format JobID,Submit,Eligible,Start,End,ElapsedRaw,State,Account,User,Partition,NNodes,NodeList,AllocTRES,"
+    "ReqTRES,Suspended"
 )
 FIELDS = (
-    "JobID", "JobIDRaw", "Cluster", "Submit", "Start", "End", "Elapsed", "ElapsedRaw", "Suspended", "State", "Account",
-    "User", "Partition", "QOS", "NNodes", "AllocNodes", "NodeList", "AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES",
-    "Restarts",
+    "JobID", "JobIDRaw", "Cluster", "Submit", "Eligible", "Start", "End", "Elapsed", "ElapsedRaw", "Suspended", "State",
+    "Account", "User", "Partition", "QOS", "NNodes", "AllocNodes", "NodeList", "AllocTRES", "ReqTRES", "AllocGRES",
+    "ReqGRES", "Restarts",
 )  # fmt: skip
 NEEDED = (  # one of each is needed
     ("JobID", "JobIDRaw"),

@@ -42,6 +42,7 @@ class Trace:
     checkpoint_dir: tuple[str, ...]  # "" = none
     ran_on: tuple[str, ...]  # accelerator type that it had in the schedule as it was; "" = unknown
     started_s: Floats  # its start in that schedule, counted like submitted_s; nan = unknown
+    eligible_s: Floats  # when it could start at the earliest, counted like submitted_s; nan = at its submission
     row: Ints  # line of the file, the header being line 1
     began: datetime | None = None  # local date and time at 0 s, if the trace has it
     unread: tuple[str, ...] = ()  # columns of the file that are not here
@@ -102,6 +103,7 @@ def trace_of(source: str, job_id: Sequence[str], submitted_s: Floats, scale_fact
         "checkpoint_dir": blank,
         "ran_on": blank,
         "started_s": nan,
+        "eligible_s": nan,
         "row": np.arange(1, jobs + 1),
     }
     columns = {**defaults, **known}
