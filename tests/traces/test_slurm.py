@@ -312,8 +312,8 @@ def test_shards_mixed_types_and_requests_without_allocation_are_said(written: Wr
         JOB | {"JobID": "3", "AllocTRES": "cpu=8"},
     ]
     found = history(written(*lines(*rows)))
-    assert found.trace.job_id == ("1", "2@a100", "2", "3")
-    assert found.trace.scale_factor.tolist() == [1, 1, 3, 2]
+    assert found.trace.job_id == ("1", "2", "2@a100", "3")
+    assert found.trace.scale_factor.tolist() == [1, 3, 1, 2]
     assert finding(found, "share an accelerator")[:2] == ("assumed", 1)
     assert finding(found, "several types")[:2] == ("assumed", 1)
     assert finding(found, "what they asked for counts")[:2] == ("assumed", 1)

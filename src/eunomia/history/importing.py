@@ -78,6 +78,8 @@ def build_import(
         submitted_s=trace.submitted_s - trace.submitted_s[0],
         ran_on=types,
         started_s=_starts(history) - trace.submitted_s[0],
+        eligible_s=trace.eligible_s - trace.submitted_s[0],
+        ended_s=trace.ended_s - trace.submitted_s[0],
     )
     hours = _written_hours(written, speed, reference)
     return Imported(
@@ -152,7 +154,7 @@ def whole_machines(accelerators: Mapping[str, float]) -> tuple[NamedNode, ...]:
 
 
 def _starts(history: History) -> Floats:
-    """Return the first start of each job, (job,); where it is not known, the latest that leaves time to run; else nan."""
+    """Return the first start of each job, (job,), or the latest that leaves it time to run; nan = not known."""
     by_end = history.ended_s - history.trace.duration_s
     start_s = np.where(np.isnan(history.started_s), by_end, history.started_s)
     return np.maximum(start_s, history.trace.submitted_s)

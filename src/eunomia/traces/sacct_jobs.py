@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from eunomia.traces.sacct_demands import by_type
 from eunomia.traces.sacct_runs import RUNNING, WAITING, Runs
 
 CONTINUED = ("REQUEUED", "PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "RESIZING", "REQUEUE_HOLD")  # a further run may follow
+Spans: TypeAlias = tuple[tuple[float, float], ...]
 SAME_JOB_S = 86_400.0  # between the end of a run and the next submission; an id is given again only later
 OVERLAP_S = 3_600.0  # by which the next run of a job may start before the last one ended: clocks are changed
 
@@ -40,7 +42,7 @@ class SacctJobs:
 def group_runs(runs: Runs, findings: ImportFindings) -> SacctJobs:
     """Return the runs by job: those of one id and user, unless so far apart that the id was given again."""
     runs = _each_once(runs, findings)
-    ended_s = np.where(np.isnan(runs.ended_s), runs.started_s + runs.elapsed_s, runs.ended_s)
+    ended_s = runs.over_s
     near = np.nan_to_num(runs.submitted_s[1:] - ended_s[:-1], nan=np.inf) <= SAME_JOB_S
     apart = runs.started_s[1:] < ended_s[:-1] - OVERLAP_S  # of nan: False
     same = (runs.key[1:] == runs.key[:-1]) & (runs.user[1:] == runs.user[:-1]) & ~apart
@@ -99,6 +101,8 @@ class JobParts:
     first: Ints  # position of its first run with accelerators
     last: Ints  # of the last one
     size: Ints  # number of its runs
+    is_broken: Bools  # whether it was suspended, or had several runs
+    gaps: dict[tuple[int, str], Spans]  # by (job, type), between the runs of those that had several; since 1970
     is_first: Bools  # whether no part of the job began before
     is_main: Bools  # whether it is the part of the job with most accelerator-hours
 
@@ -107,6 +111,19 @@ class JobParts:
         """Whether the job has further parts, (part,)."""
         return np.asarray(np.bincount(self.job)[self.job] > 1) if len(self.job) else np.zeros(0, dtype=np.bool_)
 
+    def pauses(self, started_s: Floats, ended_s: Floats) -> tuple[Spans, ...]:
+        """Return the times between the runs of each part, (part,), in seconds from its start; none without an end."""
+        found: list[Spans] = [()] * len(self.job)
+        for m in np.flatnonzero(self.size > 1).tolist():
+            start, end = float(started_s[m]), float(ended_s[m])
+            spans: list[tuple[float, float]] = []
+            for begin, over in self.gaps.get((int(self.job[m]), self.type[m]), ()):
+                reached = spans[-1][1] if spans else 0.0
+                if reached < begin - start < over - start < end - start:
+                    spans.append((begin - start, over - start))
+            found[m] = tuple(spans)
+        return tuple(found)
+
     def joined(self, other: JobParts) -> JobParts:
         """Return the parts of both, by job."""
         order = np.argsort(np.concatenate([self.job, other.job]), kind="stable")
@@ -114,9 +131,9 @@ class JobParts:
         columns = {
             each.name: np.concatenate([getattr(self, each.name), getattr(other, each.name)])[order]
             for each in fields(self)
-            if each.name != "type"
+            if each.name not in ("type", "gaps")
         }
-        return JobParts(type=tuple(types[k] for k in order.tolist()), **columns)
+        return JobParts(type=tuple(types[k] for k in order.tolist()), gaps=self.gaps | other.gaps, **columns)
 
 
 def parts_of(jobs: SacctJobs, requeues: str, findings: ImportFindings) -> JobParts:
@@ -149,6 +166,13 @@ def parts_of(jobs: SacctJobs, requeues: str, findings: ImportFindings) -> JobPar
     findings.add("assumed", f"{what}duration keeps its accelerator-hours", varied)
     _note_tenants(runs, run, np.repeat(run[begin + size - 1], size), [types[k] for k in code.tolist()], width, findings)
     part_job = owner[begin]
+    broken = (size > 1) | (np.add.reduceat(runs.suspended_s[run], begin) > 0 if len(begin) else False)
+    starts, over_s = runs.started_s, runs.over_s
+    gaps: dict[tuple[int, str], Spans] = {}
+    for m in np.flatnonzero(size > 1).tolist():
+        own = run[begin[m] : begin[m] + size[m]]
+        spans = zip(over_s[own[:-1]].tolist(), starts[own[1:]].tolist(), strict=True)
+        gaps[int(part_job[m]), types[code[begin[m]]]] = tuple((end, start) for end, start in spans if start > end)
     return JobParts(
         job=part_job,
         type=tuple(types[k] for k in code[begin].tolist()),
@@ -157,6 +181,8 @@ def parts_of(jobs: SacctJobs, requeues: str, findings: ImportFindings) -> JobPar
         first=run[begin],
         last=run[begin + size - 1],
         size=size,
+        is_broken=broken,
+        gaps=gaps,
         is_first=_is_best(part_job, -run[begin].astype(np.float64)),
         is_main=_is_best(part_job, work - 1e-9 * np.arange(len(begin))),
     )

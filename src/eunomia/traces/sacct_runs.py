@@ -48,7 +48,8 @@ RUNNING = ("RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "STAG
 WAITING = ("PENDING",)
 TENANT_FIELDS = {"account": "Account", "user": "User", "partition": "Partition", "qos": "QOS"}
 _BY_RUN = (
-    "row", "key", "user", "submitted_s", "eligible_s", "started_s", "ended_s", "elapsed_s", "allocated",
+    "row", "key", "user", "submitted_s", "eligible_s", "started_s", "ended_s", "elapsed_s", "suspended_s",
+    "allocated",
     "requested", "held",
 )  # fmt: skip
 
@@ -66,6 +67,7 @@ class Runs:
     started_s: Floats
     ended_s: Floats
     elapsed_s: Floats  # on its accelerators; nan = not known
+    suspended_s: Floats
     state: pa.DictionaryArray
     tenant: pa.DictionaryArray
     nodes: pa.DictionaryArray  # texts of lists
@@ -86,6 +88,11 @@ class Runs:
     def of_resources(self, which: Ints, get: Callable[[Resources], Any]) -> np.ndarray:
         """Return (run,) what `get` says of `allocated`, `requested` or `held`."""
         return np.array([get(each) for each in self.resources])[which]
+
+    @property
+    def over_s(self) -> Floats:
+        """The end of each run, or when it had run as long as is known, (run,)."""
+        return np.where(np.isnan(self.ended_s), self.started_s + self.elapsed_s + self.suspended_s, self.ended_s)
 
     def is_in(self, states: Sequence[str]) -> Bools:
         """Return (run,): True in one of the states."""
@@ -122,6 +129,7 @@ def read_runs(lines: SacctLines, findings: ImportFindings, *, tenant: str, gres:
         started_s=elapsed.times["Start"],
         ended_s=elapsed.times["End"],
         elapsed_s=elapsed.seconds,
+        suspended_s=elapsed.suspended_s,
         state=state,
         tenant=tenants,
         nodes=pc.dictionary_encode(lines.text("NodeList")),
@@ -152,6 +160,7 @@ class _Elapsed:
     """How long runs held their accelerators, (line,), their times, and what was found."""
 
     seconds: Floats  # nan = not known
+    suspended_s: Floats
     times: dict[str, Floats]
     found: list[tuple[Kind, str, Bools]]
 
@@ -195,7 +204,7 @@ def _read_elapsed(
         found.append(("assumed", what, cut))
     unknown = np.isnan(seconds) & ~np.isnan(times["Start"]) & ~waits
     found.append(("missing", "runs have neither Elapsed nor End; how long they lasted is not known", unknown))
-    return _Elapsed(seconds=seconds, times=times, found=found)
+    return _Elapsed(seconds=seconds, suspended_s=suspended_s, times=times, found=found)
 
 
 def _latest_of_file(lines: SacctLines, times: dict[str, Floats], runs_on: Bools) -> Floats:

@@ -166,6 +166,8 @@ def _with_instants(jobs: SacctJobs, parts: JobParts, instant: Ints) -> JobParts:
             first=last,
             last=last,
             size=jobs.size[instant],
+            is_broken=np.zeros(len(instant), dtype=np.bool_),
+            gaps={},
             is_first=np.ones(len(instant), dtype=np.bool_),
             is_main=np.ones(len(instant), dtype=np.bool_),
         )
@@ -187,6 +189,9 @@ def _history(
     started = np.where(parts.is_first, first_start, runs.started_s[parts.first])
     origin = float(submitted.min())
     eligible = np.where((eligible > submitted) & ~(eligible > started), eligible, np.nan)
+    ended = np.where(parts.is_broken, tail.over_s, np.nan)
+    ended = np.where(ended > started, ended, np.nan)
+    pauses = parts.pauses(started, ended)
     states = [STATUS_BY_STATE.get(word or "", "") for word in runs.state.dictionary.to_pylist()]
     restarts = np.nan_to_num(lines.numbers("Restarts"))[tail.row].astype(np.int64)
     trace = trace_of(
@@ -200,6 +205,8 @@ def _history(
         memory_gib=tail.of_resources(tail.allocated, lambda each: each.memory_gib).astype(np.float64),
         status=tuple(states[k] for k in np.asarray(tail.state.indices).tolist()),
         retries=np.maximum(parts.size - 1, np.where(parts.is_main, restarts, 0)),
+        ended_s=ended - origin,
+        pauses=pauses,
         eligible_s=eligible - origin,
         row=lines.line[tail.row],
         began=local_date(origin, zone),

@@ -53,7 +53,8 @@ def _columns(trace: Trace) -> dict[str, Column]:
     }
     deadline_s = np.where(np.isinf(trace.deadline_s), np.nan, trace.deadline_s)
     numbers = {"total_steps": trace.total_steps, "duration_s": trace.duration_s, "deadline_s": deadline_s,
-               "started_s": trace.started_s}  # fmt: skip
+               "started_s": trace.started_s, "ended_s": trace.ended_s,
+               "eligible_s": trace.eligible_s}  # fmt: skip
     texts: dict[str, tuple[str, ...]] = {
         "tenant": trace.tenant,
         "app": trace.app,
@@ -61,6 +62,7 @@ def _columns(trace: Trace) -> dict[str, Column]:
         "checkpoint_dir": trace.checkpoint_dir,
         "ran_on": trace.ran_on,
         "command": tuple(json.dumps(argv, ensure_ascii=False) if argv else "" for argv in trace.command),
+        "pauses": tuple(json.dumps(spans) if spans else "" for spans in trace.pauses),
     }
     optional: dict[str, Column] = {name: column for name, column in numbers.items() if not np.isnan(column).all()}
     optional |= {name: column for name, column in texts.items() if any(column)}
