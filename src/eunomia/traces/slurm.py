@@ -8,7 +8,6 @@ time for which a job was suspended. Reference: SchedMD, sacct(1), "Job Accountin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -28,7 +27,7 @@ from eunomia.traces.sacct_jobs import JobParts, SacctJobs, group_runs, parts_of
 from eunomia.traces.sacct_lines import SacctLines, is_header, read_lines
 from eunomia.traces.sacct_runs import RUNNING, STATUS_BY_STATE, TENANT_FIELDS, Runs, read_runs
 from eunomia.traces.slurm_fields import expand_hosts
-from eunomia.traces.table import Trace, in_order, trace_of
+from eunomia.traces.table import Trace, trace_of
 
 REQUEUES = ("sum", "last")
 INSTANT = (
@@ -225,7 +224,7 @@ def _history(
         hours=None if findings.hours is None else findings.hours.total(),
     )
     order = np.argsort(trace.submitted_s, kind="stable")
-    return history if bool((np.diff(order) > 0).all()) else replace(history.take(order), trace=in_order(trace))
+    return history if bool((np.diff(order) > 0).all()) else history.take(order)
 
 
 def _note_parts(parts: JobParts, tail: Runs, tenants: tuple[str, ...], findings: ImportFindings) -> None:
