@@ -23,8 +23,9 @@ from eunomia.traces.import_findings import History, ImportFindings
 from eunomia.traces.machine_lists.named_nodes import UNNAMED
 from eunomia.traces.notes import SHORTEST_S
 from eunomia.traces.sacct_clock import find_zone, local_date
+from eunomia.traces.sacct_file import is_header
 from eunomia.traces.sacct_jobs import JobParts, SacctJobs, group_runs, parts_of
-from eunomia.traces.sacct_lines import SacctLines, is_header, read_lines
+from eunomia.traces.sacct_lines import SacctLines, read_lines
 from eunomia.traces.sacct_runs import RUNNING, STATUS_BY_STATE, TENANT_FIELDS, Runs, read_runs
 from eunomia.traces.slurm_fields import expand_hosts
 from eunomia.traces.table import Trace, trace_of
