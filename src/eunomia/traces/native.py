@@ -24,6 +24,7 @@ from eunomia.inputs.field_rules import (
     WEIGHT,
 )
 from eunomia.inputs.open_table import read_table
+from eunomia.inputs.parquet import read_metadata
 from eunomia.inputs.problems import refused
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Floats
@@ -34,6 +35,7 @@ OPTIONAL = (
     "total_steps", "duration_s", "tenant", "app", "weight", "deadline_s", "cpus", "memory_gib", "status", "retries",
     "command", "checkpoint_dir", "ran_on", "started_s", "ended_s", "pauses", "eligible_s",
 )  # fmt: skip
+BEGAN = "eunomia.began"  # metadata of a Parquet file: the local date and time at 0 s
 OURS = ("", "finished", "failed", "cancelled")
 STATUSES = {
     **{word: word for word in OURS},
@@ -44,12 +46,14 @@ STATUSES = {
 
 
 def read(path: Path, *, began: str = "") -> Trace:
-    """Return the trace in a native file; `began` is the local date and time at 0 s, "" where it is not known.
+    """Return the trace in a native file; `began` is the local date and time at 0 s, "" for the one in a Parquet file.
 
     Raises InvalidInput with everything that is wrong with the file.
     """
     date = _read_date(path, began)
     sheet = read_table(path)
+    if date is None and path.suffix == ".parquet":
+        date = _read_date(path, read_metadata(path, BEGAN))
     sheet.expect(REQUIRED, OPTIONAL)
     submitted_s = sheet.ordered("submitted_s", SUBMITTED)
     total_steps, duration_s = _read_work(sheet)

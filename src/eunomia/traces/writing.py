@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from eunomia.inputs.atomic_write import write_output
 from eunomia.inputs.problems import refused
+from eunomia.traces.native import BEGAN
 from eunomia.traces.table import Trace
 
 Column = tuple[str, ...] | np.ndarray
@@ -35,11 +36,15 @@ def write_native(trace: Trace, path: Path) -> None:
     raise refused(str(path), None, None, rule, "choose one of these endings")
 
 
-def list_losses(trace: Trace) -> tuple[str, ...]:
-    """Return what a native file cannot hold of the trace and its file, in phrases that follow "not written:"."""
+def list_losses(trace: Trace, ending: str = ".csv") -> tuple[str, ...]:
+    """Return what a native file with this ending cannot hold of the trace and its file, after "not written:"."""
     columns = f"columns {', '.join(trace.unread)}"
     date = f"the date of time 0, {trace.began}"
-    return (*[columns] * bool(trace.unread), *trace.partly, *[date] * (trace.began is not None))
+    return (
+        *[columns] * bool(trace.unread),
+        *trace.partly,
+        *[date] * (trace.began is not None and ending != ".parquet"),
+    )
 
 
 def _columns(trace: Trace) -> dict[str, Column]:
@@ -98,7 +103,10 @@ def _gzipped(trace: Trace) -> bytes:
 
 def _parquet(trace: Trace) -> bytes:
     sink = BytesIO()
-    pq.write_table(pa.table({name: _array(column) for name, column in _columns(trace).items()}), sink)
+    table = pa.table({name: _array(column) for name, column in _columns(trace).items()})
+    if trace.began is not None:
+        table = table.replace_schema_metadata({BEGAN: trace.began.isoformat(sep=" ")})
+    pq.write_table(table, sink)
     return sink.getvalue()
 
 
