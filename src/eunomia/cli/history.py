@@ -63,6 +63,12 @@ def slurm(
             metavar="NAME", help="Time zone of the times, such as Europe/Berlin: for nights of clock changes."
         ),
     ] = "",
+    exclusive: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PARTITION", help="Its jobs hold all of their machines, listed in --nodes. May be repeated."
+        ),
+    ] = None,
     keep_types: KeepOption = False,
     mix: MixOption = "mix:default",
     speed: SpeedOption = None,
@@ -76,15 +82,23 @@ def slurm(
     """
     with handle_errors(as_json):
         from eunomia.traces.machine_lists.slurm_nodes import read_named
+        from eunomia.traces.sacct_demands import WholeMachines
         from eunomia.traces.slurm import read_history
 
+        machines = () if nodes is None else read_named(nodes, gres=gres)
         _import(
             "slurm",
             files,
             lambda: read_history(
-                files, tenant=tenant, requeues=requeues, gres=gres, timezone=timezone, gres_option="--gres NAME"
+                files,
+                tenant=tenant,
+                requeues=requeues,
+                gres=gres,
+                timezone=timezone,
+                whole_machines=WholeMachines.of(exclusive or (), machines),
+                gres_option="--gres NAME",
             ),
-            () if nodes is None else read_named(nodes, gres=gres),
+            machines,
             out,
             speed,
             force=force,

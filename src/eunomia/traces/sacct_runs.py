@@ -15,7 +15,7 @@ from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.traces.import_findings import ImportFindings, Kind
 from eunomia.traces.sacct_clock import CLOCK_S, TIMES, set_back, with_zone
-from eunomia.traces.sacct_demands import note_demands, read_demands, row_hours
+from eunomia.traces.sacct_demands import WholeMachines, note_demands, read_demands, row_hours
 from eunomia.traces.sacct_lines import SacctLines
 from eunomia.traces.slurm_fields import Resources, read_moments, read_numbers, read_spans
 
@@ -99,7 +99,15 @@ class Runs:
         return words_in(self.state, states)
 
 
-def read_runs(lines: SacctLines, findings: ImportFindings, *, tenant: str, gres: str, zone: ZoneInfo | None) -> Runs:
+def read_runs(
+    lines: SacctLines,
+    findings: ImportFindings,
+    *,
+    tenant: str,
+    gres: str,
+    zone: ZoneInfo | None,
+    whole_machines: WholeMachines,
+) -> Runs:
     """Return the lines of jobs that name a submission, in the order of the files.
 
     The findings get the accelerator-hours of all lines. Raises InvalidInput where no line has a submission.
@@ -108,7 +116,7 @@ def read_runs(lines: SacctLines, findings: ImportFindings, *, tenant: str, gres:
     tenants = pc.dictionary_encode(lines.text(TENANT_FIELDS[tenant]))
     state = _states(lines.text("State"))
     elapsed = _read_elapsed(lines, times, state, zone)
-    demands = read_demands(lines, gres)
+    demands = read_demands(lines, gres, whole_machines)
     findings.hours = row_hours(demands, elapsed.seconds, tenants)
     for name, rows in wrong.items():
         findings.add("missing", f"times {name} cannot be read; they count as unknown", rows)

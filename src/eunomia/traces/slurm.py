@@ -23,6 +23,7 @@ from eunomia.traces.import_findings import History, ImportFindings
 from eunomia.traces.machine_lists.named_nodes import UNNAMED
 from eunomia.traces.notes import SHORTEST_S
 from eunomia.traces.sacct_clock import find_zone, local_date
+from eunomia.traces.sacct_demands import NO_WHOLE_MACHINES, WholeMachines
 from eunomia.traces.sacct_file import is_header
 from eunomia.traces.sacct_jobs import JobParts, SacctJobs, group_runs, parts_of
 from eunomia.traces.sacct_lines import SacctLines, read_lines
@@ -65,11 +66,13 @@ def read_history(
     requeues: str = "sum",
     gres: str = "gpu",
     timezone: str = "",
+    whole_machines: WholeMachines = NO_WHOLE_MACHINES,
     gres_option: str = GRES_OPTION,
 ) -> History:
     """Return the jobs of one or several files with the schedule as it was; arguments and errors are those of `read`.
 
-    `gres_option` is how `gres` is typed where this is called from, for messages.
+    `whole_machines` says which jobs held all accelerators of their machines, `gres_option` how `gres` is typed by the
+    caller's user, for messages.
     """
     name = str(paths[0])
     one_of(name, "tenant", tenant, tuple(TENANT_FIELDS))
@@ -77,7 +80,8 @@ def read_history(
     zone = find_zone(name, timezone)
     lines = read_lines(paths)
     findings = ImportFindings(source=lines, kept=list(lines.findings))
-    jobs = group_runs(read_runs(lines, findings, tenant=tenant, gres=gres, zone=zone), findings)
+    runs = read_runs(lines, findings, tenant=tenant, gres=gres, zone=zone, whole_machines=whole_machines)
+    jobs = group_runs(runs, findings)
     parts = parts_of(jobs, requeues, findings)
     instant = _sort_out(lines, jobs, parts, findings, gres_option)
     return _history(lines, jobs, _with_instants(jobs, parts, instant), findings, zone)
@@ -189,6 +193,10 @@ def _history(
     started = np.where(parts.is_first, first_start, runs.started_s[parts.first])
     origin = float(submitted.min())
     eligible = np.where((eligible > submitted) & ~(eligible > started), eligible, np.nan)
+    findings.add(
+        "assumed", "jobs became eligible to start after their submission (begin time, dependency, hold, array limit); "
+        "they wait from then on", tail.row[~np.isnan(eligible)],
+    )  # fmt: skip
     ended = np.where(parts.is_broken, tail.over_s, np.nan)
     ended = np.where(ended > started, ended, np.nan)
     pauses = parts.pauses(started, ended)
