@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from eunomia.inputs.atomic_write import write_output
 from eunomia.inputs.problems import refused
+from eunomia.inputs.timestamps import is_date
 from eunomia.traces.native import BEGAN
 from eunomia.traces.table import Trace
 
@@ -104,7 +105,7 @@ def _gzipped(trace: Trace) -> bytes:
 def _parquet(trace: Trace) -> bytes:
     sink = BytesIO()
     table = pa.table({name: _array(column) for name, column in _columns(trace).items()})
-    if trace.began is not None:
+    if trace.began is not None and is_date(trace.began):
         table = table.replace_schema_metadata({BEGAN: trace.began.isoformat(sep=" ")})
     pq.write_table(table, sink)
     return sink.getvalue()
