@@ -75,4 +75,5 @@ def read_metadata(path: Path, key: str) -> str:
     """Return a text of the metadata of a Parquet file that can be read; "" where it has none."""
     import pyarrow.parquet as pq
 
-    return (pq.read_schema(path).metadata or {}).get(key.encode(), b"").decode(errors="replace")
+    found: bytes = (pq.read_schema(path).metadata or {}).get(key.encode(), b"")
+    return found.decode(errors="replace")

@@ -52,13 +52,16 @@ def with_zone(times: dict[str, Floats], lasted_s: Floats, zone: ZoneInfo) -> tup
     errors = {
         (s, e): np.abs(both["End"][e] - both["Start"][s] - lasted_s) > CLOCK_S for s in (0, 1) for e in (0, 1)
     }  # of nan: False
-    from_second = ((errors[0, 0] & errors[0, 1]) & ~(errors[1, 0] & errors[1, 1])) | (first["Start"] < first["Submit"])
+    wrong = [errors[s, 0] & errors[s, 1] for s in (0, 1)]
+    from_second = (wrong[0] & ~wrong[1]) | (first["Start"] < first["Submit"])
     start = np.where(from_second, second["Start"], first["Start"])
     known = ~np.isnan(lasted_s)
     to_second = np.where(known, np.abs(first["End"] - start - lasted_s) > CLOCK_S, first["End"] < start)
     end = np.where(to_second, second["End"], first["End"])
     eligible = np.where(first["Eligible"] < first["Submit"], second["Eligible"], first["Eligible"])
     undecided = (first["Submit"] < second["Submit"]) & (second["Submit"] <= start)
+    undecided |= (first["Eligible"] < second["Eligible"]) & (second["Eligible"] <= start)
+    undecided |= (first["Start"] < second["Start"]) & ~from_second & ~wrong[1]
     return {"Submit": first["Submit"], "Eligible": eligible, "Start": start, "End": end}, undecided
 
 

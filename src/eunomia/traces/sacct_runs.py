@@ -193,7 +193,9 @@ def _read_elapsed(
         found.append(("repaired", f"{what}hour later (--timezone reads such nights exactly)", moved))
     else:
         times, undecided = with_zone(times, seconds + suspended_s, zone)
-        what = "jobs were submitted in the hour that the clock showed twice; they count as submitted in the first"
+        what = (
+            "runs have a time in the hour that the clock showed twice, and nothing says which; it counts as the first"
+        )
         found.append(("assumed", what, undecided))
     early = times["Start"] < times["Submit"] - CLOCK_S
     found.append(("assumed", "runs start before they were submitted; their wait counts as 0 s", early))

@@ -15,7 +15,7 @@ FREE_TEXT = ("jobname", "comment", "admincomment", "systemcomment", "submitline"
              "container", "extra", "stdin", "stdout", "stderr", "wckey", "reservation", "failednode")  # fmt: skip
 MOST_CUTS = 2_000  # ways to cut a line that are tried
 MOST_LINES = 20  # of one value
-_NONE = r"|unknown|none|\(null\)|n/a|invalid"
+_NONE = r"||unknown|none|\(null\)|n/a|invalid"
 _TIME = rf"(?i:\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d|-?\d+{_NONE})"
 _SPAN = rf"(?i:(\d+-)?(\d+:)?\d+:\d+(\.\d+)?|-?\d+{_NONE})"
 _TRES = r"([\w/.:-]+=[\w.:-]*(,[\w/.:-]+=[\w.:-]*)*)?"
