@@ -21,7 +21,7 @@ def completion(run: RunTables) -> Numbers:
     jobs, status = run.jobs, run.jobs["status"]
     done = status == "finished"
     jct, finished = jobs["jct_s"][done], jobs["finished_s"][done]
-    waits = queueing_s(jobs)[~np.isnan(jobs["first_started_s"])]
+    waits = (jobs["first_started_s"] - eligible_s(jobs))[~np.isnan(jobs["first_started_s"])]
     numbers: Numbers = {"jobs_submitted": len(status)}
     numbers |= {f"jobs_{name}": int((status == name).sum()) for name in ENDS}
     numbers["jct_mean_s"] = mean(jct)
@@ -34,10 +34,10 @@ def completion(run: RunTables) -> Numbers:
     return numbers
 
 
-def queueing_s(jobs: Mapping[str, Array]) -> Floats:
-    """Return (job,) the time from when a job was eligible to start, in most runs its submission, to its first start."""
-    waited = jobs["first_started_s"] - jobs["submitted_s"]
-    return np.asarray(waited - jobs["wait_not_eligible_s"]) if "wait_not_eligible_s" in jobs else waited
+def eligible_s(jobs: Mapping[str, Array]) -> Floats:
+    """Return (job,) when each job was eligible to start: its submission, unless the trace says otherwise."""
+    submitted = jobs["submitted_s"]
+    return np.asarray(submitted + jobs["wait_not_eligible_s"]) if "wait_not_eligible_s" in jobs else submitted
 
 
 def utilization(run: RunTables) -> Numbers:

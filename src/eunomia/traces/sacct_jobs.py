@@ -209,7 +209,7 @@ def _note_tenants(runs: Runs, run: Ints, last: Ints, types: list[str], width: In
 def _longest(width: Ints, held_s: Floats) -> int:
     """Return the width with most accelerator-hours, the widest of equals."""
     hours = {each: float((width * held_s)[width == each].sum()) for each in sorted(set(width.tolist()), reverse=True)}
-    return max(hours, key=lambda each: hours[each])
+    return int(max(hours, key=lambda each: hours[each]))
 
 
 def _is_best(job: Ints, value: Floats) -> Bools:

@@ -252,7 +252,7 @@ def _note_parts(parts: JobParts, tail: Runs, tenants: tuple[str, ...], findings:
 
 def _names(jobs: SacctJobs, parts: JobParts) -> list[str]:
     """Return the id of each part: the job's, with #2 where an id was given again and @TYPE where it is not the main."""
-    names = jobs.runs.job_id.take(pa.array(jobs.first[parts.job])).to_pylist()
+    names: list[str] = jobs.runs.job_id.take(pa.array(jobs.first[parts.job])).to_pylist()
     again = jobs.again[parts.job]
     for m in np.flatnonzero((again > 0) | ~parts.is_main).tolist():
         names[m] += f"#{again[m] + 1}" * bool(again[m]) + f"@{parts.type[m] or UNNAMED}" * (not parts.is_main[m])
