@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow.csv as pa_csv
 
 from eunomia.history.weeks import Period
+from eunomia.runs.fingerprint import scenario_hash
 from eunomia.scenario import Scenario, scenario_from_dict
 from eunomia.sweeps import RunsFailed
-from eunomia.sweeps.fingerprint import scenario_hash
 from eunomia.sweeps.pool import Answer, Pool, Task
 from eunomia.sweeps.store import Store
 

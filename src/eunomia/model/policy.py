@@ -22,6 +22,10 @@ class LeaseTerms:
     """A policy's default mechanism.
 
     Rounds are leases with a common end; endless leases end with the job, and are preemptible (`recall`) or not.
+
+    length_s: seconds after which a lease ends and the policy is asked again; inf = with the job.
+    aligned: whether all leases end together, as rounds do.
+    recall: whether the policy may stop a job before its lease ends.
     """
 
     length_s: float = math.inf

@@ -23,6 +23,7 @@ from eunomia.throughputs import job_mix
 from eunomia.throughputs import load as load_throughputs
 from eunomia.throughputs.throughput_table import Throughputs
 from eunomia.traces import Trace
+from eunomia.traces.resampling import resample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,11 @@ def read_trace(scenario: Scenario) -> Trace:
     else:
         assert work.generator is not None
         trace = traces.generate(work.generator, scenario.seed, **work.options)
-    return traces.window(trace, start_s=work.start_s, end_s=work.end_s, load=work.load, max_jobs=work.max_jobs)
+    if work.resample is None:
+        return traces.window(trace, start_s=work.start_s, end_s=work.end_s, load=work.load, max_jobs=work.max_jobs)
+    whole = traces.window(trace, start_s=work.start_s, end_s=work.end_s)
+    drawn = resample(whole, work.resample, scenario.seed)
+    return traces.window(drawn, load=work.load, max_jobs=work.max_jobs)
 
 
 def _read(path: Path, format: str, options: Mapping[str, Any]) -> Trace:
