@@ -21,6 +21,8 @@ from eunomia.traces.notes import SHORTEST_S
 from eunomia.traces.table import in_order, trace_of
 
 Json: TypeAlias = "dict[str, Any]"
+FIRST_DAY_S = 86_400.0  # of 1970
+CLOCK_S = 2.0  # by which two roundings to seconds may differ
 
 
 @dataclass(kw_only=True)
@@ -112,7 +114,10 @@ def listed(item: Any, *keys: str) -> list[Any]:
 
 
 def moment(value: Any) -> float:
-    """Return seconds since 1970 of an RFC 3339 time, or of milliseconds; nan for anything else, and for no time."""
+    """Return seconds since 1970 of an RFC 3339 time, or of milliseconds; nan for anything else, and for no time.
+
+    Dates of the first day of 1970 and before stand for no time: engines write their zero so.
+    """
     if isinstance(value, bool) or value in (None, "", 0, "0"):
         return nan
     if isinstance(value, int | float) or (isinstance(value, str) and value.isdigit()):
@@ -122,7 +127,8 @@ def moment(value: Any) -> float:
         date = datetime.fromisoformat(str(value))
     except ValueError:
         return nan
-    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    seconds = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    return seconds if seconds > FIRST_DAY_S else nan
 
 
 @dataclass(slots=True, kw_only=True)
@@ -151,6 +157,50 @@ def busy_s(intervals: Iterable[tuple[float, float]]) -> float:
         total += max(0.0, end - max(start, reached))
         reached = max(reached, end)
     return float(total)
+
+
+def superseded(identities: Sequence[str], versions: Sequence[tuple[Any, ...]]) -> Ints:
+    """Return the rows of objects of which a later version is listed too; objects without an identity are single.
+
+    Of equal versions the one that is listed last stays.
+    """
+    kept: dict[str, int] = {}
+    older = []
+    for m, name in enumerate(identities):
+        if not name:
+            continue
+        other = kept.setdefault(name, m)
+        if other != m:
+            kept[name] = m if versions[m] >= versions[other] else other
+            older.append(m + other - kept[name])
+    return np.array(sorted(older), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GangRun:
+    """The runs of a job's parts, read as one run of a gang with the same accelerator-time."""
+
+    started: float
+    ended: float
+    ran_s: float
+    width: int  # most accelerators that were held at the same time
+    is_uneven: bool  # the width changed while it ran
+
+
+def one_run(spans: Sequence[tuple[float, float, int]]) -> GangRun:
+    """Return (start, end, width) of parts as one run: as wide as they were together, and of their accelerator-time.
+
+    Where they ran without a break, it starts with the first of them, and ends when its accelerator-time is used.
+    """
+    width = most_at_once((start, max(end, start + 1e-3), size) for start, end, size in spans)
+    held_s = sum((end - start) * size for start, end, size in spans)
+    busy = busy_s((start, end) for start, end, _ in spans)
+    first, last = min(start for start, _, _ in spans), max(end for _, end, _ in spans)
+    is_uneven = abs(busy * width - held_s) > 1e-9 * max(1.0, held_s)
+    ran_s = held_s / width if is_uneven else busy
+    whole = last - first <= busy + CLOCK_S
+    ended = first + ran_s if is_uneven and whole else last
+    return GangRun(started=first, ended=ended, ran_s=ran_s, width=width, is_uneven=is_uneven)
 
 
 def most_at_once(intervals: Iterable[tuple[float, float, int]]) -> int:
