@@ -13,7 +13,6 @@ from eunomia.cli.errors import handle_errors
 from eunomia.cli.options import JsonOption, numbers_by_type
 
 if TYPE_CHECKING:
-    from eunomia.history.importing import Imported
     from eunomia.traces.import_findings import History
     from eunomia.traces.machine_lists.named_nodes import NamedNode
 
@@ -43,7 +42,6 @@ SpeedOption = Annotated[
     typer.Option("--speed", metavar="TYPE=X", help="Speed of a type, relative to a v100. May be repeated."),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace an earlier import.")]
-ORDER = ("left out", "missing", "assumed", "repaired")
 
 
 @app.command(epilog="Example:  eunomia import slurm sacct.txt --out ours")
@@ -226,7 +224,9 @@ def _import(
     **assumed: Any,
 ) -> None:
     """Read, write the folder, and print the quality report."""
-    from eunomia.history.importing import QUALITY, SCENARIO, build_import
+    from eunomia.cli.import_report import show_report
+    from eunomia.history.imported_files import QUALITY, SCENARIO
+    from eunomia.history.importing import build_import
     from eunomia.runs.results_dir import check_free, whole_folder
     from eunomia.scenario import load_scenario
 
@@ -239,28 +239,8 @@ def _import(
     if as_json:
         print(json.dumps({**imported.quality(), "scenario": str(out / SCENARIO)}, allow_nan=False))
         return
-    _show(imported)
+    show_report(imported)
     print(f"quality report: {out / QUALITY}")
     print(f"scenario: {out / SCENARIO}")
     policies = " ".join(f"--policy {name}" for name in ("as_it_was", "fifo", "las", "max_min_fairness"))
     print(f"next: eunomia compare {out / SCENARIO} {policies}")
-
-
-def _show(imported: Imported) -> None:
-    """Print the quality report."""
-    from eunomia.cli.live import printable
-
-    found = imported.quality()
-    cluster = ", ".join(f"{count:,} {kind}" for kind, count in found["accelerators"].items())
-    print(f"{found['jobs']:,} jobs of {found['tenants']:,} tenants in {found['days']:.1f} days, {cluster}")
-    for kind in ORDER:
-        for finding in imported.findings:
-            if finding.kind == kind:
-                print(f"{kind}: {printable(str(finding))}")
-                place = ":".join(str(part) for part in (finding.file, finding.line) if part)
-                if finding.example:
-                    print(printable(f"    such as {place}  {finding.example}"))
-    for sentence in imported.assumed:
-        print(f"assumed: {printable(sentence)}")
-    if imported.unread:
-        print(f"fields not read: {printable(', '.join(imported.unread))}")
