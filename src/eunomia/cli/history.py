@@ -96,6 +96,10 @@ def kubernetes(
     nodes: NodesOption = None,
     type_: TypeOption = "",
     tenant: Annotated[str, typer.Option(metavar="NAME", help="What is a tenant: namespace, or queue.")] = "namespace",
+    resource: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A further resource of accelerators, such as google.com/tpu. Repeatable."),
+    ] = None,
     keep_types: KeepOption = False,
     mix: MixOption = "mix:default",
     speed: SpeedOption = None,
@@ -110,12 +114,14 @@ def kubernetes(
     with handle_errors(as_json):
         from eunomia.traces.kubernetes import read_history
         from eunomia.traces.machine_lists.kubernetes_nodes import read_named
+        from eunomia.traces.pod_resources import split_names
 
+        resources = split_names(resource or ())
         _import(
             "kubernetes",
             files,
-            lambda: read_history(files, tenant=tenant),
-            read_named(files if nodes is None else [nodes], needed=nodes is not None),
+            lambda: read_history(files, tenant=tenant, resources=resources),
+            read_named(files if nodes is None else [nodes], needed=nodes is not None, resources=resources),
             out,
             speed,
             force=force,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import isfinite, nan
 from pathlib import Path
@@ -16,6 +16,7 @@ from eunomia.inputs.file_contents import contents, decoded
 from eunomia.inputs.problems import refused
 from eunomia.inputs.timestamps import date_at
 from eunomia.model.arrays import Ints
+from eunomia.traces.accelerator_hours import HOUR_S, AcceleratorHours, RowHours
 from eunomia.traces.import_findings import History, ImportFindings, RowSource
 from eunomia.traces.notes import SHORTEST_S
 from eunomia.traces.table import in_order, trace_of
@@ -213,6 +214,29 @@ def most_at_once(intervals: Iterable[tuple[float, float, int]]) -> int:
     return most
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldRow:
+    """What one row of a source held, by that row alone."""
+
+    row: int
+    type: str
+    tenant: str
+    hours: float  # accelerator-hours
+
+
+def held_row(job: EngineJob) -> HeldRow:
+    """Return what the row of a job held, where one row is the whole job."""
+    return HeldRow(row=job.row, type=job.ran_on, tenant=job.tenant, hours=job.width * job.ran_s / HOUR_S)
+
+
+def row_hours(held: Sequence[HeldRow]) -> RowHours:
+    """Return the hours of rows, for the sums of a source."""
+    by_row = RowHours.of_columns(
+        [one.type for one in held], [one.tenant for one in held], np.array([one.hours for one in held], dtype=float)
+    )
+    return replace(by_row, row=np.array([one.row for one in held], dtype=np.int64))
+
+
 def build_history(
     source: str, jobs: Sequence[EngineJob], findings: ImportFindings, *, unread: tuple[str, ...], partly: str
 ) -> History:
@@ -225,9 +249,15 @@ def build_history(
         "assumed", "jobs still ran when they were listed; their duration is cut off there",
         rows[np.array([np.isnan(job.ended) for job in jobs], dtype=np.bool_)],
     )  # fmt: skip
+    short = [job for job in jobs if job.ran_s < SHORTEST_S]
     findings.add(
-        "repaired", f"jobs ran for 0 s, read as {SHORTEST_S:g} s", rows[np.array([job.ran_s == 0 for job in jobs])]
-    )
+        "repaired", f"jobs ran for less than {SHORTEST_S:g} s, read as {SHORTEST_S:g} s",
+        np.array([job.row for job in short], dtype=np.int64),
+        change=AcceleratorHours.summed(
+            [job.ran_on for job in short], [job.tenant for job in short],
+            [(SHORTEST_S - job.ran_s) * job.width / HOUR_S for job in short],
+        ),
+    )  # fmt: skip
     for name, what in (("tenant", "jobs name no tenant"), ("ran_on", "jobs name no accelerator type")):
         findings.add("missing", what, rows[np.array([not getattr(job, name) for job in jobs], dtype=np.bool_)])
     origin = min(job.submitted for job in jobs)
@@ -254,6 +284,7 @@ def build_history(
         asked_for=tuple(job.asked_for for job in jobs),
         machines=tuple(job.machines for job in jobs),
         findings=tuple(findings.kept),
+        hours=None if findings.hours is None else findings.hours.total(),
     )
     ordered = in_order(trace)
     return history if ordered is trace else history.take(np.argsort(trace.submitted_s, kind="stable"))

@@ -17,22 +17,37 @@ import numpy as np
 
 from eunomia.inputs.options import one_of
 from eunomia.inputs.problems import refused
+from eunomia.traces.accelerator_hours import HOUR_S, NO_HOURS, AcceleratorHours
 from eunomia.traces.engine_objects import (
     EngineJob,
+    HeldRow,
     Json,
     Objects,
     at,
     build_history,
     first_label,
-    listed,
+    held_row,
     load_objects,
     mapping,
     moment,
     one_run,
+    row_hours,
     superseded,
     texts,
 )
 from eunomia.traces.import_findings import History, ImportFindings, Kind
+from eunomia.traces.kubernetes_objects import (
+    ENDED,
+    QUEUE_LABELS,
+    Pod,
+    asked_type,
+    end_of_job,
+    has_ended,
+    read_pod,
+    status_of,
+    template,
+    times_of,
+)
 from eunomia.traces.pod_resources import (
     CLAIMS,
     accelerators,
@@ -45,7 +60,6 @@ from eunomia.traces.pod_resources import (
     requested,
     split_names,
 )
-from eunomia.traces.pods import ENDED, QUEUE_LABELS, Pod, asked_type, read_pod, times_of
 from eunomia.traces.table import Trace
 
 COMMAND = "kubectl get jobs,pods,nodes --all-namespaces -o json"
@@ -61,8 +75,8 @@ FINDINGS: dict[str, tuple[Kind, str]] = {  # in the order in which they are repo
     "by_job": ("assumed", "pods ended, and only the end of their Job says when: it counts"),
     "backwards": ("repaired", "pods ended before they started; they count 0 s"),
     "uneven": (
-        "assumed", "jobs had pods that did not start and end together; each is read as one run of its largest width with "
-        "the same accelerator-time",
+        "assumed", "jobs had pods that did not start and end together; each is read as one run of its largest width "
+        "with the same accelerator-time",
     ),
     "types": ("assumed", "jobs ran on several accelerator types; each counts as run on the one that it held longest"),
     "services": ("assumed", "pods of deployments and other services are read as jobs"),
@@ -111,6 +125,8 @@ class _Reader:
     labels: dict[str, Json] = field(default_factory=dict)  # of nodes
     listed_at: dict[int, float] = field(default_factory=dict)  # latest time in each file
     rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))  # by finding
+    held: list[HeldRow] = field(default_factory=list)  # by each pod, and by each Job without pods
+    moved: AcceleratorHours = NO_HOURS  # from the types of pods to that of their job
 
     def history(self) -> History:
         """Return the history of the groups of pods, and of Jobs without pods."""
@@ -125,17 +141,17 @@ class _Reader:
         found = self._jobs_of_pods(pods, jobs)
         gone = [m for name, m in jobs.items() if name not in {pod.group for pod in pods}]
         found += self._jobs_alone(gone)
+        findings.hours = row_hours(self.held)
         self._say_of_pods(pods)
         self._say_of_resources(pods, gone, findings)
         for name, (kind, what) in FINDINGS.items():
-            findings.add(kind, what, np.array(self.rows[name], dtype=np.int64))
+            rows = np.array(self.rows[name], dtype=np.int64)
+            findings.add(kind, what, rows, change=self.moved if name == "types" else None)
         if not found:
             rule = "no job here ran on an accelerator (a resource whose name ends in /gpu, or given by --resource)"
             said = [finding for finding in findings.notes() if "not read" in finding]
             rule += f"; {'; '.join(said)}" * bool(said)
-            raise refused(
-                self.source.name, None, None, rule, f"list the pods before they are deleted, with: {COMMAND}"
-            )
+            raise refused(self.source.name, None, None, rule, f"list the pods before they are deleted, with: {COMMAND}")
         return build_history(self.source.name, found, findings, unread=UNREAD, partly=PARTLY)
 
     def _of_kind(self, kind: str) -> list[int]:
@@ -151,7 +167,7 @@ class _Reader:
             latest = max(times_of(item), default=-np.inf)
             file = self.source.file[m]
             self.listed_at[file] = max(latest, self.listed_at.get(file, -np.inf))
-            versions.append((texts(item, "status", "phase") in ENDED or _has_ended(item), latest))
+            versions.append((texts(item, "status", "phase") in ENDED or has_ended(item), latest))
         older = superseded(identities, versions)
         findings.add("repaired", "objects are listed twice; the later version counts", older)
         for m in older.tolist():
@@ -159,7 +175,7 @@ class _Reader:
 
     def _check_names(self, pods: Sequence[Pod], jobs: Iterable[int], nodes: Sequence[Json]) -> None:
         seen = {name for pod in pods for name in pod.asked}
-        seen |= {name for m in jobs for name in requested(_template(self.source.items[m]))}
+        seen |= {name for m in jobs for name in requested(template(self.source.items[m]))}
         seen |= {name for item in nodes for name in mapping(item, "status", "capacity")}
         check_names(self.resources, seen, self.source.name)
 
@@ -173,7 +189,8 @@ class _Reader:
             started = [pod for pod in members if pod.width and not isnan(pod.started)]
             ran = self._dated(started, job)
             if not any(pod.width for pod in members):
-                self.rows["plain"].append(members[0].row)
+                if not any(pod.asked for pod in members):
+                    self.rows["plain"].append(members[0].row)
             elif not started:
                 self.rows["never"].append(members[0].row)
             elif ran:
@@ -182,7 +199,7 @@ class _Reader:
 
     def _dated(self, started: Sequence[Pod], job: Json | None) -> list[Pod]:
         """Return the pods of which something says when they ended, if only their Job does."""
-        end = _end_of_job(job)
+        end = end_of_job(job)
         for pod in started:
             if pod.is_undated and end > pod.started:
                 pod.ended = end
@@ -203,13 +220,14 @@ class _Reader:
             self.rows["uneven"].append(members[0].row)
         labels = {} if job is None else mapping(job, "metadata", "labels")
         queue = first_label(labels, QUEUE_LABELS) or next((pod.queue for pod in members if pod.queue), "")
-        status = _status(job, members)
+        status = status_of(job, {pod.phase for pod in members})
         machines = tuple(dict.fromkeys(pod.machine for pod in ran if pod.machine and pod.phase != "Failed"))
         machines = machines or tuple(dict.fromkeys(pod.machine for pod in ran if pod.machine))
         submitted = [pod.created for pod in members] + (
             [] if job is None else [moment(at(job, "metadata", "creationTimestamp"))]
         )
         failures = sum(pod.phase == "Failed" for pod in members)
+        tenant = name.split("/", 1)[0] if self.tenant == "namespace" else queue
         return EngineJob(
             row=members[0].row,
             job_id=name,
@@ -218,38 +236,53 @@ class _Reader:
             ended=nan if any(isnan(pod.ended) for pod in ran) else run.ended,
             ran_s=run.ran_s,
             width=run.width,
-            tenant=name.split("/", 1)[0] if self.tenant == "namespace" else queue,
+            tenant=tenant,
             status=status,
             retries=failures if status == "finished" else max(0, failures - 1),
-            ran_on=self._type_of(ran, [(end - start) * width for start, end, width in spans]),
+            ran_on=self._type_of(ran, tenant, [(end - start) * width / HOUR_S for start, end, width in spans]),
             asked_for=next((pod.asked_for for pod in ran if pod.asked_for), ""),
             machines=machines,
         )
 
-    def _type_of(self, ran: Sequence[Pod], held_s: Sequence[float]) -> str:
-        """Return the accelerator type that pods, of these accelerator-seconds, held longest; "" where none is named."""
+    def _type_of(self, ran: Sequence[Pod], tenant: str, hours: Sequence[float]) -> str:
+        """Return the accelerator type that pods, of these accelerator-hours, held longest; "" where none is named."""
+        held = [
+            HeldRow(
+                row=pod.row,
+                type=device_type(
+                    self.labels.get(pod.machine, {}), max(pod.held, key=lambda name, by=pod.held: by[name])
+                ),
+                tenant=tenant,
+                hours=each,
+            )
+            for pod, each in zip(ran, hours, strict=True)
+        ]
+        self.held += held
         by_type: dict[str, float] = {}
-        for pod, seconds in zip(ran, held_s, strict=True):
-            kind = device_type(self.labels.get(pod.machine, {}), max(pod.held, key=lambda name: pod.held[name]))
-            by_type[kind] = by_type.get(kind, 0.0) + seconds
-        if len([kind for kind in by_type if kind]) > 1:
+        for row in held:
+            by_type[row.type] = by_type.get(row.type, 0.0) + row.hours
+        longest = max(by_type, key=lambda kind: (by_type[kind], bool(kind)))
+        if len(by_type) > 1:
             self.rows["types"].append(ran[0].row)
-        return max(by_type, key=lambda kind: (by_type[kind], bool(kind)))
+            other = AcceleratorHours.summed(by_type, [tenant] * len(by_type), by_type.values())
+            self.moved += AcceleratorHours({(longest, tenant): other.total}) - other
+        return longest
 
     def _jobs_alone(self, jobs: Sequence[int]) -> list[EngineJob]:
         """Return Jobs without pods, by their template and their own times."""
         found = []
         for m in jobs:
             item = self.source.items[m]
-            held = accelerators(requested(_template(item)), self.resources)
-            started, ended = moment(at(item, "status", "startTime")), _end_of_job(item)
+            held = accelerators(requested(template(item)), self.resources)
+            started, ended = moment(at(item, "status", "startTime")), end_of_job(item)
             if not held:
-                self.rows["plain"].append(m)
+                if not requested(template(item)):
+                    self.rows["plain"].append(m)
                 continue
             if isnan(started):
                 self.rows["never"].append(m)
                 continue
-            if isnan(ended) and _has_ended(item):
+            if isnan(ended) and has_ended(item):
                 self.rows["undated"].append(m)
                 continue
             end = self.listed_at[self.source.file[m]] if isnan(ended) else ended
@@ -257,21 +290,21 @@ class _Reader:
             parallel = count(at(item, "spec", "parallelism", default=1))
             queue = first_label(mapping(item, "metadata", "labels"), QUEUE_LABELS)
             self.rows["gone"].append(m)
-            found.append(
-                EngineJob(
-                    row=m,
-                    job_id=_name(item),
-                    submitted=started if isnan(created) else created,
-                    started=started,
-                    ended=ended,
-                    ran_s=max(0.0, end - started),
-                    width=sum(held.values()) * min(parallel, count(at(item, "spec", "completions")) or parallel),
-                    tenant=texts(item, "metadata", "namespace") if self.tenant == "namespace" else queue,
-                    status=_status(item, ()),
-                    ran_on=device_type({}, max(held, key=lambda name: held[name])),
-                    asked_for=asked_type(_template(item)),
-                )
+            job = EngineJob(
+                row=m,
+                job_id=_name(item),
+                submitted=started if isnan(created) else created,
+                started=started,
+                ended=ended,
+                ran_s=max(0.0, end - started),
+                width=sum(held.values()) * min(parallel, count(at(item, "spec", "completions")) or parallel),
+                tenant=texts(item, "metadata", "namespace") if self.tenant == "namespace" else queue,
+                status=status_of(item, set()),
+                ran_on=device_type({}, max(held, key=lambda name, by=held: by[name])),
+                asked_for=asked_type(template(item)),
             )
+            found.append(job)
+            self.held.append(held_row(job))
         return found
 
     def _say_of_pods(self, pods: Sequence[Pod]) -> None:
@@ -286,7 +319,7 @@ class _Reader:
     def _say_of_resources(self, pods: Sequence[Pod], jobs: Sequence[int], findings: ImportFindings) -> None:
         """Add a finding for each resource of devices that is not read: of what is left out, and of what is read."""
         asked = [(pod.row, pod.asked, pod.width > 0) for pod in pods]
-        templates = [(m, requested(_template(self.source.items[m]))) for m in jobs]
+        templates = [(m, requested(template(self.source.items[m]))) for m in jobs]
         asked += [(m, found, bool(accelerators(found, self.resources))) for m, found in templates]
         rows: dict[tuple[str, bool], list[int]] = defaultdict(list)
         total: Counter[str] = Counter()
@@ -301,35 +334,3 @@ class _Reader:
             if has_others:
                 what = f"pods or Jobs ask for {name} beside accelerators, which is not read{how}"
             findings.add("assumed" if has_others else "left out", what, np.array(which, dtype=np.int64))
-
-
-def _template(job: Json) -> Json:
-    return mapping(job, "spec", "template", "spec")
-
-
-def _has_ended(job: Json | None) -> bool:
-    return any(_is_end(condition) for condition in listed(job, "status", "conditions"))
-
-
-def _is_end(condition: object) -> bool:
-    return texts(condition, "type") in ("Complete", "Failed") and texts(condition, "status") == "True"
-
-
-def _end_of_job(job: Json | None) -> float:
-    """Return when a Job completed or failed; nan for none, and where nothing says when."""
-    ended = moment(at(job, "status", "completionTime"))
-    for condition in listed(job, "status", "conditions"):
-        if _is_end(condition) and isnan(ended):
-            ended = moment(at(condition, "lastTransitionTime"))
-    return ended
-
-
-def _status(job: Json | None, pods: Sequence[Pod]) -> str:
-    """Return how a job ended: as its conditions say, else as its pods did."""
-    for condition in listed(job, "status", "conditions"):
-        if _is_end(condition):
-            return "finished" if texts(condition, "type") == "Complete" else "failed"
-    phases = {pod.phase for pod in pods}
-    if job is not None or not phases:
-        return ""
-    return "finished" if phases == {"Succeeded"} else "failed" if phases <= {"Succeeded", "Failed"} else ""

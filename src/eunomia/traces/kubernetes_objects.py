@@ -1,4 +1,4 @@
-"""A pod of Kubernetes as far as accounting goes: what it held, where, and from when to when."""
+"""Pods and Jobs of Kubernetes as far as accounting goes: what they held, where, and from when to when."""
 
 from __future__ import annotations
 
@@ -138,3 +138,36 @@ def times_of(item: Json) -> list[float]:
     for run in _runs(item):
         found += [at(run, "startedAt"), at(run, "finishedAt")]
     return [value for value in map(moment, found) if not isnan(value)]
+
+
+def template(job: Json) -> Json:
+    """Return the specification of a Job's pods."""
+    return mapping(job, "spec", "template", "spec")
+
+
+def has_ended(job: Json | None) -> bool:
+    """Say whether a Job completed or failed."""
+    return any(_is_end(condition) for condition in listed(job, "status", "conditions"))
+
+
+def _is_end(condition: object) -> bool:
+    return texts(condition, "type") in ("Complete", "Failed") and texts(condition, "status") == "True"
+
+
+def end_of_job(job: Json | None) -> float:
+    """Return when a Job completed or failed; nan for none, and where nothing says when."""
+    ended = moment(at(job, "status", "completionTime"))
+    for condition in listed(job, "status", "conditions"):
+        if _is_end(condition) and isnan(ended):
+            ended = moment(at(condition, "lastTransitionTime"))
+    return ended
+
+
+def status_of(job: Json | None, phases: set[str]) -> str:
+    """Return how a job ended: as its conditions say, else as the phases of its pods do."""
+    for condition in listed(job, "status", "conditions"):
+        if _is_end(condition):
+            return "finished" if texts(condition, "type") == "Complete" else "failed"
+    if job is not None or not phases:
+        return ""
+    return "finished" if phases == {"Succeeded"} else "failed" if phases <= {"Succeeded", "Failed"} else ""
