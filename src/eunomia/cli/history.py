@@ -183,6 +183,9 @@ def import_csv(
         list[str] | None,
         typer.Option("--accelerators", metavar="TYPE=N", help="The cluster; without it what jobs held at most."),
     ] = None,
+    timezone: Annotated[
+        str, typer.Option(metavar="NAME", help="Zone of dates without one, such as Europe/Berlin; else UTC.")
+    ] = "",
     type_: TypeOption = "",
     mix: MixOption = "mix:default",
     speed: SpeedOption = None,
@@ -192,8 +195,8 @@ def import_csv(
     """Read any table of past jobs.
 
     A row has the submission, start, end (or duration) and accelerators of a job, and if known its type, tenant and
-    status. Columns are found by their usual names, such as submit_time or num_gpus; --column submitted_s=NAME names
-    another.
+    status; without starts it is a trace for simulation. Columns are found by their usual names, such as submit_time or
+    num_gpus; --column submitted_s=NAME names another, and --column scale_factor=A*B a product.
     """
     with handle_errors(as_json):
         from eunomia.history.importing import whole_machines
@@ -206,7 +209,7 @@ def import_csv(
         _import(
             "csv",
             [file],
-            lambda: read_history(file, columns),
+            lambda: read_history(file, columns, timezone=timezone),
             whole_machines(sizes),
             out,
             speed,
@@ -231,8 +234,10 @@ def _import(
 ) -> None:
     """Read, write the folder, and print the quality report."""
     from eunomia.cli.import_report import show_report
+    from eunomia.cli.live import printable
     from eunomia.history.imported_files import QUALITY, SCENARIO
     from eunomia.history.importing import build_import
+    from eunomia.history.past_schedule import why_no_past
     from eunomia.runs.results_dir import check_free, whole_folder
     from eunomia.scenario import load_scenario
 
@@ -248,5 +253,9 @@ def _import(
     show_report(imported)
     print(f"quality report: {out / QUALITY}")
     print(f"scenario: {out / SCENARIO}")
-    policies = " ".join(f"--policy {name}" for name in ("as_it_was", "fifo", "las", "max_min_fairness"))
+    reason = why_no_past(imported)
+    if reason:
+        print(printable(f"the schedule as it was (as_it_was) is not known: {reason}"))
+    names = (*([] if reason else ["as_it_was"]), "fifo", "las", "max_min_fairness")
+    policies = " ".join(f"--policy {name}" for name in names)
     print(f"next: eunomia compare {out / SCENARIO} {policies}")

@@ -45,6 +45,7 @@ class Imported:
     findings: tuple[ImportFinding, ...]
     assumed: tuple[str, ...]  # about the whole history, in sentences
     unread: tuple[str, ...]
+    columns: Mapping[str, str]  # of the file, by field; {} = the format says which
 
     def quality(self) -> dict[str, Any]:
         """Return the quality report as JSON."""
@@ -62,6 +63,7 @@ class Imported:
             "findings": [finding.as_dict() for finding in self.findings],
             "assumed": list(self.assumed),
             "fields_not_read": list(self.unread),
+            **({"columns": dict(self.columns)} if self.columns else {}),
         }
 
     def by_type(self) -> list[tuple[str, list[Node]]]:

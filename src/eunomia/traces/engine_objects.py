@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -247,7 +247,7 @@ def build_history(
     rows: Ints = np.array([job.row for job in jobs], dtype=np.int64)
     findings.add(
         "assumed", "jobs still ran when they were listed; their duration is cut off there",
-        rows[np.array([np.isnan(job.ended) for job in jobs], dtype=np.bool_)],
+        rows[np.array([isnan(job.ended) and not isnan(job.started) for job in jobs], dtype=np.bool_)],
     )  # fmt: skip
     short = [job for job in jobs if job.ran_s < SHORTEST_S]
     findings.add(
