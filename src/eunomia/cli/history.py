@@ -41,6 +41,10 @@ SpeedOption = Annotated[
     list[str] | None,
     typer.Option("--speed", metavar="TYPE=X", help="Speed of a type, relative to a v100. May be repeated."),
 ]
+AcceleratorsOption = Annotated[
+    list[str] | None,
+    typer.Option("--accelerators", metavar="TYPE=N", help="The cluster; without it what jobs held at most."),
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace an earlier import.")]
 
 
@@ -179,10 +183,7 @@ def import_csv(
         list[str] | None,
         typer.Option("--column", metavar="FIELD=NAME", help="The column that holds a field. May be repeated."),
     ] = None,
-    accelerators: Annotated[
-        list[str] | None,
-        typer.Option("--accelerators", metavar="TYPE=N", help="The cluster; without it what jobs held at most."),
-    ] = None,
+    accelerators: AcceleratorsOption = None,
     timezone: Annotated[
         str, typer.Option(metavar="NAME", help="Zone of dates without one, such as Europe/Berlin; else UTC.")
     ] = "",
@@ -211,6 +212,50 @@ def import_csv(
             [file],
             lambda: read_history(file, columns, timezone=timezone),
             whole_machines(sizes),
+            out,
+            speed,
+            force=force,
+            as_json=as_json,
+            unnamed=type_,
+            mix=mix,
+        )
+
+
+@app.command("swf", epilog="Example:  eunomia import swf log.swf --type v100 --out ours")
+def import_swf(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A log in the Standard Workload Format.")],
+    out: OutOption,
+    accelerators: AcceleratorsOption = None,
+    type_: TypeOption = "",
+    tenant: Annotated[
+        str, typer.Option(metavar="FIELD", help="What is a tenant: user, group, executable, queue, partition or none.")
+    ] = "user",
+    types: Annotated[
+        str, typer.Option(metavar="FIELD", help="What tells accelerator types apart: partition or queue.")
+    ] = "",
+    mix: MixOption = "mix:default",
+    speed: SpeedOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Read a log in the Standard Workload Format.
+
+    Its processors are read as accelerators. The cluster is what --accelerators says, else the header's MaxProcs in
+    MaxNodes machines, else what jobs held at most.
+    """
+    with handle_errors(as_json):
+        from eunomia.history.importing import whole_machines
+        from eunomia.inputs.options import one_of
+        from eunomia.traces.swf import BY_FIELD, read_history, read_machines
+
+        one_of("command line", "--types", types, ("", *BY_FIELD))
+        kind = types or type_
+        sizes = numbers_by_type("--accelerators", accelerators, most=1e6, example="a100=64")
+        _import(
+            "swf",
+            [file],
+            lambda: read_history(file, tenant=tenant, type=kind),
+            whole_machines(sizes) or (() if types else read_machines(file, type_)),
             out,
             speed,
             force=force,

@@ -24,8 +24,9 @@ POLICY_BY_ENGINE = {
     "kubernetes": "order of submission; a gang that does not fit is passed over, as by a scheduler of single pods",
     "ray": "order of submission; a gang that does not fit is passed over",
     "csv": "order of submission; a gang that does not fit is passed over",
+    "swf": "order of submission with EASY backfilling; the log does not say how jobs were ordered",
 }
-BACKFILL_BY_ENGINE = {"slurm": "easy", "kubernetes": "skip", "ray": "skip", "csv": "skip"}
+BACKFILL_BY_ENGINE = {"slurm": "easy", "kubernetes": "skip", "ray": "skip", "csv": "skip", "swf": "easy"}
 
 
 @dataclass(frozen=True, kw_only=True)

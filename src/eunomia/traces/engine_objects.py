@@ -184,11 +184,11 @@ class GangRun:
     started: float
     ended: float
     ran_s: float
-    width: int  # most accelerators that were held at the same time
+    width: float  # most accelerators that were held at the same time
     is_uneven: bool  # the width changed while it ran
 
 
-def one_run(spans: Sequence[tuple[float, float, int]]) -> GangRun:
+def one_run(spans: Sequence[tuple[float, float, float]]) -> GangRun:
     """Return (start, end, width) of parts as one run: as wide as they were together, and of their accelerator-time.
 
     Where they ran without a break, it starts with the first of them, and ends when its accelerator-time is used.
@@ -204,10 +204,10 @@ def one_run(spans: Sequence[tuple[float, float, int]]) -> GangRun:
     return GangRun(started=first, ended=ended, ran_s=ran_s, width=width, is_uneven=is_uneven)
 
 
-def most_at_once(intervals: Iterable[tuple[float, float, int]]) -> int:
+def most_at_once(intervals: Iterable[tuple[float, float, float]]) -> float:
     """Return the largest sum of the widths of intervals that last at the same time."""
     changes = [(at_s, k, k * width) for start, end, width in intervals for at_s, k in ((start, 1), (end, -1))]
-    level = most = 0
+    level = most = 0.0
     for _, _, change in sorted(changes):  # what ends at an instant is given back first
         level += change
         most = max(most, level)

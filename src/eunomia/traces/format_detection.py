@@ -62,6 +62,7 @@ def detect_format(path: Path, modules: Mapping[str, str]) -> str:
     files = _list_files(path) if path.is_dir() else [path]
     lines = [read_first_line(file) for file in files]
     names = [name for name, module in modules.items() if any(is_in_format(module, line) for line in lines)]
+    names = names or [name for name, module in modules.items() if any(_has_suffix(module, file) for file in files)]
     if len(names) == 1:
         return names[0]
     if names:
@@ -78,6 +79,10 @@ def detect_format(path: Path, modules: Mapping[str, str]) -> str:
     rule = f"the format cannot be detected from {where}{near}"
     fix = f"{'add these columns, or ' * bool(near)}name the format: {', '.join(modules)}"
     raise refused(str(path), None, None, rule, fix)
+
+
+def _has_suffix(module: str, file: Path) -> bool:
+    return file.name.lower().endswith(getattr(import_module(module), "SUFFIXES", ())) and file.exists()
 
 
 def _list_files(folder: Path) -> list[Path]:
@@ -119,6 +124,8 @@ def _find_misspelt(line: list[str] | None, modules: Mapping[str, str]) -> str | 
     distance: dict[str, int] = {}
     for name, reader in _with_header(modules):
         unknown = set() if getattr(reader, "OPEN", False) else columns - {*reader.REQUIRED, *reader.OPTIONAL}
+        if not columns & {*reader.REQUIRED}:
+            continue  # nothing in common, whatever else its files may have
         distance[name] = len(set(reader.REQUIRED) - columns) + len(unknown)
     least = min(distance.values(), default=0)
     names = [name for name, away in distance.items() if away == least]

@@ -235,7 +235,7 @@ class _Reader:
             started=run.started,
             ended=nan if any(isnan(pod.ended) for pod in ran) else run.ended,
             ran_s=run.ran_s,
-            width=run.width,
+            width=int(run.width),
             tenant=tenant,
             status=status,
             retries=failures if status == "finished" else max(0, failures - 1),

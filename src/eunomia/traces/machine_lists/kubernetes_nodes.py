@@ -10,7 +10,7 @@ from eunomia.traces.engine_objects import Json, at, listed, load_objects, mappin
 from eunomia.traces.machine_lists.machines import MachineList
 from eunomia.traces.machine_lists.named_nodes import NamedNode, distinct, machine_list
 from eunomia.traces.pod_resources import accelerators, count, device_type, split_names
-from eunomia.traces.ray import TYPE_RESOURCE
+from eunomia.traces.ray_objects import TYPE_RESOURCE
 
 COMMAND = "kubectl get nodes -o json"
 
