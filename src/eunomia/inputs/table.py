@@ -103,15 +103,13 @@ class InputTable:
             return
         known = [*required, *(optional or ())]
         strange = [] if optional is None else [name for name in self.columns if name not in known]
+        ours = self.renamings(known)
         for name in strange[:SHOWN]:
-            ours = usual_name(name)
-            fix = (
-                f"rename it to {ours}" if ours in known and ours not in self.columns else nearest(name[:LONGEST], known)
-            )
+            fix = f"rename it to {ours[name]}" if name in ours else nearest(name[:LONGEST], known)
             self.note(self.header_line, name, None, "this column is not known", fix)
         self.count += max(0, len(strange) - SHOWN)
         for name in required:
-            if name not in self.columns:
+            if name not in self.columns and name not in ours.values():
                 self.note(
                     self.header_line,
                     name,
@@ -119,6 +117,15 @@ class InputTable:
                     "this column is missing",
                     f"add it to the header; the columns here are {', '.join(map(_shown, self.columns))}",
                 )
+
+    def renamings(self, known: Sequence[str]) -> dict[str, str]:
+        """Return the columns that other systems name so, with the names that they would have here; each name once."""
+        ours: dict[str, str] = {}
+        for name in self.columns:
+            usual = "" if name in known else usual_name(name)
+            if usual in known and usual not in self.columns and usual not in ours.values():
+                ours[name] = usual
+        return ours
 
     def stripped(self) -> InputTable:
         """Return the table without white space around names of columns and cells."""
