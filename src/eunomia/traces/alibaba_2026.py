@@ -1,7 +1,8 @@
 """Jobs of Alibaba's cluster with spot jobs, 2026, one a line: a trace for simulation, without the starts of jobs.
 
 Accelerators and CPUs are those of one worker. A job is of high priority (HP), or a spot job, which may be stopped at
-any time. Times are seconds since the first submission. Reference: the cluster trace published with GFS, ASPLOS 2026.
+any time. Times are seconds since the first submission. Published with
+J. Duan et al., "GFS: A Preemptive Scheduling Framework for GPU Clusters with Predictive Spot Management", ASPLOS 2026.
 """
 
 from __future__ import annotations

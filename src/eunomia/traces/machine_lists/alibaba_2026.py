@@ -1,4 +1,4 @@
-"""Machines of Alibaba's cluster with spot jobs, 2026, one a line (published with GFS, ASPLOS 2026)."""
+"""Machines of Alibaba's cluster with spot jobs, 2026, one a line (J. Duan et al., ASPLOS 2026)."""
 
 from __future__ import annotations
 
