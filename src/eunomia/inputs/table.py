@@ -67,7 +67,10 @@ def squeezed(name: str) -> str:
     return re.sub(r"[\s_-]", "", name.lower())
 
 
-_USUAL = {squeezed(name): ours for name, ours in USUAL_NAMES.items()}
+_USUAL = {
+    **{squeezed(name): name for name in {*USUAL_NAMES.values(), "app", "retries", "command"}},
+    **{squeezed(name): ours for name, ours in USUAL_NAMES.items()},
+}
 
 
 def usual_name(name: str) -> str:
