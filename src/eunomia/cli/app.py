@@ -7,6 +7,7 @@ import json
 import re
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -15,7 +16,14 @@ import typer
 from eunomia import __version__
 from eunomia.cli.calibrate import calibrate
 from eunomia.cli.data import app as data
-from eunomia.cli.errors import FAILED, MISUSED, fail_if_unfinished, handle_errors
+from eunomia.cli.errors import (
+    FAILED,
+    INTERRUPTED,
+    MISUSED,
+    fail_if_unfinished,
+    finished_before_interruption,
+    handle_errors,
+)
 from eunomia.cli.estimate import estimate
 from eunomia.cli.failures import app as failures
 from eunomia.cli.figure import figure
@@ -28,6 +36,7 @@ from eunomia.cli.options import (
     OutOption,
     PictureOptions,
     ScenarioArgument,
+    TurnOption,
     WidthOption,
     new_results_folder,
     title_of,
@@ -44,10 +53,12 @@ from eunomia.cli.train import train
 from eunomia.cli.tune import tune
 from eunomia.cli.whatif import whatif
 from eunomia.cli.world import app as world
-from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem, Together
 
 if TYPE_CHECKING:
+    from eunomia.history.judged_comparison import JudgedHistory
     from eunomia.runs.compare import Case
+    from eunomia.scenario import Scenario
 
 app = typer.Typer(
     name="eunomia",
@@ -116,10 +127,14 @@ def simulate(
         from eunomia.runs.simulation import simulate as run
         from eunomia.scenario import load_scenario
 
-        place = new_results_folder(out, scenario, force=force)
-        check_free(place, force=force)
-        pictures = PictureOptions.of(charts, width, font, name or [])
-        wanted = varied(load_scenario(scenario, set_ or []), policy=policy, check=check or None)
+        place, given = new_results_folder(out, scenario, force=force), Together()
+        with given.check():
+            check_free(place, force=force)
+        with given.check():
+            pictures = PictureOptions.of(charts, width, font, name or [])
+        with given.check():
+            wanted = varied(load_scenario(scenario, set_ or []), policy=policy, check=check or None)
+        given.raise_if_any()
         label = pictures.names.get(spelling(wanted), spelling(wanted))
         with whole_folder(place, force=force) as folder, progress_bar(as_json) as bar:
             result = run(
@@ -167,9 +182,7 @@ def compare(
     width: WidthOption = None,
     font: FontOption = None,
     name: NameOption = None,
-    turn: Annotated[
-        bool, typer.Option("--turn/--no-turn", help="Of a history: look for the cost of a preemption that turns it.")
-    ] = True,
+    turn: TurnOption = True,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -177,37 +190,54 @@ def compare(
 
     Every policy meets the same jobs, at every load and with every seed. Writes compare.csv, one report.html about all
     of them, and a folder for each into DIR. Where the jobs are a history, a preemption has a cost even if the scenario
-    declares none, and the verdict says at which cost it turns. Exit code 1 when a run left jobs unfinished.
+    declares none, and the verdict says at which cost it turns. Exit code 1 when a run left jobs unfinished. After
+    Ctrl-C DIR has the runs that are finished, and the same command makes the others.
     """
     with handle_errors(as_json):
         from eunomia.cli.output import progress_bar, show_summary, show_verdict
-        from eunomia.history.judged_comparison import judged
-        from eunomia.runs.compare import cases, note_on_seeds, write_table, write_tenants
         from eunomia.runs.compare import compare as run
+        from eunomia.runs.compare import note_on_seeds, write_table, write_tenants
         from eunomia.runs.report_input import report
         from eunomia.runs.results_dir import check_free, whole_folder
         from eunomia.runs.scenario_variants import varied
+        from eunomia.runs.unfinished_comparison import copy_runs, finished_runs, keep_unfinished
         from eunomia.scenario import load_scenario
 
-        place = new_results_folder(out, scenario, force=force)
-        check_free(place, force=force)
-        pictures = PictureOptions.of(charts, width, font, name or [])
-        wanted = varied(load_scenario(scenario, set_ or []), check=check or None)
-        history = judged(wanted, looks_for_turn=turn)
-        wanted = wanted if history is None else history.scenario
-        combinations = cases(wanted, policy or USUAL, load or [], seed or [])
-        with whole_folder(place, force=force) as folder, progress_bar(as_json, len(combinations)) as bar:
+        place = new_results_folder(out, scenario, force=force, goes_on=True)
+        given, done, history = Together(), {}, None
+        with given.check():
+            pictures = PictureOptions.of(charts, width, font, name or [])
+        with given.check():
+            wanted = varied(load_scenario(scenario, set_ or []), check=check or None)
+            history, combinations = _judged_cases(wanted, policy or USUAL, load or [], seed or [], turn)
+            done = {} if force else finished_runs(place, combinations)
+        replaces = force or bool(done)
+        with given.check():
+            check_free(place, force=replaces)
+        given.raise_if_any()
+        with whole_folder(place, force=replaces) as folder, progress_bar(as_json, len(combinations)) as bar:
+            copy_runs(place, folder, list(done))
             labels = {case.folder: _label(case, combinations) for case in combinations}
-            results = list(run(combinations, folder, record=record, progress=lambda case: bar(labels[case.folder])))
+            running = run(
+                combinations, folder, record=record, progress=lambda case: bar(labels[case.folder]), done=done
+            )
+            results = finished_before_interruption(running)
+            interrupted = len(results) < len(combinations)
             write_table(folder / "compare.csv", results)
             write_tenants(folder / "tenants.csv", results)
-            shown = [(_shown(case, pictures), result) for case, result in results]
+            shown = [(pictures.names.get(case.policy, case.policy), result) for case, result in results]
             content = report(
                 shown, f"{title_of(scenario)}: {len(results)} runs compared", folder,
                 charts=pictures.formats, style=pictures.style,
                 folders=[case.folder for case, _ in results],
-                judge=history and history.judge({_shown(case, pictures): case.policy for case, _ in results}),
+                judge=None if interrupted or history is None else history.judge(results, pictures.names),
             )  # fmt: skip
+            if interrupted:
+                keep_unfinished(folder, results)
+        if interrupted:
+            finished = f"{len(results)} of {len(combinations)} runs are finished, in {place}"
+            print(f"interrupted; {finished}; the same command goes on from there", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED)
         labelled = [(_label(case, combinations), result) for case, result in results]
         if as_json:
             rows = [
@@ -223,9 +253,15 @@ def compare(
         fail_if_unfinished([(label, result.unfinished) for label, result in labelled])
 
 
-def _shown(case: Case, pictures: PictureOptions) -> str:
-    """Return the name of a policy in tables and reports: that of --name, or as it is spelt."""
-    return pictures.names.get(case.policy, case.policy)
+def _judged_cases(
+    scenario: Scenario, policies: Sequence[str], loads: Sequence[float], seeds: Sequence[int], turn: bool
+) -> tuple[JudgedHistory | None, list[Case]]:
+    """Return every combination, and the history if the jobs are one: preemption then has a cost."""
+    from eunomia.history.judged_comparison import judged
+    from eunomia.runs.compare import cases
+
+    history = judged(scenario, looks_for_turn=turn)
+    return history, cases(scenario if history is None else history.scenario, policies, loads, seeds)
 
 
 def _columns(cases: list[Case]) -> dict[str, list[str]]:

@@ -19,6 +19,9 @@ SCENARIO = "scenario.toml"  # what an import calls its scenario, whatever was im
 FORMATS = re.compile(r"(pdf|svg|png)(,(pdf|svg|png))*")
 
 ScenarioArgument = Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="What to run: see docs/scenario.md.")]
+TurnOption = Annotated[
+    bool, typer.Option("--turn/--no-turn", help="Of a history: look for the cost of a preemption that turns a verdict.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON to stdout, errors included.")]
 OutOption = Annotated[
     Path | None,
@@ -78,11 +81,16 @@ def title_of(source: Path) -> str:
     return source.absolute().parent.name if source.name == SCENARIO else source.stem
 
 
-def new_results_folder(out: Path | None, source: Path, *, force: bool) -> Path:
-    """Return the folder for new results: `out`, or the first of out/NAME, out/NAME-2, … that is free, or replaced."""
+def new_results_folder(out: Path | None, source: Path, *, force: bool, goes_on: bool = False) -> Path:
+    """Return the folder for new results: `out`, or the first of out/NAME, out/NAME-2, … that is free, or replaced.
+
+    With `goes_on` it may be that of an interrupted comparison.
+    """
+    from eunomia.runs.results_dir import UNFINISHED
+
     place = usual = results_folder(out, source)
     for number in count(2):
-        if out is not None or force or not place.exists():
+        if out is not None or force or not place.exists() or (goes_on and (place / UNFINISHED).is_file()):
             break
         place = usual.with_name(f"{usual.name}-{number}")
     return place

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eunomia.cli.errors import FAILED, handle_errors
-from eunomia.cli.options import JsonOption
+from eunomia.cli.options import JsonOption, TurnOption
 from eunomia.cli.service_forecasts import ask_service
 from eunomia.cli.service_session import TokenFileOption, UrlOption
 
@@ -43,9 +43,7 @@ def whatif(
         str | None, typer.Option(metavar="NAME", help="Another policy: NAME or 'NAME?key=value'.")
     ] = None,
     weeks: Annotated[int, typer.Option(metavar="N", min=1, help="Weeks of the history that are compared.")] = 4,
-    turn: Annotated[
-        bool, typer.Option("--turn/--no-turn", help="With --policy: look for the cost of a preemption that turns it.")
-    ] = True,
+    turn: TurnOption = True,
     jobs: JobsOption = None,
     nodes: Annotated[
         list[str] | None,

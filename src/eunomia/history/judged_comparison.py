@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from eunomia.history.importing import POLICY_BY_ENGINE
+from eunomia.history.imported_files import POLICY_BY_ENGINE
 from eunomia.history.logged_wait import baseline_of, logged_wait
 from eunomia.history.paired_runs import on_period
 from eunomia.history.preemption_costs import with_costs
@@ -22,8 +22,9 @@ from eunomia.report.content import HistoryNotes
 from eunomia.report.findings import findings
 from eunomia.report.seed_groups import comparable, loads, seed_groups
 from eunomia.runs.as_it_was import AS_IT_WAS
+from eunomia.runs.compare import Case
 from eunomia.runs.scenario_variants import spelling, varied
-from eunomia.runs.simulation import simulate
+from eunomia.runs.simulation import Result, simulate
 from eunomia.scenario import Scenario
 from eunomia.setup.workload import read_trace
 from eunomia.traces import Trace
@@ -41,8 +42,11 @@ class JudgedHistory:
     assumed: tuple[str, ...]
     looks_for_turn: bool
 
-    def judge(self, policy_by_label: Mapping[str, str]) -> Callable[[ReportContent], HistoryNotes]:
-        """Return what finds the notes on a report, of policies that are spelt so."""
+    def judge(
+        self, results: Sequence[tuple[Case, Result]], names: Mapping[str, str]
+    ) -> Callable[[ReportContent], HistoryNotes]:
+        """Return what finds the notes on a report about these runs; `names` are the labels of policies by spelling."""
+        policy_by_label = {names.get(case.policy, case.policy): case.policy for case, _ in results}
         return lambda content: self.notes(content, policy_by_label)
 
     def notes(self, content: ReportContent, policy_by_label: Mapping[str, str]) -> HistoryNotes:
@@ -50,7 +54,11 @@ class JudgedHistory:
         costs = "; ".join(self.assumed)
         said = f"Assumed: {costs}."
         if self.looks_for_turn:
-            said = " ".join(filter(None, (said, self._turn(content, policy_by_label))))
+            try:
+                turn = self._turn(content, policy_by_label)
+            except KeyboardInterrupt:  # what is finished is written
+                turn = "At which cost of a preemption this turns is not known: the search was interrupted."
+            said = f"{said} {turn}".rstrip()
         return HistoryNotes(wait=self._wait(content, policy_by_label), preemption=said)
 
     def _wait(self, content: ReportContent, policy_by_label: Mapping[str, str]) -> str:

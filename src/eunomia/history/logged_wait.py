@@ -55,7 +55,7 @@ def logged_wait(trace: Trace, periods: Sequence[Period]) -> LoggedWait | None:
     means, jobs = [], 0
     for period in periods:
         inside = (trace.submitted_s >= period.start_s) & (trace.submitted_s < period.end_s)
-        waits = (trace.started_s - trace.submitted_s)[inside & ~np.isnan(trace.started_s)]
+        waits = (trace.started_s - trace.may_start_s)[inside & ~np.isnan(trace.started_s)]
         if len(waits):
             means.append(float(np.mean(waits)))
             jobs += len(waits)
