@@ -141,7 +141,7 @@ class LeaseMechanism(Mechanism):
             raise InvalidAnswer(f"policy {self.info.name!r} answered {type(answer).__name__}; see model.answers")
         self._fresh = answer, named
         if self.state.has_uninterruptible and self.state.jobs.held[self.state.running()].any():
-            # When to ask again was reckoned as if all seats could change hands, and may be any time soon.
+            # The answer says when to ask again as if all seats could change hands, which may be any time soon.
             self.asked.again_at = max(self.asked.again_at, at + HELD_ASK_S)
 
     def settle(self, at: float, decisions: list[Decision]) -> bool:
