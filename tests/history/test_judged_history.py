@@ -146,7 +146,7 @@ def test_costs_are_assumed_where_none_are_declared_and_only_there(tmp_path: Path
     priced = with_costs(load_scenario(scenario_of(tmp_path)))
     assert priced.scenario.overheads == ASSUMED
     assert "the scenario declares no [overheads]" in priced.assumed[0]
-    assert "60 s to save and 300 s to start again" in priced.assumed[0]
+    assert "30 s to save and 90 s to start again" in priced.assumed[0]
     declared = with_costs(load_scenario(scenario_of(tmp_path, extra=free())))
     assert preemption_s(declared.scenario.overheads) == 0
     assert declared.assumed == ("a preemption costs nothing, as [overheads] of the scenario says",)
@@ -166,8 +166,8 @@ def compared(path: Path, out: Path, *words: str) -> tuple[str, dict[str, dict[st
 def test_a_comparison_on_a_history_counts_preemption_and_says_where_its_verdict_turns(tmp_path: Path) -> None:
     words = ("--policy", "fifo", "--policy", "srtf")
     text, rows = compared(scenario_of(tmp_path), tmp_path / "out", *words)
-    assert float(rows["srtf"]["jct_mean_s"]) == mean_under_srtf(360)
-    assert "the scenario declares no [overheads]: a preemption costs its job 60 s to save" in text
+    assert float(rows["srtf"]["jct_mean_s"]) == mean_under_srtf(120)
+    assert "the scenario declares no [overheads]: a preemption costs its job 30 s to save" in text
     assert "srtf is best at every cost that was tried, 0 to 7,680 s" in text
     assert "where no job can save, so that none is preempted, it is best" in text
     assert "The log itself shows a mean wait of 50.0 s to the first start (2 jobs)" in text
@@ -219,7 +219,7 @@ def imported(tmp_path: Path) -> Path:
     words += ["--nodes", str(tmp_path / "nodes.txt")]
     done = RUN.invoke(app, words)
     assert done.exit_code == 0, done.output
-    assert "assumed: a preemption costs its job 60 s to save and 300 s to start again and restore" in done.stdout
+    assert "assumed: a preemption costs its job 30 s to save and 90 s to start again and restore" in done.stdout
     assert "assumed: a preempted job can save" in done.stdout
     return tmp_path / "ours" / "scenario.toml"
 
@@ -238,7 +238,7 @@ def test_a_policy_is_judged_on_an_import_with_its_costs_and_beside_the_log(impor
     assert found["log"] == {"wait_mean_s": 3600.0, "jobs": 28}  # of one week
     assert found["baseline"] == "fifo?backfill=easy with durations known"
     assert "The log itself shows a mean wait of 60.0 min" in found["log_sentence"]
-    assert "60 s to save and 300 s to start again and restore, as [overheads] of the" in found["assumed"][0]
+    assert "30 s to save and 90 s to start again and restore, as [overheads] of the" in found["assumed"][0]
     assert "srtf is best" in found["preemption_turn"]
     quick = ["whatif", str(imported), "--policy", "srtf", "--weeks", "1", "--jobs", "1", "--json", "--no-turn"]
     assert json.loads(RUN.invoke(app, quick).stdout.splitlines()[-1])["preemption_turn"] == ""

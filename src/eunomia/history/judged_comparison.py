@@ -83,7 +83,9 @@ class JudgedHistory:
         if len(ranked) < 2:
             return ""
         stops = {one.label: one.mean("preemptions") or 0.0 for one in group}
-        chosen = findings(content).chosen if findings(content).chosen in took else ranked[0][1]
+        chosen = findings(content).chosen
+        if chosen not in took:  # a tie
+            return ""
         # The policy that preempts least is where the verdict goes once a preemption costs enough.
         calm = min(took, key=lambda label: stops[label])
         names = list(dict.fromkeys([chosen, calm, *(label for _, label in ranked)]))[: MOST_RIVALS + 1]

@@ -84,9 +84,14 @@ class CostRange:
 
         `costs` begin at the scenario's own. None: it is best at the last one too.
         """
-        if self.best(costs[-1]) == self.chosen:
-            return None
-        good, bad = 0, len(costs) - 1
+        good, bad, step = 0, 0, 1
+        while bad == good:  # in growing steps, as runs at high costs take long
+            if good == len(costs) - 1:
+                return None
+            place = min(good + step, len(costs) - 1)
+            good, bad, step = (
+                (place, place, step + 1) if self.best(costs[place]) == self.chosen else (good, place, step)
+            )
         while bad - good > 1:
             middle = (good + bad) // 2
             good, bad = (middle, bad) if self.best(costs[middle]) == self.chosen else (good, middle)
