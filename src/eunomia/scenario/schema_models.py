@@ -180,6 +180,15 @@ class ThroughputsSection(Section):
         default="v100",
         description="type on which a trace's durations were measured; with source uniform the cluster's first type",
     )
+    missing: Literal["refuse", "estimate", "cannot_run"] = Field(
+        default="refuse",
+        description="a pair of job type and accelerator type that the file does not have; refuse: an error; "
+        "estimate: from its other rows, as eunomia calibrate does; cannot_run: a throughput of 0",
+    )
+    draw: bool = Field(
+        default=False,
+        description="draw each estimated throughput from its interval by the seed; the scheduler assumes the estimates",
+    )
 
 
 class BeliefSection(Section):

@@ -195,7 +195,7 @@ def test_intervals_beside_relatives_are_as_wide_as_errors_on_jobs_that_were_left
 @pytest.mark.parametrize(
     ("measured", "said"),
     [
-        (one(0.0), "has a rate of 0, and a measurement is above 0"),
+        (one(0.0), "has no measured rate above 0"),
         (one(4000.0), r"ResNet-50 .* on 1 v100 is a factor of [\d,]+ off its kind: is it in another unit"),
         (one(4.0, "my model", p100=3.0, k80=5000.0), r"my model on 1 k80 is a factor of [\d,]+ off its kind"),
         (Measurements("mine.csv", {("v1000", JOB, 1): 4.0}, {}), "not in the catalogue"),
