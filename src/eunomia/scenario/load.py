@@ -117,7 +117,7 @@ def _types_of(cluster: dict[str, Any]) -> list[str]:
             names = list(totals)
         case _:
             return []
-    return list(dict.fromkeys(name for name in names if isinstance(name, str)))
+    return list(dict.fromkeys(name for name in names if isinstance(name, str) and name))
 
 
 def _problem(finding: Finding, places: SourceLocations) -> Problem:

@@ -174,11 +174,13 @@ class ThroughputsSection(Section):
 
     source: Text = Field(
         default="catalogue",
-        description="catalogue, uniform (speed 1 everywhere), linear (speed 1 an accelerator), or a file",
+        description="catalogue, uniform (speed 1 everywhere), linear (speed 1 an accelerator), or a file; left out "
+        "beside a trace and one accelerator type auto: uniform where durations say all, else catalogue",
     )
     reference_type: Text = Field(
         default="v100",
-        description="type on which a trace's durations were measured; with source uniform the cluster's first type",
+        description="type on which a trace's durations were measured; with source uniform the cluster's first type, "
+        "with auto its only one",
     )
     missing: Literal["refuse", "estimate", "cannot_run"] = Field(
         default="refuse",

@@ -9,7 +9,9 @@ from statistics import median
 import numpy as np
 
 from eunomia.inputs.problems import InvalidInput
+from eunomia.metrics import Figures
 from eunomia.model.topology import Topology
+from eunomia.report.estimated_throughputs import ESTIMATED, USED
 from eunomia.scenario import Scenario
 from eunomia.scenario.load import AUTO
 from eunomia.throughputs import catalogue, load
@@ -29,28 +31,25 @@ class SpeedOrigins:
     estimated: int = 0
     cannot_run: int = 0
     factor: float = 1.0  # p90 over the estimate, in the median
-    drawn_by: int | None = None  # seed by which the true ones were drawn from the intervals
+    is_drawn: bool = False  # whether the true ones were drawn from the intervals by the seed
 
     @property
-    def sentence(self) -> str:
-        """What a reader of the results has to know; "" where nothing is estimated."""
+    def sentences(self) -> tuple[str, ...]:
+        """What a reader of the results has to know; nothing where nothing is estimated."""
         if not self.estimated:
-            return ""
-        text = f"{self.estimated:,} of {self.used:,} throughputs that the jobs use are estimates, not measurements"
+            return ()
         zeros = f" ({self.cannot_run:,} more are 0: cannot run)" if self.cannot_run else ""
-        if self.drawn_by is not None:
-            return (
-                f"{text}{zeros}: the true ones are drawn from their 80 % intervals with seed {self.drawn_by}, the "
-                "scheduler assumes the estimates."
-            )
-        return (
-            f"{text}{zeros}, with 80 % intervals up to a factor of {self.factor:.2f} above in the median; "
-            "[throughputs] draw = true draws them by the seed."
-        )
+        text = f"{self.estimated:,} of {self.used:,} throughputs that the jobs use are estimates{zeros}"
+        if self.is_drawn:
+            drawn = "the true ones are drawn from their 80 % intervals by the seed, the scheduler assumes the estimates"
+            return (f"{text}: {drawn}.",)
+        width = f"the upper end of their 80 % intervals is {self.factor:.2f} times the estimate in the median"
+        return (f"{text}, not measurements: {width}; [throughputs] draw = true draws them by the seed.",)
 
-    def numbers(self) -> dict[str, int]:
-        """Return the fields of summary.json."""
-        return {"throughputs_used": self.used, "throughputs_estimated": self.estimated}
+    def added_to(self, figures: Figures) -> Figures:
+        """Return the figures with the counts in their summary."""
+        numbers = {USED: self.used, ESTIMATED: self.estimated}
+        return replace(figures, summary={**figures.summary, **numbers})
 
 
 NOTHING_USED = SpeedOrigins()
@@ -124,10 +123,9 @@ def origins_of(
 ) -> SpeedOrigins:
     """Return how the throughputs of these gangs are known; on the type in `given` jobs of a kind have durations."""
     used = estimated = cannot_run = 0
-    factors = []
+    factors, stated = [], replace(speeds, drawn_by=None)
     for kind in dict.fromkeys(kinds):
         rates, guessed, high = speeds.solo_throughput(*kind), speeds.estimated(*kind), speeds.interval(*kind)[1]
-        stated = replace(speeds, drawn_by=None).solo_throughput(*kind) if guessed.any() else rates
         for j, name in enumerate(speeds.types):
             if capacity[j] < kind[1]:
                 continue
@@ -135,8 +133,8 @@ def origins_of(
             cannot_run += not rates[j] > 0
             if guessed[j] and given.get(kind) != name:
                 estimated += 1
-                factors.append(float(high[j] / stated[j]))
+                factors.append(float(high[j] / stated.solo_throughput(*kind)[j]))
     return SpeedOrigins(
         used=used, estimated=estimated, cannot_run=cannot_run, factor=median(factors) if factors else 1.0,
-        drawn_by=speeds.drawn_by,
+        is_drawn=speeds.drawn_by is not None,
     )  # fmt: skip

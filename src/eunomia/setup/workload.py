@@ -86,7 +86,7 @@ def workload_of(scenario: Scenario, topology: Topology, speeds: Throughputs) -> 
         past = PastSchedule(ran_on=trace.ran_on, started_s=trace.started_s)
     return Workload(
         jobs=_jobs(scenario, trace, job_type, total_steps),
-        notes=(*notes, *filter(None, (origins.sentence,))),
+        notes=(*notes, *origins.sentences),
         began=trace.began,
         past=past,
         origins=origins,

@@ -49,7 +49,10 @@ def ways_out(table: NamedTable, types: Sequence[str]) -> str:
         estimate = f'`{command}`, or [throughputs] missing = "estimate"'
     else:
         estimate = "`eunomia calibrate`, which needs types of the catalogue (`eunomia calibrate --help`)"
-    return f"add rows with a throughput of 0 where they cannot run, or estimate the rest: {estimate}"
+    return (
+        'add rows with a throughput of 0 where they cannot run ([throughputs] missing = "cannot_run" says so of all), '
+        f"or estimate them: {estimate}"
+    )
 
 
 def listed(names: Iterable[str]) -> str:

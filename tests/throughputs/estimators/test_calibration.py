@@ -212,7 +212,7 @@ def test_the_table_that_is_written_can_be_used_in_a_scenario(tmp_path: Path) -> 
     words = ["calibrate", str(tmp_path / "mine.csv"), "--types", "k80", "--sizes", "1,2", "--out", str(out)]
     ran = CliRunner().invoke(app, words)
     assert ran.exit_code == 0, ran.output
-    assert out.read_text().startswith("type,job_type,scale_factor,steps_per_s,steps_per_s_p10,steps_per_s_p90\n")
+    assert out.read_text().startswith("type,job_type,scale_factor,steps_per_s,steps_per_s_p10,steps_per_s_p90,origin\n")
     assert load(str(out), ("v100", "k80")).solo_throughput(JOB, 1)[0] == 4.5
     scenario = {
         "cluster": {"accelerators": {"v100": 2, "k80": 2}},
