@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eunomia.report.completion_text import APPS, Average, averages, count, how_many, joined, left_out, others
 from eunomia.report.content import ReportContent
+from eunomia.report.estimated_throughputs import on_estimates
 from eunomia.report.judgement import JudgedDifference, comparisons, judge, tied
 from eunomia.report.number_format import Unit, shown
 from eunomia.report.seed_groups import SeedGroup, comparable, loads, seed_groups
@@ -77,6 +78,11 @@ MOST_RIVALS = 2  # of which the worst is not worth a sentence
 
 def findings(content: ReportContent) -> Findings:
     """Return the verdict; of several loads, policies are compared in full at the highest."""
+    found = _findings(content)
+    return replace(found, warnings=(*found.warnings, *on_estimates(run.summary for run in content.runs)))
+
+
+def _findings(content: ReportContent) -> Findings:
     settings, every_load = seed_groups(content), loads(content)
     if len(settings) == 1:
         first, *rest = summarise(settings[0])

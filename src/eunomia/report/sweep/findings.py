@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from eunomia.report.estimated_throughputs import on_estimates
 from eunomia.report.findings import Findings, signed
 from eunomia.report.number_format import plural
 from eunomia.report.sweep.content import BaselineDifference, Group, SweepContent, SweepSetting, Verdict
@@ -36,13 +37,16 @@ OTHER_JOBS = (
 def findings(content: SweepContent) -> Findings:
     """Return the verdict: `details` are not in it."""
     certain, *more = certainty(content)
+    means = ({name: each.mean for name, each in setting.averages.items()} for group in content.groups
+             for setting in group.settings)  # fmt: skip
+    warnings = (*_failed(content), *on_estimates(means))
     if len(content.compared) < 2:
         answer = f"Only {content.baseline} ran: there is nothing to compare it with."
-        return Findings(warnings=tuple(_failed(content)), answer=answer, certainty=certain, more=tuple(more))
+        return Findings(warnings=warnings, answer=answer, certainty=certain, more=tuple(more))
     answers = [_answer(content, group) for group in content.groups]
     chosen = {name for name, _ in answers}
     return Findings(
-        warnings=tuple(_failed(content)),
+        warnings=warnings,
         answer=" ".join(text for _, text in answers),
         certainty=certain,
         chosen=chosen.pop() if len(chosen) == 1 else "",
