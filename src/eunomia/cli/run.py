@@ -107,6 +107,11 @@ def _resumable(out: Path, command: str) -> Iterator[None]:
                 say("nothing was written")
         raise typer.Exit(INTERRUPTED) from None
     except plugin_errors() as error:
+        from eunomia.records.policy_call import policy_problem
+
+        if policy_problem(error) is not None:
+            show_command()
+            raise
         say(f"error: the policy or the search failed: {error}")
         show_command()
         raise typer.Exit(FAILED) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +11,7 @@ from eunomia.core.answer_rows import PendingAsk
 from eunomia.core.scheduler_state import SchedulerState
 from eunomia.model.answers import InvalidAnswer
 from eunomia.model.arrays import Floats, Ints
-from eunomia.model.policy import AnswerType, PolicyInfo
+from eunomia.model.policy import PolicyInfo
 from eunomia.model.topology import Topology
 from eunomia.model.view import View
 
@@ -19,9 +19,7 @@ from eunomia.model.view import View
 class AnswerFacts(Protocol):
     """Jobs are rows of the view that was answered; `active` has their rows in the tables by job."""
 
-    policy: str
-    answer_type: AnswerType
-    memory_columns: Collection[str]
+    info: PolicyInfo
     at: float  # of the ask, in seconds
     types: tuple[str, ...]
     active: Ints  # (job,) rows of the four tables that follow
@@ -65,21 +63,19 @@ class AnswerFacts(Protocol):
 
 def refused(facts: AnswerFacts, rule: str, fix: str) -> InvalidAnswer:
     """Return the refusal of an answer."""
-    return InvalidAnswer(rule, fix, facts.policy, facts.at)
+    return InvalidAnswer(rule, fix, facts.info.name, facts.at)
 
 
 class StateFacts:
     """The facts of an ask of a scheduler."""
 
     __slots__ = (
-        "_now", "_sched", "_stale", "active", "answer_type", "at", "capacity", "memory_columns", "policy", "scale_factor",
-        "stage", "throughput", "types",
+        "_now", "_sched", "_stale", "active", "at", "capacity", "info", "scale_factor", "stage", "throughput", "types",
     )  # fmt: skip
 
     def __init__(self, info: PolicyInfo, sched: SchedulerState, question: PendingAsk, asked: float, now: float, *, stale: bool):
         state = sched.state
-        self.policy, self.answer_type, self.memory_columns = info.name, info.answer_type, info.memory_columns
-        self.at, self.types, self.active = asked, state.topology.types, question.active
+        self.info, self.at, self.types, self.active = info, asked, state.topology.types, question.active
         self.stage, self.scale_factor = state.jobs.stage, state.jobs.scale_factor
         self.throughput = sched.belief.throughput
         # Of a later answer it is not known what was out of service when it was asked for.
@@ -128,8 +124,7 @@ class ColumnFacts:
     """
 
     def __init__(self, info: PolicyInfo, view: View, columns: Mapping[str, Any], name: Callable[[int], str]) -> None:
-        self.policy, self.answer_type, self.memory_columns = info.name, info.answer_type, info.memory_columns
-        self.at, self.types, self.active = view.at, view.types, np.arange(view.jobs)
+        self.info, self.at, self.types, self.active = info, view.at, view.types, np.arange(view.jobs)
         self.stage = np.zeros(view.jobs, dtype=np.int64)
         self.scale_factor, self.throughput = columns["scale_factor"], columns["throughput"]
         self.capacity, self._columns, self.name = columns["capacity"], columns, name

@@ -74,10 +74,15 @@ def _check_memory(memory: Any, facts: AnswerFacts) -> None:
     for name, value in memory.items():
         if not isinstance(name, str):
             raise refused(facts, f"memory has the name {name!r}; names are texts", "name it by a text")
-        if name in facts.memory_columns:
+        first = facts.info.memory_columns.get(name)
+        if first is not None:
             if not (isinstance(value, np.ndarray) and value.shape == (n,) and value.dtype.kind in "fiub"):
                 rule = f"the memory {name!r} is {_described(value)}; it is a column of numbers with shape {(n,)}"
                 raise refused(facts, rule, "give a number for each job of the view, in the order of its rows")
+            if value.dtype.kind == "f" and not math.isnan(first) and np.isnan(value).any():
+                m = int(np.argmax(np.isnan(value)))
+                rule = f"the memory {name!r} of job {facts.name(m)!r} is nan"
+                raise refused(facts, rule, "look for 0/0 in what it computes")
         elif not _can_be_kept(value):
             rule = f"the memory {name!r} is {_described(value)}, which no record can hold"
             raise refused(facts, rule, "keep arrays of numbers or texts, numbers, texts, and tuples or maps of them")
