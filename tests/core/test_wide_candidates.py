@@ -95,7 +95,7 @@ def test_pairs_change_partners_and_every_invariant_holds() -> None:
 
 @dataclass(frozen=True)
 class PairedShares:
-    """Every pair of neighbours gets half of the time."""
+    """Every pair of neighbours gets an equal part of the time."""
 
     info: ClassVar[PolicyInfo] = card("paired shares", "shares", "scale_factor", terms=ROUNDS)
 

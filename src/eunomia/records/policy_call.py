@@ -13,7 +13,6 @@ from eunomia.inputs.problems import Problem
 from eunomia.model.answers import Answer, InvalidAnswer
 from eunomia.model.policy import Policy
 from eunomia.model.view import View
-from eunomia.solvers.program import NoOptimum
 
 MOST_LINES = 6  # of the policy's own files that a message shows
 TRACEBACK = "EUNOMIA_TRACEBACK"  # environment variable: set, the whole traceback is printed too
@@ -42,10 +41,8 @@ def ask_policy(policy: Policy, view: View) -> Answer:
     """
     try:
         answer = policy.decide(view)
-    except (InvalidAnswer, NoOptimum):
-        raise
     except Exception as error:
-        if type(policy).__module__.startswith(_OURS):
+        if type(policy).__module__.startswith(_OURS) or _is_clear(error):
             raise
         raise _failed(policy, view, error) from error
     check_kind(answer, policy.info, view.at)
@@ -61,6 +58,13 @@ def policy_problem(error: BaseException) -> Problem | None:
         fix = fix if error.lines else f"set {TRACEBACK}=1 to see the traceback"
         return Problem(file=error.file or "policy", row=error.row, rule=error.rule, fix=fix)
     return None
+
+
+def _is_clear(error: Exception) -> bool:
+    """Return whether an error needs no lines of the policy to be understood."""
+    from eunomia.solvers.program import NoOptimum  # its solver takes memory, which most processes do without
+
+    return isinstance(error, InvalidAnswer | NoOptimum)
 
 
 def _failed(policy: Policy, view: View, error: Exception) -> PolicyFailed:

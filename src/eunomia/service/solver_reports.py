@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import replace
 
 import numpy as np
@@ -14,9 +15,8 @@ from eunomia.service.live_jobs import LiveJobs
 from eunomia.service.messages import PolicyAnswered, PolicyOverran
 
 PAUSE_S = 1.0  # after an ask without an answer, before the policy is asked again
-
-
 SOON_S = 0.01
+_log = logging.getLogger(__name__)
 OURS = "eunomia.policies."
 
 
@@ -27,17 +27,25 @@ def take_solver_report(jobs: LiveJobs, message: PolicyAnswered | PolicyOverran) 
     is_ours = message.runner is None or message.runner is jobs.runner
     if pending is None or pending.asked != message.asked or not is_ours:
         return
+    is_new = True
     if isinstance(message, PolicyAnswered):
         answer = _in_time(jobs, message.answer)
         reason = _wrong(jobs, message.asked, answer)
-        if not reason:
+        if reason:
+            jobs.refused_answers += 1
+            is_new = reason != jobs.policy_problem  # such a mistake comes again with each answer
+            if is_new:
+                _log.warning("the last answer goes on: %s", reason)
+        else:
             jobs.emit("", Answered(message.asked, answer))
     else:
         reason = message.reason
+    jobs.policy_problem = reason
     if reason:
         instead = _fallback_answer(jobs, message.asked)
         kind = "solver_overrun" if instead is None else "policy_fallback"
-        jobs.turn.news.append(("", "", kind, json.dumps({"reason": reason, "epoch": 0})))
+        if is_new:
+            jobs.turn.news.append(("", "", kind, json.dumps({"reason": reason, "epoch": 0})))
         if instead is None:
             jobs.emit("", AskAbandoned(message.asked, jobs.at + PAUSE_S))
         else:
@@ -79,5 +87,6 @@ def _wrong(jobs: LiveJobs, asked: int, answer: Answer) -> str:
     try:
         jobs.scheduler.copy().handle(Moment(jobs.at, (Answered(asked, answer),)))
     except InvalidAnswer as error:
-        return f"the policy's answer cannot be carried out: {error}"
+        fix = f"; {error.fix}" if error.fix else ""
+        return f"the answer of policy {jobs.scheduler.info.name!r} cannot be carried out: {error.rule}{fix}"
     return ""

@@ -21,7 +21,7 @@ def check_fields(answer: Answer, facts: AnswerFacts) -> None:
     """Raise InvalidAnswer for a field of the answer, other than its candidates, that cannot be used."""
     again_at: Any = answer.again_at
     if not (is_real(again_at) and again_at > facts.at):
-        rule = f"it wants to be asked again at {again_at!r}, but it is {facts.at:,.9g}: again_at is a time after that"
+        rule = f"it wants to be asked again at {again_at!r}; again_at is a time after that of the ask"
         raise refused(facts, rule, "give view.at + some seconds, or leave again_at out")
     if answer.memory:
         _check_memory(answer.memory, facts)
