@@ -92,11 +92,10 @@ class Asks:
                 self.note_changes()
                 self.again_at = event.next_at
 
-    def check(self, answer: object, at: float) -> None:
-        """Raise InvalidAnswer unless the answer to the pending ask can be carried out at `at`; nothing is changed."""
-        assert self.pending is not None
-        facts = StateFacts(self.info, self._sched, self.pending, self.last_at, at, stale=self.is_stale)
-        check_answer(answer, facts, self.pending)
+    def check(self, answer: Answer, question: PendingAsk, asked: float, at: float) -> None:
+        """Raise InvalidAnswer unless the answer to a question of `asked` can be carried out at `at`; change nothing."""
+        facts = StateFacts(self.info, self._sched, question, asked, at, stale=self.is_stale and question is self.pending)
+        check_answer(answer, facts, question)
 
     def accept(self, answer: Answer, at: float, decisions: list[Decision]) -> PendingAsk:
         """Store the rest of a checked answer besides its candidates, refuse jobs it refuses, and return the ask."""

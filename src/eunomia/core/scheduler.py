@@ -67,8 +67,8 @@ class Scheduler:
             mechanism.receive(moment, decisions)
             asks.note_abandoned(moment)
             answer, more = None if asks.pending is None else asks.answer_in(moment), True
-            if answer is not None:
-                asks.check(answer, at)
+            if answer is not None and asks.pending is not None:
+                asks.check(answer, asks.pending, asks.last_at, at)
                 mechanism.order(answer, asks.accept(answer, at, decisions), at)
                 more = mechanism.settle(at, decisions)
                 more = more or (at > asks.last_at and asks.is_stale)  # what came since the ask needs one of its own

@@ -28,8 +28,8 @@ class AnswerFacts(Protocol):
     throughput: Floats  # (row, type) believed steps/s; 0 = cannot run there
     capacity: Floats  # (type,) accelerators that were in service at the ask
 
-    def name(self, m: int) -> str:
-        """Return the id of a job."""
+    def name(self, m: int) -> str | int:
+        """Return the id of a job, or its row where it has none."""
         ...
 
     def has_run(self, m: int) -> bool:
@@ -118,38 +118,47 @@ class StateFacts:
 
 
 class ColumnFacts:
-    """The facts of a view, of which `columns` has scale_factor, throughput, capacity and what the answer may be about.
+    """The facts of a view: `columns` are its columns, or more, of which scale_factor, throughput and capacity are read.
 
-    Raises KeyError where an answer is about a column that is not there.
+    Others are read where the answer is about them; one that is not there, or None, refuses it.
     """
 
-    def __init__(self, info: PolicyInfo, view: View, columns: Mapping[str, Any], name: Callable[[int], str]) -> None:
+    def __init__(
+        self, info: PolicyInfo, view: View, columns: Mapping[str, Any], name: Callable[[int], str | int]
+    ) -> None:
         self.info, self.at, self.types, self.active = info, view.at, view.types, np.arange(view.jobs)
         self.stage = np.zeros(view.jobs, dtype=np.int64)
         self.scale_factor, self.throughput = columns["scale_factor"], columns["throughput"]
         self.capacity, self._columns, self.name = columns["capacity"], columns, name
 
+    def _column(self, name: str) -> Any:
+        found = self._columns.get(name)
+        if found is None:
+            rule = f"the answer is about {name}, of which nothing is known here"
+            raise refused(self, rule, "leave partners, shapes and seats out")
+        return found
+
     def has_run(self, m: int) -> bool:
-        return bool(self._columns["first_started"][m] < np.inf)
+        first = self._columns.get("first_started")
+        return first is not None and bool(first[m] < np.inf)
 
     def shapes_of(self, job: Ints) -> Ints:
-        return np.asarray((self._columns["shapes"][job] > 0).sum(axis=1))
+        return np.asarray((self._column("shapes")[job] > 0).sum(axis=1))
 
     def size_in(self, job: Ints, shape: Ints) -> Ints:
-        return np.asarray(self._columns["shapes"][job, shape])
+        return np.asarray(self._column("shapes")[job, shape])
 
     def shape_speeds(self, job: Ints, shape: Ints, type: Ints) -> Floats:
-        return np.asarray(self._columns["shape_throughput"][job, shape, type])
+        return np.asarray(self._column("shape_throughput")[job, shape, type])
 
     def pair_speeds(self, job: Ints, partner: Ints, type: Ints) -> Floats:
-        kind = self._columns["job_class"]
-        return np.asarray(self._columns["packed_throughput"][kind[job], kind[partner], type])
+        kind = self._column("job_class")
+        return np.asarray(self._column("packed_throughput")[kind[job], kind[partner], type])
 
     def topology(self) -> Topology:
-        found: Topology = self._columns["topology"]
+        found: Topology = self._column("topology")
         return found
 
     def holder(self) -> Ints:
-        holder = self._columns["holder"]
-        return np.where((holder >= 0) & (self._columns["lease_end"][holder] <= self.at), -1, holder)
-
+        holder = self._column("holder")
+        return np.where((holder >= 0) & (self._column("lease_end")[holder] <= self.at), -1, holder)
