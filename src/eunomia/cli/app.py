@@ -14,6 +14,8 @@ import typer
 
 from eunomia import __version__
 from eunomia.cli.calibrate import calibrate
+from eunomia.cli.check import check_policies_of_files
+from eunomia.cli.check import check as check_policy
 from eunomia.cli.data import app as data
 from eunomia.cli.errors import FAILED, MISUSED, fail_if_unfinished, handle_errors
 from eunomia.cli.estimate import estimate
@@ -121,6 +123,7 @@ def simulate(
         pictures = PictureOptions.of(charts, width, font, name or [])
         wanted = varied(load_scenario(scenario, set_ or []), policy=policy, check=check or None)
         label = pictures.names.get(spelling(wanted), spelling(wanted))
+        check_policies_of_files([wanted])
         with whole_folder(place, force=force) as folder, progress_bar(as_json) as bar:
             result = run(
                 wanted,
@@ -189,6 +192,7 @@ def compare(
         pictures = PictureOptions.of(charts, width, font, name or [])
         wanted = varied(load_scenario(scenario, set_ or []), check=check or None)
         combinations = cases(wanted, policy or USUAL, load or [], seed or [])
+        check_policies_of_files(case.scenario for case in combinations)
         with whole_folder(place, force=force) as folder, progress_bar(as_json, len(combinations)) as bar:
             labels = {case.folder: _label(case, combinations) for case in combinations}
             results = list(run(combinations, folder, record=record, progress=lambda case: bar(labels[case.folder])))
@@ -329,6 +333,7 @@ def schema(
     print(json.dumps(json_schema(), indent=2))
 
 
+app.command(epilog="Example:  eunomia check mine.py:WidestFirst")(check_policy)
 app.command(epilog="Example:  eunomia run examples/local/local.toml")(run)
 app.command(epilog="Example:  eunomia policies themis, or eunomia policies --where objective=deadline")(policies)
 app.add_typer(trace, name="trace")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import sysconfig
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 
 import eunomia
@@ -71,14 +72,19 @@ def _failed(policy: Policy, view: View, error: Exception) -> PolicyFailed:
     jobs = f"{view.jobs} job{'s' * (view.jobs != 1)}"
     what = f"{type(error).__name__}: {error}".strip(": ")
     rule = f"policy {policy.info.name!r}, asked at {view.at:,.9g} s about {jobs}, raised {what}"
-    mine = _own_lines(policy, error)[-MOST_LINES:]
+    mine = own_lines(policy, error)
     if not mine:
         return PolicyFailed(rule)
-    lines = "".join(f"\n    {Path(one.filename).name}:{one.lineno} in {one.name}:  {one.line}" for one in mine)
-    return PolicyFailed(rule, lines, mine[-1].filename, mine[-1].lineno)
+    return PolicyFailed(rule, shown_lines(mine), mine[-1].filename, mine[-1].lineno)
 
 
-def _own_lines(policy: Policy, error: Exception) -> list[traceback.FrameSummary]:
+def shown_lines(lines: Sequence[traceback.FrameSummary]) -> str:
+    """Return the last of these lines as text, each on a line of its own."""
+    places = ((Path(one.filename).name, one) for one in lines[-MOST_LINES:])
+    return "".join(f"\n    {file}:{one.lineno} in {one.name}:  {one.line}" for file, one in places)
+
+
+def own_lines(policy: Policy, error: Exception) -> list[traceback.FrameSummary]:
     """Return the lines of the traceback that are in the policy's file or in other files of its user."""
     home = getattr(sys.modules.get(type(policy).__module__), "__file__", None)
     installed = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
