@@ -116,8 +116,8 @@ SOURCES: Mapping[str, _Source] = {
 MEMORIES: Mapping[str, str] = {"alone_time": "isolated_time_s"}  # column of a policy's memory → field of the problem
 # Columns that an answer is checked against.
 ANSWERED = frozenset({
-    "scale_factor", "throughput", "capacity", "packed_throughput", "job_class", "shapes", "shape_throughput", "topology",
-    "holder", "lease_end",
+    "scale_factor", "throughput", "capacity", "packed_throughput", "job_class", "shapes", "shape_throughput",
+    "topology", "holder", "lease_end",
 })  # fmt: skip
 _FILE_NAMES = {"kind": "job_type"}  # attribute of the problem → field of the file, where they differ
 

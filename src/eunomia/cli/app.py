@@ -14,8 +14,8 @@ import typer
 
 from eunomia import __version__
 from eunomia.cli.calibrate import calibrate
-from eunomia.cli.check import check_policies_of_files
 from eunomia.cli.check import check as check_policy
+from eunomia.cli.check import check_policies_of_files
 from eunomia.cli.data import app as data
 from eunomia.cli.errors import FAILED, MISUSED, fail_if_unfinished, handle_errors
 from eunomia.cli.estimate import estimate

@@ -17,7 +17,7 @@ from eunomia.inputs.problems import InvalidInput, Problem
 if TYPE_CHECKING:
     from eunomia.model.policy import Policy
     from eunomia.scenario import Scenario
-    from eunomia.testing.policy_examination import Finding
+    from eunomia.testing.policy_examination import RuleFinding
 
 SEEDS = 8
 BEFORE_A_RUN = (1, 5)  # seeds of views that a policy of a file is asked about before its first run; small worlds
@@ -42,7 +42,7 @@ def check(
     with handle_errors(as_json):
         from eunomia.testing.policy_examination import examine
 
-        found: list[Finding] = []
+        found: list[RuleFinding] = []
         for finding in examine(_find(policy), range(seeds)):
             if not as_json:
                 _show(finding, is_known=any(finding.text == earlier.text for earlier in found))
@@ -66,7 +66,7 @@ def _find(spelling: str) -> Policy:
     return find_policy(name, parameters, Path())
 
 
-def _show(finding: Finding, *, is_known: bool) -> None:
+def _show(finding: RuleFinding, *, is_known: bool) -> None:
     """Print one rule; a text that an earlier one had is not repeated."""
     print(f"{_WORDS[finding.outcome]}  {finding.rule}")
     if finding.text:
@@ -109,7 +109,9 @@ def _problems(name: str, policy: Policy) -> Sequence[Problem]:
             continue
         if finding.rule == FITS.name:
             text = f"warning: on a drawn view (seed {finding.seed}) {finding.text.splitlines()[0]}"
-            print(f"{text}\nthe run goes on, as its own answers are checked; see: eunomia check {name}", file=sys.stderr)
+            print(
+                f"{text}\nthe run goes on, as its own answers are checked; see: eunomia check {name}", file=sys.stderr
+            )
             return []
         rule = f"it breaks the rule that {finding.rule}: {finding.text}"
         problems.append(Problem(file=name, column="policy", rule=rule, fix=f"see: eunomia check {name}"))

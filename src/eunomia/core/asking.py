@@ -94,7 +94,9 @@ class Asks:
 
     def check(self, answer: Answer, question: PendingAsk, asked: float, at: float) -> None:
         """Raise InvalidAnswer unless the answer to a question of `asked` can be carried out at `at`; change nothing."""
-        facts = StateFacts(self.info, self._sched, question, asked, at, stale=self.is_stale and question is self.pending)
+        facts = StateFacts(
+            self.info, self._sched, question, asked, at, stale=self.is_stale and question is self.pending
+        )
         check_answer(answer, facts, question)
 
     def accept(self, answer: Answer, at: float, decisions: list[Decision]) -> PendingAsk:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from eunomia.core.answer_check import check_kind
 from eunomia.model.answers import Answer, InvalidAnswer
 from eunomia.model.events import Answered, AskAbandoned, Moment
 from eunomia.policies import build
@@ -29,15 +30,14 @@ def take_solver_report(jobs: LiveJobs, message: PolicyAnswered | PolicyOverran) 
         return
     is_new = True
     if isinstance(message, PolicyAnswered):
-        answer = _in_time(jobs, message.answer)
-        reason = _wrong(jobs, message.asked, answer)
+        reason = _wrong(jobs, message.asked, message.answer)
         if reason:
             jobs.refused_answers += 1
             is_new = reason != jobs.policy_problem  # such a mistake comes again with each answer
             if is_new:
                 _log.warning("the last answer goes on: %s", reason)
         else:
-            jobs.emit("", Answered(message.asked, answer))
+            jobs.emit("", Answered(message.asked, _in_time(jobs, message.answer)))
     else:
         reason = message.reason
     jobs.policy_problem = reason
@@ -65,8 +65,8 @@ def _fallback_answer(jobs: LiveJobs, asked: int) -> Answer | None:
     heuristic, view = build(policy.info.fallback), ask.view
     fresh = {name: np.full(view.jobs, value) for name, value in heuristic.info.memory_columns.items()}
     answer = heuristic.decide(replace(view, memory={**fresh, **view.memory}))
-    answer = _in_time(jobs, replace(answer, memory={}, again_at=min(answer.again_at, jobs.at + PAUSE_S)))
-    return None if _wrong(jobs, asked, answer) else answer
+    answer = replace(answer, memory={}, again_at=min(answer.again_at, jobs.at + PAUSE_S))
+    return None if _wrong(jobs, asked, answer) else _in_time(jobs, answer)
 
 
 def _in_time(jobs: LiveJobs, answer: Answer) -> Answer:
@@ -85,6 +85,7 @@ def _wrong(jobs: LiveJobs, asked: int, answer: Answer) -> str:
     if is_known and not jobs.scheduler.asks.is_stale:
         return ""
     try:
+        check_kind(answer, jobs.scheduler.info, jobs.scheduler.asks.last_at)
         jobs.scheduler.copy().handle(Moment(jobs.at, (Answered(asked, answer),)))
     except InvalidAnswer as error:
         fix = f"; {error.fix}" if error.fix else ""

@@ -1,4 +1,4 @@
-"""Runs the rules of policies one after the other, for `eunomia check` and before the first run of a policy of a file."""
+"""Runs the rules of policies one after the other, for `eunomia check` and before a policy of a file runs first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Check = Callable[[Policy, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class PolicyRule:
     """A rule of policies. One that is not `binding` may be broken for a reason, `unless`."""
 
     name: str
@@ -27,7 +27,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class RuleFinding:
     """What became of one rule."""
 
     rule: str
@@ -55,26 +55,26 @@ def _world(policy: Policy, seed: int) -> None:
 
 # True of every view, whatever the cluster and the jobs; a policy of a file is held to these before its first run.
 OF_ANY_VIEW = (
-    Rule(name="the same view gets the same answer", check=rules.check_pure),
-    Rule(name="an answer leaves the view as it was", check=rules.check_view_unchanged),
-    Rule(name="the memory survives being written down", check=rules.check_memory),
+    PolicyRule(name="the same view gets the same answer", check=rules.check_pure),
+    PolicyRule(name="an answer leaves the view as it was", check=rules.check_view_unchanged),
+    PolicyRule(name="the memory survives being written down", check=rules.check_memory),
 )
-FITS = Rule(name="an answer fits the view: shares, rows, seats, times", check=rules.check_fits)
+FITS = PolicyRule(name="an answer fits the view: shares, rows, seats, times", check=rules.check_fits)
 RULES = (
     FITS,
     *OF_ANY_VIEW,
-    Rule(name="it reads only the columns of info.needs", check=rules.check_columns, once=True),
-    Rule(name="what info promises of its answers holds", check=rules.check_promises),
-    Rule(name="a view without jobs is answered", check=rules.check_empty, once=True),
-    Rule(name="a run ends however time is cut, with at most two asks for one cause", check=_asks),
-    Rule(name="every job of a small world is done in the end, or refused", check=_world),
-    Rule(
+    PolicyRule(name="it reads only the columns of info.needs", check=rules.check_columns, once=True),
+    PolicyRule(name="what info promises of its answers holds", check=rules.check_promises),
+    PolicyRule(name="a view without jobs is answered", check=rules.check_empty, once=True),
+    PolicyRule(name="a run ends however time is cut, with at most two asks for one cause", check=_asks),
+    PolicyRule(name="every job of a small world is done in the end, or refused", check=_world),
+    PolicyRule(
         name="jobs in another order get the same",
         check=rules.check_row_order,
         binding=False,
         unless="the order of submission decides between equal jobs, or the best answer is not the only one",
     ),
-    Rule(
+    PolicyRule(
         name="parameters out of range are refused by name",
         check=_parameters,
         binding=False,
@@ -84,13 +84,13 @@ RULES = (
 )
 
 
-def examine(policy: Policy, seeds: Sequence[int], which: Sequence[Rule] = RULES) -> Iterator[Finding]:
+def examine(policy: Policy, seeds: Sequence[int], which: Sequence[PolicyRule] = RULES) -> Iterator[RuleFinding]:
     """Yield what becomes of each rule on views and worlds drawn by these seeds."""
     for rule in which:
         yield _examine(policy, rule, seeds[:1] if rule.once else seeds)
 
 
-def _examine(policy: Policy, rule: Rule, seeds: Sequence[int]) -> Finding:
+def _examine(policy: Policy, rule: PolicyRule, seeds: Sequence[int]) -> RuleFinding:
     for seed in seeds:
         try:
             rule.check(policy, seed)
@@ -98,8 +98,8 @@ def _examine(policy: Policy, rule: Rule, seeds: Sequence[int]) -> Finding:
             outcome: Outcome = "fail" if rule.binding else "note"
             broken_by = None if rule.once else seed
             text = _described(policy, error)
-            return Finding(rule=rule.name, outcome=outcome, seed=broken_by, text=text, unless=rule.unless)
-    return Finding(rule=rule.name, outcome="pass")
+            return RuleFinding(rule=rule.name, outcome=outcome, seed=broken_by, text=text, unless=rule.unless)
+    return RuleFinding(rule=rule.name, outcome="pass")
 
 
 def _described(policy: Policy, error: Exception) -> str:

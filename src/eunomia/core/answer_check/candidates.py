@@ -15,7 +15,7 @@ from eunomia.placement.selection import MISFIT
 _ROWS = "rows are eunomia.Rows(job, type), arrays of whole numbers"
 
 
-class Candidates(NamedTuple):
+class NamedRows(NamedTuple):
     """The rows of an answer, jobs as rows of the view; every column is (row,)."""
 
     job: Ints
@@ -35,7 +35,7 @@ class Candidates(NamedTuple):
 # ---- rows ------------------------------------------------------------------------------------------------------------
 
 
-def candidates_of(rows: Any, facts: AnswerFacts) -> Candidates:
+def candidates_of(rows: Any, facts: AnswerFacts) -> NamedRows:
     """Return the candidates that rows name. Raises InvalidAnswer where one is not there."""
     if not isinstance(rows, Rows):
         raise refused(facts, f"rows is of type {type(rows).__name__}; {_ROWS}", "build it with eunomia.Rows(job, type)")
@@ -60,7 +60,7 @@ def candidates_of(rows: Any, facts: AnswerFacts) -> Candidates:
         speed = _check_pairs(job, type_, partner, size, speed, facts)
     if shape.any():
         size, speed = _check_shapes(job, type_, partner, shape, size, speed, facts)
-    return Candidates(job, type_, partner, shape, size, speed)
+    return NamedRows(job, type_, partner, shape, size, speed)
 
 
 def index_column(values: Any, field: str, low: int, high: int, what: str, facts: AnswerFacts) -> Ints:
@@ -86,9 +86,7 @@ def _as_long(values: Ints, field: str, job: Ints, facts: AnswerFacts) -> Ints:
     return values
 
 
-def _check_pairs(
-    job: Ints, type: Ints, partner: Ints, size: Ints, speed: Floats, facts: AnswerFacts
-) -> Floats:
+def _check_pairs(job: Ints, type: Ints, partner: Ints, size: Ints, speed: Floats, facts: AnswerFacts) -> Floats:
     """Return steps/s of each row, of the slower where two run side by side."""
     two = np.flatnonzero(partner >= 0)
     mine, mate, on = job[two], partner[two], type[two]
@@ -115,7 +113,9 @@ def _check_shapes(
     other = np.flatnonzero(shape)
     known = facts.shapes_of(job[other])
     for at in np.flatnonzero(shape[other] >= known)[:1].tolist():
-        rule = f"a row names shape {shape[other[at]]} of a job that has {known[at]}: {facts.name(int(job[other[at]]))!r}"
+        rule = (
+            f"a row names shape {shape[other[at]]} of a job that has {known[at]}: {facts.name(int(job[other[at]]))!r}"
+        )
         raise refused(facts, rule, "name a shape of view.shapes that is above 0")
     for row in other[partner[other] >= 0][:1].tolist():
         rule = f"a row gives a pair another shape: that of {facts.name(int(job[row]))!r}"
@@ -126,7 +126,7 @@ def _check_shapes(
     return size, speed
 
 
-def check_runs(named: Candidates, rows: Bools, given: str, facts: AnswerFacts) -> None:
+def check_runs(named: NamedRows, rows: Bools, given: str, facts: AnswerFacts) -> None:
     """Raise InvalidAnswer unless each of these rows could run: its job is believed to, and its gang fits the type."""
     for row in np.flatnonzero(rows & ~(named.speed > 0))[:1].tolist():
         how = ", where the two cannot run side by side" if named.partner[row] >= 0 else ", where it cannot run"
@@ -136,8 +136,8 @@ def check_runs(named: Candidates, rows: Bools, given: str, facts: AnswerFacts) -
     room = facts.capacity[named.type]
     for row in np.flatnonzero(rows & (named.size > room))[:1].tolist():
         rule = (
-            f"{named.say(row, facts)} {given} {facts.types[named.type[row]]}, which has {room[row]:g} accelerators in "
-            f"service; its gang needs {named.size[row]}"
+            f"{named.say(row, facts)} {given} {facts.types[named.type[row]]}, which is too small: in service "
+            f"{room[row]:g}, its gang {named.size[row]}"
         )
         raise refused(facts, rule, "name only types whose view.capacity holds the gang, view.scale_factor")
 
@@ -161,7 +161,7 @@ def check_order(answer: Order, facts: AnswerFacts) -> None:
     _check_once(named, answer.rows, facts)
 
 
-def _check_once(named: Candidates, rows: Rows, facts: AnswerFacts) -> None:
+def _check_once(named: NamedRows, rows: Rows, facts: AnswerFacts) -> None:
     """Raise InvalidAnswer where two rows are the same candidate."""
     within = rows.filled()[2]
     columns = np.stack([named.job, named.type, named.partner, named.shape, within])
@@ -209,13 +209,13 @@ def _numbers(x: Any, facts: AnswerFacts) -> Floats:
     return x.astype(np.float64)
 
 
-def _plain_candidates(job: Ints, type: Ints, facts: AnswerFacts) -> Candidates:
+def _plain_candidates(job: Ints, type: Ints, facts: AnswerFacts) -> NamedRows:
     row, none = facts.active[job], np.full(len(job), -1)
     size, speed = facts.scale_factor[row], facts.throughput[row, type]
-    return Candidates(job, type, none, np.zeros(len(job), dtype=np.int64), size, speed)
+    return NamedRows(job, type, none, np.zeros(len(job), dtype=np.int64), size, speed)
 
 
-def _check_range(x: Floats, named: Candidates, facts: AnswerFacts) -> None:
+def _check_range(x: Floats, named: NamedRows, facts: AnswerFacts) -> None:
     for row in np.flatnonzero(~((x >= -SOLVED) & (x <= 1.0 + SOLVED)))[:1].tolist():
         value = float(x[row])
         fix = "cut off what is below 0 and scale what is above 1 down"
@@ -229,7 +229,7 @@ def _check_range(x: Floats, named: Candidates, facts: AnswerFacts) -> None:
         raise refused(facts, f"{where}; a share of time is a number from 0 to 1", fix)
 
 
-def _check_time(x: Floats, named: Candidates, facts: AnswerFacts) -> None:
+def _check_time(x: Floats, named: NamedRows, facts: AnswerFacts) -> None:
     given = np.maximum(x, 0.0)
     time = np.bincount(named.job, weights=given, minlength=len(facts.active))
     two = named.partner >= 0
@@ -240,7 +240,7 @@ def _check_time(x: Floats, named: Candidates, facts: AnswerFacts) -> None:
         raise refused(facts, rule, "divide its shares by their sum")
 
 
-def _check_capacity(x: Floats, named: Candidates, facts: AnswerFacts) -> None:
+def _check_capacity(x: Floats, named: NamedRows, facts: AnswerFacts) -> None:
     held = np.maximum(x, 0.0) * named.size
     used = np.bincount(named.type, weights=held, minlength=len(facts.types))
     over = used - (facts.capacity * (1.0 + SOLVED) + SOLVED)
@@ -252,4 +252,3 @@ def _check_capacity(x: Floats, named: Candidates, facts: AnswerFacts) -> None:
             f"{facts.capacity[j]:g} are in service; the most, {held[row]:.6g}, takes {named.say(row, facts)}"
         )
         raise refused(facts, rule, "scale the shares of that type down to its capacity")
-

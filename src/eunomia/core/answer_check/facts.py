@@ -73,7 +73,9 @@ class StateFacts:
         "_now", "_sched", "_stale", "active", "at", "capacity", "info", "scale_factor", "stage", "throughput", "types",
     )  # fmt: skip
 
-    def __init__(self, info: PolicyInfo, sched: SchedulerState, question: PendingAsk, asked: float, now: float, *, stale: bool):
+    def __init__(
+        self, info: PolicyInfo, sched: SchedulerState, question: PendingAsk, asked: float, now: float, *, stale: bool
+    ):
         state = sched.state
         self.info, self.at, self.types, self.active = info, asked, state.topology.types, question.active
         self.stage, self.scale_factor = state.jobs.stage, state.jobs.scale_factor
@@ -100,9 +102,7 @@ class StateFacts:
 
     def pair_speeds(self, job: Ints, partner: Ints, type: Ints) -> Floats:
         belief = self._sched.belief
-        return np.asarray(
-            belief.paired()[belief.kind[self.active[job]], belief.kind[self.active[partner]], type]
-        )
+        return np.asarray(belief.paired()[belief.kind[self.active[job]], belief.kind[self.active[partner]], type])
 
     def topology(self) -> Topology:
         return self._sched.state.topology

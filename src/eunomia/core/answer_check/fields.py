@@ -57,7 +57,7 @@ def _check_texts(texts: Any, field: str, facts: AnswerFacts) -> None:
     if not isinstance(texts, Mapping):
         rule = f"{field} is {type(texts).__name__}; it maps rows of the view to texts"
         raise refused(facts, rule, f'give {field}={{row: "reason"}}')
-    if not (set(map(type, texts)) == {int} and 0 <= min(texts) and max(texts) < len(facts.active)):
+    if not (set(map(type, texts)) == {int} and min(texts) >= 0 and max(texts) < len(facts.active)):
         _check_jobs(texts, field, facts)
     if set(map(type, texts.values())) != {str}:
         for m, text in texts.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eunomia.core.answer_check.candidates import Candidates, candidates_of, check_runs, index_column
+from eunomia.core.answer_check.candidates import NamedRows, candidates_of, check_runs, index_column
 from eunomia.core.answer_check.facts import AnswerFacts, refused
 from eunomia.model.answers import Grants
 from eunomia.model.arrays import Ints
@@ -28,13 +28,13 @@ def check_grants(answer: Grants, facts: AnswerFacts) -> None:
     _check_free(named, row, device, stop, facts)
 
 
-def _check_jobs_once(named: Candidates, facts: AnswerFacts) -> None:
+def _check_jobs_once(named: NamedRows, facts: AnswerFacts) -> None:
     jobs = np.concatenate((named.job, named.partner[named.partner >= 0]))
     for m in np.flatnonzero(np.bincount(jobs, minlength=1) > 1)[:1].tolist():
         raise refused(facts, f"grants name job {facts.name(m)!r} twice", "grant a job one gang")
 
 
-def _check_until(answer: Grants, named: Candidates, facts: AnswerFacts) -> None:
+def _check_until(answer: Grants, named: NamedRows, facts: AnswerFacts) -> None:
     until = answer.until
     if not (isinstance(until, np.ndarray) and until.shape == named.job.shape and until.dtype.kind in "fiu"):
         given = f"an array of {until.dtype} with shape {until.shape}" if isinstance(until, np.ndarray) else repr(until)
@@ -45,7 +45,7 @@ def _check_until(answer: Grants, named: Candidates, facts: AnswerFacts) -> None:
         raise refused(facts, rule, "let a lease end after view.at, or give nan, and the mechanism decides")
 
 
-def _check_seats(named: Candidates, row: Ints, device: Ints, facts: AnswerFacts) -> None:
+def _check_seats(named: NamedRows, row: Ints, device: Ints, facts: AnswerFacts) -> None:
     taken = np.flatnonzero(np.bincount(device, minlength=1) > 1)
     for seat in taken[:1].tolist():
         names = " and ".join(named.say(int(one), facts) for one in row[device == seat][:2])
@@ -53,18 +53,20 @@ def _check_seats(named: Candidates, row: Ints, device: Ints, facts: AnswerFacts)
     wrong = np.flatnonzero(facts.topology().type[device] != named.type[row])
     for at in wrong[:1].tolist():
         of = facts.types[facts.topology().type[device[at]]]
-        rule = f"{named.say(int(row[at]), facts)} is granted seats of another type than its row names: device {device[at]}"
+        rule = (
+            f"{named.say(int(row[at]), facts)} is granted seats of another type than its row names: device {device[at]}"
+        )
         raise refused(facts, f"{rule} is of {of}", "choose devices by view.topology.type")
 
 
-def _check_whole(named: Candidates, row: Ints, facts: AnswerFacts) -> None:
+def _check_whole(named: NamedRows, row: Ints, facts: AnswerFacts) -> None:
     seats = np.bincount(row, minlength=len(named.job))
     for at in np.flatnonzero(seats != named.size)[:1].tolist():
         rule = f"{named.say(at, facts)} is granted {seats[at]} seats; its gang is {named.size[at]}"
         raise refused(facts, rule, "grant whole gangs, view.scale_factor seats each")
 
 
-def _check_free(named: Candidates, row: Ints, device: Ints, stop: Ints, facts: AnswerFacts) -> None:
+def _check_free(named: NamedRows, row: Ints, device: Ints, stop: Ints, facts: AnswerFacts) -> None:
     holder = facts.holder()[device]
     leaving = np.concatenate((stop, named.job, named.partner[named.partner >= 0]))
     kept = (holder >= 0) & ~np.isin(holder, leaving)

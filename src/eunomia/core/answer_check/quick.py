@@ -88,6 +88,8 @@ def are_plain_shares(answer: Shares, facts: AnswerFacts, question: PendingAsk) -
     shape = len(facts.active), len(facts.types)
     if answer.rows is not None or not isinstance(x, np.ndarray) or x.shape != shape or x.dtype != np.float64:
         return False
+    if answer.fill is not True and answer.fill is not False:
+        return False
     job, type, share = np.empty(x.size, dtype=np.int64), np.empty(x.size, dtype=np.int64), np.empty(x.size)
     count = _plain_shares(
         np.ascontiguousarray(x), facts.active, facts.stage, facts.scale_factor, facts.throughput, facts.capacity,
@@ -108,9 +110,7 @@ def are_plain_rows(answer: Order, facts: AnswerFacts, question: PendingAsk) -> b
     if rows.partner is not None or rows.shape is not None or rows.within is not None or answer.misfit not in MISFIT:
         return False
     job, type = np.ascontiguousarray(job), np.ascontiguousarray(type)
-    found = _plain_rows(
-        job, type, facts.active, facts.stage, facts.scale_factor, facts.throughput, facts.capacity
-    )
+    found = _plain_rows(job, type, facts.active, facts.stage, facts.scale_factor, facts.throughput, facts.capacity)
     if not len(found):
         return False
     question.found = found, type, None
