@@ -185,5 +185,6 @@ def test_a_turn_of_the_service_is_kept_as_it_was(tmp_path: Path, kind: str) -> N
         if not re.search(rule, said):
             wrong.append(f"{rule!r}: {said!r}")
     assert not wrong, "\n".join(wrong)
-    assert {bench.state(job) for job in names} == {"pending"}
+    if kind != "shares":  # under which idle seats go to any job, whatever is answered
+        assert {bench.state(job) for job in names} == {"pending"}
     bench.store.close()
