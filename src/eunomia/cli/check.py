@@ -92,7 +92,7 @@ def check_policies_of_files(scenarios: Iterable[Scenario]) -> None:
         if is_file_spec(section.name):
             key = json.dumps([str(scenario.base), section.name, section.parameters], default=str, sort_keys=True)
             policies[key] = section.name, scenario
-    problems = []
+    problems = list[Problem]()
     for name, scenario in policies.values():
         policy = find_policy(scenario.policy.name, scenario.policy.parameters, scenario.base, scenario.where)
         problems += _problems(name, policy)
@@ -103,7 +103,7 @@ def check_policies_of_files(scenarios: Iterable[Scenario]) -> None:
 def _problems(name: str, policy: Policy) -> Sequence[Problem]:
     from eunomia.testing.policy_examination import FITS, OF_ANY_VIEW, examine
 
-    problems = []
+    problems = list[Problem]()
     for finding in examine(policy, BEFORE_A_RUN, (FITS, *OF_ANY_VIEW)):
         if finding.outcome == "pass":
             continue

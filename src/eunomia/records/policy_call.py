@@ -88,7 +88,7 @@ def own_lines(policy: Policy, error: Exception) -> list[traceback.FrameSummary]:
     """Return the lines of the traceback that are in the policy's file or in other files of its user."""
     home = getattr(sys.modules.get(type(policy).__module__), "__file__", None)
     installed = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
-    others = tuple(str(Path(place).resolve()) for place in (*installed, Path(eunomia.__file__).parent))
+    others = tuple(str(Path(place).resolve()) for place in (*installed, *eunomia.__path__))
 
     def is_own(file: str) -> bool:
         return file == home or not (file.startswith("<") or str(Path(file).resolve()).startswith(others))

@@ -48,7 +48,7 @@ def _check_jobs(jobs: Any, field: str, facts: AnswerFacts) -> None:
     """Raise InvalidAnswer unless these are rows of jobs of the view."""
     n = len(facts.active)
     for m in jobs:
-        if not (isinstance(m, Integral) and not isinstance(m, bool) and 0 <= m < n):
+        if not (isinstance(m, Integral) and not isinstance(m, bool) and 0 <= int(m) < n):
             rule = f"{field} names the job {m!r}; jobs are whole numbers, rows of the view: 0 … {n - 1}"
             raise refused(facts, rule, f"give rows of the view, as those of np.flatnonzero(…).tolist(), in {field}")
 
