@@ -26,6 +26,7 @@ def completion(run: RunTables) -> Numbers:
     for percent in (50, 95, 99):
         numbers[f"jct_p{percent}_s"] = float(np.percentile(jct, percent)) if len(jct) else None
     numbers["queueing_mean_s"] = mean(waits)
+    numbers["total_wait_mean_s"] = mean(jobs["total_wait_s"][status != "rejected"])
     numbers["makespan_s"] = float(finished.max() - jobs["submitted_s"].min()) if len(finished) else None
     return numbers
 

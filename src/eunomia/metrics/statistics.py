@@ -93,11 +93,14 @@ def paired(this: Mapping[int, float], other: Mapping[int, float], confidence: fl
     return PairedDifference(change=change, log_ratio=estimate(elementary.log(one / two), confidence) if above else None)
 
 
-def one_run(values: Mapping[str, Mapping[int, float]]) -> bool:
-    """Return whether several seeds gave identical numbers, name by name: nothing is random, so they are one run."""
+def one_run(values: Mapping[str, Mapping[int, float]], runs: int | None = None) -> bool:
+    """Return whether several seeds gave identical numbers, name by name: nothing is random, so they are one run.
+
+    `values` are the known values by name and seed; `runs` is the number of seeds where some may have no value at all.
+    """
     seeds = {seed for by_seed in values.values() for seed in by_seed}
     same = all(by_seed.keys() == seeds and len(set(by_seed.values())) == 1 for by_seed in values.values())
-    return len(seeds) > 1 and same
+    return len(seeds) > 1 and len(seeds) == (runs or len(seeds)) and same
 
 
 @lru_cache

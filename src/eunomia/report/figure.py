@@ -19,9 +19,9 @@ from eunomia.metrics.statistics import Estimate, estimate
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.report.escape import plain
 from eunomia.report.figure_style import FORMATS, METADATA, FigureStyle, settings_of
-from eunomia.report.findings import MEASURES
 from eunomia.report.image_export import COLOURS, DASHES, HATCHES
 from eunomia.report.number_format import common_scale
+from eunomia.report.ranking import MEASURES
 from eunomia.report.styles import styles_of
 from eunomia.report.table import COLUMNS
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eunomia.report.findings import Findings, signed
+from eunomia.report.certainty import signed
+from eunomia.report.findings import Findings
 from eunomia.report.number_format import plural
 from eunomia.report.sweep.content import BaselineDifference, Group, SweepContent, SweepSetting, Verdict
 from eunomia.report.table import COLUMNS
