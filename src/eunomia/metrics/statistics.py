@@ -61,10 +61,15 @@ class PairedDifference:
         return abs(ratio.mean) <= NEGLIGIBLE and (bool(self.real) or abs(ratio.mean) + ratio.half <= NEGLIGIBLE)
 
     @property
+    def agrees(self) -> bool:
+        """Whether the averages differ in the same direction as a typical ratio under one seed."""
+        return self.log_ratio is None or self.change.mean * self.log_ratio.mean >= 0
+
+    @property
     def real(self) -> bool | None:
-        """Whether the interval excludes 0; None with one seed."""
+        """Whether the interval excludes 0, and the averages differ in its direction; None with one seed."""
         judged = self.log_ratio or self.change
-        return None if judged.half is None else abs(judged.mean) > judged.half
+        return None if judged.half is None else self.agrees and abs(judged.mean) > judged.half
 
 
 def estimate(values: Floats, confidence: float = 0.95) -> Estimate | None:

@@ -274,11 +274,12 @@ def _drawbacks(group: Sequence[SeedGroup], chosen: SeedGroup, average: Average) 
     prices, named = _prices(group, chosen)
     worse = [WORDS[name] for name in worse_measures(group, chosen) if name not in (*named, average.name)]
     if prices:
-        return f" The price: {'; '.join(prices)}.{f' Also worse under it: {_listed(worse)}.' if worse else ''}"
-    return f" Worse under it: {_listed(worse)}." if worse else " No other measure here is worse for it."
+        return f" The price: {'; '.join(prices)}.{f' Also worse under it: {listed(worse)}.' if worse else ''}"
+    return f" Worse under it: {listed(worse)}." if worse else " No other measure here is worse for it."
 
 
-def _listed(words: Sequence[str]) -> str:
+def listed(words: Sequence[str]) -> str:
+    """Return `a, b and c`."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 

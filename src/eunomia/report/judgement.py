@@ -76,10 +76,8 @@ def judge(this: SeedGroup, other: SeedGroup, name: str) -> JudgedDifference | No
         ends = (elementary.expm1(end) if relative and end is not None else end for end in (judged.low, judged.high))
         low, high = ends
         change = elementary.expm1(judged.mean) if relative else judged.mean
-        agrees = change * (a - b) >= 0
-        return JudgedDifference(
-            change=change, low=low, high=high, basis=f"{seeds} seeds", relative=relative, agrees=agrees
-        )
+        basis, agrees = f"{seeds} seeds", found.agrees
+        return JudgedDifference(change=change, low=low, high=high, basis=basis, relative=relative, agrees=agrees)
     relative = a > 0 and b > 0
     change = a / b - 1 if relative else a - b
     ends_by_block = _resampled(this.runs[0], other.runs[0], name) if relative else None

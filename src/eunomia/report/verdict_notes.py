@@ -46,19 +46,24 @@ def wait_of_history(group: Sequence[SeedGroup]) -> list[str]:
     for history in (setting for setting in group if setting.is_history):
         wait, took = history.mean("queueing_mean_s"), history.mean("jct_mean_s")
         ranked = ranking(policies, "queueing_mean_s")
-        if wait is None or not ranked:
-            continue
-        completed = "" if took is None else f"completed after {shown(took, 's')} and "
-        text = f"As it was, jobs {completed}waited {shown(wait, 's')} to the first start on average."
-        if wait > 0:
-            text += f" {_explained(wait, *ranked[-1])}"
-        found.append(text)
+        if wait is not None and ranked:
+            most, longest = ranked[-1]
+            found.append(sentences_on_history(took, wait, most, longest.label))
     return found
 
 
-def _explained(wait: float, most: float, longest: SeedGroup) -> str:
-    """Return how much of the wait as it was is explained by the policy under which jobs wait longest."""
-    under = f"under {longest.label}, where they wait longest of the policies here,"
+def sentences_on_history(took: float | None, wait: float, most: float, longest: str) -> str:
+    """Return how long jobs took and waited as it was, s, and what a wait of `most` explains of that.
+
+    `longest` is the policy here under which jobs wait longest to their first start.
+    """
+    completed = "" if took is None else f"completed after {shown(took, 's')} and "
+    text = f"As it was, jobs {completed}waited {shown(wait, 's')} to the first start on average."
+    return f"{text} {_explained(wait, most, longest)}" if wait > 0 else text
+
+
+def _explained(wait: float, most: float, longest: str) -> str:
+    under = f"under {longest}, where they wait longest of the policies here,"
     if most >= wait:
         return f"A queue can explain that wait: {under} it is {shown(most, 's')}."
     return (
