@@ -32,8 +32,9 @@ def add_legend(figure: Figure, handles: Sequence[Any], names: Sequence[str], sid
     heights = [sum(LINE * len(parts) + GAP for parts in lines[row : row + rows]) for row in range(0, len(names), rows)]
     height = max(heights) + MARGIN
     figure.set_figheight(figure.get_figheight() + height * size / 72)
+    where: Any = f"outside {side} center"
     figure.legend(
-        list(handles), [_shown("\n".join(parts)) for parts in lines], loc=f"outside {side} center", ncols=columns,
+        list(handles), [_shown("\n".join(parts)) for parts in lines], loc=where, ncols=columns,
         frameon=False, handlelength=HANDLE, labelspacing=GAP,
     )  # fmt: skip
 
