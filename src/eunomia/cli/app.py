@@ -191,8 +191,8 @@ def compare(
     that are finished, and the same command makes the others.
     """
     with handle_errors(as_json):
-        from eunomia.cli.output import progress_bar, show_summary, show_verdict
-        from eunomia.runs.compare import cases, note_on_seeds, write_table, write_tenants
+        from eunomia.cli.output import progress_bar, show_comparison
+        from eunomia.runs.compare import cases, write_table, write_tenants
         from eunomia.runs.compare import compare as run
         from eunomia.runs.report_input import report
         from eunomia.runs.results_dir import check_free, whole_folder
@@ -225,7 +225,7 @@ def compare(
             write_tenants(folder / "tenants.csv", results)
             shown = [(pictures.names.get(case.policy, case.policy), result) for case, result in results]
             content = report(
-                shown, f"{title_of(scenario)}: {len(results)} runs compared", folder,
+                shown, f"{title_of(scenario)}: {_compared(combinations)}", folder,
                 charts=pictures.formats, style=pictures.style,
                 folders=[case.folder for case, _ in results],
             )  # fmt: skip
@@ -238,22 +238,30 @@ def compare(
         labelled = [(_label(case, combinations), result) for case, result in results]
         if as_json:
             rows = [
-                {"policy": case.policy, "load": case.load, "seed": case.seed, **result.as_dict()}
+                {
+                    "policy": case.policy,
+                    "load": case.load,
+                    "seed": case.seed,
+                    **result.as_dict(),
+                    "knows_durations": result.knows_durations,
+                }
                 for case, result in results
             ]
             print(json.dumps(rows, allow_nan=False))
         else:
-            columns = _columns([case for case, _ in results])
-            show_summary(shown, (*results[0][1].notes, *note_on_seeds(results)), columns)
-            show_verdict(content)
+            show_comparison(shown, content)
             print(f"report: {place / 'report.html'}")
         fail_if_unfinished([(label, result.unfinished) for label, result in labelled])
 
 
-def _columns(cases: list[Case]) -> dict[str, list[str]]:
-    """Return the load and the seed of each run, where there are several."""
-    every = {"load": [f"{case.load:g}" for case in cases], "seed": [str(case.seed) for case in cases]}
-    return {name: texts for name, texts in every.items() if len(set(texts)) > 1}
+def _compared(cases: list[Case]) -> str:
+    """Return how many policies are compared, and at how many loads."""
+    from eunomia.runs.as_it_was import AS_IT_WAS
+
+    policies = len({case.policy for case in cases if case.scenario.policy.name != AS_IT_WAS})
+    loads = len({case.load for case in cases})
+    text = f"{policies} polic{'y' if policies == 1 else 'ies'} compared"
+    return f"{text} at {loads} loads" if loads > 1 else text
 
 
 def _label(case: Case, combinations: list[Case]) -> str:
