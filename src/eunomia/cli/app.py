@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -60,6 +60,7 @@ from eunomia.inputs.problems import InvalidInput, Problem, Together
 if TYPE_CHECKING:
     from eunomia.history.judged_comparison import JudgedHistory
     from eunomia.runs.compare import Case
+    from eunomia.runs.simulation import Result
     from eunomia.scenario import Scenario
 
 app = typer.Typer(
@@ -244,21 +245,25 @@ def compare(
             raise typer.Exit(INTERRUPTED)
         labelled = [(_label(case, combinations), result) for case, result in results]
         if as_json:
-            rows = [
-                {
-                    "policy": case.policy,
-                    "load": case.load,
-                    "seed": case.seed,
-                    **result.as_dict(),
-                    "knows_durations": result.knows_durations,
-                }
-                for case, result in results
-            ]
-            print(json.dumps(rows, allow_nan=False))
+            print(json.dumps(_rows(results), allow_nan=False))
         else:
             show_comparison(shown, content)
             print(f"report: {place / 'report.html'}")
         fail_if_unfinished([(label, result.unfinished) for label, result in labelled])
+
+
+def _rows(results: Sequence[tuple[Case, Result]]) -> list[dict[str, Any]]:
+    """Return the JSON form of each run."""
+    return [
+        {
+            "policy": case.policy,
+            "load": case.load,
+            "seed": case.seed,
+            **result.as_dict(),
+            "knows_durations": result.knows_durations,
+        }
+        for case, result in results
+    ]
 
 
 def _judged_cases(
