@@ -174,7 +174,7 @@ def _types_of_jobs(
     The type is that of the allocation, else of the job's machine in the list, else the request's.
     """
     type_by_machine = {node.name: type_name(node.type) for node in nodes if node.type and node.accelerators}
-    known = {type_name(kind) for kind in history.ran_on if kind} | set(type_by_machine.values())
+    known = {type_name(kind) for kind in set(history.ran_on) if kind} | set(type_by_machine.values())
     unsaid = type_name(unnamed) if unnamed else next(iter(known)) if len(known) == 1 else UNNAMED
     by_name: dict[str, str] = {"": ""}
     types, guessed = [], 0

@@ -193,6 +193,9 @@ def one_run(spans: Sequence[tuple[float, float, float]]) -> GangRun:
 
     Where they ran without a break, it starts with the first of them, and ends when its accelerator-time is used.
     """
+    if len(spans) == 1:
+        start, end, size = spans[0]
+        return GangRun(started=start, ended=end, ran_s=end - start, width=size, is_uneven=False)
     width = most_at_once((start, max(end, start + 1e-3), size) for start, end, size in spans)
     held_s = sum((end - start) * size for start, end, size in spans)
     busy = busy_s((start, end) for start, end, _ in spans)

@@ -43,10 +43,10 @@ from eunomia.traces.kubernetes_objects import (
     asked_type,
     end_of_job,
     has_ended,
+    latest_time,
     read_pod,
     status_of,
     template,
-    times_of,
 )
 from eunomia.traces.pod_resources import (
     CLAIMS,
@@ -164,7 +164,7 @@ class _Reader:
             uid = texts(item, "metadata", "uid")
             made = texts(item, "metadata", "creationTimestamp")
             identities.append(uid or (f"{self.kinds[m]} {_name(item)} {made}" if made else ""))
-            latest = max(times_of(item), default=-np.inf)
+            latest = latest_time(item)
             file = self.source.file[m]
             self.listed_at[file] = max(latest, self.listed_at.get(file, -np.inf))
             versions.append((texts(item, "status", "phase") in ENDED or has_ended(item), latest))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from functools import cache
 
 from eunomia.inputs.problems import Problems
 from eunomia.model.spelling_suggestions import nearest
@@ -36,13 +37,16 @@ def requested(spec: Json) -> Counter[str]:
     """
     sidecars: Counter[str] = Counter()
     most: Counter[str] = Counter()
+    started = listed(spec, "containers")
+    if len(started) == 1 and "initContainers" not in spec and "resourceClaims" not in spec:  # most pods
+        return _of_container(started[0])
     for container in listed(spec, "initContainers"):
         asked = _of_container(container)
         if texts(container, "restartPolicy") == "Always":
             sidecars += asked
         else:
             most |= sidecars + asked
-    for container in listed(spec, "containers"):
+    for container in started:
         sidecars += _of_container(container)
     most |= sidecars
     if listed(spec, "resourceClaims"):
@@ -52,12 +56,14 @@ def requested(spec: Json) -> Counter[str]:
 
 def _of_container(container: object) -> Counter[str]:
     asked = {**mapping(container, "resources", "requests"), **mapping(container, "resources", "limits")}
-    return Counter({name: count(value) for name, value in asked.items() if is_extended(name) and count(value)})
+    return Counter({name: size for name, value in asked.items() if is_extended(name) and (size := count(value))})
 
 
 def count(value: object) -> int:
     """Return a whole quantity, such as 8, "8" or "1k"; 0 for anything else."""
     text = str(value)
+    if text.isdigit() and text.isascii() and len(text) < 10:
+        return int(text)
     try:
         number = Decimal(text[:-1]) * MULTIPLES[text[-1]] if text[-1:] in MULTIPLES else Decimal(text)
     except InvalidOperation:
@@ -108,8 +114,13 @@ def device_type(labels: Mapping[str, object], resource: str) -> str:
     A label of another maker does not count. Devices that are not of Nvidia and have no label are named by their maker.
     """
     maker = _maker(resource)
-    fitting = [name for name in TYPE_LABELS if not maker or _maker(name) in ("", maker)]
-    return first_label(labels, fitting) or (maker if maker != "nvidia" else "")
+    return first_label(labels, _fitting(maker)) or (maker if maker != "nvidia" else "")
+
+
+@cache
+def _fitting(maker: str) -> tuple[str, ...]:
+    """Return the labels that may name the type of devices of a maker; "" is one that is not known."""
+    return tuple(name for name in TYPE_LABELS if not maker or _maker(name) in ("", maker))
 
 
 def is_cut(labels: Mapping[str, object]) -> bool:
@@ -117,5 +128,6 @@ def is_cut(labels: Mapping[str, object]) -> bool:
     return any(part in first_label(labels, TYPE_LABELS).lower() for part in PARTS)
 
 
+@cache
 def _maker(name: str) -> str:
     return next((maker for word, maker in MAKER_BY_WORD.items() if word in name.lower()), "")

@@ -119,6 +119,7 @@ class _Reader:
     source: Objects
     kinds: list[str]
     tenant: str
+    times: list[tuple[float, float]] = field(default_factory=list)  # start and end of each object
     listed_at: dict[int, float] = field(default_factory=dict)  # latest time in each file
     rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))  # by finding
     held: list[HeldRow] = field(default_factory=list)
@@ -167,7 +168,8 @@ class _Reader:
         """Blank the kind of objects of which a later version is listed too, as overlapping files do."""
         identities, versions = [], []
         for m, item in enumerate(self.source.items):
-            times = [value for value in job_times(item) if not isnan(value)]
+            self.times.append(job_times(item))
+            times = [value for value in self.times[m] if not isnan(value)]
             file, latest = self.source.file[m], max(times, default=-np.inf)
             self.listed_at[file] = max(latest, self.listed_at.get(file, -np.inf))
             attempt = texts(item, "attempt_number") if self.kinds[m] == "task" else ""
@@ -180,12 +182,12 @@ class _Reader:
 
     def _end(self, job: int) -> float:
         """Return when a job ended, or was listed while it ran."""
-        start, end = job_times(self.source.items[job])
+        start, end = self.times[job]
         return max(self.listed_at[self.source.file[job]], start) if isnan(end) else end
 
     def _is_undated(self, job: int) -> bool:
         item = self.source.items[job]
-        return texts(item, "status") in ENDED and isnan(job_times(item)[1])
+        return texts(item, "status") in ENDED and isnan(self.times[job][1])
 
     def _of_groups(self, owners: set[int]) -> list[EngineJob]:
         """Return the jobs of placement groups; adds to the jobs that own one."""
@@ -198,7 +200,7 @@ class _Reader:
                 continue
             if owner is not None:
                 owners.add(owner)
-            start = nan if owner is None else _or(group.created, job_times(self.source.items[owner])[0])
+            start = nan if owner is None else _or(group.created, self.times[owner][0])
             if owner is None or isnan(start):
                 self.rows["lost"].append(m)
             elif group.is_pending:
@@ -231,7 +233,7 @@ class _Reader:
             owner = self.by_id.get(task.owner)
             if not task.width or isnan(task.started):
                 continue
-            if owner is None or isnan(job_times(self.source.items[owner])[0]):
+            if owner is None or isnan(self.times[owner][0]):
                 self.rows["lost"].append(m)
             elif self._is_undated(owner) and isnan(task.ended):
                 self.rows["undated"].append(m)
@@ -259,7 +261,7 @@ class _Reader:
         found = []
         for m in jobs:
             item = self.source.items[m]
-            width, start = held_by_entry_point(item), job_times(item)[0]
+            width, start = held_by_entry_point(item), self.times[m][0]
             if not width:
                 self.rows["plain"] += [] if m in owners else [m]
             elif isnan(start) or texts(item, "status") == "PENDING":
@@ -297,7 +299,7 @@ class _Reader:
             self.rounded.append(HeldRow(row=row, type=kind, tenant=tenant, hours=more))
         if run.is_uneven:
             self.rows["uneven"].append(row)
-        still = not is_over and isnan(job_times(item)[1])
+        still = not is_over and isnan(self.times[owner][1])
         return EngineJob(
             row=row,
             job_id=name,

@@ -137,12 +137,13 @@ class _Reader:
         """Return a column of seconds or of `days-hours:minutes:seconds`, (row,); nan where a cell says nothing."""
         if name not in self.sheet.columns:
             return np.full(len(self.sheet), nan)
-        texts = [text.replace(" days ", "-") for text in self.sheet.text(name)]
-        spans = read_spans(pa.array(texts, pa.string()))[0]
         plain = numbers(self.sheet.columns[name])
+        spans = np.full(len(plain), nan)
+        if np.isnan(plain).any():
+            texts = [text.replace(" days ", "-") for text in self.sheet.text(name)]
+            spans = read_spans(pa.array(texts, pa.string()))[0]
+        wrong = np.isnan(spans) & ~absent(self.sheet, name) & ~((plain >= 0) & (plain <= MOST_S)) & (plain != -1)
         plain[plain == -1] = nan
-        wrong = np.isnan(spans) & ~absent(self.sheet, name) & ~(numbers(self.sheet.columns[name]) == -1)
-        wrong &= ~((plain >= 0) & (plain <= MOST_S))
         rule, fix = "must be a number of seconds, 0 to 1e12", "write seconds, or 1-02:03:04, or leave it empty"
         self._refuse(name, wrong, rule, fix)
         return np.where(np.isnan(spans), plain, spans)
