@@ -8,7 +8,7 @@ import numpy as np
 
 from eunomia.history.imported_files import Imported
 from eunomia.model.arrays import Floats, Ints
-from eunomia.runs.as_it_was import MOST_BEYOND
+from eunomia.traces.accelerator_hours import MOST_BEYOND
 
 
 def why_no_past(imported: Imported) -> str:

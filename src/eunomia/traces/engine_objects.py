@@ -304,4 +304,7 @@ def _unique(names: Sequence[str]) -> tuple[str, ...]:
 
 def first_label(labels: Mapping[str, Any], keys: Sequence[str]) -> str:
     """Return the first of these labels that is there; "" for none."""
-    return next((str(labels[key]) for key in keys if labels.get(key)), "")
+    for key in keys:
+        if labels.get(key):
+            return str(labels[key])
+    return ""

@@ -100,8 +100,12 @@ def read(path: Path, *, tenant: str = "namespace", resource: str = "") -> Trace:
 
 def read_history(paths: Sequence[Path], *, tenant: str = "namespace", resources: Sequence[str] = ()) -> History:
     """Return the jobs of one or several files with the schedule as it was; arguments and errors are those of `read`."""
-    one_of(str(paths[0]), "tenant", tenant, TENANTS)
-    source = load_objects(paths, COMMAND)
+    return history_of(load_objects(paths, COMMAND), tenant=tenant, resources=resources)
+
+
+def history_of(source: Objects, *, tenant: str = "namespace", resources: Sequence[str] = ()) -> History:
+    """Return the jobs of objects that are loaded; arguments and errors are those of `read`."""
+    one_of(source.files[0], "tenant", tenant, TENANTS)
     source.names = [_name(item) for item in source.items]
     kinds = [texts(item, "kind") for item in source.items]
     if not {"Job", "Pod"} & set(kinds):
@@ -139,7 +143,8 @@ class _Reader:
         self.labels = {texts(item, "metadata", "name"): mapping(item, "metadata", "labels") for item in nodes}
         self._check_names(pods, jobs.values(), nodes)
         found = self._jobs_of_pods(pods, jobs)
-        gone = [m for name, m in jobs.items() if name not in {pod.group for pod in pods}]
+        groups = {pod.group for pod in pods}
+        gone = [m for name, m in jobs.items() if name not in groups]
         found += self._jobs_alone(gone)
         findings.hours = row_hours(self.held)
         self._say_of_pods(pods)
@@ -199,6 +204,8 @@ class _Reader:
 
     def _dated(self, started: Sequence[Pod], job: Json | None) -> list[Pod]:
         """Return the pods of which something says when they ended, if only their Job does."""
+        if not any(pod.is_undated for pod in started):
+            return list(started)
         end = end_of_job(job)
         for pod in started:
             if pod.is_undated and end > pod.started:

@@ -87,7 +87,11 @@ def read(path: Path, *, tenant: str = "user") -> Trace:
 
 def read_history(paths: Sequence[Path], *, tenant: str = "user") -> History:
     """Return the jobs of lists of jobs, placement groups and tasks; arguments and errors are those of `read`."""
-    source = load_objects(paths, COMMAND)
+    return history_of(load_objects(paths, COMMAND), tenant=tenant)
+
+
+def history_of(source: Objects, *, tenant: str = "user") -> History:
+    """Return the jobs of objects that are loaded; arguments and errors are those of `read`."""
     source.names = [_name(item) for item in source.items]
     kinds = [_kind(item) for item in source.items]
     if not {"group", "job"} & set(kinds):

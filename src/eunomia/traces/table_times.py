@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime, tzinfo
 from math import isfinite, nan
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -41,10 +42,8 @@ def read_times(sheet: InputTable, name: str, zone: tzinfo = UTC, *, fold: int = 
     plain = pc.match_substring_regex(cells, PLAIN) if zone is UTC else pa.array(np.zeros(len(cells), dtype=np.bool_))
     values = numbers(pc.if_else(pc.match_substring_regex(cells, DATED), "", cells))
     values[~np.isfinite(values)] = nan
-    try:  # most dates of most files are as plain as that
+    with suppress(pa.ArrowInvalid):  # a month 13, or an hour 25: then each is looked at
         values[_mask(plain)] = np.asarray(pc.cast(cells.filter(plain), pa.timestamp("s")).cast(pa.int64()), dtype=float)
-    except pa.ArrowInvalid:  # a month 13, or an hour 25: each is looked at
-        pass
     rest = np.flatnonzero(np.isnan(values))
     if len(rest):
         texts = sheet.text(name)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eunomia.inputs.problems import refused
-from eunomia.traces.engine_objects import Json, at, listed, load_objects, mapping, texts
+from eunomia.traces.engine_objects import Json, Objects, at, listed, load_objects, mapping, texts
 from eunomia.traces.machine_lists.machines import MachineList
 from eunomia.traces.machine_lists.named_nodes import NamedNode, distinct, machine_list
 from eunomia.traces.pod_resources import accelerators, count, device_type, split_names
@@ -28,13 +28,19 @@ def read(path: Path, *, resource: str = "") -> MachineList:
     return machine_list(path, read_named([path], resources=split_names(str(resource))))
 
 
-def read_named(paths: Sequence[Path], *, needed: bool = True, resources: Sequence[str] = ()) -> tuple[NamedNode, ...]:
-    """Return all machines in these files, with their names. Raises InvalidInput as `read` does, if one is `needed`."""
-    items = load_objects(paths, COMMAND).items
+def read_named(paths: Sequence[Path], *, resources: Sequence[str] = ()) -> tuple[NamedNode, ...]:
+    """Return all machines in these files, with their names. Raises InvalidInput as `read` does."""
+    found = nodes_of(load_objects(paths, COMMAND), resources=resources)
+    if not found:
+        raise refused(str(paths[0]), "kind", None, "there is no Node here", f"write the file with: {COMMAND}")
+    return found
+
+
+def nodes_of(source: Objects, *, resources: Sequence[str] = ()) -> tuple[NamedNode, ...]:
+    """Return the machines among objects that are loaded; none if there is none."""
+    items = source.items
     nodes = [_of_kubernetes(item, resources) for item in items if texts(item, "kind") == "Node"]
     nodes += [_of_ray(item) for item in items if isinstance(item.get("resources_total"), dict)]
-    if not nodes and needed:
-        raise refused(str(paths[0]), "kind", None, "there is no Node here", f"write the file with: {COMMAND}")
     return distinct(nodes)
 
 
