@@ -61,6 +61,18 @@ def slurm(
         str, typer.Option(metavar="HOW", help="Duration of a requeued job: sum of its runs, or the last.")
     ] = "sum",
     gres: Annotated[str, typer.Option(metavar="NAME", help="The generic resource that is an accelerator.")] = "gpu",
+    timezone: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Time zone of the times, such as Europe/Berlin: for nights of clock changes."
+        ),
+    ] = "",
+    exclusive: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PARTITION", help="Its jobs hold all of their machines, listed in --nodes. May be repeated."
+        ),
+    ] = None,
     keep_types: KeepOption = False,
     mix: MixOption = "mix:default",
     speed: SpeedOption = None,
@@ -74,13 +86,23 @@ def slurm(
     """
     with handle_errors(as_json):
         from eunomia.traces.machine_lists.slurm_nodes import read_named
+        from eunomia.traces.sacct_demands import WholeMachines
         from eunomia.traces.slurm import read_history
 
+        machines = () if nodes is None else read_named(nodes, gres=gres)
         _import(
             "slurm",
             files,
-            lambda: read_history(files, tenant=tenant, requeues=requeues, gres=gres),
-            () if nodes is None else read_named(nodes, gres=gres),
+            lambda: read_history(
+                files,
+                tenant=tenant,
+                requeues=requeues,
+                gres=gres,
+                timezone=timezone,
+                whole_machines=WholeMachines.of(exclusive or (), machines),
+                gres_option="--gres NAME",
+            ),
+            machines,
             out,
             speed,
             force=force,

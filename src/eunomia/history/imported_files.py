@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from eunomia.inputs.timestamps import EPOCH
+from eunomia.inputs.timestamps import is_date
 from eunomia.model.topology import Node
 from eunomia.traces.accelerator_hours import AcceleratorHours, HoursBalance
 from eunomia.traces.import_findings import ImportFinding
@@ -95,9 +95,7 @@ def _scenario_toml(imported: Imported) -> str:
     assumed = "\n".join(f"# - {_comment(sentence)}" for sentence in imported.assumed)
     some = any(imported.trace.tenant) and not all(imported.trace.tenant)
     date = imported.trace.began
-    # Times counted from a start of their own look like seconds since 1970.
-    known = date is not None and date.year > EPOCH.year
-    began = f'began = "{date:%Y-%m-%d %H:%M:%S}"  # local date and time at 0 s\n' if date and known else ""
+    began = f'began = "{date:%Y-%m-%d %H:%M:%S}"  # local date and time at 0 s\n' if is_date(date) else ""
     own = 'missing_vc = "own"  # jobs that name no tenant are those of a tenant called -\n' * some
     return f"""\
 # Written by `eunomia import {engine}` from {", ".join(map(_comment, imported.files))}; every line may be edited.

@@ -13,14 +13,15 @@ from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.topology import Node
 from eunomia.scenario.schema_models import whole_nodes
+from eunomia.throughputs.accelerator_slices import slice_of
 from eunomia.throughputs.catalogue import accelerators as catalogue_types
+from eunomia.throughputs.relative_speeds import DIGITS as DIGITS_OF_SPEED
 from eunomia.throughputs.relative_speeds import REFERENCE, relative_speeds
 from eunomia.traces.accelerator_hours import HOUR_S, AcceleratorHours, HoursBalance, HoursChange
 from eunomia.traces.import_findings import History, ImportFinding
 from eunomia.traces.machine_lists.named_nodes import UNNAMED, NamedNode, as_nodes, type_name
 from eunomia.traces.table import Trace
 
-CLOCK_S = 2.0  # by which two roundings to seconds may differ
 DIGITS = 6  # of converted durations, in s
 
 
@@ -80,6 +81,8 @@ def build_import(
         submitted_s=trace.submitted_s - trace.submitted_s[0],
         ran_on=types,
         started_s=_starts(history) - trace.submitted_s[0],
+        eligible_s=trace.eligible_s - trace.submitted_s[0],
+        ended_s=trace.ended_s - trace.submitted_s[0],
     )
     hours = _written_hours(written, speed, reference)
     return Imported(
@@ -133,11 +136,11 @@ def _named_changes(history: History, types: Sequence[str]) -> list[HoursChange]:
         if finding.change
     ]
     trace = history.trace
-    hours = trace.scale_factor * trace.duration_s / HOUR_S
-    unnamed = np.array([not kind for kind in history.ran_on], dtype=np.bool_)
-    held = np.where(unnamed, hours, 0.0).tolist()
-    moved = AcceleratorHours.summed(types, trace.tenant, held) - AcceleratorHours.summed(
-        (type_name("") for _ in types), trace.tenant, held
+    unnamed = [m for m, kind in enumerate(history.ran_on) if not kind]
+    held = (trace.scale_factor * trace.duration_s / HOUR_S)[unnamed].tolist()
+    tenants = [trace.tenant[m] for m in unnamed]
+    moved = AcceleratorHours.summed([types[m] for m in unnamed], tenants, held) - AcceleratorHours.summed(
+        [type_name("")] * len(unnamed), tenants, held
     )
     if moved:
         changes.append(HoursChange(what="jobs name no accelerator type; they count as the one assumed", hours=moved))
@@ -155,15 +158,10 @@ def whole_machines(accelerators: Mapping[str, float]) -> tuple[NamedNode, ...]:
 
 
 def _starts(history: History) -> Floats:
-    """Return (job,) the start of one uninterrupted run that ends when the job ended; nan = not known.
-
-    For most jobs it is the logged start; what was suspended or run several times starts later.
-    """
-    submitted_s, lasted_s = history.trace.submitted_s, history.trace.duration_s
-    by_end = history.ended_s - lasted_s
-    broken = history.ended_s - history.started_s > lasted_s + CLOCK_S
-    start_s = np.where(broken | np.isnan(history.started_s), by_end, history.started_s)
-    return np.maximum(start_s, submitted_s)
+    """Return the first start of each job, (job,), or the latest that leaves it time to run; nan = not known."""
+    by_end = history.ended_s - history.trace.duration_s
+    start_s = np.where(np.isnan(history.started_s), by_end, history.started_s)
+    return np.maximum(start_s, history.trace.submitted_s)
 
 
 def _types_of_jobs(
@@ -174,7 +172,7 @@ def _types_of_jobs(
     The type is that of the allocation, else of the job's machine in the list, else the request's.
     """
     type_by_machine = {node.name: type_name(node.type) for node in nodes if node.type and node.accelerators}
-    known = {type_name(kind) for kind in set(history.ran_on) if kind} | set(type_by_machine.values())
+    known = {type_name(kind) for kind in set(history.ran_on) - {""}} | set(type_by_machine.values())
     unsaid = type_name(unnamed) if unnamed else next(iter(known)) if len(known) == 1 else UNNAMED
     by_name: dict[str, str] = {"": ""}
     types, guessed = [], 0
@@ -213,15 +211,29 @@ def _cluster(
 def _speeds(types: set[str], mix: str, given: Mapping[str, float]) -> tuple[dict[str, float], list[str]]:
     """Return the speed of every type of the cluster and of the catalogue relative to a v100, and notes."""
     speeds = relative_speeds(catalogue_types(), mix)
-    unknown = sorted(types - speeds.keys() - given.keys())
+    sliced = _speeds_of_slices(types - speeds.keys() - given.keys(), speeds)
+    unknown = sorted(types - speeds.keys() - given.keys() - sliced.keys())
+    speeds |= sliced
     speeds |= dict.fromkeys(sorted(types - speeds.keys()), 1.0) | {type_name(name): x for name, x in given.items()}
     here = ", ".join(f"{name} {speeds[name]:g}" for name in sorted(types))
     notes = [
         f"every job is as fast on a type as the median job of {mix} in the catalogue, relative to a {REFERENCE}: {here}"
     ]
+    if sliced:
+        notes.append(f"a slice of an accelerator is as fast as its part of the compute says: {', '.join(sliced)}")
     if unknown:
         notes.append(f"nothing is known of the speed of {', '.join(unknown)}: taken as that of a {REFERENCE} (--speed)")
     return speeds, notes
+
+
+def _speeds_of_slices(types: set[str], speeds: Mapping[str, float]) -> dict[str, float]:
+    """Return the speed of each type that is a slice of a device that the catalogue has, relative to a v100."""
+    found = {}
+    for name in sorted(types):
+        part = slice_of(name)
+        if part is not None and part.device is not None:
+            found[name] = float(f"{part.compute * speeds[part.device.name]:.{DIGITS_OF_SPEED}g}")
+    return found
 
 
 def _fitting(
