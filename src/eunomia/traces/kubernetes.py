@@ -30,11 +30,11 @@ from eunomia.traces.engine_objects import (
     load_objects,
     mapping,
     moment,
-    one_run,
     row_hours,
     superseded,
     texts,
 )
+from eunomia.traces.gang_runs import one_run
 from eunomia.traces.import_findings import History, ImportFindings, Kind
 from eunomia.traces.kubernetes_objects import (
     ENDED,
@@ -249,6 +249,7 @@ class _Reader:
             ran_on=self._type_of(ran, tenant, [(end - start) * width / HOUR_S for start, end, width in spans]),
             asked_for=next((pod.asked_for for pod in ran if pod.asked_for), ""),
             machines=machines,
+            pauses=run.pauses,
         )
 
     def _type_of(self, ran: Sequence[Pod], tenant: str, hours: Sequence[float]) -> str:

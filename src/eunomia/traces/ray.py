@@ -25,11 +25,11 @@ from eunomia.traces.engine_objects import (
     Objects,
     build_history,
     load_objects,
-    one_run,
     row_hours,
     superseded,
     texts,
 )
+from eunomia.traces.gang_runs import one_run
 from eunomia.traces.import_findings import History, ImportFindings, Kind
 from eunomia.traces.ray_objects import (
     ENDED,
@@ -317,6 +317,7 @@ class _Reader:
             ran_on=kind,
             asked_for=kind,
             machines=machines,
+            pauses=run.pauses,
         )
 
 

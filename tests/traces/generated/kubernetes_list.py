@@ -104,6 +104,7 @@ class Lists:
             self.pod(f"{name}-0", tenant, kind, containers(rng, width), created, start, end, owner=name, phase="Failed")
             self.pod(f"{name}-1", tenant, kind, containers(rng, width), end, again, again + 600, owner=name)
             truth.add(kind, tenant, hours + width * 600 / HOUR_S)
+            truth.wait_s[key] = start - created
         elif what in (4, 5):  # a gang whose pods do not start and end together, on one type or on two
             kinds = [kind, kind] if what == 4 else [kind, rng.choice(TYPES)]
             lasts = 4000 + rng.randrange(9000)
