@@ -7,7 +7,7 @@ Reference: Kubernetes API, batch/v1 JobStatus and core/v1 PodStatus.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan, nan
@@ -49,14 +49,13 @@ from eunomia.traces.kubernetes_objects import (
     template,
 )
 from eunomia.traces.pod_resources import (
-    CLAIMS,
     accelerators,
     check_names,
     count,
     device_type,
     is_cut,
-    is_read,
     is_slice,
+    note_unread,
     requested,
     split_names,
 )
@@ -148,7 +147,9 @@ class _Reader:
         found += self._jobs_alone(gone)
         findings.hours = row_hours(self.held)
         self._say_of_pods(pods)
-        self._say_of_resources(pods, gone, findings)
+        asked = [(pod.row, pod.asked) for pod in pods]
+        asked += [(m, requested(template(items[m]))) for m in gone]
+        note_unread(asked, self.resources, findings)
         for name, (kind, what) in FINDINGS.items():
             rows = np.array(self.rows[name], dtype=np.int64)
             findings.add(kind, what, rows, change=self.moved if name == "types" else None)
@@ -323,22 +324,3 @@ class _Reader:
             for pod in pods
             if pod.width and (any(map(is_slice, pod.held)) or is_cut(self.labels.get(pod.machine, {})))
         ]
-
-    def _say_of_resources(self, pods: Sequence[Pod], jobs: Sequence[int], findings: ImportFindings) -> None:
-        """Add a finding for each resource of devices that is not read: of what is left out, and of what is read."""
-        asked = [(pod.row, pod.asked, pod.width > 0) for pod in pods]
-        templates = [(m, requested(template(self.source.items[m]))) for m in jobs]
-        asked += [(m, found, bool(accelerators(found, self.resources))) for m, found in templates]
-        rows: dict[tuple[str, bool], list[int]] = defaultdict(list)
-        total: Counter[str] = Counter()
-        for m, resources, has_others in asked:
-            for name, number in resources.items():
-                if not is_read(name, self.resources):
-                    rows[name, has_others].append(m)
-                    total[name] += 0 if has_others else number
-        for (name, has_others), which in sorted(rows.items()):
-            how = "" if name == CLAIMS else f" (--resource {name} reads it as accelerators)"
-            what = f"pods or Jobs ask for {name}, {total[name]:,} in all, which is not read{how}"
-            if has_others:
-                what = f"pods or Jobs ask for {name} beside accelerators, which is not read{how}"
-            findings.add("assumed" if has_others else "left out", what, np.array(which, dtype=np.int64))

@@ -6,14 +6,17 @@ Read are names that end in /gpu, slices of devices (…/mig-…), and names that
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import cache
 
+import numpy as np
+
 from eunomia.inputs.problems import Problems
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.traces.engine_objects import Json, first_label, listed, mapping, texts
+from eunomia.traces.import_findings import ImportFindings
 
 CLAIMS = "resource claims (dynamic resource allocation)"
 TYPE_LABELS = (
@@ -106,6 +109,29 @@ def check_names(resources: Sequence[str], seen: Iterable[str], file: str) -> Non
             fix = nearest(name, known) if known else "leave it out"
             problems.add("no pod and no node here has this resource", fix, column="--resource", value=name)
     problems.raise_if_any()
+
+
+def note_unread(
+    asked: Iterable[tuple[int, Mapping[str, int]]], resources: Sequence[str], findings: ImportFindings
+) -> None:
+    """Add a finding for each resource of devices that is not read, of the rows and what each asks for.
+
+    Rows that ask for nothing that is read are left out.
+    """
+    rows: dict[tuple[str, bool], list[int]] = defaultdict(list)
+    total: Counter[str] = Counter()
+    for m, wanted in asked:
+        has_others = bool(accelerators(wanted, resources))
+        for name, number in wanted.items():
+            if not is_read(name, resources):
+                rows[name, has_others].append(m)
+                total[name] += 0 if has_others else number
+    for (name, has_others), which in sorted(rows.items()):
+        how = "" if name == CLAIMS else f" (--resource {name} reads it as accelerators)"
+        what = f"pods or Jobs ask for {name}, {total[name]:,} in all, which is not read{how}"
+        if has_others:
+            what = f"pods or Jobs ask for {name} beside accelerators, which is not read{how}"
+        findings.add("assumed" if has_others else "left out", what, np.array(which, dtype=np.int64))
 
 
 def device_type(labels: Mapping[str, object], resource: str) -> str:

@@ -33,8 +33,8 @@ from eunomia.traces.gang_runs import one_run
 from eunomia.traces.import_findings import History, ImportFindings, Kind
 from eunomia.traces.ray_objects import (
     ENDED,
-    Group,
-    Task,
+    PlacementGroup,
+    RayTask,
     held_by_entry_point,
     is_actor,
     is_task,
@@ -216,7 +216,7 @@ class _Reader:
                 found.append(self._of_group(m, group, owner, start))
         return found
 
-    def _of_group(self, row: int, group: Group, owner: int, start: float) -> EngineJob:
+    def _of_group(self, row: int, group: PlacementGroup, owner: int, start: float) -> EngineJob:
         end = max(start, self._end(owner))
         return self._job(
             row, group.name, owner, [(start, end, group.width)], submitted=_or(group.asked, start), kind=group.type,
@@ -232,7 +232,7 @@ class _Reader:
             for m in self._of_kind("actor")
             if needs_of_actor(self.source.items[m]) and texts(self.source.items[m], "actor_id") not in created
         ]
-        by_owner: dict[tuple[int, str], list[tuple[int, Task]]] = {}
+        by_owner: dict[tuple[int, str], list[tuple[int, RayTask]]] = {}
         for m, task in tasks:
             owner = self.by_id.get(task.owner)
             if not task.width or isnan(task.started):
@@ -246,7 +246,7 @@ class _Reader:
                 owners.add(owner)
         return [self._together(owner, kind, members) for (owner, kind), members in by_owner.items()]
 
-    def _together(self, owner: int, kind: str, members: Sequence[tuple[int, Task]]) -> EngineJob:
+    def _together(self, owner: int, kind: str, members: Sequence[tuple[int, RayTask]]) -> EngineJob:
         spans = []
         for m, task in members:
             if task.creates_actor:
