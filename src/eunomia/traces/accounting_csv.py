@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import tzinfo
+from datetime import UTC, tzinfo
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,8 @@ from eunomia.traces.engine_objects import EngineJob, build_history
 from eunomia.traces.import_findings import History, ImportFindings, RowSource
 from eunomia.traces.native import OURS, STATUSES
 from eunomia.traces.run_times import RunTimes, read_run_times
-from eunomia.traces.table_times import absent, read_zone
+from eunomia.traces.sacct_clock import find_zone
+from eunomia.traces.table_times import absent
 
 UNENDED = ("running", "pending", "suspended", "unknown")
 PARTLY = "of the rows more than times, accelerators, type, tenant and outcome"
@@ -41,7 +42,7 @@ def read_history(path: Path, columns: Mapping[str, str] | None = None, *, timezo
     names. `timezone` is that of dates without one, such as Europe/Berlin. Raises InvalidInput with everything that is
     wrong with the file.
     """
-    zone = read_zone(timezone, "--timezone")
+    zone = find_zone(str(path), timezone) or UTC
     sheet = read_table(path).stripped()
     if sheet.columns and not (len(sheet) or sheet.count):
         sheet.note(None, None, None, "a trace must hold at least one job", "add the rows, or name another file")

@@ -16,7 +16,7 @@ from eunomia.inputs.columns import NUMBER, numbers, spelled
 from eunomia.inputs.problems import Problems
 from eunomia.inputs.table import InputTable, squeezed, usual_name
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.traces.gang_runs import CLOCK_S
+from eunomia.traces.sacct_clock import CLOCK_S
 
 TIMES = ("submitted_s", "started_s", "ended_s")
 LENGTHS = ("duration_s", "wait_s")

@@ -17,9 +17,10 @@ from eunomia.inputs.problems import refused
 from eunomia.inputs.timestamps import date_at
 from eunomia.model.arrays import Ints
 from eunomia.traces.accelerator_hours import HOUR_S, AcceleratorHours, RowHours
-from eunomia.traces.gang_runs import CLOCK_S, Spans
+from eunomia.traces.gang_runs import Spans
 from eunomia.traces.import_findings import History, ImportFindings, RowSource
 from eunomia.traces.notes import SHORTEST_S
+from eunomia.traces.sacct_clock import CLOCK_S
 from eunomia.traces.table import in_order, trace_of
 
 Json: TypeAlias = "dict[str, Any]"

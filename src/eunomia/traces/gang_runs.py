@@ -8,7 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-CLOCK_S = 2.0  # by which two roundings to seconds may differ
+from eunomia.traces.sacct_clock import CLOCK_S
+
 Spans: TypeAlias = "tuple[tuple[float, float], ...]"
 
 

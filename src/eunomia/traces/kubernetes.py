@@ -17,7 +17,7 @@ import numpy as np
 
 from eunomia.inputs.options import one_of
 from eunomia.inputs.problems import refused
-from eunomia.traces.accelerator_hours import HOUR_S, NO_HOURS, AcceleratorHours
+from eunomia.traces.accelerator_hours import HOUR_S
 from eunomia.traces.engine_objects import (
     EngineJob,
     HeldRow,
@@ -48,6 +48,7 @@ from eunomia.traces.kubernetes_objects import (
     status_of,
     template,
 )
+from eunomia.traces.machine_lists.named_nodes import type_name
 from eunomia.traces.pod_resources import (
     accelerators,
     check_names,
@@ -77,7 +78,7 @@ FINDINGS: dict[str, tuple[Kind, str]] = {  # in the order in which they are repo
         "assumed", "jobs had pods that did not start and end together; each is read as one run of its largest width "
         "with the same accelerator-time",
     ),
-    "types": ("assumed", "jobs ran on several accelerator types; each counts as run on the one that it held longest"),
+    "types": ("assumed", "jobs ran on several accelerator types, at once or in turn; each is one job for each type"),
     "services": ("assumed", "pods of deployments and other services are read as jobs"),
     "sliced": ("assumed", "pods ask for slices of accelerators (MIG, or shared); each slice is read as a whole one"),
 }  # fmt: skip
@@ -129,7 +130,6 @@ class _Reader:
     listed_at: dict[int, float] = field(default_factory=dict)  # latest time in each file
     rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))  # by finding
     held: list[HeldRow] = field(default_factory=list)  # by each pod, and by each Job without pods
-    moved: AcceleratorHours = NO_HOURS  # from the types of pods to that of their job
 
     def history(self) -> History:
         """Return the history of the groups of pods, and of Jobs without pods."""
@@ -151,8 +151,7 @@ class _Reader:
         asked += [(m, requested(template(items[m]))) for m in gone]
         note_unread(asked, self.resources, findings)
         for name, (kind, what) in FINDINGS.items():
-            rows = np.array(self.rows[name], dtype=np.int64)
-            findings.add(kind, what, rows, change=self.moved if name == "types" else None)
+            findings.add(kind, what, np.array(self.rows[name], dtype=np.int64))
         if not found:
             rule = "no job here ran on an accelerator (a resource whose name ends in /gpu, or given by --resource)"
             said = [finding for finding in findings.notes() if "not read" in finding]
@@ -200,7 +199,8 @@ class _Reader:
             elif not started:
                 self.rows["never"].append(members[0].row)
             elif ran:
-                found.append(self._of_pods(name, members, ran, job))
+                for k, (kind, alike) in enumerate(self._by_type(ran)):
+                    found.append(self._of_pods(name, members, alike, job, kind, is_main=k == 0))
         return found
 
     def _dated(self, started: Sequence[Pod], job: Json | None) -> list[Pod]:
@@ -215,14 +215,12 @@ class _Reader:
         self.rows["undated"] += [pod.row for pod in started if pod.is_undated]
         return [pod for pod in started if not pod.is_undated]
 
-    def _of_pods(self, name: str, members: Sequence[Pod], ran: Sequence[Pod], job: Json | None) -> EngineJob:
-        """Return the job of a group of pods."""
-        spans = []
-        for pod in ran:
-            end = self.listed_at[self.source.file[pod.row]] if isnan(pod.ended) else pod.ended
-            spans.append((pod.started, max(end, pod.started), pod.width))
-            if end < pod.started:
-                self.rows["backwards"].append(pod.row)
+    def _of_pods(
+        self, name: str, members: Sequence[Pod], ran: Sequence[Pod], job: Json | None, kind: str, *, is_main: bool
+    ) -> EngineJob:
+        """Return the job of those pods of a group that ran on one type; the main type is that of most of its time."""
+        spans = [self._span(pod) for pod in ran]
+        self.rows["backwards"] += [pod.row for pod in ran if pod.ended < pod.started]
         run = one_run(spans)
         if run.is_uneven:
             self.rows["uneven"].append(members[0].row)
@@ -236,9 +234,13 @@ class _Reader:
         )
         failures = sum(pod.phase == "Failed" for pod in members)
         tenant = name.split("/", 1)[0] if self.tenant == "namespace" else queue
+        self.held += [
+            HeldRow(row=pod.row, type=kind, tenant=tenant, hours=(end - start) * width / HOUR_S)
+            for pod, (start, end, width) in zip(ran, spans, strict=True)
+        ]
         return EngineJob(
             row=members[0].row,
-            job_id=name,
+            job_id=name if is_main else f"{name}@{type_name(kind)}",
             submitted=min((value for value in submitted if not isnan(value)), default=run.started),
             started=run.started,
             ended=nan if any(isnan(pod.ended) for pod in ran) else run.ended,
@@ -246,36 +248,30 @@ class _Reader:
             width=int(run.width),
             tenant=tenant,
             status=status,
-            retries=failures if status == "finished" else max(0, failures - 1),
-            ran_on=self._type_of(ran, tenant, [(end - start) * width / HOUR_S for start, end, width in spans]),
+            retries=0 if not is_main else failures if status == "finished" else max(0, failures - 1),
+            ran_on=kind,
             asked_for=next((pod.asked_for for pod in ran if pod.asked_for), ""),
             machines=machines,
             pauses=run.pauses,
         )
 
-    def _type_of(self, ran: Sequence[Pod], tenant: str, hours: Sequence[float]) -> str:
-        """Return the accelerator type that pods, of these accelerator-hours, held longest; "" where none is named."""
-        held = [
-            HeldRow(
-                row=pod.row,
-                type=device_type(
-                    self.labels.get(pod.machine, {}), max(pod.held, key=lambda name, by=pod.held: by[name])
-                ),
-                tenant=tenant,
-                hours=each,
-            )
-            for pod, each in zip(ran, hours, strict=True)
-        ]
-        self.held += held
-        by_type: dict[str, float] = {}
-        for row in held:
-            by_type[row.type] = by_type.get(row.type, 0.0) + row.hours
-        longest = max(by_type, key=lambda kind: (by_type[kind], bool(kind)))
-        if len(by_type) > 1:
-            self.rows["types"].append(ran[0].row)
-            other = AcceleratorHours.summed(by_type, [tenant] * len(by_type), by_type.values())
-            self.moved += AcceleratorHours({(longest, tenant): other.total}) - other
-        return longest
+    def _span(self, pod: Pod) -> tuple[float, float, float]:
+        """Return from when to when a pod held its accelerators, and how many."""
+        end = self.listed_at[self.source.file[pod.row]] if isnan(pod.ended) else pod.ended
+        return pod.started, max(end, pod.started), pod.width
+
+    def _by_type(self, ran: Sequence[Pod]) -> list[tuple[str, list[Pod]]]:
+        """Return pods by the accelerator type that they held, "" where none is named; most accelerator-time first."""
+        by_type: dict[str, list[Pod]] = {}
+        for pod in ran:
+            resource = max(pod.held, key=lambda name, by=pod.held: by[name])
+            by_type.setdefault(device_type(self.labels.get(pod.machine, {}), resource), []).append(pod)
+        if len(by_type) == 1:
+            return list(by_type.items())
+        self.rows["types"].append(ran[0].row)
+        spans = {kind: map(self._span, pods) for kind, pods in by_type.items()}
+        held_s = {kind: sum((end - start) * width for start, end, width in each) for kind, each in spans.items()}
+        return sorted(by_type.items(), key=lambda item: (-held_s[item[0]], item[0]))
 
     def _jobs_alone(self, jobs: Sequence[int]) -> list[EngineJob]:
         """Return Jobs without pods, by their template and their own times."""

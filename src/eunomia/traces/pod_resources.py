@@ -138,9 +138,12 @@ def device_type(labels: Mapping[str, object], resource: str) -> str:
     """Return the accelerator type that a node's labels give to one of its resources.
 
     A label of another maker does not count. Devices that are not of Nvidia and have no label are named by their maker.
+    A slice is a type of its own, such as NVIDIA-A100-SXM4-40GB-MIG-1g.5gb.
     """
     maker = _maker(resource)
-    return first_label(labels, _fitting(maker)) or (maker if maker != "nvidia" else "")
+    named = first_label(labels, _fitting(maker)) or (maker if maker != "nvidia" else "")
+    profile = resource.partition("/mig-")[2]
+    return f"{named}-MIG-{profile}".strip("-") if profile else named
 
 
 @cache

@@ -18,8 +18,8 @@ from eunomia.inputs.field_rules import MOST_S
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Floats
 from eunomia.traces.column_mapping import ColumnMapping
-from eunomia.traces.gang_runs import CLOCK_S
 from eunomia.traces.import_findings import ImportFindings, Kind
+from eunomia.traces.sacct_clock import CLOCK_S
 from eunomia.traces.slurm_fields import read_spans
 from eunomia.traces.table_times import absent, is_dated, never, offset_s, read_times, unit_of
 

@@ -39,24 +39,28 @@ def read_named(paths: Sequence[Path], *, resources: Sequence[str] = ()) -> tuple
 def nodes_of(source: Objects, *, resources: Sequence[str] = ()) -> tuple[NamedNode, ...]:
     """Return the machines among objects that are loaded; none if there is none."""
     items = source.items
-    nodes = [_of_kubernetes(item, resources) for item in items if texts(item, "kind") == "Node"]
+    nodes = [node for item in items if texts(item, "kind") == "Node" for node in _of_kubernetes(item, resources)]
     nodes += [_of_ray(item) for item in items if isinstance(item.get("resources_total"), dict)]
     return distinct(nodes)
 
 
-def _of_kubernetes(item: Json, resources: Sequence[str]) -> NamedNode:
-    labels = mapping(item, "metadata", "labels")
+def _of_kubernetes(item: Json, resources: Sequence[str]) -> list[NamedNode]:
+    """Return a node as one machine, or as one for each type of its devices, slices apart from whole ones."""
+    name, labels = texts(item, "metadata", "name"), mapping(item, "metadata", "labels")
     held = {**mapping(item, "status", "allocatable"), **mapping(item, "status", "capacity")}
     conditions = listed(item, "status", "conditions")
     ready = all(texts(one, "status") == "True" for one in conditions if texts(one, "type") == "Ready")
     cordoned = bool(at(item, "spec", "unschedulable", default=False))
-    devices = accelerators({name: count(value) for name, value in held.items() if count(value)}, resources)
-    return NamedNode(
-        name=texts(item, "metadata", "name"),
-        type=device_type(labels, max(devices, key=lambda name: devices[name], default="")),
-        accelerators=sum(devices.values()),
-        note="" if ready and not cordoned else "not ready or cordoned",
-    )
+    note = "" if ready and not cordoned else "not ready or cordoned"
+    devices = accelerators({name: size for name, value in held.items() if (size := count(value))}, resources)
+    by_type: dict[str, int] = {}
+    for resource, size in sorted(devices.items(), key=lambda device: -device[1]):
+        kind = device_type(labels, resource)
+        by_type[kind] = by_type.get(kind, 0) + size
+    return [
+        NamedNode(name=f"{name}/{kind}" if k else name, type=kind, accelerators=size, note=note)
+        for k, (kind, size) in enumerate(by_type.items() or {device_type(labels, ""): 0}.items())
+    ]
 
 
 def _of_ray(item: Json) -> NamedNode:
