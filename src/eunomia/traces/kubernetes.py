@@ -264,7 +264,7 @@ class _Reader:
         """Return pods by the accelerator type that they held, "" where none is named; most accelerator-time first."""
         by_type: dict[str, list[Pod]] = {}
         for pod in ran:
-            resource = max(pod.held, key=lambda name, by=pod.held: by[name])
+            resource = max(pod.held, key=pod.held.__getitem__)
             by_type.setdefault(device_type(self.labels.get(pod.machine, {}), resource), []).append(pod)
         if len(by_type) == 1:
             return list(by_type.items())
@@ -305,7 +305,7 @@ class _Reader:
                 width=sum(held.values()) * min(parallel, count(at(item, "spec", "completions")) or parallel),
                 tenant=texts(item, "metadata", "namespace") if self.tenant == "namespace" else queue,
                 status=status_of(item, set()),
-                ran_on=device_type({}, max(held, key=lambda name, by=held: by[name])),
+                ran_on=device_type({}, max(held, key=held.__getitem__)),
                 asked_for=asked_type(template(item)),
             )
             found.append(job)
