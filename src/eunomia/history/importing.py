@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from eunomia.history.cluster_guess import PER_NODE, guess_nodes
+from eunomia.history.speeds_table import ANY, only, speeds_csv
 from eunomia.inputs.problems import refused
 from eunomia.inputs.timestamps import EPOCH
 from eunomia.model.arrays import Bools, Floats
@@ -22,11 +23,10 @@ from eunomia.throughputs.relative_speeds import REFERENCE, relative_speeds
 from eunomia.traces.import_findings import History, ImportFinding
 from eunomia.traces.machine_lists.named_nodes import UNNAMED, NamedNode, as_nodes, type_name
 from eunomia.traces.table import Trace
-from eunomia.traces.writing import quote_cell, write_native
+from eunomia.traces.writing import write_native
 
 TRACE, SPEEDS, SCENARIO, QUALITY = "jobs.parquet", "throughputs.csv", "scenario.toml", "quality.json"
 CLOCK_S = 2.0  # by which two roundings to seconds may differ
-ANY = "any"  # job type of jobs that run on every type
 POLICY_BY_ENGINE = {
     "slurm": "order of submission with EASY backfilling; Slurm's priorities and limits are not in the history",
     "kubernetes": "order of submission; a gang that does not fit is passed over, as by a scheduler of single pods",
@@ -46,6 +46,7 @@ class Imported:
     nodes: tuple[Node, ...]
     speeds: Mapping[str, float]
     reference_type: str
+    stated: tuple[str, ...]  # types whose speed the user gave
     pinned: tuple[str, ...]  # types that some jobs must have
     findings: tuple[ImportFinding, ...]
     assumed: tuple[str, ...]  # about the whole history, in sentences
@@ -76,7 +77,8 @@ class Imported:
     def write(self, folder: Path) -> None:
         """Write the trace, the speeds, the scenario and the quality report."""
         write_native(self.trace, folder / TRACE)
-        (folder / SPEEDS).write_text(_speeds_csv(self.speeds, self.pinned), encoding="utf-8")
+        table = speeds_csv(self.speeds, self.pinned, self.reference_type, self.stated)
+        (folder / SPEEDS).write_text(table, encoding="utf-8")
         (folder / SCENARIO).write_text(_scenario_toml(self), encoding="utf-8")
         text = json.dumps(self.quality(), indent=2, allow_nan=False, ensure_ascii=False)
         (folder / QUALITY).write_text(text + "\n", encoding="utf-8")
@@ -124,7 +126,7 @@ def build_import(
     if (factor != 1).any():
         other = ", ".join(sorted(set(types) - {reference}))
         assumed.append(f"durations on {other} are converted to {reference} by the relative speeds in {SPEEDS}")
-    job_type = tuple(f"only {kind}" if kind else ANY for kind in pinned)
+    job_type = tuple(only(kind) if kind else ANY for kind in pinned)
     submitted_s = trace.submitted_s - trace.submitted_s[0]
     return Imported(
         engine=engine,
@@ -140,6 +142,7 @@ def build_import(
         nodes=cluster,
         speeds=speed,
         reference_type=reference,
+        stated=tuple(map(type_name, speeds or {})),
         pinned=tuple(sorted({kind for kind in pinned if kind})),
         findings=tuple(findings),
         assumed=tuple(assumed),
@@ -257,13 +260,6 @@ def _reference_type(history: History, types: Sequence[str]) -> str:
     for kind, seconds in zip(types, held.tolist(), strict=True):
         by_type[kind] = by_type.get(kind, 0.0) + seconds
     return max(by_type, key=lambda kind: by_type[kind])
-
-
-def _speeds_csv(speeds: Mapping[str, float], pinned: Sequence[str]) -> str:
-    """Return the long table of throughputs: one job type for jobs that run anywhere, one for each type asked for."""
-    rows = [f"{quote_cell(kind)},{ANY},1,{speed:g}\n" for kind, speed in speeds.items()]
-    rows += [f"{quote_cell(kind)},{quote_cell(f'only {kind}')},1,{speeds[kind]:g}\n" for kind in pinned]
-    return "".join(["type,job_type,scale_factor,steps_per_s\n", *rows])
 
 
 def _scenario_toml(imported: Imported) -> str:
