@@ -36,7 +36,7 @@ from eunomia.runs.scenario_variants import spelling
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
 from eunomia.setup.backend_factory import virtual_backend, with_losses
 from eunomia.setup.belief_estimate import EstimatedSpeeds
-from eunomia.setup.policy_lookup import changed_parameters
+from eunomia.setup.policy_lookup import changed_parameters, knows_durations
 from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.tuner_setup import drawn_loss, observes_losses, with_tuners
 
@@ -62,6 +62,7 @@ class Result:
     offered_load: float | None = None  # mean demand of the jobs ÷ capacity while they arrive
     estimates: tuple[str, ...] = ()  # of a typical job and job type, whose run times and pairs are estimated
     own_measure: str = ""  # number of summary.json that the policy is meant to keep small; "" = none
+    knows_durations: bool = False  # the policy uses durations of jobs that a real cluster does not know
 
     @property
     def summary(self) -> Mapping[str, float | int | None]:
@@ -247,6 +248,7 @@ class OpenRun:
             given_up=given_up,
             offered_load=setup.offered_load(),
             own_measure=setup.policy.info.own_measure,
+            knows_durations=knows_durations(setup.policy, setup.scenario),
         )
 
 

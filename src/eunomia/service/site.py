@@ -321,7 +321,8 @@ def plan(site: Site) -> list[str]:
     """Return in words who may connect, what would run where, and what is missing."""
     setup = site.setup
     address = site.address
-    where = f"unix socket {address}" if isinstance(address, Path) else f"http://{address[0]}:{address[1]}"
+    scheme = "https" if site.service.tls_cert and site.service.tls_key else "http"
+    where = f"unix socket {address}" if isinstance(address, Path) else f"{scheme}://{address[0]}:{address[1]}"
     if site.users_socket is not None:
         where += f", unix socket {site.users_socket} for all users of this machine"
     capacity = ", ".join(

@@ -49,7 +49,7 @@ from eunomia.setup.belief_estimate import (
 )
 from eunomia.setup.belief_noise import NoisySpeeds
 from eunomia.setup.feasibility import check_lease_length, check_outages
-from eunomia.setup.mechanism import mechanism_of
+from eunomia.setup.mechanism import mechanism_of, notes_on_endless_shares
 from eunomia.setup.plugins import METRICS, find_backend
 from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.stated_throughputs import NOTHING_USED, SpeedOrigins, resolved, stated_throughputs, true_throughputs
@@ -237,10 +237,12 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
             *work.notes,
             *world_models.notes(scenario),
             *_notes_on_unused_options(scenario, policy, work.jobs, real_time=backend.real_time),
+            *world_models.note_on_places(scenario, policy, believed, jobs, real_time=backend.real_time),
             *_notes_on_belief(scenario, policy),
             *_note_on_training(policy),
             *_note_on_host_capacity(policy, mechanism, topology, work.jobs),
             *mechanism.notes(topology.types),
+            *notes_on_endless_shares(policy, mechanism),
         ),
         backend=backend,
         metrics_of_users={name: METRICS.find(name, scenario.base, scenario.where) for name in scenario.measure.metrics},
@@ -304,28 +306,34 @@ def _cluster_notes(scenario: Scenario) -> tuple[str, ...]:
 def _notes_on_unused_options(
     scenario: Scenario, policy: Policy, jobs: Sequence[Job], *, real_time: bool
 ) -> tuple[str, ...]:
-    """Return notes on options of the scenario that have no effect in this run."""
+    """Return notes on options of the scenario that have no effect in this run, or with these jobs, if there are any."""
     notes, world = [], scenario.world
+    reasons = real_time or scenario.physics.fates != "off"
+    if world.retry == "adaptive" and not reasons:
+        notes.append('world.retry = "adaptive" changes nothing: failures have reasons where physics.fates is on.')
+    if world.retry_by == "tenant" and world.retry == "always":
+        notes.append('world.retry_by = "tenant" changes nothing without world.retry = "adaptive".')
+    nested = [name for name, tenant in scenario.tenants.items() if "/" in name and tenant.quota is not None]
+    if nested and not policy.info.reads_nested_quotas:
+        notes.append(f"{policy.info.name} looks at quotas of tenants at the top only; not at that of {nested[0]}.")
+    return (*_notes_on_absent_columns(scenario, policy, jobs), *notes) if jobs else tuple(notes)
+
+
+def _notes_on_absent_columns(scenario: Scenario, policy: Policy, jobs: Sequence[Job]) -> list[str]:
+    """Return notes on what no job has: other shapes, an app, a tenant, or a difference in what the policy goes by."""
+    notes = []
     if "shapes" in policy.info.needs and not any(job_values(jobs, "other_shapes")):
         notes.append(
             f'{policy.info.name} may choose sizes of gangs, all jobs have one; workload.elastic = "halves" adds some.'
         )
-    notes += _notes_on_absent_columns(policy, jobs)
-    reasons = real_time or scenario.physics.fates != "off"
-    if world.retry == "adaptive" and not reasons:
-        notes.append('world.retry = "adaptive" changes nothing: failures have reasons where physics.fates is on.')
-    if world.retry_by == "tenant" and (world.retry == "always" or not any(job_values(jobs, "tenant"))):
-        rule = 'without world.retry = "adaptive"' if world.retry == "always" else "as no job names a tenant"
-        notes.append(f'world.retry_by = "tenant" changes nothing {rule}.')
+    if scenario.world.retry_by == "tenant" and scenario.world.retry != "always" and not any(job_values(jobs, "tenant")):
+        notes.append('world.retry_by = "tenant" changes nothing as no job names a tenant.')
     if scenario.apps.tuner != "off" and not any(job_values(jobs, "app")):
         notes.append(f'apps.tuner = "{scenario.apps.tuner}" changes nothing: no job of the workload belongs to an app.')
-    nested = [name for name, tenant in scenario.tenants.items() if "/" in name and tenant.quota is not None]
-    if nested and not policy.info.reads_nested_quotas:
-        notes.append(f"{policy.info.name} looks at quotas of tenants at the top only; not at that of {nested[0]}.")
-    return tuple(notes)
+    return notes + _notes_on_equal_jobs(policy, jobs)
 
 
-def _notes_on_absent_columns(policy: Policy, jobs: Sequence[Job]) -> list[str]:
+def _notes_on_equal_jobs(policy: Policy, jobs: Sequence[Job]) -> list[str]:
     """Return a note if the policy goes by deadlines, weights or tenants and no two jobs differ in them."""
     needs, taxonomy = policy.info.needs, policy.info.taxonomy
     axes = {} if taxonomy is None else taxonomy.axes(needs)

@@ -14,6 +14,7 @@ from eunomia.model.speeds import ESTIMATED, USED
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario
 from eunomia.scenario.load import AUTO
+from eunomia.setup.cluster_types import types_where_named
 from eunomia.throughputs import catalogue, load
 from eunomia.throughputs.jobs import job_types
 from eunomia.throughputs.throughput_table import Throughputs
@@ -59,7 +60,8 @@ def stated_throughputs(scenario: Scenario, topology: Topology) -> Throughputs:
     """Return the throughputs of the scenario's source on the cluster, as stated. Raises InvalidInput as `load` does."""
     section = scenario.throughputs
     capacity = tuple(map(int, topology.capacity().tolist()))
-    return load(section.source, topology.types, base=scenario.base, capacity=capacity, missing=section.missing)
+    with types_where_named(scenario):
+        return load(section.source, topology.types, base=scenario.base, capacity=capacity, missing=section.missing)
 
 
 def true_throughputs(scenario: Scenario, stated: Throughputs) -> Throughputs:

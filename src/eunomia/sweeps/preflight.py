@@ -91,7 +91,7 @@ class Checker:
 
     def _draws_jobs(self, scenario: Scenario, work: dict[str, Any]) -> bool:
         """Whether the jobs depend on the seed; those of a trace with job types do not, unless throughputs are drawn."""
-        if scenario.throughputs.draw:
+        if scenario.throughputs.draw or scenario.workload.resample is not None:
             return True
         if scenario.workload.generator is not None or scenario.throughputs.source in SYNTHETIC:
             return scenario.workload.generator is not None
