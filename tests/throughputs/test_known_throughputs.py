@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +82,7 @@ def test_a_table_with_gaps_is_refused_by_each_command_and_nothing_is_written(
     assert done.exit_code == 2, done.output
     problems = json.loads(done.stdout.splitlines()[-1])["error"]["problems"]
     mine = [problem for problem in problems if problem["file"] == "speeds.csv"]
-    assert [(problem["column"], problem["value"]) for problem in mine] == [("type", "a100"), ("type", "k80")] or (
-        mine[0]["value"] == "a100"  # k80 is too narrow for one of the two jobs, not for the other
-    )
+    assert [(problem["column"], problem["value"]) for problem in mine] == [("type", "a100"), ("type", "k80")]
     assert all("'A3C'" in problem["rule"] and RESNET not in problem["rule"] for problem in mine)
     assert all("0" in problem["fix"] and "eunomia calibrate" in problem["fix"] for problem in mine)
     assert sorted(path.name for path in folder.iterdir()) == before
@@ -177,30 +176,31 @@ def test_gaps_are_estimated_or_stated_to_be_0_by_one_key(folder: Path) -> None:
     assert jct["c"] >= 1010
 
 
-def test_estimates_are_drawn_by_the_seed_and_measurements_never(folder: Path) -> None:
-    measured = {"cluster": {"accelerators": {"v100": 1}}}
-    draws = {}
+def test_estimates_are_drawn_by_the_seed_and_once(folder: Path) -> None:
+    draws: dict[int, list[float]] = {}
     for seed in (0, 1, 2, 0):
         result = eunomia.simulate(scenario(missing="estimate", draw=True) | {"seed": seed})
         finished = result.jobs["finished_s"].tolist()
         assert draws.setdefault(seed, finished) == finished
-        plain = eunomia.simulate(
-            scenario(draw=True) | measured | {"seed": seed, "workload": {"trace": "one.csv"}}
-            if Path("one.csv").write_text("\n".join(JOBS.splitlines()[:3]) + "\n")
-            else {}
-        )
-        assert plain.summary["throughputs_estimated"] == 0
-        assert plain.jobs["attained_service_s"].tolist() == [1000, 1000]
+        assert any("drawn from their 80 % intervals by the seed" in note for note in result.notes)
     assert len({tuple(each) for each in draws.values()}) == 3
 
 
-def test_nine_of_ten_draws_are_below_the_upper_end_and_nine_above_the_lower(tmp_path: Path) -> None:
+def test_measured_throughputs_are_never_drawn(folder: Path) -> None:
+    Path("one.csv").write_text("\n".join(JOBS.splitlines()[:3]) + "\n")
+    for seed in (0, 1):
+        one = scenario(draw=True) | {"cluster": {"accelerators": {"v100": 1}}, "workload": {"trace": "one.csv"}}
+        result = eunomia.simulate(one | {"seed": seed})
+        assert result.summary["throughputs_estimated"] == 0
+        assert result.jobs["attained_service_s"].tolist() == [1000, 1000]  # 4,000 steps at 4, 20,000 at 20
+
+
+def test_a_tenth_of_the_draws_is_below_the_interval_and_a_tenth_above(tmp_path: Path) -> None:
     header = "type,job_type,scale_factor,steps_per_s,steps_per_s_p10,steps_per_s_p90,origin"
     (tmp_path / "t.csv").write_text(f"{header}\ngpu,m,1,10,5,40,estimated\n")
-    drawn = np.array(
-        [load("t.csv", ["gpu"], base=tmp_path, drawn_by=seed).solo_throughput("m", 1)[0] for seed in range(2000)]
-    )
-    assert np.quantile(drawn, [0.1, 0.5, 0.9]) == pytest.approx([5, 10, 40], rel=0.1)
+    stated = load("t.csv", ["gpu"], base=tmp_path)
+    drawn = [replace(stated, drawn_by=seed).solo_throughput("m", 1)[0] for seed in range(1000)]
+    assert np.quantile(drawn, [0.1, 0.5, 0.9]) == pytest.approx([5, 10, 40], rel=0.15)
 
 
 def test_a_policy_sees_the_estimate_and_the_world_the_draw(folder: Path) -> None:
@@ -220,15 +220,9 @@ def test_a_policy_sees_the_estimate_and_the_world_the_draw(folder: Path) -> None
 def test_durations_on_one_type_need_no_job_types_and_no_catalogue(tmp_path: Path, types: str) -> None:
     (tmp_path / "jobs.csv").write_text("job_id,submitted_s,scale_factor,duration_s\na,0,2,100.1\nb,0,3,777.7\n")
     (tmp_path / "s.toml").write_text(f'[cluster]\naccelerators = {{ {types} }}\n[workload]\ntrace = "jobs.csv"\n')
-    results = [
-        eunomia.simulate(tmp_path / "s.toml"),
-        eunomia.simulate(
-            {
-                **eunomia.simulate(tmp_path / "s.toml").scenario.as_dict(),
-                "workload": {"trace": str(tmp_path / "jobs.csv")},
-            }
-        ),
-    ]
+    first = eunomia.simulate(tmp_path / "s.toml")
+    again = first.scenario.as_dict() | {"workload": {"trace": str(tmp_path / "jobs.csv")}}  # as a result stores it
+    results = (first, eunomia.simulate(again))
     for result in results:
         assert result.jobs["jct_s"].tolist() == pytest.approx([100.1, 877.8], rel=1e-12)
         assert result.summary["throughputs_estimated"] == 0
