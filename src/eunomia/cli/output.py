@@ -350,7 +350,7 @@ def show_solution(found: Solution) -> None:
         more = f" and {len(found.answer.late) - ROWS_SHOWN:,} more" * (len(found.answer.late) > ROWS_SHOWN)
         console.print(f"late: {late}{more}", markup=False, soft_wrap=True)
     console.print(_shares_table(found))
-    for sentence in on_estimates([found.origins], "this answer holds as far as they do"):
+    for sentence in on_estimates([found.origins]):
         console.print(sentence, markup=False, soft_wrap=True)
     if problem.jobs > ROWS_SHOWN:
         console.print(f"… and {problem.jobs - ROWS_SHOWN:,} jobs more; --json or --out FILE has all")

@@ -6,16 +6,12 @@ from collections.abc import Iterable, Mapping
 
 from eunomia.model.speeds import ESTIMATED, USED
 
-DRAWN = "with draw = true in [throughputs] several seeds show how much rests on them"
 
-
-def on_estimates(counts: Iterable[Mapping[str, float | int | None]], advice: str = DRAWN) -> tuple[str, ...]:
+def on_estimates(counts: Iterable[Mapping[str, float | int | None]]) -> tuple[str, ...]:
     """Return the sentence about results with these counts, as in summary.json; none where nothing is estimated.
 
-    Of results that differ, as those of several seeds may, the one with the most estimates is described.
+    Of results that differ, as those of several loads may, the one with the most estimates is described.
     """
     found = [(int(each.get(ESTIMATED) or 0), int(each.get(USED) or 0)) for each in counts]
     estimated, used = max(found, default=(0, 0))
-    if not estimated:
-        return ()
-    return (f"{estimated:,} of {used:,} throughputs are estimates, not measurements: {advice}.",)
+    return (f"{estimated:,} of {used:,} throughputs are estimates, not measurements.",) if estimated else ()
