@@ -47,6 +47,7 @@ from eunomia.setup.belief_estimate import (
     with_measuring,
 )
 from eunomia.setup.belief_noise import NoisySpeeds
+from eunomia.setup.cluster_types import load_throughputs
 from eunomia.setup.feasibility import check_lease_length, check_outages
 from eunomia.setup.mechanism import mechanism_of
 from eunomia.setup.plugins import METRICS, find_backend
@@ -54,7 +55,7 @@ from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.tenants import tenants_of
 from eunomia.setup.tuner_setup import is_searching, observes_losses, tuners_of
 from eunomia.setup.workload import PastSchedule, Workload, workload_of
-from eunomia.throughputs import BUILT_IN, Throughputs, catalogue, load
+from eunomia.throughputs import BUILT_IN, Throughputs, catalogue
 from eunomia.throughputs.interference import Neighbours
 from eunomia.throughputs.measuring_jobs import WithMeasuringJobs
 from eunomia.tuners.tuner import Tuner
@@ -191,7 +192,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
     topology = Topology.of(nodes, scenario.physics.accelerators_per_slot)
     backend, costs = find_backend(scenario), scenario.overheads
     check_backend(scenario, real_time=backend.real_time)
-    truth = load(scenario.throughputs.source, topology.types, base=scenario.base)
+    truth = load_throughputs(scenario, topology.types)
     job_types = truth.job_types
     if scenario.belief.charge == "slices":
         truth = Throughputs(truth.types, WithMeasuringJobs(truth.source, truth.types))
@@ -228,6 +229,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
             *work.notes,
             *world_models.notes(scenario),
             *_notes_on_unused_options(scenario, policy, work.jobs, real_time=backend.real_time),
+            *world_models.note_on_places(scenario, policy, believed, jobs, real_time=backend.real_time),
             *_notes_on_belief(scenario, policy),
             *_note_on_training(policy),
             *_note_on_host_capacity(policy, mechanism, topology, work.jobs),

@@ -23,6 +23,7 @@ from eunomia.throughputs import job_mix
 from eunomia.throughputs import load as load_throughputs
 from eunomia.throughputs.throughput_table import Throughputs
 from eunomia.traces import Trace
+from eunomia.traces.resampling import resample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,8 @@ class PastSchedule:
 
     ran_on: tuple[str, ...]  # accelerator type, "" = unknown
     started_s: Floats  # nan = unknown
+    ended_s: Floats  # nan = after the job's duration
+    pauses: tuple[tuple[tuple[float, float], ...], ...]  # seconds from the start in which it held nothing
 
 
 def read_trace(scenario: Scenario) -> Trace:
@@ -51,7 +54,11 @@ def read_trace(scenario: Scenario) -> Trace:
     else:
         assert work.generator is not None
         trace = traces.generate(work.generator, scenario.seed, **work.options)
-    return traces.window(trace, start_s=work.start_s, end_s=work.end_s, load=work.load, max_jobs=work.max_jobs)
+    if work.resample is None:
+        return traces.window(trace, start_s=work.start_s, end_s=work.end_s, load=work.load, max_jobs=work.max_jobs)
+    whole = traces.window(trace, start_s=work.start_s, end_s=work.end_s)
+    drawn = resample(whole, work.resample, scenario.seed)
+    return traces.window(drawn, load=work.load, max_jobs=work.max_jobs)
 
 
 def _read(path: Path, format: str, options: Mapping[str, Any]) -> Trace:
@@ -80,20 +87,20 @@ def workload_of(scenario: Scenario, topology: Topology, speeds: Throughputs) -> 
     trace, job_type, total_steps, notes = _checked(scenario, topology, speeds)
     past = None
     if any(trace.ran_on) or not np.isnan(trace.started_s).all():
-        past = PastSchedule(ran_on=trace.ran_on, started_s=trace.started_s)
+        past = PastSchedule(ran_on=trace.ran_on, started_s=trace.started_s, ended_s=trace.ended_s, pauses=trace.pauses)
     return Workload(jobs=_jobs(scenario, trace, job_type, total_steps), notes=notes, began=trace.began, past=past)
 
 
 def submissions(scenario: Scenario, topology: Topology, speeds: Throughputs) -> Floats:
-    """Return submission times, (job,), without building the jobs. Raises InvalidInput as `workload_of`."""
-    return _checked(scenario, topology, speeds)[0].submitted_s
+    """Return when jobs may start, (job,), without building the jobs. Raises InvalidInput as `workload_of`."""
+    return _checked(scenario, topology, speeds)[0].may_start_s
 
 
 def _checked(
     scenario: Scenario, topology: Topology, speeds: Throughputs
 ) -> tuple[Trace, tuple[str, ...], Floats, tuple[str, ...]]:
     """Return the trace, job types, total steps, (job,), and notes, after checking that every job can run."""
-    unowned = read_trace(scenario)
+    unowned = _by_eligibility(read_trace(scenario))
     check_tenant_paths(unowned)
     _check_app_owners(unowned)
     trace, tenant_notes = owned(unowned, scenario.workload.missing_vc, scenario.seed)
@@ -109,6 +116,13 @@ def _checked(
     _check_durations(trace, total_steps, np.array([speeds.solo_throughput(*key).max() for key in kinds])[kind])
     notes += _notes_on_extrapolation(kinds, kind, speeds)
     return trace, job_type, total_steps, tuple(notes)
+
+
+def _by_eligibility(trace: Trace) -> Trace:
+    """Return the jobs in the order in which they become eligible to start."""
+    if np.isnan(trace.eligible_s).all() or bool((np.diff(trace.may_start_s) >= 0).all()):
+        return trace
+    return trace.take(np.argsort(trace.may_start_s, kind="stable"))
 
 
 def _check_app_owners(trace: Trace) -> None:
@@ -234,7 +248,7 @@ def _jobs(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], total_ste
     columns: dict[str, Array | tuple[Any, ...]] = {
         "job_id": trace.job_id,
         "total_steps": total_steps,
-        "submitted": trace.submitted_s,
+        "submitted": trace.may_start_s,
         "sequence": np.arange(len(trace)),
         "scale_factor": trace.scale_factor,
         "job_type": job_type,
@@ -248,6 +262,8 @@ def _jobs(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], total_ste
         "command": trace.command,
         "checkpoint_dir": trace.checkpoint_dir,
     }
+    if not np.isnan(trace.eligible_s).all():
+        columns["not_eligible_s"] = trace.may_start_s - trace.submitted_s
     if scenario.world.replay_status:
         columns["status"] = trace.status
         columns["retries"] = np.where([status == "failed" for status in trace.status], 0, trace.retries)

@@ -13,10 +13,11 @@ from eunomia.runs.as_it_was import AS_IT_WAS, check_past
 from eunomia.runs.measurement_window import measured_rows
 from eunomia.scenario import Scenario
 from eunomia.scenario.source_locations import KeyPath, Place, dotted
+from eunomia.setup.cluster_types import load_throughputs
 from eunomia.setup.plugins import find_backend
 from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.workload import Workload, read_trace, submissions
-from eunomia.throughputs import SYNTHETIC, Throughputs, load
+from eunomia.throughputs import SYNTHETIC, Throughputs
 from eunomia.traces.window import LOAD
 
 NO_JOBS = Workload(jobs=(), notes=())
@@ -71,7 +72,7 @@ class Checker:
         parts = [work, data["cluster"], data["throughputs"]]
         types = setup.topology.types
         source = scenario.throughputs.source
-        speeds = _once(self._speeds, _key([source, types]), lambda: load(source, types, base=scenario.base))
+        speeds = _once(self._speeds, _key([source, types]), lambda: load_throughputs(scenario, types))
         key = _key(parts)
         drawn = False
         if key not in self._refused:
@@ -87,6 +88,8 @@ class Checker:
 
     def _draws_jobs(self, scenario: Scenario, work: dict[str, Any]) -> bool:
         """Whether the jobs depend on the seed; those of a trace with job types do not."""
+        if scenario.workload.resample is not None:
+            return True
         if scenario.workload.generator is not None or scenario.throughputs.source in SYNTHETIC:
             return scenario.workload.generator is not None
         return _once(self._draws, _key(work), lambda: read_trace(scenario).job_type is None)
