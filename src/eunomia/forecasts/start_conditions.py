@@ -20,7 +20,7 @@ from eunomia.core.ranked_pass import BY_SUBMISSION, rank_of
 from eunomia.core.scheduler import Scheduler
 from eunomia.forecasts.changed_state import handle_at_once
 from eunomia.forecasts.futures import PresentState
-from eunomia.model.arrays import Bools
+from eunomia.model.arrays import Bools, Ints
 from eunomia.model.decisions import Decision
 from eunomia.model.events import (
     AskAbandoned,
@@ -72,7 +72,7 @@ class StartConditions:
 
     unchanged: float
     conditions: tuple[StartCondition, ...] = ()
-    ahead: tuple[int, ...] | None = None
+    ahead: Ints | None = None
     plays: int = 0
 
 
@@ -154,7 +154,7 @@ def start_of(present: PresentState, job_id: str, moments: Sequence[Sequence[Even
     return math.inf
 
 
-def rows_ahead_now(present: PresentState, row: int) -> tuple[int, ...] | None:
+def rows_ahead_now(present: PresentState, row: int) -> Ints | None:
     """Return the waiting jobs before a job in the order that the policy makes now; None where it makes none now.
 
     A policy of shares is only asked when a round begins, and then ranks jobs by what they are owed: its last order
@@ -163,8 +163,7 @@ def rows_ahead_now(present: PresentState, row: int) -> tuple[int, ...] | None:
     scheduler = present.scheduler
     if scheduler.info.answer_type == "order" and rank_of(scheduler.info) != BY_SUBMISSION:
         scheduler = _asked_now(present)
-    ahead = jobs_ahead(scheduler, row)
-    return None if ahead is None or scheduler.info.answer_type == "grants" else tuple(ahead)
+    return None if scheduler.info.answer_type == "grants" else jobs_ahead(scheduler, row)
 
 
 def _asked_now(present: PresentState) -> Scheduler:
@@ -186,7 +185,7 @@ def _changes(
     present: PresentState,
     row: int,
     smaller: Sequence[tuple[Job, Estimated | None]],
-    ahead: Sequence[int] | None,
+    ahead: Ints | None,
     first: Callable[[str], bool],
 ) -> Iterator[_Change]:
     scheduler = present.scheduler
@@ -208,8 +207,9 @@ def _changes(
     yield from _larger_quotas(scheduler, row)
     if ahead is None:
         earlier = state.active[: np.searchsorted(state.active, row)]
-        ahead = earlier[state.jobs.stage[earlier] == Stage.WAITING].tolist()
-    for one in sorted(ahead[: 4 * MOST_PLAYS["cancelled"]], key=lambda other: not first(state.submitted[other].tenant)):
+        ahead = earlier[state.jobs.stage[earlier] == Stage.WAITING]
+    first_ahead = ahead[: 4 * MOST_PLAYS["cancelled"]].tolist()
+    for one in sorted(first_ahead, key=lambda other: not first(state.submitted[other].tenant)):
         yield _Change("cancelled", (((JobCancelled(state.ids[one]),),),), (state.ids[one],))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from eunomia.core.ranked_pass import BY_SUBMISSION, rank_of
 from eunomia.core.scheduler import Scheduler
 from eunomia.core.state import State
-from eunomia.model.arrays import Bools, Ints
+from eunomia.model.arrays import NO_INTS, Bools, Ints
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.tenants import NO_TENANT
 from eunomia.records.wait_reasons import describe_ahead
@@ -32,14 +32,14 @@ class QueuePosition:
         return describe_ahead(self.count, self.accelerators, self.names) if self.count else ""
 
 
-def position_behind(scheduler: Scheduler, ahead: Sequence[int], may_see: Callable[[str], bool]) -> QueuePosition:
+def position_behind(scheduler: Scheduler, ahead: Ints, may_see: Callable[[str], bool]) -> QueuePosition:
     """Return the position behind these jobs, of which those are named whose tenant the asker may see."""
     state = scheduler.state
     is_free = False
-    if ahead:
+    if len(ahead):
         runs = scheduler.belief.throughput[ahead[0]] > 0
         is_free = bool((state.floor.free[runs] >= state.jobs.scale_factor[ahead[0]]).any())
-    needs = int(state.jobs.scale_factor[list(ahead)].sum())
+    needs = int(state.jobs.scale_factor[ahead].sum())
     return QueuePosition(
         count=len(ahead), accelerators=needs, names=names_of(scheduler, ahead, may_see), first_fits=is_free
     )
@@ -52,14 +52,14 @@ def names_of(scheduler: Scheduler, rows: Sequence[int], may_see: Callable[[str],
     return tuple(state.ids[row] for row in every[seen[state.jobs.owner[every]]][:SHOWN].tolist())
 
 
-def jobs_ahead(scheduler: Scheduler, row: int) -> list[int] | None:
+def jobs_ahead(scheduler: Scheduler, row: int) -> Ints | None:
     """Return the waiting jobs before a job in the last order; None if the policy has not ranked it yet.
 
     A policy that gives seats itself makes no order: no job is ahead of another.
     """
     state, last = scheduler.state, scheduler.mechanism.candidates
     if scheduler.info.answer_type == "grants":
-        return []
+        return NO_INTS
     if rank_of(scheduler.info) == BY_SUBMISSION:
         before = state.active[: np.searchsorted(state.active, row)]
         fits = state.capacity >= state.jobs.scale_factor[before][:, None]
@@ -73,8 +73,8 @@ def jobs_ahead(scheduler: Scheduler, row: int) -> list[int] | None:
     return _waiting(state, _once(last.job, len(state.jobs)))  # the last answer left it out: it ranks last
 
 
-def _waiting(state: State, rows: Ints) -> list[int]:
-    found: list[int] = rows[state.jobs.stage[rows] == Stage.WAITING].tolist()
+def _waiting(state: State, rows: Ints) -> Ints:
+    found: Ints = rows[state.jobs.stage[rows] == Stage.WAITING]
     return found
 
 
