@@ -73,6 +73,7 @@ class StartConditions:
     unchanged: float
     conditions: tuple[StartCondition, ...] = ()
     ahead: Ints | None = None
+    changes: int = 0  # that were tried
     plays: int = 0
 
 
@@ -129,7 +130,9 @@ def start_conditions(
                 kind=kind, starts=starts, jobs=change.jobs, accelerators=change.accelerators, node=change.node,
                 tenant=change.tenant,
             ))  # fmt: skip
-    return StartConditions(unchanged=math.inf, conditions=tuple(found), ahead=ahead, plays=plays)
+    return StartConditions(
+        unchanged=math.inf, conditions=tuple(found), ahead=ahead, changes=sum(tried.values()), plays=plays
+    )
 
 
 def start_of(present: PresentState, job_id: str, moments: Sequence[Sequence[Event]]) -> float:

@@ -45,7 +45,7 @@ def position_behind(scheduler: Scheduler, ahead: Ints, may_see: Callable[[str], 
     )
 
 
-def names_of(scheduler: Scheduler, rows: Sequence[int], may_see: Callable[[str], bool]) -> tuple[str, ...]:
+def names_of(scheduler: Scheduler, rows: Sequence[int] | Ints, may_see: Callable[[str], bool]) -> tuple[str, ...]:
     """Return the ids of the first of these jobs that the asker may see."""
     state, every = scheduler.state, np.asarray(rows, dtype=np.int64)
     seen = np.array([may_see("" if name == NO_TENANT else name) for name in state.owners.tree.names], dtype=bool)

@@ -86,4 +86,5 @@ def _played(service: Service, found: dict[str, Any], who: Principal) -> dict[str
             "text": describe_condition(one["kind"], jobs, hidden, one["accelerators"], node, one["tenant"], starts),
         })  # fmt: skip
     texts = list(dict.fromkeys(one["text"] for one in conditions))
-    return {"starts_unchanged": when(found["unchanged"]), "would_run_if": texts, "conditions": conditions}
+    unchanged, tried = when(found["unchanged"]), found["changes"]
+    return {"starts_unchanged": unchanged, "would_run_if": texts, "conditions": conditions, "changes_played": tried}
