@@ -316,7 +316,7 @@ def test_a_preempted_job_names_when_and_for_which_jobs_also_after_a_restart(site
         assert found["preempted"] == {"at": "1970-01-01T00:01:40.000Z", "by": [new], "by_count": 1}
         (reason,) = found["reasons"]
         assert reason["code"] == "preempted"
-        words = f"it was preempted by {new}, which las ranks before it; it needs 2; 1 are free on cpu"
+        words = f"it was preempted by {new}, which las ranks before it; it needs 2; 1 is free on cpu"
         assert reason["text"].startswith(words)
         hidden = living_state.why(bench.controller, bench.controller.rows[long], 0.0, lambda tenant: tenant == "vision")
         assert hidden["preempted"] == {"at": "1970-01-01T00:01:40.000Z", "by": [], "by_count": 1}
