@@ -25,7 +25,15 @@ if TYPE_CHECKING:
 ROWS_SHOWN = 20  # of a solution
 LINE_EVERY_S = 5.0  # lines of progress without a terminal
 SMALL = 1e-9  # a share below it is a rounding error
-LEFT_OUT_FIRST = ("stops", "cost", "offered", "waited", "p99 JCT")  # columns, where the terminal is narrow
+KNOWS_MARK = "†"  # behind the name of a policy that knows durations
+LEFT_OUT_FIRST = (
+    "offered",
+    "stops",
+    "cost",
+    "total wait",
+    "p99 JCT",
+    "queueing",
+)  # columns, where a terminal is narrow
 
 
 def span(seconds: float | int | None) -> str:
@@ -128,13 +136,21 @@ def show_summary(
             sentence = f"{label}: {without_model(lost)}, as none of their trials came to its end"
             console.print(sentence, markup=False, highlight=False, soft_wrap=True)
     rows = [
-        {"run": label, **{name: texts[k] for name, texts in columns.items()}, **row}
-        for k, ((label, _), row) in enumerate(zip(results, cells, strict=True))
+        {
+            "run": f"{label} {KNOWS_MARK}" if result.knows_durations else label,
+            **{name: texts[k] for name, texts in columns.items()},
+            **row,
+        }
+        for k, ((label, result), row) in enumerate(zip(results, cells, strict=True))
     ]
     table, left_out = _fitting(rows, console.width)
     console.print(table)
     if left_out:
         console.print(f"not shown for want of width: {', '.join(left_out)}", markup=False, highlight=False)
+    knowing = [label for label, result in results if result.knows_durations]
+    if knowing:
+        line = f"{KNOWS_MARK} knows durations, which a real cluster does not"
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     for note in notes:
         console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
 
@@ -156,6 +172,24 @@ def _fitting(rows: Sequence[Mapping[str, str]], width: int) -> tuple[Table, list
     for row in rows:
         table.add_row(*(escape(row.get(name, "–")) for name in widest))
     return table, left_out
+
+
+def show_comparison(results: Sequence[tuple[str, Result]], content: ReportContent) -> None:
+    """Print the main numbers of labelled results, runs that are one run once, their notes, and the verdict."""
+    from eunomia.report.seed_groups import alike_seeds, seed_groups
+
+    settings = seed_groups(content)
+    setting_of = {id(run): setting for setting in settings for run in setting.replications}
+    kept = [pair for pair, run in zip(results, content.runs, strict=True) if id(run) in setting_of]
+    shown_once = [(run, setting_of[id(run)]) for run in content.runs if id(run) in setting_of]
+    loads = [f"{run.load:g}" for run, _ in shown_once]
+    seeds = [
+        ", ".join(str(one.seed) for one in (setting.runs if setting.is_one_run else (run,)))
+        for run, setting in shown_once
+    ]
+    several = {name: texts for name, texts in (("load", loads), ("seed", seeds)) if len(set(texts)) > 1}
+    show_summary(kept, [*results[0][1].notes, *filter(None, [alike_seeds(settings)])], several)
+    show_verdict(content)
 
 
 def show_verdict(content: ReportContent) -> None:
@@ -183,7 +217,8 @@ def _cells(result: Result, *, searches: bool, done: bool) -> dict[str, str]:
         **(jobs if done else {}),
         "mean JCT": span(s["jct_mean_s"]),
         **({} if searches else {"p99 JCT": span(s["jct_p99_s"])}),
-        "waited": span(s["queueing_mean_s"]),
+        "queueing": span(s["queueing_mean_s"]),
+        "total wait": span(s["total_wait_mean_s"]),
         "busy": "–" if s["utilization"] is None else f"{s['utilization']:.0%}",
         **({} if result.offered_load is None else {"offered": f"{result.offered_load:.0%}"}),
         **({} if s["cost_usd"] is None else {"cost": f"${s['cost_usd']:,.0f}"}),

@@ -38,6 +38,7 @@ from eunomia.model.events import (
 from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.tenants import INNER, Tenant
+from eunomia.records.policy_call import ask_policy
 from eunomia.records.queue_position import jobs_ahead, seat_holders
 from eunomia.records.run import InlinePolicyRunner
 
@@ -176,7 +177,9 @@ def _asked_now(present: PresentState) -> Scheduler:
     scheduler._sched.advance_to(at)
     rows = mechanism.shown()
     ask = asks.ask(at, rows, mechanism.columns(at, rows))
-    answer = InlinePolicyRunner(present.policy).answer(ask)
+    answer = ask_policy(present.policy, ask.view)
+    if asks.pending is not None:
+        asks.check(answer, asks.pending, at, at)
     mechanism.order(answer, asks.accept(answer, at, decisions), at)
     return scheduler
 

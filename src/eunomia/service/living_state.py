@@ -127,7 +127,12 @@ def cluster(controller: Controller) -> dict[str, Any]:
             "busy": int((mine & up).sum() - state.floor.free[j]),
             "taken": int((mine & state.taken).sum()),
         }
-    return {"types": shown, "nodes": len(set(topology.node[there].tolist())), "policy": controller.scheduler.info.name}
+    return {
+        "types": shown,
+        "nodes": len(set(topology.node[there].tolist())),
+        "policy": controller.scheduler.info.name,
+        "policy_problem": controller.policy_problem or None,  # why its last answer is not used
+    }
 
 
 def nodes(controller: Controller) -> list[dict[str, Any]]:
@@ -169,7 +174,7 @@ def would_not_fit(controller: Controller, name: str) -> list[str]:
 
 
 def summary(rows: Iterable[JobRow], at: float) -> list[dict[str, Any]]:
-    """Return what each user got, by tenant: jobs by how they ended, accelerator-hours, and the mean first wait."""
+    """Return what each user got, by tenant: jobs by end, accelerator-hours, and the mean wait to the first start."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     waits: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for row in rows:
@@ -182,7 +187,7 @@ def summary(rows: Iterable[JobRow], at: float) -> list[dict[str, Any]]:
         if not math.isnan(row.first_started):
             waits[row.tenant, row.owner].append(row.first_started - row.submitted)
     for key, one in found.items():
-        one["mean_wait_s"] = sum(waits[key]) / len(waits[key]) if waits[key] else None
+        one["queueing_mean_s"] = sum(waits[key]) / len(waits[key]) if waits[key] else None
     return sorted(found.values(), key=lambda one: (-one["accelerator_h"], one["tenant"], one["user"]))
 
 

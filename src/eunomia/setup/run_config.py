@@ -35,6 +35,7 @@ from eunomia.model.topology import Node, Topology
 from eunomia.records.pair_estimates import PairEstimateSummary
 from eunomia.records.replay import header, recorded_tenants
 from eunomia.scenario import Scenario
+from eunomia.scenario.load import AUTO
 from eunomia.scenario.machine_list import read_machine_list
 from eunomia.setup import world_models
 from eunomia.setup.belief_estimate import (
@@ -47,15 +48,15 @@ from eunomia.setup.belief_estimate import (
     with_measuring,
 )
 from eunomia.setup.belief_noise import NoisySpeeds
-from eunomia.setup.cluster_types import load_throughputs
 from eunomia.setup.feasibility import check_lease_length, check_outages
-from eunomia.setup.mechanism import mechanism_of
+from eunomia.setup.mechanism import mechanism_of, notes_on_endless_shares
 from eunomia.setup.plugins import METRICS, find_backend
 from eunomia.setup.policy_lookup import find_policy
+from eunomia.setup.stated_throughputs import NOTHING_USED, SpeedOrigins, resolved, stated_throughputs, true_throughputs
 from eunomia.setup.tenants import tenants_of
 from eunomia.setup.tuner_setup import is_searching, observes_losses, tuners_of
-from eunomia.setup.workload import PastSchedule, Workload, workload_of
-from eunomia.throughputs import BUILT_IN, Throughputs, catalogue
+from eunomia.setup.workload import PastSchedule, Workload, read_trace, workload_of
+from eunomia.throughputs import BUILT_IN, catalogue
 from eunomia.throughputs.interference import Neighbours
 from eunomia.throughputs.measuring_jobs import WithMeasuringJobs
 from eunomia.tuners.tuner import Tuner
@@ -84,6 +85,7 @@ class RunConfig:
     neighbours: Neighbours | None = None  # what gangs on one machine cost each other
     began: datetime | None = None  # local date and time at 0 s, if the trace has it
     past: PastSchedule | None = None  # the schedule as it was
+    origins: SpeedOrigins = NOTHING_USED  # of the throughputs that the jobs use
     measuring: dict[tuple[int, int, int], Job] = field(default_factory=dict)  # by pair: see `measuring_jobs`
 
     def scheduler(self) -> Scheduler:
@@ -182,6 +184,8 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
 
     Raises InvalidInput with everything that is wrong in the scenario or in the files that it names.
     """
+    if scenario.throughputs.source == AUTO:
+        scenario = resolved(scenario, read_trace(scenario) if work is None else None)
     named = scenario.policy
     policy = policy or find_policy(named.name, named.parameters, scenario.base, scenario.where)
     nodes = tuple(
@@ -192,14 +196,18 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
     topology = Topology.of(nodes, scenario.physics.accelerators_per_slot)
     backend, costs = find_backend(scenario), scenario.overheads
     check_backend(scenario, real_time=backend.real_time)
-    truth = load_throughputs(scenario, topology.types)
-    job_types = truth.job_types
+    stated = stated_throughputs(scenario, topology)
+    job_types = tuple(name for name in stated.job_types if not stated.not_known(name))
     if scenario.belief.charge == "slices":
-        truth = Throughputs(truth.types, WithMeasuringJobs(truth.source, truth.types))
+        stated = replace(stated, source=WithMeasuringJobs(stated.source, stated.types))
+    truth = true_throughputs(scenario, stated)
     work = work or workload_of(scenario, topology, truth)
     detailed = is_searching(scenario) or observes_losses(policy) or world_models.is_on(scenario)
-    real = world_models.placed_throughputs(scenario, topology, truth) if detailed else truth
-    believed: Speeds = real if scenario.physics.believed else truth
+    real, assumed = truth, stated
+    if detailed:
+        real = world_models.placed_throughputs(scenario, topology, truth)
+        assumed = real if truth is stated else world_models.placed_throughputs(scenario, topology, stated)
+    believed: Speeds = assumed if scenario.physics.believed else stated
     if scenario.belief.kind == "noisy":
         believed = NoisySpeeds(believed, scenario.belief.error, scenario.seed)
     elif scenario.belief.kind == "estimated":
@@ -234,12 +242,14 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
             *_note_on_training(policy),
             *_note_on_host_capacity(policy, mechanism, topology, work.jobs),
             *mechanism.notes(topology.types),
+            *notes_on_endless_shares(policy, mechanism),
         ),
         backend=backend,
         metrics_of_users={name: METRICS.find(name, scenario.base, scenario.where) for name in scenario.measure.metrics},
         neighbours=world_models.neighbours_of(scenario, truth),
         began=work.began,
         past=work.past,
+        origins=work.origins,
         measuring=measuring,
     )
     _check_prices(setup)
