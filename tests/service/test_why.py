@@ -301,7 +301,7 @@ def test_jobs_of_other_tenants_are_counted_and_not_named(site: Any) -> None:
     assert (found["ahead"], found["behind"], found["held_by"]) == (1, [], [first])
     assert second in living_state.why(bench.controller, row, 0.0)["reasons"][0]["text"]
     position = played(bench, mine, ANN.tenant)["position"]
-    assert position == {"count": 1, "accelerators": 2, "names": (), "first_fits": False}
+    assert position == {"count": 1, "accelerators": 2, "names": (), "first_fits": False, "is_old": False}
 
 
 def test_a_preempted_job_names_when_and_for_which_jobs_also_after_a_restart(site: Any, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,10 +26,21 @@ class QueuePosition:
     accelerators: int  # that they need in all
     names: tuple[str, ...]  # of the first ones that may be named
     first_fits: bool  # the first of them would fit into what is free
+    is_old: bool = False  # the order was made before the present moment, and may have changed since
 
     def describe(self) -> str:
         """Return it in words; "" where no job is ahead."""
-        return describe_ahead(self.count, self.accelerators, self.names) if self.count else ""
+        old = " by the last order" if self.is_old else ""
+        return f"{describe_ahead(self.count, self.accelerators, self.names)}{old}" if self.count else ""
+
+
+def last_position(scheduler: Scheduler, row: int, at: float, may_see: Callable[[str], bool]) -> QueuePosition | None:
+    """Return the position of a job in the last order; None if the policy has not ranked it yet."""
+    ahead = jobs_ahead(scheduler, row)
+    if ahead is None:
+        return None
+    is_old = scheduler.asks.last_at < at and rank_of(scheduler.info) != BY_SUBMISSION
+    return replace(position_behind(scheduler, ahead, may_see), is_old=is_old)
 
 
 def position_behind(scheduler: Scheduler, ahead: Ints, may_see: Callable[[str], bool]) -> QueuePosition:

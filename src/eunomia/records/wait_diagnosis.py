@@ -10,7 +10,7 @@ import numpy as np
 
 from eunomia.core.scheduler import Scheduler
 from eunomia.records.preemptions import Preemption
-from eunomia.records.queue_position import QueuePosition, jobs_ahead, names_of, position_behind, seat_holders
+from eunomia.records.queue_position import QueuePosition, last_position, names_of, seat_holders
 from eunomia.records.wait_reasons import code_of, describe_takers, free_words, listed
 
 
@@ -51,8 +51,7 @@ def diagnose(
     free, runs = free_by_type(scheduler), scheduler.belief.throughput[row] > 0
     holders = seat_holders(scheduler, runs)
     held = names_of(scheduler, holders, may_see)
-    if position is None and (ahead := jobs_ahead(scheduler, row)) is not None:
-        position = position_behind(scheduler, ahead, may_see)
+    position = last_position(scheduler, row, at, may_see) if position is None else position
     reason, text = _reason(scheduler, row, at, runs, position)
     if reason == "no_capacity" and position is not None and position.count == 0 and holders:
         text += f"; the others are held by {listed(held, len(holders), 'job')}"
