@@ -307,7 +307,7 @@ def test_a_node_that_is_back_and_a_larger_quota_are_played_too() -> None:
     found = start_conditions(present, "b")
     assert [one.node for one in found.conditions if one.kind == "node"] == [1]
 
-    policy = policies.load("quotas")(inner="fifo")
+    policy = policies.build("quotas?inner=fifo")
     jobs = tuple(replace(job, tenant="lab") for job in line_up((0, 9, 2), (0, 9, 1)))
     world = SmallWorld(nodes=(Node(type="gpu", accelerators=4),), speeds=one_type(), jobs=jobs)
     scheduler = scheduler_of(policy, world, lab=Tenant(quota=2.0, borrows=False))
