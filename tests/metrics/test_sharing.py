@@ -73,7 +73,7 @@ def test_what_tenants_were_owed_and_got() -> None:
     assert found["deserved_gpu_s"] == [10800, 7200]
     assert found["received_gpu_s"] == [3600, 14400]
     assert found["ltgf"] == pytest.approx([1 / 3, 2])
-    assert found["wait_mean_s"] == [7200, 0]
+    assert found["total_wait_mean_s"] == [7200, 0]
     assert found["jct_mean_s"] == [10800, 7200]
     assert found["sharing_loss_jobs"] == [1, 0]
     assert found["sharing_benefit_jobs"] == [0, 1]
@@ -301,7 +301,7 @@ def test_jobs_that_were_refused_waited_for_nothing_and_are_counted() -> None:
         (50, [JobFinished("b", 1)], [sit("a", 0)]),
         (100, [JobFinished("a", 1)], []),
     )
-    assert table(figures)["wait_mean_s"] == [50, 0]
+    assert table(figures)["total_wait_mean_s"] == [50, 0]
     assert table(figures)["sharing_loss_jobs"][0] == 1  # a's; nothing was owed to x in no time
     assert figures.sharing.refused.tolist() == [1, 0]
 
@@ -311,7 +311,7 @@ def test_where_all_jobs_of_a_tenant_were_refused_no_wait_is_known() -> None:
         (0, [job("x", "u", 50, 2), job("b", "v", 50)], [Refuse("x", "too wide"), sit("b", 0)]),
         (50, [JobFinished("b", 1)], []),
     )
-    assert math.isnan(table(figures)["wait_mean_s"][0])
+    assert math.isnan(table(figures)["total_wait_mean_s"][0])
     assert figures.sharing.refused.tolist() == [1, 0]
 
 

@@ -21,6 +21,7 @@ from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.fair_share import FairShares
 from eunomia.model.job_table import job_array, job_values
 from eunomia.model.tenants import NO_TENANT, Tenant, Tenants
+from eunomia.model.tolerance import RELATIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,7 @@ class TenantUsage:
         )
         with np.errstate(divide="ignore", invalid="ignore"):
             slowdown = jobs["jct_s"] / run_s
+        waited = self._waited(collector, jobs)
         return {
             "rho_isolated": isolated,
             "rho_astraea": rho_astraea(jobs["jct_s"], run_s, ltgf),
@@ -66,7 +68,8 @@ class TenantUsage:
             "slowdown": slowdown,
             "wait_fair_share_s": np.full(len(run_s), np.nan),  # unknown, unless the policy explains waits
             "wait_fragmentation_s": np.full(len(run_s), np.nan),
-            "wait_other_s": self._waited(collector, jobs),
+            "wait_other_s": waited,
+            "total_wait_s": waited.copy(),
         }
 
     def _deserved(self, collector: MetricsCollector, size: Floats) -> Floats:
@@ -92,7 +95,7 @@ class TenantUsage:
         )
         everyone = np.ones(len(tree.names), dtype=bool)
         quota = FairShares(tree).shares(float(collector.topology.capacity().sum()), everyone)[shown]
-        waits = np.where(refused, np.nan, self._waited(collector, jobs))
+        waits = np.where(refused, np.nan, jobs["total_wait_s"])
         with np.errstate(divide="ignore", invalid="ignore"):
             dominant = np.max(hours.held.sum(axis=0) / available_s, axis=1, initial=0.0)
         columns: dict[str, Array] = {
@@ -104,7 +107,8 @@ class TenantUsage:
             "ltgf": ratio(sharing.received, sharing.deserved),
             "rho_themis_max": _worst(jobs["rho_themis"], owner, count),
             "jct_mean_s": _mean(jobs["jct_s"], owner, count),
-            "wait_mean_s": _mean(waits, owner, count),
+            "queueing_mean_s": _mean(jobs["first_started_s"] - jobs["submitted_s"], owner, count),
+            "total_wait_mean_s": _mean(waits, owner, count),
             "sharing_loss_jobs": np.bincount(owner[jobs["ltgf"] < LOSS], minlength=count),
             "envy_max": envy(hours, quota, _worth(alone, jobs["scale_factor"], owner, count)),
             "sharing_benefit_jobs": np.bincount(owner[jobs["ltgf"] > BENEFIT], minlength=count),
@@ -114,10 +118,11 @@ class TenantUsage:
         return columns, sharing
 
     def _waited(self, collector: MetricsCollector, jobs: Mapping[str, Array]) -> Floats:
-        """Return the seconds that each job was present, not running and not paused, (job,)."""
+        """Return the seconds that each job waited in all: present, not running and not paused, (job,)."""
         paused_s = collector.pauses.seconds(collector.end_s, len(self.ended))
         present_s = self.ended - jobs["submitted_s"]
-        return np.maximum(present_s - running(jobs, collector.topology.types) - paused_s, 0.0)
+        waited = present_s - running(jobs, collector.topology.types) - paused_s
+        return np.where(waited <= RELATIVE * self.ended, 0.0, waited)  # what is left by rounding is no wait
 
 
 def running(jobs: Mapping[str, Array], types: tuple[str, ...]) -> Floats:
