@@ -2,8 +2,8 @@
 
     order jobs by  d[m],  then by submission
 
-d deadline (job,), seconds; jobs without one are last. A job is late when t ≥ d[m], t now, a running one when t > d[m] by
-more than rounding; the answer lists late jobs. With `late=last` they are behind all others.
+d deadline (job,), seconds; jobs without one are last. A job is late when t ≥ d[m], t now, a running one when t > d[m]
+by more than rounding; the answer lists late jobs. With `late=last` they are behind all others.
 
 Example (examples/two_jobs.json). The deadline of image is in 4200 s, that of text in 12600 s. Image is first and gets
 the v100, where it ends after 12600 / 4 = 3150 s; text gets a k80, where it ends after 12600 / 1 s, just in time.
