@@ -114,7 +114,7 @@ def test_a_table_of_an_operator_stands_beside_three_policies_after_two_commands(
     done = RUN.invoke(app, [*words, "--out", str(tmp_path / "compared")])
     assert done.exit_code == 0, done.output
     written = (tmp_path / "compared" / "compare.csv").read_text()
-    assert "<h1>ours: 4 runs compared</h1>" in (tmp_path / "compared" / "report.html").read_text()
+    assert "<h1>ours: 3 policies compared</h1>" in (tmp_path / "compared" / "report.html").read_text()
     rows = {each["policy"]: each for each in csv.DictReader(written.splitlines())}
     assert next(iter(rows)) == "as_it_was"
     assert float(rows["as_it_was"]["queueing_mean_s"]) == pytest.approx(2.5 * 3540)

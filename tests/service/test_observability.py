@@ -195,7 +195,7 @@ def test_time_until_a_kill_and_time_without_a_service_count_in_rho_but_not_in_lt
     fifo.clock.at = 2000.0
     fifo.do(GangEnded(waits, 1, "finished"))
     assert rho_of(fifo, "speech")[1] == pytest.approx(2000 / 1500)
-    assert living_state.ltgf(fifo.controller, 2000.0) == {"speech": pytest.approx(2.0)}  # its part is one of two
+    assert living_state.ltgf(fifo.controller, 2000.0) == {"speech": pytest.approx(1.0)}  # no other tenant has jobs
 
 
 def test_what_was_held_until_the_policy_changed_is_counted_as_held(bench: Bench) -> None:

@@ -60,6 +60,14 @@ def test_all_wrong_options_of_a_comparison_are_named_in_one_go(desk: Desk) -> No
     assert columns == ["--load", "--seed", "policy.name", "policy.x"]
 
 
+def test_options_scenario_and_folder_are_checked_together(desk: Desk) -> None:
+    desk.write("out", "a file in the way")
+    desk.write("tiny.toml", (desk.folder / "tiny.toml").read_text() + "[policy]\nname = 'fifos'\n[world]\nspeed = 1\n")
+    for command in ("simulate", "compare"):
+        problems = desk.refused(command, "tiny.toml", "--out", "out", "--charts", "gif")["problems"]
+        assert {problem["column"] for problem in problems} >= {"--out", "--charts", "world.speed"}, problems
+
+
 def test_every_gang_wider_than_the_cluster_is_named(desk: Desk, jobs: Jobs) -> None:
     desk.write("jobs.csv", jobs("a,0,3,LM,5", "b,0,2,LM,5", "c,0,4,LM,5"))
     assert desk.places(*RUN) == [("jobs.csv", 2, "scale_factor"), ("jobs.csv", 4, "scale_factor")]

@@ -85,7 +85,7 @@ def reproduce(
 
 def _check_options(name: str, out: Path | None, reference: Path | None, checked_seeds: int | None) -> None:
     """Raise InvalidInput with every option that the experiment needs and lacks."""
-    entry, problems = EXPERIMENTS.get(name), []
+    entry, problems = EXPERIMENTS.get(name), list[Problem]()
     if out is None:
         problems += _misuse("--out", "there is no folder for the results", f"add --out {name}-out").problems
     if entry is not None and entry.reference and reference is None:

@@ -36,7 +36,7 @@ def _of(field: str) -> _Source:
 def _isolated(problem: AllocationProblem) -> Any:
     if problem.isolated_throughput is not None:
         return problem.isolated_throughput
-    return alone_throughput(problem.throughput, problem.scale_factor, problem.capacity)
+    return alone_throughput(problem.placed_throughput, problem.scale_factor, problem.capacity)
 
 
 def _submitted(problem: AllocationProblem) -> Any:
@@ -47,6 +47,11 @@ def _submitted(problem: AllocationProblem) -> Any:
 def _hourly(problem: AllocationProblem) -> Floats:
     assert problem.entities is not None  # `view_of` checked it
     return np.zeros((1, len(problem.entities.names), 3))
+
+
+def _usage(problem: AllocationProblem) -> Floats:
+    assert problem.entities is not None  # `view_of` checked it
+    return np.zeros(len(problem.entities.names))
 
 
 def _machines(problem: AllocationProblem) -> Topology:
@@ -70,7 +75,7 @@ def _machines(problem: AllocationProblem) -> Topology:
 
 SOURCES: Mapping[str, _Source] = {
     "capacity": _of("capacity"),
-    "throughput": _of("throughput"),
+    "throughput": _of("placed_throughput"),
     "scale_factor": _of("scale_factor"),
     "weight": _of("weight"),
     "remaining": _of("steps_remaining"),
@@ -100,6 +105,7 @@ SOURCES: Mapping[str, _Source] = {
     "past_service": _Source((), lambda p: np.zeros(0)),
     "fair_share_service": _Source(("entity", "elapsed_s"), derived_columns.deserved),
     "tenant_hourly_usage": _Source(("entity",), _hourly),
+    "tenant_usage": _Source(("entity",), _usage),
     "app": _Source((), lambda p: np.arange(p.jobs)),
     "apps": _Source(("elapsed_s",), derived_columns.apps),
     "failures": _Source((), lambda p: np.zeros(p.jobs, dtype=np.int64)),
@@ -111,9 +117,14 @@ SOURCES: Mapping[str, _Source] = {
     "loss_curve": _Source((), lambda p: np.tile(Curve(), (p.jobs, 1))),
     "losses": _Source((), lambda p: np.zeros((p.jobs, 0, 2))),  # no job has reported a loss
     "shapes": _Source((), lambda p: p.scale_factor[:, None]),
-    "shape_throughput": _Source((), lambda p: p.throughput[:, None, :]),
+    "shape_throughput": _Source((), lambda p: p.placed_throughput[:, None, :]),
 }
 MEMORIES: Mapping[str, str] = {"alone_time": "isolated_time_s"}  # column of a policy's memory → field of the problem
+# Columns that an answer is checked against.
+ANSWERED = frozenset({
+    "scale_factor", "throughput", "capacity", "packed_throughput", "job_class", "shapes", "shape_throughput",
+    "topology", "holder", "lease_end",
+})  # fmt: skip
 _FILE_NAMES = {"kind": "job_type"}  # attribute of the problem → field of the file, where they differ
 
 
@@ -138,6 +149,15 @@ def view_of(problem: AllocationProblem, policy: Policy, file: str = "problem") -
         columns={column: SOURCES[column].read(problem) for column in needs},
         memory={name: _memory(name, default, problem) for name, default in policy.info.memory_columns.items()},
     )
+
+
+def known_columns(problem: AllocationProblem) -> dict[str, Any]:
+    """Return the columns that an answer is checked against, as far as the problem has their fields."""
+    return {
+        column: source.read(problem)
+        for column, source in SOURCES.items()
+        if column in ANSWERED and all(getattr(problem, field) is not None for field in source.fields)
+    }
 
 
 def _memory(name: str, default: float, problem: AllocationProblem) -> Floats:

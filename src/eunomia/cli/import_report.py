@@ -21,6 +21,8 @@ def show_report(imported: Imported) -> None:
     found = imported.quality()
     cluster = ", ".join(f"{count:,} {kind}" for kind, count in found["accelerators"].items())
     print(f"{found['jobs']:,} jobs of {found['tenants']:,} tenants in {_span(found['days'])}, {cluster}")
+    if imported.columns:
+        print(printable(f"columns: {', '.join(f'{ours} ← {name}' for ours, name in imported.columns.items())}"))
     if imported.balance is not None:
         _show_hours(imported.balance)
     for kind in ORDER:

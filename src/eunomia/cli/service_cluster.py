@@ -35,6 +35,8 @@ def cluster(
         show_table(("type", "accelerators", "busy", "free", "taken", "drained"), rows, "no accelerators")
         states = ", ".join(f"{count:,} {state}" for state, count in found["jobs"].items())
         show_lines(f"policy {found['policy']}; jobs: {states or 'none'}")
+        if found.get("policy_problem"):
+            show_lines(f"the policy's last usable answer goes on: {found['policy_problem']}")
 
     session.watch(lambda: session.client.get("/v1/cluster"), show, watch)
 
@@ -176,7 +178,7 @@ def _summary_lines(found: dict[str, Any]) -> list[str]:
     for one in users:
         jobs = ", ".join(f"{count} {state}" for state, count in sorted(one["jobs"].items()))
         share = f"{one['accelerator_h'] / total:.0%}" if total else "–"
-        wait_s = one["mean_wait_s"]
-        wait = "none has started" if wait_s is None else f"waited {wait_s / 60:.1f} min on average"
+        wait_s = one["queueing_mean_s"]
+        wait = "none has started" if wait_s is None else f"waited {wait_s / 60:.1f} min to the first start on average"
         lines.append(f"{one['user']} ({one['tenant']}): {one['accelerator_h']:,.1f} h, {share}; {jobs}; {wait}")
     return lines if users else [*lines, "no job ended or runs"]

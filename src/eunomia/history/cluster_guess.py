@@ -44,9 +44,16 @@ def guess_nodes(history: History, types: Sequence[str]) -> tuple[tuple[Node, ...
                 f"{'the others' if here else ''} taken as machines of {PER_NODE}".replace("  ", " ")
             )
     if not known.any():  # no start times at all: as many as the widest job
-        widest = int(history.trace.scale_factor.max())
-        nodes = [Node(type=types[0], accelerators=widest)]
-        notes.append(f"the history has no start times: the cluster is one machine as wide as the widest job ({widest})")
+        width = history.trace.scale_factor.tolist()
+        widest = {
+            kind: max(size for size, name in zip(width, types, strict=True) if name == kind) for kind in set(types)
+        }
+        nodes = [Node(type=kind, accelerators=size) for kind, size in widest.items()]
+        said = ", ".join(f"{size:,} {kind}" for kind, size in sorted(widest.items()))
+        notes.append(
+            "the history has no start times: the cluster is a machine of each type as wide as the widest job on it "
+            f"({said}); give its size"
+        )
     return tuple(sorted(nodes, key=lambda node: (node.type, -node.accelerators))), tuple(notes)
 
 

@@ -24,8 +24,9 @@ POLICY_BY_ENGINE = {
     "kubernetes": "order of submission; a gang that does not fit is passed over, as by a scheduler of single pods",
     "ray": "order of submission; a gang that does not fit is passed over",
     "csv": "order of submission; a gang that does not fit is passed over",
+    "swf": "order of submission with EASY backfilling; the log does not say how jobs were ordered",
 }
-BACKFILL_BY_ENGINE = {"slurm": "easy", "kubernetes": "skip", "ray": "skip", "csv": "skip"}
+BACKFILL_BY_ENGINE = {"slurm": "easy", "kubernetes": "skip", "ray": "skip", "csv": "skip", "swf": "easy"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,7 @@ class Imported:
     findings: tuple[ImportFinding, ...]
     assumed: tuple[str, ...]  # about the whole history, in sentences
     unread: tuple[str, ...]
+    columns: Mapping[str, str]  # of the file, by field; {} = the format says which
 
     def quality(self) -> dict[str, Any]:
         """Return the quality report as JSON."""
@@ -62,6 +64,7 @@ class Imported:
             "findings": [finding.as_dict() for finding in self.findings],
             "assumed": list(self.assumed),
             "fields_not_read": list(self.unread),
+            **({"columns": dict(self.columns)} if self.columns else {}),
         }
 
     def by_type(self) -> list[tuple[str, list[Node]]]:

@@ -44,6 +44,7 @@ def build_import(
     """
     read = history
     types, unsaid, assumed = _types_of_jobs(history, nodes, unnamed)
+    assumed = [*history.assumed, *assumed]
     changes = _named_changes(history, types)
     cluster, notes = _cluster(history, nodes, types, unsaid)
     assumed += notes
@@ -97,6 +98,7 @@ def build_import(
         findings=tuple(findings),
         assumed=tuple(assumed),
         unread=trace.unread,
+        columns=read.columns,
     )
 
 

@@ -27,8 +27,8 @@ class RunNumbers:
 
     jobs: int
     jct_mean_s: float
-    wait_mean_s: float
-    wait_p95_s: float
+    queueing_mean_s: float  # submission to first start
+    queueing_p95_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,15 +121,15 @@ def _numbers(path: Path) -> dict[str, RunNumbers]:
     submitted_s, started_s, jct_s, before_s = (table[name].to_numpy() for name in wanted[2:])
     submitted_s = submitted_s + np.nan_to_num(before_s)  # when it was eligible to start
     done = status == "finished"
-    tenant, wait_s, jct_s = tenant[done], (started_s - submitted_s)[done], jct_s[done]
+    tenant, queueing_s, jct_s = tenant[done], (started_s - submitted_s)[done], jct_s[done]
     names = [ALL, *sorted({str(name) for name in tenant.tolist() if name})]
     rows_by_name = {name: np.flatnonzero(tenant == name) if name else np.arange(len(tenant)) for name in names}
     return {
         name: RunNumbers(
             jobs=len(rows),
             jct_mean_s=float(np.mean(jct_s[rows])),
-            wait_mean_s=float(np.mean(wait_s[rows])),
-            wait_p95_s=float(np.percentile(wait_s[rows], 95)),
+            queueing_mean_s=float(np.mean(queueing_s[rows])),
+            queueing_p95_s=float(np.percentile(queueing_s[rows], 95)),
         )
         for name, rows in rows_by_name.items()
         if len(rows)

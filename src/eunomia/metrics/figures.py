@@ -25,6 +25,7 @@ from eunomia.model.job_table import job_array, job_values
 from eunomia.model.moment_batch import MomentBatch
 from eunomia.model.speeds import Speeds
 from eunomia.model.tenants import Tenant
+from eunomia.model.tolerance import is_at_most
 from eunomia.model.topology import Topology
 
 
@@ -197,7 +198,7 @@ def _outcome_columns(collector: MetricsCollector) -> dict[str, Array]:
     status, ended = collector.column("status"), collector.column("ended")
     deadline = job_array(collector.jobs, "deadline", float)
     until = np.where(np.isnan(ended), np.nextafter(collector.end_s, math.inf), ended)  # nan: present at the end
-    missed = (until > deadline) | np.isin(status, (FAILED, REJECTED))
+    missed = ~is_at_most(until, deadline) | np.isin(status, (FAILED, REJECTED))
     cancelled_by = np.where(status == CANCELLED, "user", "").astype(object)
     cancelled_by[[row for row in collector.cancelled_by_tuner if status[row] == CANCELLED]] = "tuner"
     has_deadline = np.isfinite(deadline)

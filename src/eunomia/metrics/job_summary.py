@@ -30,6 +30,7 @@ def completion(run: RunTables) -> Numbers:
     numbers["queueing_mean_s"] = mean(waits)
     if "wait_not_eligible_s" in jobs:
         numbers["not_eligible_mean_s"] = mean(jobs["wait_not_eligible_s"])
+    numbers["total_wait_mean_s"] = mean(jobs["total_wait_s"][status != "rejected"])
     numbers["makespan_s"] = float(finished.max() - jobs["submitted_s"].min()) if len(finished) else None
     return numbers
 

@@ -36,6 +36,7 @@ class LeaseTerms:
 ENDLESS = LeaseTerms()
 RECALLABLE = LeaseTerms(recall=True)
 ROUNDS = LeaseTerms(length_s=360.0, aligned=True)
+BY_ANSWER_TYPE = LeaseTerms()  # a card that says nothing: shares change hands in rounds, others hold endless leases
 
 
 _MEASURES: Mapping[str, str] = {"jct": "jct_mean_s", "cost": "cost_usd", "deadline": "deadlines_missed"}  # by objective
@@ -64,7 +65,7 @@ class PolicyInfo:
     taxonomy: Taxonomy | None = None  # where it stands in the survey of the field; every policy of ours says it
     oracle: bool = False  # uses what only an oracle knows, such as the remaining steps
     memory_columns: Mapping[str, float] = field(default_factory=dict)  # by job: its value for a new one
-    mechanism: LeaseTerms = ENDLESS
+    mechanism: LeaseTerms = BY_ANSWER_TYPE  # left out: ROUNDS for shares, ENDLESS for others
     explains_waits: bool = False  # its reason for a wait begins with its cause: fair share, fragmentation or another
     measure: str = ""  # number of summary.json that it is meant to keep small; "" = that of its first objective
     # Promises, which spare questions; `eunomia.testing` checks them. The first is of grants, the others of an order.
@@ -83,6 +84,7 @@ class PolicyInfo:
     # the fastest type that holds the gang, and remaining service that times the scale factor, both rounded to 30 bits
     # (`model.rounding.rising`). "" = by something else.
     ranks_by: RanksBy = ""
+    usage_half_life_s: float = math.inf  # of the column `tenant_usage`; inf = nothing is forgotten
     # Capabilities that callers go by; none of them asks for the name.
     backfills: bool = True  # in rounds, time that is left over may go to jobs without a share
     reads_nested_quotas: bool = True  # if it reads quotas: those of tenants below others too
@@ -90,12 +92,19 @@ class PolicyInfo:
     fallback: str = ""  # the policy that answers in the service where this one fails; it needs no other columns
 
     def __post_init__(self) -> None:
+        if self.mechanism is BY_ANSWER_TYPE:
+            object.__setattr__(self, "mechanism", ROUNDS if self.answer_type == "shares" else ENDLESS)
         if not self.needs.isdisjoint(FORMER_COLUMNS):
             needs = frozenset(present_name(column, FORMER_COLUMNS, f"needs of {self.name!r}") for column in self.needs)
             object.__setattr__(self, "needs", needs)
         unknown = sorted(self.needs - COLUMNS)
         if unknown:
             raise ValueError(f"policy {self.name!r} needs {unknown}, which no view has; it has {sorted(COLUMNS)}")
+        half_life_s = self.usage_half_life_s
+        if not half_life_s > 0:
+            raise ValueError(
+                f"half_life_s is {half_life_s}; it is a number of seconds above 0, or inf to forget nothing"
+            )
 
     @property
     def own_measure(self) -> str:
@@ -125,6 +134,14 @@ def also_needs(policy: Policy, columns: Iterable[str]) -> None:
     if more:
         oracle = info.oracle or "remaining" in more
         object.__setattr__(policy, "info", replace(info, needs=info.needs | more, oracle=oracle))
+
+
+def set_usage_half_life(policy: Policy, half_life_s: float) -> None:
+    """Set the half-life of the column `tenant_usage`, inf = no decay. For a `__post_init__`, as `also_needs`.
+
+    Raises ValueError unless it is above 0.
+    """
+    object.__setattr__(policy, "info", replace(policy.info, usage_half_life_s=half_life_s))
 
 
 def set_promises(

@@ -53,9 +53,8 @@ class Topology(ValueEqual):
             raise ValueError("a cluster needs at least one node")
         types = tuple(dict.fromkeys(node.type for node in nodes))
         row = {name: j for j, name in enumerate(types)}
-        per_slot = accelerators_per_slot
-        if isinstance(per_slot, Mapping):
-            per_slot = tuple(per_slot.get(name, 0) for name in types)
+        by_type = accelerators_per_slot
+        per_slot = tuple(by_type.get(name, 0) for name in types) if isinstance(by_type, Mapping) else by_type
         size = np.array([node.accelerators for node in nodes], dtype=np.int64)
         node_type = np.array([row[node.type] for node in nodes], dtype=np.int64)
         return cls(

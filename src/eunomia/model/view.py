@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -36,6 +37,31 @@ FORMER_COLUMNS = {
 }
 
 
+# What other simulators call it → what to read instead.
+_OTHER_NAMES = {
+    **dict.fromkeys(("now", "time", "t", "clock", "current_time", "timestamp"), "at"),
+    **dict.fromkeys(("n", "num_jobs", "n_jobs", "job_count"), "jobs"),
+    **dict.fromkeys(("gpus", "num_gpus", "accelerators", "gang_size", "workers", "z"), "scale_factor"),
+    **dict.fromkeys(("steps_remaining", "remaining_steps", "remaining_time"), "remaining"),
+    **dict.fromkeys(("arrival", "arrival_time", "submit_time", "submitted_at"), "submitted"),
+    **dict.fromkeys(("attained_service", "executed_time"), "service"),
+    **dict.fromkeys(("owner", "user", "users"), "tenant"),
+    **dict.fromkeys(("accelerator_types", "gpu_types"), "types"),
+    "random": "rng",
+}
+
+
+def _no_such(view: View, name: str) -> str:
+    """Return the message for an attribute that no view has; "" for a column or a name of Python's own."""
+    if name in COLUMNS or name.startswith("_"):
+        return ""
+    whole = [*View.__slots__, "rng", "part"]
+    close = _OTHER_NAMES.get(name) or next(iter(get_close_matches(name, [*whole, *sorted(COLUMNS)], 1)), "")
+    instead = f"a view has {close!r}; " if close else ""
+    columns = ", ".join(sorted(view.columns))
+    return f"a view has no {name!r}; {instead}this one has {', '.join(whole)} and the columns of info.needs: {columns}"
+
+
 class UndeclaredColumn(AttributeError):
     """A policy read a column that its `needs` do not list."""
 
@@ -56,7 +82,7 @@ class _Column(Generic[T]):
             ) from None
 
 
-@accepts_former_names(FORMER_COLUMNS)
+@accepts_former_names(FORMER_COLUMNS, _no_such)
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class View(ValueEqual):
     """What is believed at one instant. Axes: job m in order of (submission, row), type j in `types` order.
@@ -117,9 +143,12 @@ class View(ValueEqual):
     ]()  # (job,) largest tensor's part of all parameters of the model; nan = model not known
     fair_share_service = _Column[
         Floats
-    ]()  # (job,) accelerator-seconds: its part, by weight, of its tenant's quota over its life
-    # (hour, tenant, 3) accelerator-seconds used, deserved and entitled; up to 168 hours, the present one last
+    ]()  # (job,) accelerator-seconds: its part, by weight, of its tenant's share over its life
+    # (hour, tenant, 3) accelerator-seconds used, deserved, and its quota in whole accelerators; up to 168 hours, the
+    # present one last
     tenant_hourly_usage = _Column[Floats]()
+    # (tenant,) accelerator-seconds used by its own jobs; their weight halves in every `usage_half_life_s` of the policy
+    tenant_usage = _Column[Floats]()
     app = _Column[Ints]()  # (job,) rows of `apps`
     apps = _Column[Apps]()  # sets of jobs with one goal; a job that names none is an app of its own
     past_service = _Column[Floats]()  # (sample,) accelerator-seconds of every job that has finished
@@ -173,6 +202,7 @@ NOT_BY_JOB = frozenset(  # others: a row per job
         "past_service",
         "price",
         "host_capacity",
+        "tenant_usage",
         "tenants",
         "topology",
     }
@@ -181,6 +211,7 @@ ROUNDED = frozenset(  # columns of sums
     {
         "fair_share_service",
         "tenant_hourly_usage",
+        "tenant_usage",
         "equal_share_throughput",
         "past_service",
         "held_time_by_type",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import csv
-import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,6 @@ import numpy as np
 
 from eunomia.inputs.atomic_write import replacing_folder
 from eunomia.inputs.problems import InvalidInput, Problem, Together
-from eunomia.metrics.statistics import one_run
 from eunomia.records.record import Record
 from eunomia.report.seed_groups import finished_enough, part_done
 from eunomia.runs.as_it_was import AS_IT_WAS
@@ -28,6 +26,7 @@ from eunomia.setup.policy_lookup import find_policy
 
 RECORD = "record.jsonl.gz"
 PRICES = ("price_of_fairness", "price_of_fairness_service")
+KNOWS_DURATIONS = "knows_durations"
 
 Numbers = Mapping[str, float | int | None]
 
@@ -119,24 +118,8 @@ def compare(
         yield case, result
 
 
-def note_on_seeds(results: Sequence[tuple[Case, Result]]) -> tuple[str, ...]:
-    """Return a note if the seeds change no number of any policy and load, so that they are no replications."""
-    by_setting: dict[tuple[str, float], dict[str, dict[int, float]]] = {}
-    for case, result in results:
-        values = by_setting.setdefault((case.policy, case.load), defaultdict(dict))
-        for name, value in result.summary.items():
-            values[name][case.seed] = math.nan if value is None else float(value)
-    alike = all(one_run(_numbers(values)) for values in by_setting.values())
-    return ("the seeds draw nothing here: each policy's runs are one run, shown several times",) if alike else ()
-
-
-def _numbers(values: Mapping[str, Mapping[int, float]]) -> dict[str, Mapping[int, float]]:
-    """Return the quantities that have a number for at least one seed."""
-    return {name: by_seed for name, by_seed in values.items() if not all(map(math.isnan, by_seed.values()))}
-
-
 def write_table(path: Path, results: Sequence[tuple[Case, Result]]) -> None:
-    """Write compare.csv: policy, load, seed, the names of summary.json, then `PRICES`."""
+    """Write compare.csv: policy, load, seed, the names of summary.json, `PRICES`, then whether it knows durations."""
     names = list(dict.fromkeys(name for _, result in results for name in result.summary))
     prices = prices_of_fairness(
         [(case.load, case.seed) for case, _ in results],
@@ -145,9 +128,10 @@ def write_table(path: Path, results: Sequence[tuple[Case, Result]]) -> None:
     )
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["policy", "load", "seed", *names, *PRICES])
+        writer.writerow(["policy", "load", "seed", *names, *PRICES, KNOWS_DURATIONS])
         for (case, result), price in zip(results, prices, strict=True):
             values = [*(result.summary.get(name) for name in names), *(price[name] for name in PRICES)]
+            values.append(int(result.knows_durations))
             writer.writerow([case.policy, case.load, case.seed, *("" if value is None else value for value in values)])
 
 

@@ -178,11 +178,22 @@ class ThroughputsSection(Section):
 
     source: Text = Field(
         default="catalogue",
-        description="catalogue, uniform (speed 1 everywhere), linear (speed 1 an accelerator), or a file",
+        description="catalogue, uniform (speed 1 everywhere), linear (speed 1 an accelerator), or a file; left out "
+        "beside a trace and one accelerator type auto: uniform where durations say all, else catalogue",
     )
     reference_type: Text = Field(
         default="v100",
-        description="type on which a trace's durations were measured; with source uniform the cluster's first type",
+        description="type on which a trace's durations were measured; with source uniform the cluster's first type, "
+        "with auto its only one",
+    )
+    missing: Literal["refuse", "estimate", "cannot_run"] = Field(
+        default="refuse",
+        description="a pair of job type and accelerator type that the file does not have; refuse: an error; "
+        "estimate: from its other rows, as eunomia calibrate does; cannot_run: a throughput of 0",
+    )
+    draw: bool = Field(
+        default=False,
+        description="draw each estimated throughput from its interval by the seed; the scheduler assumes the estimates",
     )
 
 

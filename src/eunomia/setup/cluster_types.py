@@ -1,23 +1,21 @@
-"""Throughputs on the accelerator types of a cluster; a type that they lack is shown where the scenario names it."""
+"""Problems of accelerator types, shown where the scenario names the type."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario
 from eunomia.scenario.source_locations import KeyPath, dotted
-from eunomia.throughputs import Throughputs, load
 
 
-def load_throughputs(scenario: Scenario, types: Sequence[str]) -> Throughputs:
-    """Return the throughputs of a scenario on these types.
-
-    Raises InvalidInput; for a type that is not known with file and line of the scenario.
-    """
+@contextmanager
+def types_where_named(scenario: Scenario) -> Iterator[None]:
+    """Raise the InvalidInput of a block again, with problems of a cluster's type at file and line of the scenario."""
     try:
-        return load(scenario.throughputs.source, types, base=scenario.base)
+        yield
     except InvalidInput as error:
         raise InvalidInput([_placed(scenario, problem) for problem in error.problems], error.count) from error
 

@@ -7,12 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+
 from eunomia.backends.simulated import FaultModel
 from eunomia.backends.simulated.job_outcomes import OutcomeModel
 from eunomia.backends.simulated.report_latency import ReportLatency
 from eunomia.model.arrays import Ints
 from eunomia.model.job import Job
-from eunomia.model.speeds import Speeds
+from eunomia.model.job_table import job_values
+from eunomia.model.policy import Policy
+from eunomia.model.speeds import Speeds, spread_throughput
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario
@@ -123,6 +127,20 @@ def notes(scenario: Scenario) -> tuple[str, ...]:
     if physics.report_delay_s or physics.report_lost:
         sentences.append("The end of a job counts from when its report, which may be late, reaches the scheduler.")
     return tuple(sentences)
+
+
+def note_on_places(
+    scenario: Scenario, policy: Policy, believed: Speeds, jobs: Sequence[Job], *, real_time: bool
+) -> tuple[str, ...]:
+    """Return a note if the policy believes that places differ in speed, and no gang of this world is slower in any."""
+    if real_time or scenario.physics.placement != "off" or "spread_throughput" not in policy.info.needs:
+        return ()
+    kinds = dict.fromkeys(zip(job_values(jobs, "job_type"), job_values(jobs, "scale_factor"), strict=True))
+    apart = ((believed.solo_throughput(*kind), spread_throughput(believed, *kind)) for kind in kinds)
+    if all(np.array_equal(*rates) for rates in apart):
+        return ()
+    belief = f"{policy.info.name} believes that some gangs are slower on several machines"
+    return (f'{belief}; in this run none is: physics.placement = "throughputs" makes them so.',)
 
 
 def files_of(scenario: Scenario) -> set[str]:

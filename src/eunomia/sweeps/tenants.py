@@ -26,22 +26,22 @@ def write_tenants(path: Path, rows: Sequence[PlannedRun], tables: Iterable[Seque
     """
     axes = list(dict.fromkeys(key for row in rows for key in row.labels if key != SEED))
     found: dict[tuple[str, ...], dict[str, list[float]]] = {}
-    for run, table in zip(rows, tables, strict=True):
-        for row in table:
+    for run, tenants in zip(rows, tables, strict=True):
+        for row in tenants:
             key = (*(_text(run.labels.get(axis)) for axis in axes), row[TENANT])
             values = found.setdefault(key, {})
             for name, text in row.items():
                 if name not in (TENANT, POLICY):
                     values.setdefault(name, []).append(_number(text))
     names = list(dict.fromkeys(name for values in found.values() for name in values))
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
     ends = ("mean", "low", "high")
     writer.writerow([*axes, TENANT, "seeds", *(f"{name}_{end}" for name in names for end in ends)])
     for key, values in found.items():
         seeds = max(len(each) for each in values.values())
         writer.writerow([*key, seeds, *(cell for name in names for cell in _cells(values.get(name, []), confidence))])
-    write_whole(path, text.getvalue().encode())
+    write_whole(path, table.getvalue().encode())
 
 
 def _cells(values: Sequence[float], confidence: float) -> list[float | str]:

@@ -81,12 +81,11 @@ class ClusterUnits:
         return span
 
     def apart(self, type: int, size: int) -> PlacementSpan:
-        """Return the span on one machine more than the gang needs."""
+        """Return the closest span on several machines: the best where no machine holds the gang, else two machines."""
         best = self.best(type, size)
-        if size == 1:
+        if size == 1 or best.nodes > 1:
             return best
-        nodes = min(best.nodes + 1, size)
-        return PlacementSpan(nodes, best.racks, max(best.slots, nodes))
+        return PlacementSpan(2, best.racks, max(best.slots, 2))
 
     def _find_closest(self, type: int, size: int) -> PlacementSpan:
         topology = self._topology

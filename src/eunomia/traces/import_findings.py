@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -124,6 +124,8 @@ class History:
     machines: tuple[tuple[str, ...], ...]  # names of the machines of the last run; () = not known
     findings: tuple[ImportFinding, ...]
     hours: AcceleratorHours | None = None  # of all rows of the source, by the types of `ran_on`; None = not added up
+    columns: Mapping[str, str] = field(default_factory=dict)  # of the file, by field; {} = the format says which
+    assumed: tuple[str, ...] = ()  # about the whole history, in sentences
 
     def take(self, keep: Ints) -> History:
         """Return the jobs at these positions, with the findings of all."""
@@ -136,6 +138,8 @@ class History:
             machines=tuple(self.machines[m] for m in keep.tolist()),
             findings=self.findings,
             hours=self.hours,
+            columns=self.columns,
+            assumed=self.assumed,
         )
 
 

@@ -36,6 +36,7 @@ OPTIONAL = (
     "command", "checkpoint_dir", "ran_on", "started_s", "ended_s", "pauses", "eligible_s",
 )  # fmt: skip
 BEGAN = "eunomia.began"  # metadata of a Parquet file: the local date and time at 0 s
+OF_ANOTHER = 2  # columns with names of other systems
 OURS = ("", "finished", "failed", "cancelled")
 STATUSES = {
     **{word: word for word in OURS},
@@ -55,6 +56,9 @@ def read(path: Path, *, began: str = "") -> Trace:
     if date is None and path.suffix == ".parquet":
         date = _read_date(path, read_metadata(path, BEGAN))
     sheet.expect(REQUIRED, OPTIONAL)
+    if len(sheet.renamings((*REQUIRED, *OPTIONAL))) >= OF_ANOTHER:
+        fix = f"read it as it is with: eunomia import csv {path}"
+        sheet.note(None, None, None, "this is a table with the columns of another system", fix)
     submitted_s = sheet.ordered("submitted_s", SUBMITTED)
     total_steps, duration_s = _read_work(sheet)
     started_s = _read_starts(sheet, submitted_s)
@@ -166,9 +170,11 @@ def _read_eligibility(sheet: InputTable, submitted_s: Floats, started_s: Floats)
 
 def _read_work(sheet: InputTable) -> tuple[Floats, Floats]:
     """Return total steps and durations, (row,) each; every job has exactly one of them, the other is nan."""
-    if "total_steps" not in sheet.columns and "duration_s" not in sheet.columns and sheet.columns:
+    works = {"total_steps", "duration_s"}
+    if not works & {*sheet.columns, *sheet.renamings(tuple(works)).values()} and sheet.columns:
         rule, fix = "this column is missing, and so is duration_s", "add one of the two to the header"
         sheet.note(sheet.header_line, "total_steps", None, rule, fix)
+    if not works & sheet.columns.keys():
         return np.full(len(sheet), np.nan), np.full(len(sheet), np.nan)
     no_steps, no_duration = sheet.empty("total_steps"), sheet.empty("duration_s")
     rule, fix = "may not be empty where duration_s is empty too", "give the job total_steps or duration_s"

@@ -19,8 +19,7 @@ from eunomia.model.answers import Answer, InvalidAnswer, Shares
 from eunomia.model.arrays import Ints
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
-
-_TOLERANCE = 1e-9  # of an accelerator
+from eunomia.model.tolerance import RELATIVE
 
 
 class FluidMechanism(Mechanism):
@@ -63,10 +62,7 @@ class FluidMechanism(Mechanism):
         """Apply the shares of an answer from now on."""
         if self._is_fresh and self._candidates is not None:
             named, self._is_fresh = self._candidates, False
-            try:
-                self.shares.turn(named, sizes_of(named.job, named.shape, self.state))
-            except InvalidAnswer as error:
-                raise InvalidAnswer(f"policy {self.info.name!r}: {error}") from error
+            self.shares.turn(named, sizes_of(named.job, named.shape, self.state))
             decisions.append(self.shares.order())
         return False
 
@@ -88,7 +84,7 @@ class FluidMechanism(Mechanism):
     @property
     def free(self) -> Ints:
         """Whole accelerators of each type that no job uses, (type,)."""
-        return np.floor(self.state.capacity - self.shares.used() + _TOLERANCE).astype(np.int64)
+        return np.floor(self.state.capacity * (1 + RELATIVE) - self.shares.used()).astype(np.int64)
 
     def wait_reason(self, row: int, at: float) -> tuple[str, str] | None:
         """Return why a job has no share: it came after the last ask, or the answer gives it none."""
@@ -98,5 +94,5 @@ class FluidMechanism(Mechanism):
         return "no_share", "the last answer gives it no share of time"
 
     def check(self) -> None:
-        """Raise `BrokenInvariant` or InvalidAnswer unless jobs and shares agree."""
+        """Raise `BrokenInvariant` unless jobs and shares agree."""
         self.shares.check()
