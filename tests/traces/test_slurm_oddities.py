@@ -162,18 +162,24 @@ def test_with_a_time_zone_waits_are_right_in_nights_in_which_clocks_are_changed(
     assert said(autumn, "another time between Start and End") == said(spring, "another time between Start and End") == 0
 
 
-def test_without_a_time_zone_a_start_before_its_submission_is_an_hour_later_in_such_a_night_only(
-    written: Write,
-) -> None:
-    found = read(written, *AUTUMN)
-    assert dict(zip(found.trace.job_id, waits(found), strict=True))["2"] == 1200
-    assert said(found, "as in a night in which clocks are set back") == 1
+def test_without_a_time_zone_the_lines_themselves_show_that_clocks_were_changed(written: Write) -> None:
+    autumn, spring = (read(written, *rows) for rows in (AUTUMN, SPRING))
+    assert dict(zip(autumn.trace.job_id, waits(autumn), strict=True)) == {"1": 600, "2": 1200, "3": 3 * 3600}
+    assert dict(zip(spring.trace.job_id, waits(spring), strict=True)) == {"1": 1200, "2": 1800}
+    assert said(autumn, "read as those of Europe/Berlin") == 2
+    assert said(spring, "read as those of Europe/Berlin") == 1
+    america = read(written, row("1", "11-03T01:10:00", "11-03T02:30:00", 4800, submit="11-03T01:50:00"))
+    assert waits(america) == [1200]
+    assert said(america, "read as those of America/New_York") == 1
+
+
+def test_a_start_before_its_submission_on_another_day_is_said_and_counts_as_no_wait(written: Write) -> None:
     plain = read(written, row("1", "07-03T02:10:00", "07-03T03:10:00", 3600, submit="07-03T02:50:00"))
     assert said(plain, "runs start before they were submitted; their wait counts as 0 s") == 1
 
 
 def test_a_time_zone_that_there_is_not_is_refused(written: Write) -> None:
-    with pytest.raises(InvalidInput, match="write a name of the tz database"):
+    with pytest.raises(InvalidInput, match="this time zone is not known"):
         read(written, *AUTUMN, timezone="Mars/Base")
 
 
