@@ -13,6 +13,7 @@ from eunomia.history.importing import build_import
 from eunomia.inputs.problems import InvalidInput
 from eunomia.traces.import_findings import History
 from eunomia.traces.machine_lists.named_nodes import NamedNode
+from eunomia.traces.machine_lists.slurm_nodes import read_named
 from eunomia.traces.sacct_demands import WholeMachines
 from eunomia.traces.slurm import read_history
 
@@ -268,3 +269,13 @@ def test_the_quality_report_has_both_sums_and_each_difference(written: Write, tm
     ]
     assert check["by_tenant"] == {"lab": {"source": 104, "written": 4}}
     assert check["unexplained"] == []
+
+
+def test_a_machine_of_several_types_holds_each_of_them(written: Write) -> None:
+    nodes = written(
+        "NodeName=n1 CPUTot=64 RealMemory=512000 Gres=gpu:t4:8,gpu:h100:4(S:0) State=IDLE", name="nodes.txt"
+    )
+    found = read(written, row("1", "05-01T09:00:00", "05-01T19:00:00", 36000, tres="gres/gpu:t4=8,gres/gpu:h100=4"))
+    imported = build_import("slurm", [], found, nodes=read_named(nodes))
+    assert {node.type: (node.accelerators, node.cpus) for node in imported.nodes} == {"t4": (8, 64), "h100": (4, 0)}
+    assert imported.hours.by_type() == pytest.approx({"t4": 80, "h100": 40})
