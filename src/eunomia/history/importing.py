@@ -76,14 +76,10 @@ def build_import(
         assumed.append(f"durations on {other} are converted to {reference} by the relative speeds in {SPEEDS}")
     job_type = tuple(only(kind) if kind else ANY for kind in pinned)
     written = replace(
-        trace,
+        replace(trace, started_s=_starts(history)).submitted_at(trace.submitted_s - trace.submitted_s[0]),
         job_type=job_type,
         duration_s=duration_s,
-        submitted_s=trace.submitted_s - trace.submitted_s[0],
         ran_on=types,
-        started_s=_starts(history) - trace.submitted_s[0],
-        eligible_s=trace.eligible_s - trace.submitted_s[0],
-        ended_s=trace.ended_s - trace.submitted_s[0],
     )
     hours = _written_hours(written, speed, reference)
     return Imported(
