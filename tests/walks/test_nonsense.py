@@ -113,6 +113,6 @@ def test_check_names_each_rule_and_fails_where_one_is_broken(with_policies: Desk
     broken = [one for one in answer["rules"] if one["outcome"] == "fail"]
     assert answer["broken"] == len(broken) > 0
     assert broken[0]["seed"] == 0 and "has a share of nan" in broken[0]["text"]
-    assert with_policies.type("check", "mine.py:Nobody") == 2
+    assert with_policies.type("check", "mine.py:Absent") == 2
     assert with_policies.type("check", "fifo?backfill=never") == 2
     assert with_policies.type("check", "fifo?backfill=skip", "--seeds", "1") == 0
