@@ -18,7 +18,7 @@ from eunomia.model.events import JobSubmitted, Moment
 from eunomia.model.job import Job
 from eunomia.model.topology import Node, Topology
 from eunomia.records.wait_reasons import REASONS
-from eunomia.runs.compare import PRICES, cases, compare, write_table
+from eunomia.runs.compare import KNOWS_DURATIONS, PRICES, cases, compare, write_table
 from eunomia.runs.simulation import tenants_table
 from eunomia.scenario import scenario_from_dict
 from eunomia.testing.small_worlds import one_type
@@ -102,8 +102,8 @@ def test_the_columns_of_a_comparison_are_those_of_the_summary_between_who_ran_an
     runs = list(compare(cases(scenario_from_dict(SMALL, tmp_path), [], [], []), tmp_path))
     write_table(tmp_path / "compare.csv", runs)
     header = (tmp_path / "compare.csv").read_text(encoding="utf-8").splitlines()[0]
-    assert header.split(",") == ["policy", "load", "seed", *runs[0][1].summary, *PRICES]
-    assert set(PRICES) <= set(re.findall(r"`(\w+)`", section("compare.csv")))
+    assert header.split(",") == ["policy", "load", "seed", *runs[0][1].summary, *PRICES, KNOWS_DURATIONS]
+    assert {*PRICES, KNOWS_DURATIONS} <= set(re.findall(r"`(\w+)`", section("compare.csv")))
 
 
 def test_the_reference_has_every_name_of_the_header_of_a_record(tmp_path: Path) -> None:

@@ -135,9 +135,11 @@ def test_a_second_machine_shortens_the_queue_of_every_week(scenario: Write) -> N
     for period in periods:
         # By hand: two gangs of 4 at a time on 8, so of six gangs two wait an hour and two wait two hours;
         # on 16 four run at a time and two wait an hour. They come a minute apart.
-        hour = period["before"]["jct_mean_s"] - period["before"]["wait_mean_s"]
-        assert period["before"]["wait_mean_s"] == pytest.approx((0 + 0 + 2 * (hour - 120) + 2 * (2 * hour - 240)) / 6)
-        assert period["after"]["wait_mean_s"] == pytest.approx((4 * 0 + 2 * (hour - 240)) / 6)
+        hour = period["before"]["jct_mean_s"] - period["before"]["queueing_mean_s"]
+        assert period["before"]["queueing_mean_s"] == pytest.approx(
+            (0 + 0 + 2 * (hour - 120) + 2 * (2 * hour - 240)) / 6
+        )
+        assert period["after"]["queueing_mean_s"] == pytest.approx((4 * 0 + 2 * (hour - 240)) / 6)
     change = found["jct_change"]
     assert change["low"] <= change["mean"] <= change["high"] < 0
     assert found["sentence"].startswith("With 8 v100 more, jobs are done 3")

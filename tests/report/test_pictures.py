@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from eunomia.inputs.problems import InvalidInput
 from eunomia.report import export_charts
 from eunomia.report.all_charts import charts
+from eunomia.report.figure import draw_figure
+from eunomia.report.figure_style import FigureStyle, settings_of
 from eunomia.report.image_export import draw_chart, pictures
 
 
@@ -35,6 +39,29 @@ def test_the_curve_begins_at_the_jobs_that_hardly_waited_without_a_step(a_report
     (chart,) = (chart for chart in charts(content) if chart.name == "queueing_cdf")
     (line,) = draw_chart(chart).axes[0].lines
     assert line.get_ydata()[0] == pytest.approx(begins_at)
+
+
+LONG = "finish_time_fairness?point=interior&deadlines=true&space_sharing=true"
+
+
+@pytest.mark.parametrize("width_in", [1.5, 3.3, 7.2])
+def test_a_legend_covers_no_data_and_leaves_the_panel_as_high_as_without(a_report, a_run, width_in: float):
+    """A picture of six policies, one with a long name, beside a picture of one: both as figures of a paper."""
+    style, heights = FigureStyle(width_in=width_in), []
+    for names in (["fifo"], ["fifo", "srtf", "las", "max_min_fairness", "water_filling", LONG]):
+        report = a_report(*(a_run(name, [60.0, 7200.0]) for name in names))
+        (chart,) = (one for one in charts(report) if one.name == "jct_cdf")
+        rows = [{"policy": name, "load": load, "jct_mean_s": 60.0} for name in names for load in (1.0, 2.0)]
+        with mpl.rc_context(settings_of(style)):
+            for figure in (draw_chart(chart, style), draw_figure(rows, "jct_mean_s", "load", style)):
+                FigureCanvasAgg(figure).draw()
+                legend, panel = figure.legends[0].get_window_extent(), figure.axes[0].get_window_extent()
+                assert not legend.overlaps(panel)
+                assert legend.y0 >= figure.bbox.y0 - 1
+                assert legend.y1 <= figure.bbox.y1 + 1
+                assert legend.width <= figure.bbox.width
+                heights.append(panel.height)
+    assert all(0.95 <= six / one <= 1.2 for one, six in zip(heights[:2], heights[2:], strict=True))
 
 
 def test_one_content_gives_the_same_pictures(content):

@@ -22,7 +22,7 @@ def tenants_of(**changes: Any) -> TenantFigures:
         "names": ("lab", "shop"),
         "quota": np.array([3.0, 1.0]),
         "jobs": np.array([7, 1]),
-        "wait_s": np.array([1800.0, 0.0]),
+        "total_wait_s": np.array([1800.0, 0.0]),
         "deserved": np.array([100.0, 50.0]) * HOUR,
         "received": np.array([60.0, 85.0]) * HOUR,
         "lent": np.array([[0.0, 5.0], [0.0, 0.0]]) * HOUR,
@@ -68,7 +68,7 @@ def test_refused_jobs_are_counted_by_tenant_and_replace_the_line_that_no_tenant_
     """All of lab's seven jobs were refused, so that nothing was owed to it and no wait is known."""
     gone = tenants_of(
         refused=np.array([7, 0]),
-        wait_s=np.array([np.nan, 0.0]),
+        total_wait_s=np.array([np.nan, 0.0]),
         deserved=np.array([0.0, 50.0]) * HOUR,
         received=np.array([0.0, 50.0]) * HOUR,
         paid=np.zeros((2, 2)),

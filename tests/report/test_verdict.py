@@ -7,11 +7,13 @@ import pytest
 
 from eunomia.inputs.problems import InvalidInput
 from eunomia.report import TenantFigures
-from eunomia.report.findings import findings, worst_at_own_measure
+from eunomia.report.certainty import signed
+from eunomia.report.findings import findings
 from eunomia.report.judgement import blocks
 from eunomia.report.number_format import shown
 from eunomia.report.seed_groups import seed_groups
 from eunomia.report.table import COLUMNS
+from eunomia.report.verdict_notes import worst_at_own_measure
 
 HOUR, DAY = 3600.0, 86400.0
 
@@ -23,7 +25,7 @@ def test_two_policies_golden(a_report, a_run):
     assert found.sentences == (
         "Use srtf: jobs complete after 3.00 h on average, 25 % sooner than under fifo, the alternative (4.00 h). "
         "The price: its slowest jobs take 4.96 h (99th percentile), 4.00 h under fifo; its worst-treated job has ρ "
-        "3.00, fifo keeps it to 1.20.",
+        "3.00, fifo keeps it to 1.20. Also worse under it: preemptions.",
         "This holds for these 2 jobs. How far other jobs would change it is not known: there is one seed, and the "
         "trace is too short to resample its weeks.",
     )
@@ -40,13 +42,13 @@ def test_what_is_worse_without_being_a_price_is_named(a_report, a_run):
         a_run("las", [HOUR], summary={"queueing_mean_s": 600.0}),
         a_run("fifo", [2 * HOUR], summary={"queueing_mean_s": 0.0}),
     ]
-    assert findings(a_report(*waits)).answer.endswith("Worse under it: average wait.")
+    assert findings(a_report(*waits)).answer.endswith("Worse under it: average wait to the first start.")
 
 
 def test_one_run_golden(a_report, a_run):
     assert findings(a_report(a_run("fifo", [HOUR, 3 * HOUR], offered_load=0.4))).sentences == (
         "fifo finished 2 of 2 jobs. Average completion time 2.00 h, 99th percentile 2.98 h, "
-        "average wait before the first start 60.0 s.",
+        "average wait to the first start 60.0 s.",
         "Accelerators were busy 50.0 % of the time (the jobs ask for 40.0 % of them while they arrive), jobs were "
         "preempted 0 times, and the worst finish-time fairness ρ was 1.50.",
         "One policy at one load: there is nothing to compare it with.",
@@ -99,9 +101,16 @@ def test_on_one_trace_a_difference_that_one_week_makes_is_a_tie(a_report, a_run)
 
 
 def test_seeds_that_draw_nothing_are_one_run_and_prove_nothing(a_report, a_run):
-    runs = [a_run(label, [jct], seed=seed) for seed in range(3) for label, jct in (("fifo", 100.0), ("srtf", 50.0))]
+    runs = [
+        a_run(label, jct, seed=seed)
+        for seed in range(3)
+        for label, jct in (("fifo", [90.0, 110.0]), ("srtf", [50.0] * 2))
+    ]
     found = findings(a_report(*runs))
-    assert found.certainty.startswith("This holds for these")
+    assert found.certainty.startswith(
+        "This holds for these 2 jobs. How far other jobs would change it is not known: the 3 seeds draw nothing and "
+        "count as one"
+    )
     assert not any("were judged" in line for line in found.more)
 
 
@@ -129,8 +138,9 @@ def owed(*parts):
     zero, n = np.zeros((len(parts), len(parts))), len(parts)
     hours = np.full(n, 100 * HOUR)
     return TenantFigures(
-        names=tuple("abcdef"[:n]), quota=np.ones(n), jobs=np.ones(n, dtype=int), wait_s=np.zeros(n), deserved=hours,
-        received=hours * np.array(parts), lent=zero, paid=zero, at_s=np.array([HOUR]), ltgf=np.ones((n, 1)),
+        names=tuple("abcdef"[:n]), quota=np.ones(n), jobs=np.ones(n, dtype=int), total_wait_s=np.zeros(n),
+        deserved=hours, received=hours * np.array(parts), lent=zero, paid=zero, at_s=np.array([HOUR]),
+        ltgf=np.ones((n, 1)),
     )  # fmt: skip
 
 
@@ -162,11 +172,91 @@ def test_a_cluster_too_idle_to_tell_policies_apart_comes_first_with_the_load_at_
     assert second.startswith("It makes no difference")
 
 
+def test_policies_that_differ_are_not_called_too_idle_to_differ(a_report, a_run):
+    runs = [a_run(label, [jct], offered_load=0.11, summary={"queueing_mean_s": 38.3})
+            for label, jct in (("fifo", 4000.0), ("srtf", 3000.0))]  # fmt: skip
+    found = findings(a_report(*runs))
+    assert not found.warnings
+    assert found.answer.startswith("Use srtf")
+
+
+def test_where_jobs_of_an_idle_cluster_wait_a_little_the_warning_says_how_long(a_report, a_run):
+    runs = [a_run(label, [4000.0], offered_load=0.11, summary={"queueing_mean_s": wait})
+            for label, wait in (("fifo", 38.3), ("srtf", 0.0))]  # fmt: skip
+    assert "and wait 38.3 s at most on average to their first start." in findings(a_report(*runs)).warnings[0]
+
+
+def test_a_policy_that_knows_durations_is_marked_and_the_best_that_does_not_is_named(a_report, a_run):
+    oracle = a_run("srtf", [HOUR], knows_durations=True)
+    found = findings(a_report(oracle, a_run("las", [2 * HOUR]), a_run("fifo", [4 * HOUR])))
+    assert found.answer.endswith(
+        "It knows durations, which a real cluster does not: of the policies that do not know them use las: jobs "
+        "complete after 2.00 h on average, 50 % sooner than under fifo, the alternative (4.00 h)."
+    )
+    assert (found.chosen, found.without_durations) == ("srtf", "las")
+    assert "srtf knows durations, which a real cluster does not." in found.more
+    alone = findings(a_report(oracle, a_run("themis", [2 * HOUR], knows_durations=True)))
+    assert "and so do all policies that are compared here" in alone.answer
+
+
+def test_of_policies_that_tie_one_that_does_not_know_durations_is_recommended(a_report, a_run):
+    oracle = a_run("srtf", [HOUR], knows_durations=True)
+    assert findings(a_report(oracle, a_run("las", [HOUR + 10]), a_run("fifo", [4 * HOUR]))).chosen == "las"
+
+
+def test_the_recommended_policy_ties_with_no_other_than_those_it_is_said_to_tie_with(a_report, a_run):
+    """fair is within 1 % of quick and of slow, which are not within 1 % of each other."""
+    runs = [a_run(label, [jct], tenants=owed(part, 1.0)) for label, jct, part in
+            (("quick", 1000.0, 0.5), ("fair", 1008.0, 1.0), ("slow", 1015.0, 0.5))]  # fmt: skip
+    found = findings(a_report(*runs))
+    assert found.chosen == "quick"
+    assert "a tie with fair, 1.5 % sooner than under slow" in found.answer
+
+
+def test_averages_that_differ_against_the_ratios_of_each_seed_are_a_tie(a_report, a_run):
+    """Under five of six seeds a takes half as long as b, under the sixth so much longer that its average is larger."""
+    ours = [a_run("a", [jct], seed=seed) for seed, jct in enumerate([100.0] * 5 + [9000.0])]
+    theirs = [a_run("b", [jct], seed=seed) for seed, jct in enumerate([200.0] * 5 + [7000.0])]
+    found = findings(a_report(*ours, *theirs))
+    assert "no difference" in found.answer
+    assert "the averages differ in one direction" in found.certainty
+
+
+def test_the_history_is_no_rival_and_the_wait_that_no_policy_explains_is_credited_to_none(a_report, a_run):
+    past = a_run("as_it_was", [2.7 * HOUR], is_history=True, summary={"queueing_mean_s": 600.0})
+    fifo = a_run("fifo", [2.53 * HOUR], summary={"queueing_mean_s": 0.0})
+    found = findings(a_report(past, fifo))
+    assert found.warnings == (
+        "As it was, jobs completed after 2.70 h and waited 10.0 min to the first start on average. The simulation "
+        "explains at most 0 s of that, 0.0 %: so long they wait under fifo, where they wait longest of the policies "
+        "here. The rest has causes that are not simulated, and is credited to no policy.",
+    )
+    assert found.answer.startswith("fifo finished 1 of 1 jobs.")
+    las = a_run("las", [HOUR], summary={"queueing_mean_s": 700.0})
+    found = findings(a_report(past, fifo, las))
+    assert "under las, where they wait longest of the policies here, it is 11.7 min" in found.warnings[0]
+    assert found.answer.startswith("Use las: jobs complete after 60.0 min on average, 60 % sooner than under fifo, the")
+
+
+def test_what_is_below_ninety_per_cent_is_not_rounded_up_to_it(a_report, a_run):
+    found = findings(a_report(a_run("fifo", [HOUR], tenants=owed(0.8999, 1.0))))
+    assert found.warnings == ("Some tenants do not get what they are owed: a gets 89 % of what it is owed.",)
+
+
+def test_apps_have_no_interval_and_the_reason_is_not_the_length_of_the_trace(a_report, a_run):
+    found = findings(a_report(searched(a_run, "fifo", 2 * HOUR), searched(a_run, "las", HOUR)))
+    assert found.certainty.startswith("This holds for these 45 jobs.")
+    assert found.certainty.endswith("there is one seed, and it is no average of single jobs, which could be resampled.")
+
+
+@pytest.mark.parametrize("change", [0.0003, -0.0003, 0.2, 0.0])
+def test_a_change_that_is_not_zero_is_not_shown_as_zero(change):
+    assert (signed(change).strip("+−0. %") == "") == (change == 0)
+
+
 def test_policies_that_made_the_same_run_are_named_together(a_report, a_run):
     found = findings(a_report(*(a_run(label, [HOUR]) for label in ("edf", "by_weight")), a_run("fifo", [2 * HOUR])))
-    assert "edf and by_weight made the very same run: nothing in these jobs tells them apart (see the notes)." in (
-        found.more
-    )
+    assert "edf and by_weight made the very same run: nothing in these jobs tells them apart." in (found.more)
 
 
 def test_a_policy_that_is_worst_at_its_own_measure_is_named(a_report, a_run):
@@ -226,7 +316,7 @@ def test_one_run_with_searches_describes_apps_first_and_no_average_of_nothing(a_
     assert findings(a_report(lost)).sentences[:2] == (
         "las finished 2 of 5 apps; 3 searches ended without a model. Average time of an app, from its first job on: "
         "60.0 min.",
-        "las finished 0 of 45 jobs; 45 were ended by their searches. Average wait before the first start 60.0 s.",
+        "las finished 0 of 45 jobs; 45 were ended by their searches. Average wait to the first start 60.0 s.",
     )
 
 

@@ -501,7 +501,7 @@ def test_the_summary_says_who_got_what(bench: Bench) -> None:
     bench.submit(BOB)
     rows = Reader(bench.site.state).jobs_since(0.0)
     found = living_state.summary(rows, 3660.0)
-    assert [(one["user"], one["jobs"], one["accelerator_h"], one["mean_wait_s"]) for one in found] == [
+    assert [(one["user"], one["jobs"], one["accelerator_h"], one["queueing_mean_s"]) for one in found] == [
         ("ann", {"succeeded": 1}, 2.0, 60.0), ("bob", {"starting": 1}, 0.0, None)
     ]  # fmt: skip
     assert Reader(bench.site.state).jobs_since(4000.0, "vision") == []

@@ -68,7 +68,7 @@ def test_the_verdict_says_what_to_do_where_it_is_certain() -> None:
 
 def test_where_no_policy_is_better_for_certain_the_baseline_stays() -> None:
     noisy = content(setting("fifo", 1.0, 2.0), setting("las", 1.0, 1.5, (-0.25, 0.5, "noise")))
-    assert findings(noisy).answer == "Keep fifo: no other run completes jobs sooner for certain."
+    assert findings(noisy).answer == "Keep fifo: no other run completes jobs sooner, by more than 1 %, for certain."
 
 
 def test_the_price_of_the_recommendation_is_named() -> None:
@@ -98,7 +98,10 @@ def test_every_difference_of_the_table_is_counted() -> None:
 def test_one_seed_holds_for_these_jobs_and_is_not_called_noise() -> None:
     fifo = SweepSetting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={})
     alone = content(fifo, setting("las", 1.0, 1.5, (-0.25, None, "unknown")))
-    assert findings(alone).answer == "On these jobs use las: the average completion time changes by −25 %."
+    assert (
+        findings(alone).answer
+        == "On these jobs use las: the average completion time changes by −25 %. Nothing else here is worse for it."
+    )
     assert details(alone)[0] == "las against fifo, average completion time: on these jobs (−25 %)."
     assert findings(alone).certainty.startswith("This holds for these jobs: there is one seed")
 

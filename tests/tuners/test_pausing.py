@@ -154,7 +154,7 @@ def test_what_is_neither_running_nor_paused_is_waiting_where_no_policy_tells_why
     """The same without causes of waits: all waiting is `other`, and a pause is no part of it."""
     result = play(Halving(2), split=False)
     assert result.column("wait_other_s") == {"t0": 0, "t1": 2, "t2": 4 + 2, "t3": 6}
-    assert result.figures.tenants["wait_mean_s"].tolist() == [(2 + 6 + 6) / 4]
+    assert result.figures.tenants["total_wait_mean_s"].tolist() == [(2 + 6 + 6) / 4]
 
 
 def test_trials_that_come_to_a_rung_at_one_instant_do_not_leave_their_seats() -> None:

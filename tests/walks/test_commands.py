@@ -115,7 +115,7 @@ def test_compare_writes_a_folder_a_run_one_table_and_a_report_with_its_numbers(d
 
 
 def test_seeds_that_change_nothing_are_noted(desk: Desk) -> None:
-    note = "note: the seeds draw nothing here"
+    note = "note: Nothing is random: the 2 seeds"
     for policies, seeds, expected in ((["fifo"], 2, True), (["fifo"], 1, False), (["fifo", "lottery"], 2, False)):
         asked = [word for name in policies for word in ("--policy", name)]
         asked += [word for seed in range(seeds) for word in ("--seed", str(seed))]

@@ -90,7 +90,7 @@ def test_on_a_narrow_terminal_names_are_whole_and_columns_that_do_not_fit_are_na
     name = "finish_time_fairness"
     assert desk.type("compare", "tiny.toml", "--policy", name, "--seed", "0", "--seed", "1", "--load", "1") == 0
     rows = [line for line in desk.stdout.splitlines() if line.startswith(name) and " finished " not in line]
-    assert len(rows) == 2
+    assert len(rows) == 1  # the seeds draw nothing here
     assert all(
         len(line) <= 80
         for line in desk.stdout.splitlines()

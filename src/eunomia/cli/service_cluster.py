@@ -178,7 +178,7 @@ def _summary_lines(found: dict[str, Any]) -> list[str]:
     for one in users:
         jobs = ", ".join(f"{count} {state}" for state, count in sorted(one["jobs"].items()))
         share = f"{one['accelerator_h'] / total:.0%}" if total else "–"
-        wait_s = one["mean_wait_s"]
-        wait = "none has started" if wait_s is None else f"waited {wait_s / 60:.1f} min on average"
+        wait_s = one["queueing_mean_s"]
+        wait = "none has started" if wait_s is None else f"waited {wait_s / 60:.1f} min to the first start on average"
         lines.append(f"{one['user']} ({one['tenant']}): {one['accelerator_h']:,.1f} h, {share}; {jobs}; {wait}")
     return lines if users else [*lines, "no job ended or runs"]

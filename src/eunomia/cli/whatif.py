@@ -150,10 +150,10 @@ def _show(found: WhatIf) -> None:
 
     console = Console(highlight=False)
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("from", "jobs", "mean JCT", "then", "waited", "then", "95 % waited less than", "then"):
+    for name in ("from", "jobs", "mean JCT", "then", "queueing", "then", "95 % queued less than", "then"):
         table.add_column(name, justify="left" if name == "from" else "right")
     for period, one, two in zip(found.periods, found.before, found.after, strict=True):
-        pairs = [(run.all.jct_mean_s, run.all.wait_mean_s, run.all.wait_p95_s) for run in (one, two)]
+        pairs = [(run.all.jct_mean_s, run.all.queueing_mean_s, run.all.queueing_p95_s) for run in (one, two)]
         cells = [span(value) for both in zip(*pairs, strict=True) for value in both]
         table.add_row(period.name, f"{one.all.jobs:,}", *cells)
     console.print(table)

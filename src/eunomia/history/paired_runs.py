@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow.csv as pa_csv
 
 from eunomia.history.weeks import Period
+from eunomia.runs.fingerprint import scenario_hash
 from eunomia.scenario import Scenario, scenario_from_dict
 from eunomia.sweeps import RunsFailed
-from eunomia.sweeps.fingerprint import scenario_hash
 from eunomia.sweeps.pool import Answer, Pool, Task
 from eunomia.sweeps.store import Store
 
@@ -27,8 +27,8 @@ class RunNumbers:
 
     jobs: int
     jct_mean_s: float
-    wait_mean_s: float
-    wait_p95_s: float
+    queueing_mean_s: float  # submission to first start
+    queueing_p95_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,23 +113,23 @@ def opened(out: Path, workers: int, progress: Progress | None = None) -> Iterato
 
 def _numbers(path: Path) -> dict[str, RunNumbers]:
     """Return the numbers of a jobs.csv, of all its jobs and by tenant."""
-    wanted = ("tenant", "status", "submitted_s", "first_started_s", "jct_s")
+    wanted = ("tenant", "status", "submitted_s", "first_started_s", "jct_s", "wait_not_eligible_s")
     types = dict.fromkeys(wanted[2:], "float64") | dict.fromkeys(wanted[:2], "string")
-    table = pa_csv.read_csv(
-        path, convert_options=pa_csv.ConvertOptions(include_columns=list(wanted), column_types=types)
-    )
+    options = pa_csv.ConvertOptions(include_columns=list(wanted), column_types=types, include_missing_columns=True)
+    table = pa_csv.read_csv(path, convert_options=options)
     tenant, status = (np.array(table[name].to_pylist(), dtype=object) for name in wanted[:2])
-    submitted_s, started_s, jct_s = (table[name].to_numpy() for name in wanted[2:])
+    submitted_s, started_s, jct_s, before_s = (table[name].to_numpy() for name in wanted[2:])
+    submitted_s = submitted_s + np.nan_to_num(before_s)  # when it was eligible to start
     done = status == "finished"
-    tenant, wait_s, jct_s = tenant[done], (started_s - submitted_s)[done], jct_s[done]
+    tenant, queueing_s, jct_s = tenant[done], (started_s - submitted_s)[done], jct_s[done]
     names = [ALL, *sorted({str(name) for name in tenant.tolist() if name})]
     rows_by_name = {name: np.flatnonzero(tenant == name) if name else np.arange(len(tenant)) for name in names}
     return {
         name: RunNumbers(
             jobs=len(rows),
             jct_mean_s=float(np.mean(jct_s[rows])),
-            wait_mean_s=float(np.mean(wait_s[rows])),
-            wait_p95_s=float(np.percentile(wait_s[rows], 95)),
+            queueing_mean_s=float(np.mean(queueing_s[rows])),
+            queueing_p95_s=float(np.percentile(queueing_s[rows], 95)),
         )
         for name, rows in rows_by_name.items()
         if len(rows)

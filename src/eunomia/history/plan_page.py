@@ -17,7 +17,7 @@ from eunomia.report.page import charts_section, document, sentences
 from eunomia.runs.result_files import write_columns, write_json
 
 PAGE, NUMBERS, TABLE, PICTURE = "report.html", "plan.json", "plan.csv", "plan.svg"
-HEADINGS = ("purchase", "US$", "weeks", "done sooner by", "95 % interval", "mean wait", "busy")
+HEADINGS = ("purchase", "US$", "weeks", "done sooner by", "95 % interval", "mean queueing", "busy")
 
 
 def write_plan(found: Purchase, out: Path) -> None:
@@ -59,7 +59,7 @@ def row_of(one: Candidate) -> tuple[str, ...]:
     interval = "–"
     if change.low is not None and change.high is not None:
         interval = f"{100 * -change.high:.1f} to {100 * -change.low:.1f} %"
-    wait = float(np.mean([run.all.wait_mean_s for run in one.runs]))
+    wait = float(np.mean([run.all.queueing_mean_s for run in one.runs]))
     busy = float(np.mean([run.utilization or 0.0 for run in one.runs]))
     return (
         one.name,
@@ -111,5 +111,5 @@ def _columns(found: Purchase) -> dict[str, np.ndarray]:
         "usd": numbers([row["usd"] for row in rows]),
         "periods": np.array([row["periods"] for row in rows]),
         **{f"jct_change_{end}": numbers([change[end] for change in changes]) for end in ("mean", "low", "high")},
-        **{name: numbers([row[name] for row in rows]) for name in ("jct_mean_s", "wait_mean_s", "utilization")},
+        **{name: numbers([row[name] for row in rows]) for name in ("jct_mean_s", "queueing_mean_s", "utilization")},
     }

@@ -95,7 +95,7 @@ class Purchase:
                     "periods": len(one.runs),
                     "jct_change": None if one.change is None else asdict(one.change),
                     "jct_mean_s": _mean([run.all.jct_mean_s for run in one.runs]),
-                    "wait_mean_s": _mean([run.all.wait_mean_s for run in one.runs]),
+                    "queueing_mean_s": _mean([run.all.queueing_mean_s for run in one.runs]),
                     "utilization": _mean([run.utilization or 0.0 for run in one.runs]),
                 }
                 for one in self.ranked
@@ -277,6 +277,8 @@ def recommend(found: Purchase) -> str:
     money = f"{found.budget_usd:,.0f} US$"
     if change.low is None or change.high is None:
         sure = "one period, so no interval"
+        if change.mean >= 0:
+            return f"For {money} no purchase shortens the time to completion ({sure})."
     else:
         ends = " to ".join(sooner(end) for end in sorted((change.low, change.high), key=abs))
         sure = f"{100 * CONFIDENCE:g} % interval over {weeks}: {ends}"
@@ -285,10 +287,10 @@ def recommend(found: Purchase) -> str:
                 f"For {money} no purchase is certain to shorten the time to completion, as weeks differ by more: the "
                 f"best, {best.name}, gives {sooner(change.mean)} ({sure}); judge it on more --weeks, or keep the money."
             )
-    waits = [_mean([run.all.wait_mean_s for run in runs]) or 0.0 for runs in (found.today, best.runs)]
+    waits = [_mean([run.all.queueing_mean_s for run in runs]) or 0.0 for runs in (found.today, best.runs)]
     text = (
         f"For {money} buy {best.name} ({best.usd:,.0f} US$): jobs are then done {sooner(change.mean)} on average "
-        f"({sure}), and wait {duration(waits[1])} instead of {duration(waits[0])}"
+        f"({sure}), and wait {duration(waits[1])} to their first start instead of {duration(waits[0])}"
     )
     return text + (_beside(best, finalists[1]) if len(finalists) > 1 else "") + "."
 

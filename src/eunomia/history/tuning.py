@@ -89,8 +89,10 @@ def _judged(change: RelativeChange, weeks: str) -> str:
         return f"On {weeks} that the search did not see, jobs are done {sooner(change.mean)} (no interval)."
     ends = f"{100 * CONFIDENCE:g} % interval {sooner(change.low)} to {sooner(change.high)}"
     verdict = "" if change.is_real else "; that is within what weeks differ by, so keep the scenario's own values"
+    if change.is_real and change.mean > 0:
+        verdict = ", so keep the scenario's own values"
     small = f"; less than the {100 * WORTHWHILE:g} % that would be worth a change" if change.is_real else ""
-    verdict = small if change.is_real and change.mean > -WORTHWHILE else verdict
+    verdict = small if change.is_real and -WORTHWHILE < change.mean <= 0 else verdict
     return f"On {weeks} that the search did not see, jobs are done {sooner(change.mean)} ({ends}){verdict}."
 
 

@@ -171,9 +171,9 @@ def _notes(before: Sequence[PeriodRun], after: Sequence[PeriodRun]) -> tuple[str
 def describe(found: WhatIf) -> str:
     """Return the answer in one sentence: what changes, for which tenants, and how sure that is."""
     jct, weeks = found.jct, described(found.periods)
-    waits = [float(np.mean([run.all.wait_mean_s for run in runs])) for runs in (found.before, found.after)]
+    waits = [float(np.mean([run.all.queueing_mean_s for run in runs])) for runs in (found.before, found.after)]
     before, after = map(duration, waits)
-    wait = f"the mean wait is {after} instead of {before}" if before != after else f"the mean wait stays at {after}"
+    wait = f"is {after} instead of {before}" if before != after else f"stays at {after}"
     if jct.low is None or jct.high is None:
         head = f"jobs are done {sooner(jct.mean)} on average (one period, so no interval)"
     elif jct.is_real:
@@ -183,7 +183,7 @@ def describe(found: WhatIf) -> str:
         ends = f"{sooner(jct.low)} to {sooner(jct.high)}"
         head = f"the mean time to completion does not change by more than weeks differ (over {weeks}: {ends})"
     never = f"; {plural(found.never, 'job')} would not fit one of the two clusters and are left out" * bool(found.never)
-    return f"With {found.change}, {head}, {wait}{_by_tenant(found.tenants)}{never}."
+    return f"With {found.change}, {head}, the mean wait to the first start {wait}{_by_tenant(found.tenants)}{never}."
 
 
 def _by_tenant(tenants: Sequence[TenantChange]) -> str:

@@ -61,10 +61,15 @@ class PairedDifference:
         return abs(ratio.mean) <= NEGLIGIBLE and (bool(self.real) or abs(ratio.mean) + ratio.half <= NEGLIGIBLE)
 
     @property
+    def agrees(self) -> bool:
+        """Whether the averages differ in the same direction as a typical ratio under one seed."""
+        return self.log_ratio is None or self.change.mean * self.log_ratio.mean >= 0
+
+    @property
     def real(self) -> bool | None:
-        """Whether the interval excludes 0; None with one seed."""
+        """Whether the interval excludes 0, and the averages differ in its direction; None with one seed."""
         judged = self.log_ratio or self.change
-        return None if judged.half is None else abs(judged.mean) > judged.half
+        return None if judged.half is None else self.agrees and abs(judged.mean) > judged.half
 
 
 def estimate(values: Floats, confidence: float = 0.95) -> Estimate | None:
@@ -93,11 +98,14 @@ def paired(this: Mapping[int, float], other: Mapping[int, float], confidence: fl
     return PairedDifference(change=change, log_ratio=estimate(elementary.log(one / two), confidence) if above else None)
 
 
-def one_run(values: Mapping[str, Mapping[int, float]]) -> bool:
-    """Return whether several seeds gave identical numbers, name by name: nothing is random, so they are one run."""
+def one_run(values: Mapping[str, Mapping[int, float]], runs: int | None = None) -> bool:
+    """Return whether several seeds gave identical numbers, name by name: nothing is random, so they are one run.
+
+    `values` are the known values by name and seed; `runs` is the number of seeds where some may have no value at all.
+    """
     seeds = {seed for by_seed in values.values() for seed in by_seed}
     same = all(by_seed.keys() == seeds and len(set(by_seed.values())) == 1 for by_seed in values.values())
-    return len(seeds) > 1 and same
+    return len(seeds) > 1 and len(seeds) == (runs or len(seeds)) and same
 
 
 @lru_cache

@@ -55,14 +55,14 @@ def size_bounds(sizes: Array) -> list[tuple[int, int]]:
 
 def largest_tenants(group: Sequence[SeedGroup]) -> tuple[str, ...]:
     """Return the tenants with the most finished jobs, most first."""
-    count = Counter(tenant for setting in group for run in setting.runs for tenant in run.tenant)
+    count = Counter(tenant for setting in group for run in setting.replications for tenant in run.tenant)
     return tuple(sorted(count, key=lambda tenant: (-count[tenant], tenant))[:MOST_CLASSES])
 
 
 def by_tenant(group: Sequence[SeedGroup], styles: dict[str, int]) -> Chart:
     """Return average slowdowns of the largest tenants."""
     tenants = largest_tenants(group)
-    tenant_by_setting = {s: np.array([t for run in s.runs for t in run.tenant], dtype=object) for s in group}
+    tenant_by_setting = {s: np.array([t for run in s.replications for t in run.tenant], dtype=object) for s in group}
     return Chart(
         name="slowdown_by_tenant",
         title="Slowdown by tenant",

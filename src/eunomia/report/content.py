@@ -23,7 +23,7 @@ class TenantFigures:
     names: tuple[str, ...]
     quota: Floats  # accelerators
     jobs: Array
-    wait_s: Floats  # mean over its jobs that were not refused; nan = no such job
+    total_wait_s: Floats  # waited in all, mean over its jobs that were not refused; nan = no such job
     deserved: Floats  # the part of its demand within its quota
     received: Floats
     lent: Floats  # (lender, borrower) what the lender did not ask for
@@ -50,7 +50,7 @@ class RunFigures:
     seed: int
     summary: Mapping[str, float | int | None]  # the fields of summary.json, `utilization_<type>` included
     jct_s: Floats  # (job,)
-    queueing_s: Floats  # (job,) submission to first start
+    queueing_s: Floats  # (job,) eligible, in most runs submitted, to first start
     slowdown: Floats  # (job,) JCT / time alone
     rho_themis: Floats  # (job,) Themis' finish-time fairness; at most 1 is fair
     scale_factor: Array  # (job,) accelerators
@@ -64,6 +64,8 @@ class RunFigures:
     submitted_s: Floats | None = None  # (job,); None = unknown, then no weeks can be resampled
     offered_load: float | None = None  # demand of the jobs ÷ capacity while they arrive; None = unknown
     own_measure: str = ""  # number of `summary` that the policy is meant to keep small; "" = none
+    knows_durations: bool = False  # the policy uses durations of jobs that a real cluster does not know
+    is_history: bool = False  # the schedule as it was, which no policy decided
     folder: str = ""  # of the run's files, beside the report; "" = none
 
     def __post_init__(self) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from eunomia.report.chart import NO_VALUES, Axis, Chart, Panel, Series
-from eunomia.report.findings import MEASURES
 from eunomia.report.judgement import judge
+from eunomia.report.ranking import MEASURES, policies_of
 from eunomia.report.seed_groups import SeedGroup, comparable
 
 Ends = tuple[float, float | None, float | None]  # the change, and its interval
@@ -20,7 +20,10 @@ HOW_TO_READ = (
 
 
 def paired_differences(settings: Sequence[SeedGroup], loads: Sequence[float]) -> Iterator[Chart]:
-    """Yield the differences to the first policy, if at least one has an interval."""
+    """Yield the differences to the first policy, if at least one has an interval; not of the schedule as it was."""
+    settings = policies_of(settings)
+    if not settings:
+        return
     first = settings[0].label
     names = list(dict.fromkeys(setting.label for setting in settings if setting.label != first))
     panels = []

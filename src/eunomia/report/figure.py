@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,14 @@ from matplotlib.ticker import MaxNLocator
 
 from eunomia.inputs.atomic_write import write_whole
 from eunomia.inputs.problems import Problems
-from eunomia.metrics.statistics import Estimate, estimate
+from eunomia.metrics.statistics import Estimate, estimate, one_run
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.report.escape import plain
 from eunomia.report.figure_style import FORMATS, METADATA, FigureStyle, settings_of
-from eunomia.report.findings import MEASURES
 from eunomia.report.image_export import COLOURS, DASHES, HATCHES
+from eunomia.report.image_legend import add_legend
 from eunomia.report.number_format import common_scale
+from eunomia.report.ranking import MEASURES
 from eunomia.report.styles import styles_of
 from eunomia.report.table import COLUMNS
 
@@ -41,7 +42,7 @@ def draw_figure(rows: Sequence[Row], y: str, x: str, style: FigureStyle | None =
     _check_fields(rows, y, x)
     scale, label = _unit(y, [row.get(y) for row in rows])
     values: dict[str, dict[float, list[float]]] = {}
-    for row in rows:
+    for row in _replications(rows, x):
         if row.get(y) is not None:
             at = 0.0 if x == BY_POLICY else float(row[x])
             values.setdefault(str(row["policy"]), {}).setdefault(at, []).append(float(row[y]) / scale)
@@ -57,8 +58,19 @@ def draw_figure(rows: Sequence[Row], y: str, x: str, style: FigureStyle | None =
         (pane.set_xlabel if x == BY_POLICY else pane.set_ylabel)(label)
         if x != BY_POLICY:
             pane.set_xlabel(plain(x))
-            figure.legend(loc="outside upper center", ncols=_columns(found, style), frameon=False, handlelength=2.6)
+            add_legend(figure, pane.get_legend_handles_labels()[0], [style.name(name) for name in found], "upper")
         return figure
+
+
+def _replications(rows: Sequence[Row], x: str) -> Iterator[Row]:
+    """Yield the rows that count: of one policy's seeds at one place that gave the same run only the first."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["policy"], row.get("load"), row.get(x)), []).append(row)
+    for group in groups.values():
+        fields = [name for name in group[0] if name != "seed" and _is_number(group[0][name])]
+        values = {name: {row.get("seed", k): row[name] for k, row in enumerate(group)} for name in fields}
+        yield from group[:1] if one_run(values, len(group)) else group
 
 
 def save_figure(figure: Figure, path: Path, style: FigureStyle | None = None) -> None:
@@ -82,7 +94,7 @@ def _draw_lines(pane: Axes, found: Mapping[str, Mapping[float, Estimate]], style
         half = [one.half or 0.0 for one in places.values()]
         pane.errorbar(
             list(places), [one.mean for one in places.values()], yerr=half if any(half) else None, capsize=2,
-            label=_shown(style.name(name)), color=COLOURS[number % 8], marker=MARKERS[number % 8],
+            label=f"{row}", color=COLOURS[number % 8], marker=MARKERS[number % 8],
             linestyle=DASHES[(number + number // 8) % 8], markerfacecolor="white", elinewidth=0.8,
         )  # fmt: skip
     pane.yaxis.set_major_locator(MaxNLocator(5))
@@ -101,17 +113,6 @@ def _draw_bars(pane: Axes, found: Mapping[str, Mapping[float, Estimate]], style:
     pane.invert_yaxis()
     pane.grid(visible=False, axis="y")
     pane.tick_params(axis="y", length=0)
-
-
-def _columns(found: Mapping[str, object], style: FigureStyle) -> int:
-    """Return how many names fit beside each other."""
-    widest = max(len(style.name(name)) for name in found)
-    return max(1, min(len(found), int(style.width_in * 72 / (style.font_pt * (0.6 * widest + 4.5)))))
-
-
-def _shown(name: str) -> str:
-    """Return a name that matplotlib shows: it leaves out those that begin with `_`."""
-    return f" {name}" if name.startswith("_") else name
 
 
 def _check_fields(rows: Sequence[Row], y: str, x: str) -> None:

@@ -1,25 +1,31 @@
-"""The verdict of a report: what to do, at what cost, and how certain that is."""
+"""The verdict of a report: what to do, at what cost, and how certain that is.
+
+Every sentence follows from figures that stand in the report's tables, ties and rounding included.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from eunomia.report.certainty import certainty, certainty_of_tie, less, signed
 from eunomia.report.completion_text import APPS, Average, averages, count, how_many, joined, left_out, others
 from eunomia.report.content import ReportContent
-from eunomia.report.judgement import JudgedDifference, comparisons, judge, tied
+from eunomia.report.estimated_throughputs import on_estimates
+from eunomia.report.judgement import judge, tied
 from eunomia.report.number_format import Unit, shown
-from eunomia.report.seed_groups import SeedGroup, comparable, loads, seed_groups
-
-Ranked = list[tuple[float, SeedGroup]]
-
-OWED_ENOUGH = 0.9  # a tenant that gets a smaller part of what it is owed is named
-OWED_LEAST = 0.005  # of all that is owed: a smaller tenant is not named
-BUSY = 0.9  # offered load at which queues are to be expected
-IDLE_WAIT = 0.02  # of the completion time: where no policy makes jobs wait longer, the cluster is idle
-MOST_TENANTS = 3  # named in the verdict
-NOT_KNOWN = "other weeks might reverse it; more seeds (--seed 0 1 2 …) or a longer trace would tell"
+from eunomia.report.ranking import MEASURES, WORDS, Ranked, level_with, policies_of, ranking, span, worse_measures
+from eunomia.report.seed_groups import SeedGroup, alike_seeds, comparable, loads, seed_groups
+from eunomia.report.tenant_shares import least_part, shortfall, tenant_price, treats_best
+from eunomia.report.verdict_notes import (
+    KNOWS,
+    durations_known,
+    identical,
+    idle,
+    multiplicity,
+    wait_of_history,
+    worst_at_own_measure,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +47,7 @@ class Findings:
     answer: str
     certainty: str = ""
     chosen: str = ""  # the recommended policy; "" = none
+    without_durations: str = ""  # where that one knows durations: the recommended of those that do not
     rows: tuple[VerdictRow, ...] = ()
     more: tuple[str, ...] = ()
 
@@ -50,74 +57,96 @@ class Findings:
         return tuple(filter(None, (*self.warnings, self.answer, self.certainty, *self.more)))
 
 
-MEASURES: tuple[tuple[str, str, Unit], ...] = (
-    ("app_jct_mean_s", "average time of an app", "s"),
-    ("jct_mean_s", "average completion time", "s"),
-    ("jct_p99_s", "99th percentile of completion time", "s"),
-    ("rho_themis_max", "worst finish-time fairness ρ", "ratio"),
-    ("queueing_mean_s", "average wait", "s"),
-    ("makespan_s", "makespan", "s"),
-    ("preemptions", "preemptions", "count"),
-    ("cost_usd", "cost", "usd"),
-)
 PRICES = {  # a measure in which the recommended policy may be worse than another → in the answer
     "jct_p99_s": "its slowest jobs take {value} (99th percentile), {least} under {other}",
     "rho_themis_max": "its worst-treated job has ρ {value}, {other} keeps it to {least}",
     "cost_usd": "it costs {value}, {least} under {other}",
-    "preemptions": "it preempts {value} times, {other} {least}",
+    "preemptions": "it preempts {value}, {other} {least}",
 }
 MOST_PRICES = 2
-OWN_MEASURES: dict[str, tuple[str, Unit]] = {  # that policies are meant to keep small
-    **{name: (what, unit) for name, what, unit in MEASURES},
-    "rho_isolated_max": ("worst ρ against an even split of the cluster", "ratio"),
-    "deadlines_missed": ("number of deadlines missed", "count"),
+SUMMARISED: dict[str, Unit] = {
+    "jct_mean_s": "s",
+    "jct_p99_s": "s",
+    "queueing_mean_s": "s",
+    "utilization": "share",
+    "preemptions": "count",
+    "rho_themis_max": "ratio",
 }
-MOST_RIVALS = 2  # of which the worst is not worth a sentence
 
 
 def findings(content: ReportContent) -> Findings:
     """Return the verdict; of several loads, policies are compared in full at the highest."""
+    found = _findings(content)
+    return replace(found, warnings=(*found.warnings, *on_estimates(run.summary for run in content.runs)))
+
+
+def _findings(content: ReportContent) -> Findings:
     settings, every_load = seed_groups(content), loads(content)
-    if len(settings) == 1:
-        first, *rest = summarise(settings[0])
-        rest.append("One policy at one load: there is nothing to compare it with.")
-        return Findings(warnings=_shortfall(settings[0]), answer=first, more=tuple(rest))
-    if len({setting.label for setting in settings}) == 1:
-        first, *rest = growth(settings)
-        return Findings(answer=first, more=tuple(rest))
-    group = tuple(setting for setting in settings if setting.load == every_load[-1])
+    policies = policies_of(settings)
+    history = wait_of_history(settings)
+    alike = list(filter(None, [alike_seeds(settings)]))
+    if len({setting.label for setting in policies}) < 2:
+        return _of_one(settings, policies, history, alike)
+    group = tuple(setting for setting in policies if setting.load == every_load[-1])
     where = f"At load {every_load[-1]:g} " if len(every_load) > 1 else ""
-    before = winners_by_load(settings, every_load) if len(every_load) > 1 else []
+    before = winners_by_load(policies, every_load) if len(every_load) > 1 else []
     found = compare(group, where)
-    more = (*before, *found.more, *worst_at_own_measure(group), *identical(group), *multiplicity(settings))
+    more = (*before, *found.more, *worst_at_own_measure(group), *identical(group), *durations_known(group))
     return Findings(
-        warnings=(*idle(settings, every_load), *found.warnings),
+        warnings=(*history, *found.warnings),
         answer=found.answer,
         certainty=found.certainty,
         chosen=found.chosen,
+        without_durations=found.without_durations,
         rows=found.rows,
-        more=more,
+        more=(*more, *alike, *multiplicity(policies)),
     )
+
+
+def _of_one(
+    settings: Sequence[SeedGroup], policies: Sequence[SeedGroup], history: Sequence[str], alike: Sequence[str]
+) -> Findings:
+    """Return the verdict on one policy at one or several loads, or on the schedule as it was alone."""
+    if len(policies) > 1:
+        first, *rest = growth(policies)
+        return Findings(warnings=tuple(history), answer=first, more=(*rest, *durations_known(policies[:1]), *alike))
+    shown_one = policies[0] if policies else settings[0]
+    first, *rest = summarise(shown_one)
+    none = "there is no other policy" if len(settings) > 1 else "there is nothing"
+    rest += [*durations_known([shown_one]), *alike, f"One policy at one load: {none} to compare it with."]
+    return Findings(warnings=(*history, *shortfall(shown_one)), answer=first, more=tuple(rest))
 
 
 def summarise(setting: SeedGroup) -> list[str]:
     """Return the sentences about one setting by itself."""
-    text = {name: shown(setting.mean(name), unit) for name, unit in SUMMARISED.items()}
-    times = "once" if text["preemptions"] == "1" else f"{text['preemptions']} times"
-    took = f"Average completion time {text['jct_mean_s']}, 99th percentile {text['jct_p99_s']}, average"
+    text = {name: shown(value, SUMMARISED[name]) for name in SUMMARISED if (value := setting.mean(name)) is not None}
+    averages = [f"completion time {text['jct_mean_s']}"] if "jct_mean_s" in text else []
+    averages += [f"99th percentile {text['jct_p99_s']}"] if "jct_p99_s" in text else []
+    waited = f"average wait to the first start {text['queueing_mean_s']}" if "queueing_mean_s" in text else ""
+    took = ", ".join(filter(None, [*averages, waited]))
+    took = f" Average {took}." if averages else f" {took[:1].upper()}{took[1:]}." if took else ""
     return [
         *summarise_apps(setting),
-        f"{setting.label} finished {count(setting, 'jobs')}{others(setting, 'jobs')}. "
-        f"{took if setting.mean('jct_mean_s') is not None else 'Average'} "
-        f"wait before the first start {text['queueing_mean_s']}.",
-        f"Accelerators were busy {text['utilization']} of the time{_offered_text(setting)}, jobs were preempted "
-        f"{times}, and the worst finish-time fairness ρ was {text['rho_themis_max']}.",
+        f"{setting.label} finished {count(setting, 'jobs')}{others(setting, 'jobs')}.{took}",
+        *_use(setting, text),
     ]
 
 
-def _offered_text(setting: SeedGroup) -> str:
+def _use(setting: SeedGroup, text: dict[str, str]) -> list[str]:
+    """Return the sentence on utilisation, preemptions and fairness, as far as they are known."""
     offered = setting.offered_load
-    return "" if offered is None else f" (the jobs ask for {shown(offered, 'share')} of them while they arrive)"
+    asked = "" if offered is None else f" (the jobs ask for {shown(offered, 'share')} of them while they arrive)"
+    parts = [f"accelerators were busy {text['utilization']} of the time{asked}"] if "utilization" in text else []
+    parts += [f"jobs were preempted {_times(text['preemptions'])}"] if "preemptions" in text else []
+    parts += [f"the worst finish-time fairness ρ was {text['rho_themis_max']}"] if "rho_themis_max" in text else []
+    if not parts:
+        return []
+    text_of_all = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])}, and {parts[-1]}"
+    return [f"{text_of_all[0].upper()}{text_of_all[1:]}."]
+
+
+def _times(number: str) -> str:
+    return "once" if number == "1" else f"{number} times"
 
 
 def summarise_apps(setting: SeedGroup) -> list[str]:
@@ -129,21 +158,13 @@ def summarise_apps(setting: SeedGroup) -> list[str]:
     return [f"{setting.label} finished {count(setting, 'apps')}{others(setting, 'apps')}.{average}"]
 
 
-SUMMARISED: dict[str, Unit] = {
-    "jct_mean_s": "s",
-    "jct_p99_s": "s",
-    "queueing_mean_s": "s",
-    "utilization": "share",
-    "preemptions": "count",
-    "rho_themis_max": "ratio",
-}
-
-
 def growth(settings: Sequence[SeedGroup]) -> tuple[str, ...]:
     """Return the sentences about one policy at several loads."""
     low, high, average = settings[0], settings[-1], averages(settings)[0]
-    first, last = (shown(setting.mean(average.name), "s") for setting in (low, high))
-    change = f"from {first} at load {low.load:g} to {last} at load {high.load:g}"
+    first, last = (setting.mean(average.name) for setting in (low, high))
+    if first is None or last is None:
+        return (*summarise(high), "There is no other policy here.")
+    change = f"from {shown(first, 's')} at load {low.load:g} to {shown(last, 's')} at load {high.load:g}"
     return (*summarise(high), f"The {average.what} of {low.label} goes {change}. There is no other policy here.")
 
 
@@ -160,7 +181,7 @@ def winners_by_load(settings: Sequence[SeedGroup], every_load: tuple[float, ...]
 
 
 def compare(group: tuple[SeedGroup, ...], where: str) -> Findings:
-    """Return the verdict on the settings of one load."""
+    """Return the verdict on the policies of one load."""
     warnings: list[str] = []
     more: list[str] = []
     ranked: Ranked = []
@@ -178,26 +199,48 @@ def compare(group: tuple[SeedGroup, ...], where: str) -> Findings:
             warnings=tuple(warnings), answer=lines[0] if lines else "No run can be compared.",
             more=(*more, *lines[1:]),
         )  # fmt: skip
-    first = level_with(ranked[0][1], ranked, deciding.name)
-    chosen = max(first, key=lambda setting: (round(least_part(setting), 2), -(setting.mean(deciding.name) or 0.0)))
+    first, chosen = choose(ranked, deciding)
     rows = tuple(filter(None, (measure_row(group, chosen, *measure) for measure in MEASURES)))
     if len(first) == len(ranked):
         values = span(ranked[0][0], ranked[-1][0], "s")
         it = f"{where}it" if where else "It"
         answer = f"{it} makes no difference to the {deciding.what}: {joined(first)} tie ({values})."
-        answer += f" Of them, {chosen.label} treats tenants best." if _tenants_differ(first) else ""
-        certainty = _certainty_of_tie(ranked, deciding)
-        return Findings(warnings=tuple(warnings), answer=answer, certainty=certainty, rows=rows, more=tuple(more))
-    answer, certainty = recommend(chosen, ranked, first, deciding)
-    prices = _prices(group, chosen)
-    worse = " and ".join(row.measure for row in rows if row.worse)
-    price = f" Worse under it: {worse}." if worse else " No other measure here is worse for it."
-    if prices:
-        price = f" The price: {'; '.join(prices)}."
-    answer = f"{f'{where}use' if where else 'Use'} {answer}{price}"
+        answer += f" Of them, {chosen.label} treats tenants best." if treats_best(chosen, first) else ""
+        sure = certainty_of_tie(ranked, deciding)
+        return Findings(warnings=(*idle(first), *warnings), answer=answer, certainty=sure, rows=rows, more=tuple(more))
+    answer, sure = recommend(chosen, ranked, first, deciding)
+    answer = f"{f'{where}use' if where else 'Use'} {answer}{_drawbacks(group, chosen, deciding)}"
+    real, unaided, sure_of_it = _without_durations(chosen, ranked, deciding)
     return Findings(
-        warnings=tuple(warnings), answer=answer, certainty=certainty, chosen=chosen.label, rows=rows, more=tuple(more)
+        warnings=tuple(warnings),
+        answer=f"{answer}{unaided}",
+        certainty=" ".join(dict.fromkeys(filter(None, (sure, sure_of_it)))),
+        chosen=chosen.label,
+        without_durations=real,
+        rows=rows,
+        more=tuple(more),
     )
+
+
+def choose(ranked: Ranked, average: Average) -> tuple[list[SeedGroup], SeedGroup]:
+    """Return the settings that tie for the lowest average, and the one of them to recommend.
+
+    That is one which ties with all of them and with no other: if possible one that does not know durations, then the
+    one under which the worst-off tenant gets most.
+    """
+    first = level_with(ranked[0][1], ranked, average.name)
+    rest = [setting for _, setting in ranked if setting not in first]
+    able = [
+        setting
+        for setting in first
+        if all(setting is other or tied(setting, other, average.name) for other in first)
+        and not any(tied(setting, other, average.name) for other in rest)
+    ]
+
+    def rank(setting: SeedGroup) -> tuple[bool, float, float]:
+        return not setting.knows_durations, round(least_part(setting), 2), -(setting.mean(average.name) or 0.0)
+
+    return first, max(able or first[:1], key=rank)
 
 
 def recommend(chosen: SeedGroup, ranked: Ranked, first: Sequence[SeedGroup], average: Average) -> tuple[str, str]:
@@ -209,43 +252,41 @@ def recommend(chosen: SeedGroup, ranked: Ranked, first: Sequence[SeedGroup], ave
     rest = [(v, setting) for v, setting in ranked if setting not in first]
     text = f"{chosen.label}: {noun} {shown(value, 's')} on average{level}"
     if not rest:
-        return f"{text}.", _certainty_of_tie(ranked, average)
+        return f"{text}.", certainty_of_tie(ranked, average) if equal else ""
     second, runner_up = rest[0]
-    found = judge(chosen, runner_up, average.name)
     nearest = "the next best" if len(rest) > 1 else "the alternative"
     text += f", {less(value or 0.0, second)} than under {runner_up.label}, {nearest} ({shown(second, 's')})."
-    return text, _certainty(found, runner_up)
+    return text, certainty(chosen, runner_up, average)
 
 
-def _certainty(found: JudgedDifference | None, other: SeedGroup) -> str:
-    """Return how certain the advantage over `other` is."""
-    if found is None:
-        return ""
-    if not found.judged:
-        jobs = sum(run.jct_s.size for run in other.runs)
-        return (
-            f"This holds for these {jobs:,} jobs. How far other jobs would change it is not known: there is one seed, "
-            f"and the trace is too short to resample its weeks."
-        )
-    interval = f"{signed(found.low or 0.0)} to {signed(found.high or 0.0)}"
-    return f"Certain at 95 %, over {found.basis}: the difference to {other.label} is {interval}."
+def _without_durations(chosen: SeedGroup, ranked: Ranked, average: Average) -> tuple[str, str, str]:
+    """Return the recommended policy that does not know durations, in a sentence, and its certainty.
+
+    Nothing where `chosen` does not know them either.
+    """
+    if not chosen.knows_durations:
+        return "", "", ""
+    unaided = [pair for pair in ranked if not pair[1].knows_durations]
+    knows = f" It knows {KNOWS}"
+    if not unaided:
+        return "", f"{knows}, and so do all policies that are compared here.", ""
+    first, best = choose(unaided, average)
+    text, sure = recommend(best, unaided, first, average)
+    return best.label, f"{knows}: of the policies that do not know them use {text}", sure
 
 
-def _certainty_of_tie(ranked: Ranked, average: Average) -> str:
-    found = judge(ranked[0][1], ranked[-1][1], average.name)
-    if found is None or not found.judged:
-        return "Differences below 1 % are ties."
-    interval = f"{signed(found.low or 0.0)} to {signed(found.high or 0.0)}"
-    return (
-        f"Lowest against highest, over {found.basis}: {signed(found.change)} ({interval} at 95 %): {NOT_KNOWN}."
-        if not (found.low or 0.0) > -0.01
-        else f"Lowest against highest, over {found.basis}: {signed(found.change)}."
-    )
+def _drawbacks(group: Sequence[SeedGroup], chosen: SeedGroup, average: Average) -> str:
+    """Return what pays for the recommended policy, tenants first, and what else is worse under it."""
+    prices, named = _prices(group, chosen)
+    worse = [WORDS[name] for name in worse_measures(group, chosen) if name not in (*named, average.name)]
+    if prices:
+        return f" The price: {'; '.join(prices)}.{f' Also worse under it: {listed(worse)}.' if worse else ''}"
+    return f" Worse under it: {listed(worse)}." if worse else " No other measure here is worse for it."
 
 
-def _tenants_differ(group: Sequence[SeedGroup]) -> bool:
-    parts = [least_part(setting) for setting in group]
-    return max(parts) - min(parts) > 1 - OWED_ENOUGH
+def listed(words: Sequence[str]) -> str:
+    """Return `a, b and c`."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def measure_row(group: Sequence[SeedGroup], chosen: SeedGroup, name: str, what: str, unit: Unit) -> VerdictRow | None:
@@ -270,155 +311,20 @@ def measure_row(group: Sequence[SeedGroup], chosen: SeedGroup, name: str, what: 
     )  # fmt: skip
 
 
-def _prices(group: Sequence[SeedGroup], chosen: SeedGroup) -> list[str]:
-    """Return who and what pays for the recommended policy, tenants first."""
-    texts = list(_tenant_price(group, chosen))
+def _prices(group: Sequence[SeedGroup], chosen: SeedGroup) -> tuple[list[str], list[str]]:
+    """Return what pays for the recommended policy, tenants first; and the measures that are named."""
     able = comparable(group)
+    texts, named = list(tenant_price(able, chosen)), list[str]()
     for name, text in PRICES.items():
         ranked, value = ranking(able, name), chosen.mean(name)
-        if chosen not in able or value is None or len(ranked) < 2 or tied(ranked[0][1], chosen, name):
+        is_compared = chosen in able and value is not None and len(ranked) > 1
+        if len(texts) == MOST_PRICES or not is_compared or tied(ranked[0][1], chosen, name):
             continue
         least, other = ranked[0]
         unit = next(unit for field, _, unit in MEASURES if field == name)
-        shown_least = "never" if name == "preemptions" and least == 0 else shown(least, unit)
-        texts.append(text.format(value=shown(value, unit), other=other.label, least=shown_least))
-    return texts[:MOST_PRICES]
-
-
-def _tenant_price(group: Sequence[SeedGroup], chosen: SeedGroup) -> list[str]:
-    """Return a sentence about the tenants that get too little under the recommended policy."""
-    short = short_tenants(chosen)
-    if not short:
-        return []
-    text = f"tenant{'s' * (len(short) > 1)} {_named(short)}"
-    fairest = max(group, key=least_part)
-    if least_part(fairest) > least_part(chosen) + 0.02:
-        text += f" (under {fairest.label} none gets less than {100 * least_part(fairest):.0f} %)"
-    return [text]
-
-
-def _shortfall(setting: SeedGroup) -> tuple[str, ...]:
-    """Return the warning that tenants get too little."""
-    short = short_tenants(setting)
-    return (f"Some tenants do not get what they are owed: {_named(short)}.",) if short else ()
-
-
-def _named(short: Sequence[tuple[str, float]]) -> str:
-    """Return `bio gets 57 % of what it is owed, vision 80 % and 2 more less than 90 %`."""
-    (first, part), *rest = short[:MOST_TENANTS]
-    named = [f"{first} gets {100 * part:.0f} % of what it is owed", *(f"{name} {100 * p:.0f} %" for name, p in rest)]
-    left = len(short) - MOST_TENANTS
-    return ", ".join(named) + (f" and {left} more less than {100 * OWED_ENOUGH:.0f} %" if left > 0 else "")
-
-
-def tenant_parts(setting: SeedGroup) -> dict[str, float]:
-    """Return what each tenant got of what it was owed, over all seeds; small tenants are left out."""
-    owed: dict[str, float] = {}
-    got: dict[str, float] = {}
-    for run in setting.runs:
-        if run.tenants is not None and len(run.tenants.names) > 1:
-            for u, name in enumerate(run.tenants.names):
-                owed[name] = owed.get(name, 0.0) + float(run.tenants.deserved[u])
-                got[name] = got.get(name, 0.0) + float(run.tenants.received[u])
-    least = OWED_LEAST * sum(owed.values())
-    return {name: got[name] / amount for name, amount in owed.items() if amount > least}
-
-
-def short_tenants(setting: SeedGroup) -> list[tuple[str, float]]:
-    """Return the tenants that got less than 90 % of what they were owed, the worst first."""
-    short = [(name, part) for name, part in tenant_parts(setting).items() if part < OWED_ENOUGH]
-    return sorted(short, key=lambda pair: (pair[1], pair[0]))
-
-
-def least_part(setting: SeedGroup) -> float:
-    """Return the least that a tenant got of what it was owed, at most 1."""
-    return min((1.0, *tenant_parts(setting).values()))
-
-
-def idle(settings: Sequence[SeedGroup], every_load: tuple[float, ...]) -> list[str]:
-    """Return the warning that the cluster is too idle to tell policies apart, with a load at which it would not be."""
-    group = [setting for setting in settings if setting.load == every_load[-1]]
-    offered = group[0].offered_load
-    waits = [(setting.mean("queueing_mean_s") or 0.0, setting.mean("jct_mean_s") or 0.0) for setting in group]
-    if not offered or offered >= BUSY or any(wait > IDLE_WAIT * jct for wait, jct in waits):
-        return []
-    enough = math.ceil(10 * every_load[-1] * BUSY / offered) / 10
-    return [
-        f"The cluster is too idle to tell policies apart: the jobs ask for {shown(offered, 'share')} of it, and none "
-        f"waits. Queues, and with them differences, are to be expected from about load {enough:g} on (--load "
-        f"{enough:g})."
-    ]
-
-
-def worst_at_own_measure(group: Sequence[SeedGroup]) -> list[str]:
-    """Return a sentence about each policy that is the worst of at least three at what it is meant to keep small."""
-    found = []
-    for setting in group:
-        name = setting.runs[0].own_measure
-        ranked = ranking(comparable(group), name)
-        if len(ranked) > MOST_RIVALS and ranked[-1][1] is setting and not tied(setting, ranked[-2][1], name):
-            what, unit = OWN_MEASURES[name]
-            value, least = shown(ranked[-1][0], unit), shown(ranked[0][0], unit)
-            found.append(
-                f"{setting.label} is the worst of {len(ranked)} at what it is meant to keep small, the {what}: "
-                f"{value}, {least} under {ranked[0][1].label}."
-            )
-    return found
-
-
-def identical(group: Sequence[SeedGroup]) -> list[str]:
-    """Return a sentence about each set of policies that made the very same run."""
-    labels_by_run: dict[object, list[SeedGroup]] = {}
-    for setting in group:
-        key = tuple((tuple(run.summary.items()), run.jct_s.tobytes(), run.queueing_s.tobytes()) for run in setting.runs)
-        labels_by_run.setdefault(key, []).append(setting)
-    same = [equal for equal in labels_by_run.values() if len(equal) > 1]
-    return [
-        f"{joined(equal)} made the very same run: nothing in these jobs tells them apart (see the notes)."
-        for equal in same
-    ]
-
-
-def multiplicity(settings: Sequence[SeedGroup]) -> list[str]:
-    """Return how many differences were judged, and how many would look real by chance."""
-    from eunomia.report.table import COLUMNS
-
-    judged = comparisons(settings, [column.name for column in COLUMNS if column.better])
-    if judged < 2:
-        return []
-    return [
-        f"{judged:,} differences were judged at 95 %: if there were none, about {0.05 * judged:.2g} would still look "
-        "real."
-    ]
-
-
-def ranking(group: Sequence[SeedGroup], name: str) -> Ranked:
-    """Return the settings that have a value of `name`, least first; equal ones keep their order."""
-    known = [(value, setting) for setting in group if (value := setting.mean(name)) is not None]
-    return sorted(known, key=lambda pair: pair[0])
-
-
-def level_with(setting: SeedGroup, ranked: Ranked, name: str) -> list[SeedGroup]:
-    """Return `setting` and the settings that tie with it."""
-    return [other for _, other in ranked if other is setting or tied(setting, other, name)]
-
-
-def less(value: float, other: float) -> str:
-    """Return how far `value` is below `other`, in per cent of it."""
-    part = 100 * (1 - value / other) if other > 0 else 0.0
-    return f"{part:.0f} % sooner" if part >= 10 else f"{part:.1f} % sooner"
-
-
-def signed(part: float) -> str:
-    """Return a change in per cent with its sign; from ten times on as a multiple."""
-    percent = 100 * part
-    if percent > 1000:
-        return f"{part + 1:,.0f} times"
-    digits = 0 if abs(percent) >= 10 else 1
-    return f"{percent:+.{digits}f} %".replace("-", "−")
-
-
-def span(least: float, most: float, unit: Unit) -> str:
-    """Return `least to most`, or one number where both are shown alike."""
-    first, last = shown(least, unit), shown(most, unit)
-    return first if first == last else f"{first} to {last}"
+        number, shown_least = shown(value, unit), shown(least, unit)
+        if name == "preemptions":
+            number, shown_least = _times(number), "never" if least == 0 else _times(shown_least)
+        texts.append(text.format(value=number, other=other.label, least=shown_least))
+        named.append(name)
+    return texts, named

@@ -21,6 +21,7 @@ from eunomia.report.chart import Axis, Chart, Panel, Series
 from eunomia.report.content import ReportContent
 from eunomia.report.escape import plain
 from eunomia.report.figure_style import METADATA, FigureStyle, check_formats, settings_of
+from eunomia.report.image_legend import add_legend
 from eunomia.report.number_format import DAY, HOUR, MINUTE, Unit, shown
 
 COLOURS = ("#0072b2", "#c84c00", "#00805a", "#a8448a", "#6f5200", "#3d8fd1", "#4a4a4a", "#b98300")
@@ -102,7 +103,7 @@ def row_height(chart: Chart, width: float, columns: int, style: FigureStyle | No
 
 
 def draw_legend(figure: Figure, chart: Chart, panes: Iterable[Axes]) -> None:
-    """Name every series once. A space precedes a name that begins with `_`: matplotlib would leave it out."""
+    """Name every series once, below the panels."""
     if chart.kind == "forest" or (chart.kind == "bars" and len(chart.categories) <= 1):
         return
     handle_by_name: dict[str, Any] = {}
@@ -110,11 +111,8 @@ def draw_legend(figure: Figure, chart: Chart, panes: Iterable[Axes]) -> None:
         bars = [mark for mark in pane.containers if isinstance(mark, BarContainer)]
         marks = bars if chart.kind == "bars" else pane.lines
         handle_by_name.update(zip((series.name for series in panel.series), marks, strict=False))
-    names = [plain(name) for name in handle_by_name]
-    shifted = [f" {name}" if name.startswith("_") else name for name in names]
-    letters = figure.get_figwidth() * 72 / (0.62 * mpl.rcParams["font.size"])
-    columns = max(1, min(len(names), int(letters / (6 + max(map(len, names), default=0)))))
-    figure.legend(list(handle_by_name.values()), shifted, loc="outside lower center", ncols=columns, frameon=False)
+    if handle_by_name:
+        add_legend(figure, list(handle_by_name.values()), [plain(name) for name in handle_by_name], "lower")
 
 
 def draw_panel(pane: Axes, chart: Chart, panel: Panel) -> None:

@@ -44,12 +44,18 @@ class JudgedDifference:
     high: float | None
     basis: str  # "10 seeds", "12 resampled weeks" or "these jobs"
     relative: bool = True
+    agrees: bool = True  # the averages over the seeds differ in the same direction as the ratios under each seed
+
+    @property
+    def includes_0(self) -> bool:
+        """Whether there is an interval, and it includes 0."""
+        return self.low is not None and self.high is not None and self.low <= 0 <= self.high
 
     @property
     def is_tie(self) -> bool:
-        """Whether the difference is below 1 %, or its interval includes 0."""
+        """Whether the difference is below 1 %, its interval includes 0, or its sign depends on the average taken."""
         small = abs(self.change) <= (NEGLIGIBLE if self.relative else 0.0)
-        return small or (self.low is not None and self.high is not None and self.low <= 0 <= self.high)
+        return small or self.includes_0 or not self.agrees
 
     @property
     def judged(self) -> bool:
@@ -70,7 +76,8 @@ def judge(this: SeedGroup, other: SeedGroup, name: str) -> JudgedDifference | No
         ends = (elementary.expm1(end) if relative and end is not None else end for end in (judged.low, judged.high))
         low, high = ends
         change = elementary.expm1(judged.mean) if relative else judged.mean
-        return JudgedDifference(change=change, low=low, high=high, basis=f"{seeds} seeds", relative=relative)
+        basis, agrees = f"{seeds} seeds", found.agrees
+        return JudgedDifference(change=change, low=low, high=high, basis=basis, relative=relative, agrees=agrees)
     relative = a > 0 and b > 0
     change = a / b - 1 if relative else a - b
     ends_by_block = _resampled(this.runs[0], other.runs[0], name) if relative else None
@@ -95,6 +102,15 @@ def _resampled(this: RunFigures, other: RunFigures, name: str) -> tuple[float, f
     assert first is not None
     found = interval_of_ratio(_statistic(this, name), _statistic(other, name))
     return None if found is None else (*found, first.basis)
+
+
+def why_no_interval(this: SeedGroup, other: SeedGroup, name: str) -> str:
+    """Return why the difference of two settings with one run each has no interval."""
+    if name not in COLUMN_BY_MEASURE:
+        return "it is no average of single jobs, which could be resampled"
+    if any(blocks(group.runs[0].submitted_s) is None for group in (this, other)):
+        return "the trace is too short to resample its weeks"
+    return "the two did not finish the same jobs in each part of the trace"
 
 
 def interval_of_ratio(this: Floats, other: Floats, confidence: float = CONFIDENCE) -> tuple[float, float] | None:

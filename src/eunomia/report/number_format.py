@@ -12,6 +12,7 @@ Unit = Literal["s", "share", "count", "ratio", "usd", "plain"]
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 ABSENT = "–"
+MOST_PLACES = 6  # after the point; a smaller number is shown as 1.20e-09, as it is not 0
 
 
 def three_digits(value: float) -> str:
@@ -20,7 +21,7 @@ def three_digits(value: float) -> str:
     if size >= 100 or value == 0:
         return f"{value:,.0f}"
     places = 1 if size >= 10 else 2 if size >= 1 else 2 - math.floor(elementary.log10(size))
-    return f"{value:.{min(places, 6)}f}"
+    return f"{value:.{places}f}" if places <= MOST_PLACES else f"{value:.2e}"
 
 
 def duration(seconds: float) -> str:
@@ -52,15 +53,20 @@ def shown(value: float | None, unit: Unit) -> str:
         case "s":
             return duration(value)
         case "share":
-            return f"{100 * value:.1f} %"
+            return f"{100 * value:.1f} %" if abs(value) >= 0.0005 or value == 0 else f"{three_digits(100 * value)} %"
         case "usd":
-            return f"${value:,.0f}" if value >= 1000 else f"${value:,.2f}"
+            return f"${value:,.0f}" if value >= 1000 else f"${value:,.2f}" if value >= 1 else f"${_cents(value)}"
         case "count":
             return f"{value:,.0f}" if float(value).is_integer() else three_digits(value)
         case "ratio":
             return three_digits(value)
         case "plain":
             return f"{value:g}"
+
+
+def _cents(value: float) -> str:
+    """Return an amount below one dollar with two places, or more where it has three digits only then."""
+    return f"{value:.2f}" if value >= 0.1 or value == 0 else three_digits(value)
 
 
 def plural(count: int, noun: str) -> str:

@@ -20,7 +20,7 @@ def over_time(group: Sequence[SeedGroup], styles: dict[str, int]) -> list[Chart]
     runs = [setting.runs[0] for setting in group if setting.runs[0].utilization_at_s.size]
     if not runs:
         return []
-    seeds = max(len(setting.runs) for setting in group)
+    seeds = max(len(setting.replications) for setting in group)
     which = f" Seed {runs[0].seed}, the first of {seeds}." if seeds > 1 else ""
     return [utilization(runs, which), jobs(runs, styles, which)]
 

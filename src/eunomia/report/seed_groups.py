@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
+from eunomia.metrics.statistics import one_run
 from eunomia.model.arrays import Array, Floats
 from eunomia.report.content import ReportContent, RunFigures
 
@@ -23,40 +25,56 @@ class SeedGroup:
 
     label: str
     load: float
-    runs: tuple[RunFigures, ...]
+    runs: tuple[RunFigures, ...]  # one per seed
 
     def values(self, name: str) -> Floats:
-        """Return the known values of a field of summary.json, one per seed that has it."""
-        return np.array(list(self.by_seed(name).values()), dtype=np.float64)
+        """Return the known values of a field of summary.json, one per replication that has it."""
+        return np.array(list(_by_seed(self.replications, name).values()), dtype=np.float64)
 
     def by_seed(self, name: str) -> dict[int, float]:
-        """Return the known values of a field of summary.json by seed."""
-        every = ((run.seed, run.offered_load if name == "offered_load" else run.summary.get(name)) for run in self.runs)
-        return {seed: float(v) for seed, v in every if v is not None and math.isfinite(v)}
+        """Return the known values of a field of summary.json by seed, of every run."""
+        return _by_seed(self.runs, name)
 
     def mean(self, name: str) -> float | None:
-        """Return the average of a field of summary.json over the seeds; None when no run has it."""
+        """Return the average of a field of summary.json over the replications; None when no run has it."""
         values = self.values(name)
         return float(values.mean()) if values.size else None
 
-    @property
+    @cached_property
     def is_one_run(self) -> bool:
-        """Whether all seeds gave the same run, as nothing is drawn at random: they are no replications."""
-        first, *others = self.runs
-        return all(
-            dict(run.summary) == dict(first.summary) and np.array_equal(run.jct_s, first.jct_s, equal_nan=True)
-            for run in others
-        )
+        """Whether all seeds gave the same run, as nothing is drawn at random."""
+        names = dict.fromkeys((*(name for run in self.runs for name in run.summary), "offered_load"))
+        known = {name: by_seed for name in names if (by_seed := self.by_seed(name))}
+        return len(self.runs) == 1 or one_run(known, len(self.runs))
+
+    @cached_property
+    def replications(self) -> tuple[RunFigures, ...]:
+        """The runs that count: runs that are one run count once."""
+        return self.runs[:1] if self.is_one_run else self.runs
+
+    @property
+    def knows_durations(self) -> bool:
+        """Whether the policy uses durations that a real cluster does not know."""
+        return any(run.knows_durations for run in self.runs)
+
+    @property
+    def is_history(self) -> bool:
+        """Whether this is the schedule as it was, which no policy decided."""
+        return any(run.is_history for run in self.runs)
 
     @property
     def offered_load(self) -> float | None:
         """Return the average of the offered loads; None when it is unknown."""
-        known = [run.offered_load for run in self.runs if run.offered_load is not None]
-        return sum(known) / len(known) if known else None
+        return self.mean("offered_load")
 
     def pooled(self, column: str) -> Array:
-        """Return a job column of all seeds, concatenated."""
-        return np.concatenate([np.asarray(getattr(run, column)) for run in self.runs])
+        """Return a job column of all replications, concatenated."""
+        return np.concatenate([np.asarray(getattr(run, column)) for run in self.replications])
+
+
+def _by_seed(runs: Sequence[RunFigures], name: str) -> dict[int, float]:
+    every = ((run.seed, run.offered_load if name == "offered_load" else run.summary.get(name)) for run in runs)
+    return {seed: float(v) for seed, v in every if v is not None and math.isfinite(v)}
 
 
 def seed_groups(content: ReportContent) -> tuple[SeedGroup, ...]:
@@ -66,6 +84,24 @@ def seed_groups(content: ReportContent) -> tuple[SeedGroup, ...]:
         runs_by_key.setdefault((run.load, run.label), []).append(run)
     first = sorted(runs_by_key, key=lambda key: key[0])  # stable: labels keep their order
     return tuple(SeedGroup(label, load, tuple(runs_by_key[load, label])) for load, label in first)
+
+
+def alike_seeds(groups: Sequence[SeedGroup]) -> str:
+    """Return a sentence about settings whose seeds all gave one run, which is no evidence; "" where there is none."""
+    same = [group for group in groups if len(group.runs) > 1 and group.is_one_run]
+    if not same:
+        return ""
+    several = [group for group in groups if len(group.runs) > 1]
+    return sentence_on_alike_seeds(
+        [(group.label, len(group.runs)) for group in same], everywhere=len(same) == len(several) == len(groups)
+    )
+
+
+def sentence_on_alike_seeds(same: Sequence[tuple[str, int]], *, everywhere: bool) -> str:
+    """Return a sentence about settings, each with its number of seeds, whose seeds all gave identical runs."""
+    where = "" if everywhere else f" under {', '.join(dict.fromkeys(name for name, _ in same))}"
+    seeds = " or ".join(str(count) for count in sorted({count for _, count in same}))
+    return f"Nothing is random{where}: the {seeds} seeds gave identical runs, and count as one."
 
 
 def loads(content: ReportContent) -> tuple[float, ...]:

@@ -37,7 +37,8 @@ COLUMNS = (
     Column("jct_p50_s", "JCT median", "s"),
     Column("jct_p95_s", "JCT 95th pct.", "s"),
     Column("jct_p99_s", "JCT 99th pct.", "s"),
-    Column("queueing_mean_s", "Wait average", "s"),
+    Column("queueing_mean_s", "Queueing average", "s"),
+    Column("total_wait_mean_s", "Total wait average", "s"),
     Column("makespan_s", "Makespan", "s"),
     Column("utilization", "Utilisation", "share", "high"),
     Column("offered_load", "Offered load", "share", None),
@@ -48,6 +49,7 @@ COLUMNS = (
     Column("jobs_finished", "Finished", "count", None),
     Column("jobs_submitted", "Submitted", "count", None),
 )
+KNOWS_DURATIONS = "knows durations"
 MARK = '<b class="best" title="best in its column">★<span class="unseen"> best</span></b> '
 TIED = '<b class="tied" title="tied for the best">≈<span class="unseen"> tied for the best</span></b> '
 
@@ -102,10 +104,11 @@ def row(
 
 
 def label_of(setting: SeedGroup) -> str:
-    """Return the label, with a link to the folder of the first run."""
+    """Return the label, with a link to the folder of the first run, and a mark where the policy knows durations."""
     folder = setting.runs[0].folder
     label = escaped(setting.label)
-    return f'<a href="./{quote(folder)}/">{label}</a>' if folder else label
+    label = f'<a href="./{quote(folder)}/">{label}</a>' if folder else label
+    return f"{label} <small>{KNOWS_DURATIONS}</small>" if setting.knows_durations else label
 
 
 def cell(setting: SeedGroup, group: tuple[SeedGroup, ...], column: Column, scale: tuple[float, str] | None) -> str:

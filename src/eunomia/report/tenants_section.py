@@ -9,10 +9,10 @@ import numpy as np
 from eunomia.model.arrays import Floats
 from eunomia.report.content import ReportContent, RunFigures, TenantFigures
 from eunomia.report.escape import escaped
-from eunomia.report.findings import OWED_ENOUGH
 from eunomia.report.number_format import HOUR, duration, plural, three_digits
 from eunomia.report.numbers import known
 from eunomia.report.seed_groups import best_first, seed_groups
+from eunomia.report.tenant_shares import OWED_ENOUGH
 
 Runs = Sequence[tuple[RunFigures, TenantFigures]]
 
@@ -26,8 +26,8 @@ INTRODUCTION = (
     "Each tenant owns a part of the cluster. It is <b>owed</b> that part for as long as its jobs ask for it; what no "
     "job asks for is owed to no tenant. The number in bold is what it <b>got</b>, in per cent of what it was owed: "
     "below 100 % it got less than its part, above it also used the parts of others. In the bar, the upright line is "
-    "what it was owed. Below are the accelerator-hours that it got and was owed, and how long its jobs waited on "
-    "average."
+    "what it was owed. Below are the accelerator-hours that it got and was owed, and how long its jobs waited in "
+    "all on average, after preemptions included."
 )
 FOOTNOTE = (
     "Different policies owe different amounts, as a job asks for accelerators for as long as it waits. What a tenant "
@@ -45,7 +45,7 @@ def tenants_section(content: ReportContent) -> str:
     shown = [(run, run.tenants) for run in runs if run.tenants is not None and len(run.tenants.names) > 1]
     if not shown:
         return ""
-    only = len(content.runs) > len(runs)
+    only = sum(len(setting.replications) for setting in settings) > len(runs)
     which = f'<p class="hint">Load {load:g}, seed {runs[0].seed}: one run of each policy.</p>' if only else ""
     ranks = {label: rank for rank, label in enumerate(best_first(content))}
     shown.sort(key=lambda pair: ranks[pair[0].label])
@@ -153,8 +153,8 @@ def cell(tenants: TenantFigures, name: str, most: float) -> str:
 
 def describe_jobs(tenants: TenantFigures, at: int, refused: int) -> str:
     """Return how long a tenant's jobs waited, and how many were refused."""
-    wait = known(float(tenants.wait_s[at]))
-    waited = "" if wait is None else f"waited {duration(wait)}" if wait >= 1 else "did not wait"
+    wait = known(float(tenants.total_wait_s[at]))
+    waited = "" if wait is None else f"waited {duration(wait)}" if wait > 0 else "did not wait"
     count = f"{refused:,} of {plural(int(tenants.jobs[at]), 'job')} {'was' if refused == 1 else 'were'} refused"
     return "; ".join(filter(None, (waited, count if refused else ""))) or "no job"
 

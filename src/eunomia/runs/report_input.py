@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from eunomia.metrics.job_summary import eligible_s
 from eunomia.report import ReportContent, RunFigures, TenantFigures, export_charts, write_report
 from eunomia.report.figure_style import FigureStyle
+from eunomia.runs.as_it_was import AS_IT_WAS
 from eunomia.runs.simulation import Result
 from eunomia.scenario.writing import as_toml
 
@@ -24,8 +26,8 @@ def run_figures(result: Result, label: str, folder: str = "") -> RunFigures:
         seed=result.scenario.seed,
         summary=figures.summary,
         jct_s=jobs["jct_s"][done],
-        queueing_s=(jobs["first_started_s"] - jobs["submitted_s"])[done],
-        slowdown=jobs["jct_s"][done] / figures.alone_s[done],
+        queueing_s=(jobs["first_started_s"] - eligible_s(jobs))[done],
+        slowdown=(jobs["finished_s"] - eligible_s(jobs))[done] / figures.alone_s[done],
         rho_themis=jobs["rho_themis"][done],
         scale_factor=jobs["scale_factor"][done],
         tenant=tuple(jobs["tenant"][done].tolist()),
@@ -38,6 +40,8 @@ def run_figures(result: Result, label: str, folder: str = "") -> RunFigures:
         submitted_s=jobs["submitted_s"][done],
         offered_load=result.offered_load,
         own_measure=result.own_measure,
+        knows_durations=result.knows_durations,
+        is_history=result.scenario.policy.name == AS_IT_WAS,
         folder=folder,
     )
 
@@ -49,7 +53,7 @@ def _tenants(result: Result) -> TenantFigures:
         names=sharing.names,
         quota=table["quota"],
         jobs=table["jobs"],
-        wait_s=table["wait_mean_s"],
+        total_wait_s=table["total_wait_mean_s"],
         deserved=sharing.deserved,
         received=sharing.received,
         lent=sharing.lent,

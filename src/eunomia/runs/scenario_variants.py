@@ -6,7 +6,9 @@ import math
 from typing import Any
 
 from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.runs.as_it_was import AS_IT_WAS
 from eunomia.scenario import Scenario
+from eunomia.setup.policy_lookup import find_policy, knows_durations
 
 
 def varied(
@@ -35,6 +37,14 @@ def spelling(scenario: Scenario) -> str:
     """Return the scenario's policy as `--policy` spells it: `fifo?backfill=skip`."""
     parameters = "&".join(f"{key}={_format(value)}" for key, value in scenario.policy.parameters.items())
     return f"{scenario.policy.name}?{parameters}" if parameters else scenario.policy.name
+
+
+def uses_known_durations(scenario: Scenario) -> bool:
+    """Return whether the scenario's policy goes by durations that a real cluster does not know."""
+    policy = scenario.policy
+    if policy.name == AS_IT_WAS:
+        return False
+    return knows_durations(find_policy(policy.name, policy.parameters, scenario.base, scenario.where), scenario)
 
 
 def _format(value: object) -> str:

@@ -36,7 +36,7 @@ from eunomia.runs.scenario_variants import spelling
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
 from eunomia.setup.backend_factory import virtual_backend, with_losses
 from eunomia.setup.belief_estimate import EstimatedSpeeds
-from eunomia.setup.policy_lookup import changed_parameters
+from eunomia.setup.policy_lookup import changed_parameters, knows_durations
 from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.tuner_setup import drawn_loss, observes_losses, with_tuners
 
@@ -62,6 +62,7 @@ class Result:
     offered_load: float | None = None  # mean demand of the jobs ÷ capacity while they arrive
     estimates: tuple[str, ...] = ()  # of a typical job and job type, whose run times and pairs are estimated
     own_measure: str = ""  # number of summary.json that the policy is meant to keep small; "" = none
+    knows_durations: bool = False  # the policy uses durations of jobs that a real cluster does not know
 
     @property
     def summary(self) -> Mapping[str, float | int | None]:
@@ -230,6 +231,7 @@ class OpenRun:
         losses, given_up = world.losses(metrics.end_s), stalled or world.given_up
         self._world = world = None  # its memory is used again for the figures
         figures = measured_figures(with_losses(metrics, losses), self._counted, metrics.metrics)
+        figures = setup.origins.added_to(figures)
         said: tuple[str, ...] = ()
         if self._estimating is not None:
             said = estimates_note(self._estimating.run_s, figures.jobs)
@@ -241,11 +243,12 @@ class OpenRun:
             figures=figures,
             timing=timed(),
             notes=setup.notes + measured_note(self.measured, setup.jobs) + estimates + said,
-            estimates=estimates,
+            estimates=setup.origins.sentences + estimates,
             refusals=self.refusals.why,
             given_up=given_up,
             offered_load=setup.offered_load(),
             own_measure=setup.policy.info.own_measure,
+            knows_durations=knows_durations(setup.policy, setup.scenario),
         )
 
 
@@ -255,10 +258,11 @@ def _as_it_was(scenario: Scenario, wall: float, cpu: float) -> Result:
     measured, (metrics, notes) = measured_jobs(scenario, setup.jobs), past_metrics(setup)
     return Result(
         scenario=scenario,
-        figures=measured_figures(metrics.figures(), measured, metrics.metrics),
+        figures=setup.origins.added_to(measured_figures(metrics.figures(), measured, metrics.metrics)),
         timing=timing(wall, cpu, InlinePolicyRunner(setup.policy), setup),
         notes=setup.notes + notes + measured_note(measured, setup.jobs),
         offered_load=setup.offered_load(),
+        estimates=setup.origins.sentences,
     )
 
 

@@ -12,6 +12,7 @@ from eunomia.model.policy import Policy, PolicyInfo, check_values
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.policies import POLICIES, build, load
 from eunomia.policies.presets import PRESETS
+from eunomia.scenario import Scenario
 from eunomia.setup.plugins import PluginLoader, Where
 
 
@@ -98,3 +99,8 @@ PLUGINS = PluginLoader(
     fits=_is_policy,
     fix="give a class with an `info: ClassVar[PolicyInfo]` and a method `decide`",
 )
+
+
+def knows_durations(policy: Policy, scenario: Scenario) -> bool:
+    """Return whether a policy goes by the true durations of simulated jobs, which a real cluster does not know."""
+    return policy.info.oracle and scenario.belief.duration == "declared"

@@ -16,8 +16,11 @@ from eunomia.report.number_format import plural
 from eunomia.report.seed_groups import finished_enough, part_done
 from eunomia.report.sweep.content import BaselineDifference, Group, Interval, SweepContent, SweepSetting, Verdict
 from eunomia.report.table import COLUMNS
+from eunomia.runs.as_it_was import AS_IT_WAS
+from eunomia.runs.scenario_variants import uses_known_durations
+from eunomia.scenario import Scenario
 from eunomia.sweeps.axes import AxisRoles
-from eunomia.sweeps.plan import Label
+from eunomia.sweeps.plan import Label, PlannedRun
 from eunomia.sweeps.runner import SweepResult
 from eunomia.sweeps.store import Resamples
 from eunomia.sweeps.sweep_file import SweepFile
@@ -59,22 +62,34 @@ def _merge_similar(notes: Iterable[str]) -> Iterator[str]:
 
 def _groups(sweep: SweepFile, frame: AxisRoles, outcome: SweepResult) -> Iterator[Group]:
     """Yield each comparison, in order of the file."""
+
+    def key_of(row: PlannedRun) -> tuple[float, Label]:
+        return float(row.labels[frame.along] or 0.0), row.labels[frame.compare]
+
     cells_by_group: dict[str, dict[tuple[float, Label], dict[str, dict[int, float]]]] = {}
     resamples: dict[tuple[str, tuple[float, Label]], Resamples | None] = {}
     unknown = (None,) * len(outcome.rows)
     loads, resampled = outcome.offered_load or unknown, outcome.resamples or unknown
     for row, summary, offered, sample in zip(outcome.rows, outcome.summaries, loads, resampled, strict=True):
-        key = (float(row.labels[frame.along] or 0.0), row.labels[frame.compare])
+        key = key_of(row)
         resamples.setdefault((frame.group(row), key), sample)
         values = cells_by_group.setdefault(frame.group(row), {}).setdefault(key, defaultdict(dict))
         for name, value in (*summary.items(), ("offered_load", offered)):
             if value is not None:
                 values[name][row.scenario.seed] = float(value)
+    policies = {(frame.group(row), key_of(row)): row.scenario for row in outcome.rows}
     for name, cells in cells_by_group.items():
         places = sorted({place for place, _ in cells})
         keys = [(place, value) for place in places for value in frame.compared if (place, value) in cells]
         samples = {key: resamples[name, key] for key in keys}
-        yield Group(name=name, settings=tuple(_setting(sweep, frame, cells, samples, *key) for key in keys))
+        made = [_marked(_setting(sweep, frame, cells, samples, *key), policies[name, key]) for key in keys]
+        yield Group(name=name, settings=tuple(made))
+
+
+def _marked(setting: SweepSetting, scenario: Scenario) -> SweepSetting:
+    """Return the setting with what its policy knows."""
+    is_history = scenario.policy.name == AS_IT_WAS
+    return replace(setting, is_history=is_history, knows_durations=uses_known_durations(scenario))
 
 
 def _setting(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.spelling_suggestions import nearest
+from eunomia.runs.as_it_was import AS_IT_WAS
 from eunomia.scenario.source_locations import shown
 from eunomia.sweeps.plan import Label, PlannedRun, text
 from eunomia.sweeps.sweep_file import SweepFile
@@ -74,7 +75,7 @@ def _along(sweep: SweepFile, several: list[str], values: dict[str, list[Label]])
 
 def _baseline(sweep: SweepFile, compare: str, values: list[Label]) -> Label:
     if sweep.baseline is None:
-        return values[0]
+        return next((value for value in values if value != AS_IT_WAS), values[0])
     if sweep.baseline not in values:
         fix = nearest(str(sweep.baseline), [text(value) for value in values])
         raise _refusal(sweep, "baseline", sweep.baseline, f"this is no value of the axis {compare}", fix)

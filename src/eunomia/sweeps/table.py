@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eunomia.inputs.atomic_write import write_whole
+from eunomia.runs.compare import KNOWS_DURATIONS
+from eunomia.runs.scenario_variants import uses_known_durations
 from eunomia.sweeps.plan import FIRST, PlannedRun
 
 Summary = Mapping[str, float | int | None]
@@ -20,12 +22,13 @@ Summary = Mapping[str, float | int | None]
 def write_table(
     path: Path, rows: Sequence[PlannedRun], summaries: Sequence[Summary], prices: Sequence[Summary]
 ) -> None:
-    """Write one row a run, in order of the sweep file: axes, names of summary.json, prices, scenario_hash."""
+    """Write one row a run, in order of the sweep file: axes, names of summary.json, prices, knows_durations, hash."""
     axes = list(dict.fromkeys((*FIRST, *(key for row in rows for key in row.labels))))
     numbers = [{**summary, **price} for summary, price in zip(summaries, prices, strict=True)]
     names = list(dict.fromkeys(name for row in (*summaries, *prices) for name in row))
     columns: dict[str, Any] = {key: _axis(key, [row.labels.get(key) for row in rows]) for key in axes}
     columns |= {name: _numbers([row.get(name) for row in numbers]) for name in names}
+    columns[KNOWS_DURATIONS] = pa.array([uses_known_durations(row.scenario) for row in rows], pa.bool_())
     columns["scenario_hash"] = pa.array([row.scenario_hash for row in rows], pa.string())
     buffer = io.BytesIO()
     pq.write_table(pa.table(columns), buffer, compression="zstd", store_schema=False)

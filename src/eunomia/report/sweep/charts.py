@@ -16,7 +16,7 @@ from eunomia.report.table import BEST, MANY
 DRAWN: tuple[tuple[str, str, Unit], ...] = (
     ("jct_mean_s", "Average completion time", "s"),
     ("jct_p99_s", "99th percentile of completion time", "s"),
-    ("queueing_mean_s", "Average wait before the first start", "s"),
+    ("queueing_mean_s", "Average wait to the first start", "s"),
     ("makespan_s", "Makespan", "s"),
     ("utilization", "Utilisation", "share"),
     ("rho_themis_max", "Worst finish-time fairness ρ", "ratio"),

@@ -41,6 +41,8 @@ class SweepSetting:
     averages: Mapping[str, Interval]
     versus: Mapping[str, BaselineDifference]  # empty for the baseline itself
     alike: int = 1  # seeds that gave identical runs, as nothing is drawn at random: they count as one
+    knows_durations: bool = False  # the policy uses durations of jobs that a real cluster does not know
+    is_history: bool = False  # the schedule as it was, which no policy decided
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

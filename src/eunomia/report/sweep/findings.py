@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eunomia.report.findings import Findings, signed
+from eunomia.report.certainty import signed
+from eunomia.report.estimated_throughputs import on_estimates
+from eunomia.report.findings import Findings
 from eunomia.report.number_format import plural
+from eunomia.report.seed_groups import sentence_on_alike_seeds
+from eunomia.report.sweep.answer import MOST_PLACES, QUANTITIES, SHOWN, answer_of, place_and_change
 from eunomia.report.sweep.content import BaselineDifference, Group, SweepContent, SweepSetting, Verdict
-from eunomia.report.table import COLUMNS
+from eunomia.report.verdict_notes import sentences_on_history
 
-QUANTITIES = (
-    ("jct_mean_s", "average completion time"),
-    ("jct_p99_s", "99th percentile of completion time"),
-    ("makespan_s", "makespan"),
-    ("rho_themis_max", "worst finish-time fairness ρ"),
-    ("cost_usd", "cost"),
-)
-MOST_PLACES = 4  # with their intervals in one sentence
 IN_FULL = 2  # of QUANTITIES; the others are mentioned only where a difference is no noise
 TEXT_BY_VERDICT: dict[Verdict, str] = {
     "better": "better",
@@ -26,7 +22,6 @@ TEXT_BY_VERDICT: dict[Verdict, str] = {
     "unknown": "on these jobs",
     "unfit": "not comparable, as one did not finish jobs that the other finished",
 }
-SHOWN = frozenset(column.name for column in COLUMNS if column.better)  # compared in the table of differences
 OTHER_JOBS = (
     "to learn how much other jobs would change these numbers, generate jobs (workload.generator) or take other parts "
     "of the trace (workload.start_s, workload.end_s)"
@@ -36,13 +31,16 @@ OTHER_JOBS = (
 def findings(content: SweepContent) -> Findings:
     """Return the verdict: `details` are not in it."""
     certain, *more = certainty(content)
+    means = ({name: each.mean for name, each in setting.averages.items()} for group in content.groups
+             for setting in group.settings)  # fmt: skip
+    warnings = (*_failed(content), *on_estimates(means))
     if len(content.compared) < 2:
         answer = f"Only {content.baseline} ran: there is nothing to compare it with."
-        return Findings(warnings=tuple(_failed(content)), answer=answer, certainty=certain, more=tuple(more))
-    answers = [_answer(content, group) for group in content.groups]
+        return Findings(warnings=warnings, answer=answer, certainty=certain, more=tuple(more))
+    answers = [answer_of(content, group) for group in content.groups]
     chosen = {name for name, _ in answers}
     return Findings(
-        warnings=tuple(_failed(content)),
+        warnings=(*warnings, *waits_of_history(content)),
         answer=" ".join(text for _, text in answers),
         certainty=certain,
         chosen=chosen.pop() if len(chosen) == 1 else "",
@@ -50,66 +48,21 @@ def findings(content: SweepContent) -> Findings:
     )
 
 
-def _answer(content: SweepContent, group: Group) -> tuple[str, str]:
-    """Return the name that is best at most places, and the sentence that says so, with what it is worse in."""
-    where = f"With {group.name}: " if group.name else ""
-    settings: dict[str, list[SweepSetting]] = {}
-    for setting in group.settings:
-        if setting.versus:
-            settings.setdefault(setting.name, []).append(setting)
-    scores = {name: _score(own) for name, own in settings.items()}
-    best = max(scores, key=lambda name: scores[name], default="")
-    if not best or scores[best] <= (0, 0.0):
-        unknown = [s.versus["jct_mean_s"] for own in settings.values() for s in own if "jct_mean_s" in s.versus]
-        if unknown and all(versus.verdict == "unknown" for versus in unknown):
-            return _answer_of_one_run(content, settings, where)
-        return content.baseline, f"{where}Keep {content.baseline}: no other run completes jobs sooner for certain."
-    own = [setting for setting in settings[best] if "jct_mean_s" in setting.versus]
-    better = [s for s in own if s.versus["jct_mean_s"].verdict == "better"]
-    text = f"{where}Use {best}: jobs complete sooner on average than under {content.baseline}"
-    places = f"at {content.along} " if len(content.places) > 1 else ""
-    text += f" {places}{', '.join(_at(content, s, s.versus['jct_mean_s']) for s in better[:MOST_PLACES])}."
-    others = [s for s in own if s not in better]
-    if others:
-        text += f" Not for certain at {content.along} {', '.join(f'{s.place:g}' for s in others)}."
-    return best, f"{text}{_price(content, own)}"
-
-
-def _score(settings: Sequence[SweepSetting]) -> tuple[int, float]:
-    """Return at how many more places a name is better than worse, and by how much its average time falls."""
-    found = [setting.versus["jct_mean_s"] for setting in settings if "jct_mean_s" in setting.versus]
-    sure = sum((one.verdict == "better") - (one.verdict == "worse") for one in found)
-    return sure, -sum(one.relative.mean for one in found if one.relative is not None and one.verdict == "better")
-
-
-def _answer_of_one_run(content: SweepContent, settings: dict[str, list[SweepSetting]], where: str) -> tuple[str, str]:
-    """Return the answer where each place has one run: it holds for these jobs."""
-
-    def change(name: str) -> float:
-        found = [s.versus["jct_mean_s"].relative for s in settings[name] if "jct_mean_s" in s.versus]
-        return sum(one.mean for one in found if one is not None)
-
-    best = min(settings, key=change)
-    if change(best) >= 0:
-        return content.baseline, f"{where}On these jobs keep {content.baseline}: no other run completes them sooner."
-    own = [s for s in settings[best] if "jct_mean_s" in s.versus]
-    several = len(content.places) > 1
-    changes = ", ".join(
-        f"{percent(s.versus['jct_mean_s'])}{f' at {content.along} {s.place:g}' * several}" for s in own[:MOST_PLACES]
-    )
-    return best, f"{where}On these jobs use {best}: the average completion time changes by {changes}."
-
-
-def _price(content: SweepContent, settings: Sequence[SweepSetting]) -> str:
-    """Return in what the recommended name is worse for certain."""
-    worse = []
-    for quantity, what in QUANTITIES[1:]:
-        found = [s for s in settings if quantity in s.versus and s.versus[quantity].verdict == "worse"]
-        if found:
-            at = f" at {content.along} " if len(content.places) > 1 else " "
-            changes = ", ".join(_at(content, s, s.versus[quantity]) for s in found[:MOST_PLACES])
-            worse.append(f"{what}{at}{changes}")
-    return f" The price: {'; '.join(worse)}." if worse else " Nothing else here is worse for certain."
+def waits_of_history(content: SweepContent) -> list[str]:
+    """Return how much of the wait as it was the simulation explains, at each place with the schedule as it was."""
+    found = []
+    for setting in (s for group in content.groups for s in group.settings if s.is_history):
+        group = next(each for each in content.groups if setting in each.settings)
+        waits = [
+            (other.averages["queueing_mean_s"].mean, other.name) for other in group.settings
+            if not other.is_history and other.place == setting.place and "queueing_mean_s" in other.averages
+        ]  # fmt: skip
+        wait, took = (setting.averages.get(name) for name in ("queueing_mean_s", "jct_mean_s"))
+        if waits and wait is not None:
+            where = f"With {group.name}: " if group.name else ""
+            sentence = sentences_on_history(None if took is None else took.mean, wait.mean, *max(waits))
+            found.append(f"{where}{sentence}")
+    return found
 
 
 def details(content: SweepContent) -> tuple[str, ...]:
@@ -145,8 +98,8 @@ def _places(content: SweepContent, known: Sequence[tuple[SweepSetting, BaselineD
         pairs = [pair for pair in known if pair[1].verdict == verdict]
         if pairs:
             place = f" at {content.along} " if len(content.places) > 1 else " "
-            short = len(pairs) <= MOST_PLACES
-            parts.append(f"{text}{place}{', '.join(_at(content, *pair) for pair in pairs) if short else _many(pairs)}")
+            few = ", ".join(place_and_change(content, *pair) for pair in pairs[:MOST_PLACES])
+            parts.append(f"{text}{place}{few if len(pairs) <= MOST_PLACES else _many(pairs)}")
     return "; ".join(parts)
 
 
@@ -155,24 +108,6 @@ def _many(pairs: Sequence[tuple[SweepSetting, BaselineDifference]]) -> str:
     where = ", ".join(f"{setting.place:g}" for setting, _ in pairs)
     changes = [versus.relative.mean for _, versus in pairs if versus.relative is not None]
     return f"{where} ({signed(min(changes))} to {signed(max(changes))})" if changes else where
-
-
-def _at(content: SweepContent, setting: SweepSetting, versus: BaselineDifference) -> str:
-    """Return the place, and the change in per cent of the baseline."""
-    where = f"{setting.place:g} " if len(content.places) > 1 else ""
-    return f"{where}({percent(versus) or 'the baseline is 0'})"
-
-
-def percent(versus: BaselineDifference) -> str:
-    """Return the change in per cent of the baseline, with its interval; "" where there is no ratio."""
-    change = versus.relative
-    if versus.change.mean == 0 and (versus.change.low or 0.0) == 0:
-        return "the same"
-    if change is None:
-        return ""
-    if change.low is None or change.high is None:
-        return signed(change.mean)
-    return f"{signed(change.mean)}, {signed(change.low)} to {signed(change.high)}"
 
 
 def certainty(content: SweepContent) -> list[str]:
@@ -223,6 +158,5 @@ def _identical_seeds(settings: Sequence[SweepSetting]) -> list[str]:
     same = [setting for setting in settings if setting.alike > 1]
     if not same:
         return []
-    where = "" if len(same) == len(settings) else f" under {', '.join(dict.fromkeys(setting.name for setting in same))}"
-    seeds = " or ".join(str(alike) for alike in sorted({setting.alike for setting in same}))
-    return [f"Nothing is random{where}: the {seeds} seeds gave identical runs, and count as one."]
+    every = len(same) == len(settings)
+    return [sentence_on_alike_seeds([(setting.name, setting.alike) for setting in same], everywhere=every)]

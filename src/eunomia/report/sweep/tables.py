@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from eunomia.report.escape import escaped
 from eunomia.report.number_format import ABSENT
+from eunomia.report.sweep.answer import percent
 from eunomia.report.sweep.content import Group, SweepContent, SweepSetting
-from eunomia.report.sweep.findings import percent
-from eunomia.report.table import COLUMNS, Column, ScaledColumn, heading, number, scale_of
+from eunomia.report.table import COLUMNS, KNOWS_DURATIONS, Column, ScaledColumn, heading, number, scale_of
 
 LABELS = {"unknown": "these jobs", "unfit": "not comparable"}  # of verdicts that are not their own label
 
@@ -45,7 +45,8 @@ def _table(content: SweepContent, settings: Sequence[SweepSetting], columns: Seq
         where = f'<td data-v="{setting.place:g}">{setting.place:g}</td>' if several else ""
         made = [cell(setting, column) for column in scaled]
         cells = "".join(f'<td data-v="{"" if value is None else f"{value:.9g}"}">{text}</td>' for value, text in made)
-        rows.append(f'<tr{begins}><th scope="row">{escaped(setting.name)}</th>{where}{cells}</tr>')
+        known = f" <small>{KNOWS_DURATIONS}</small>" if setting.knows_durations else ""
+        rows.append(f'<tr{begins}><th scope="row">{escaped(setting.name)}{known}</th>{where}{cells}</tr>')
     return f'<table class="sortable"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
 
 
