@@ -235,23 +235,16 @@ def compare(
             finished = f"{len(results)} of {len(combinations)} runs are finished, in {place}"
             print(f"interrupted; {finished}; the same command goes on from there", file=sys.stderr)
             raise typer.Exit(INTERRUPTED)
-        labelled = [(_label(case, combinations), result) for case, result in results]
         if as_json:
             rows = [
-                {
-                    "policy": case.policy,
-                    "load": case.load,
-                    "seed": case.seed,
-                    **result.as_dict(),
-                    "knows_durations": result.knows_durations,
-                }
-                for case, result in results
-            ]
+                {"policy": case.policy, "load": case.load, "seed": case.seed, **result.as_dict(),
+                 "knows_durations": result.knows_durations} for case, result in results
+            ]  # fmt: skip
             print(json.dumps(rows, allow_nan=False))
         else:
             show_comparison(shown, content)
             print(f"report: {place / 'report.html'}")
-        fail_if_unfinished([(label, result.unfinished) for label, result in labelled])
+        fail_if_unfinished([(_label(case, combinations), result.unfinished) for case, result in results])
 
 
 def _compared(cases: list[Case]) -> str:
