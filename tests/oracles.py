@@ -341,3 +341,21 @@ def shared_product_bound(beside: Array, size: Floats, capacity: Floats, weight: 
     found = program.maximum()
     assert found is not None
     return found[0] + float(weight @ (np.log(around) - 100))
+
+
+def isolated_share(size: Floats, capacity: Floats) -> Floats:
+    """Return the equal part of each of m jobs as time of its gang, (job, type); at most all of its time."""
+    share = np.array([[accelerators / len(size) / gang for accelerators in capacity] for gang in size])
+    return np.array([row / sum(row) if sum(row) > 1 else row for row in share]).reshape(len(size), len(capacity))
+
+
+def isolated_speed(rate: Floats, size: Floats, capacity: Floats) -> Floats:
+    """Return the steps/s of each job on its equal part, (job,): nothing on types with fewer accelerators than it."""
+    share = isolated_share(size, capacity)
+    return np.array(
+        [
+            sum(rate[m, j] * share[m, j] for j in range(len(capacity)) if gang <= capacity[j])
+            for m, gang in enumerate(size)
+        ],
+        dtype=float,
+    )

@@ -21,6 +21,8 @@ from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
 from eunomia.model.view import COLUMNS, View
 
+HALF_LIFE_S = 3600.0  # of tenants' usage
+
 
 @dataclass(frozen=True)
 class Looker:
@@ -28,8 +30,9 @@ class Looker:
 
     shown: list[View] = field(default_factory=list)
     info: ClassVar[PolicyInfo] = PolicyInfo(
-        name="looker", answer_type="order", objective="", technique="", paper="", needs=COLUMNS, mechanism=RECALLABLE
-    )
+        name="looker", answer_type="order", objective="", technique="", paper="", needs=COLUMNS, mechanism=RECALLABLE,
+        usage_half_life_s=HALF_LIFE_S,
+    )  # fmt: skip
 
     def decide(self, view: View) -> Order:
         self.shown.append(view)

@@ -1,6 +1,6 @@
 """Train a stock PPO of another library on the compiled environment, and compare it with random legal actions.
 
-    pip install 'eunomia[learning]' sb3-contrib
+    pip install '.[learning]' sb3-contrib
     python examples/learning/ppo.py 50000
 
 Two workloads of 200 jobs that training has not seen judge it. This shows that the environment is an ordinary one, not

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from eunomia.model.topology import Node, Topology
     from eunomia.model.view import UndeclaredColumn, View
     from eunomia.policies.order.type_choice import by_fastest
+    from eunomia.policies.shares.share_program import ShareProgram
     from eunomia.report import ReportContent, RunFigures, export_charts, write_report
     from eunomia.runs import Result, simulate
     from eunomia.scenario import Scenario, load_scenario
@@ -56,6 +57,7 @@ __all__ = [
     "Rows",
     "RunFigures",
     "Scenario",
+    "ShareProgram",
     "Shares",
     "Solution",
     "SweepOutcome",
@@ -95,6 +97,7 @@ _NAMES_BY_MODULE = {  # public name, or public name=name in the module
     "model.topology": "Node Topology",
     "model.view": "UndeclaredColumn View",
     "policies.order.type_choice": "by_fastest",
+    "policies.shares.share_program": "ShareProgram",
     "report": "ReportContent RunFigures export_charts write_report",
     "runs": "Result simulate",
     "scenario": "Scenario load_scenario",

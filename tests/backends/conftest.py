@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -85,9 +85,8 @@ def play(
 ) -> Reported:
     """Play a small world to its end, checked."""
     topology, cut = world.topology, terms or policy.info.mechanism
-    speeds = PlacedThroughputs(
-        world.speeds, ClusterUnits(topology, weather.accelerators_per_slot), weather.placement, weather.pairs
-    )
+    units = ClusterUnits(replace(topology, accelerators_per_slot=weather.accelerators_per_slot))
+    speeds = PlacedThroughputs(world.speeds, units, weather.placement, weather.pairs)
     scheduler = Scheduler(
         topology,
         policy.info,

@@ -176,6 +176,25 @@ def test_slots_that_machines_are_not_made_of_are_refused(per_slot: int, sizes: t
     assert said == f"give one of {fix}, or 0 for whole machines"
 
 
+def test_slots_by_type_are_refused_by_type() -> None:
+    cluster = {"nodes": [{"type": name, "count": 4, "accelerators": 4} for name in ("v100", "k80")]}
+    by_type = {"v100": 2, "k80": 3}
+    ((column, said),) = refused({"placement": "themis", "accelerators_per_slot": by_type}, cluster=cluster)
+    assert (column, said) == ("physics.accelerators_per_slot.k80", "give one of 1, 2, 4, or 0 for whole machines")
+    ((column, said),) = refused({"placement": "themis", "accelerators_per_slot": {"v1000": 2}}, cluster=cluster)
+    assert (column, said) == ("physics.accelerators_per_slot.v1000", "did you mean 'v100'?")
+    assert (
+        set_up(
+            scenario_from_dict(
+                asked({"placement": "themis", "accelerators_per_slot": {"v100": 2}}, cluster=cluster), Path()
+            )
+        )
+        .topology.slot_sizes()
+        .tolist()
+        == [2] * 4 + [4] * 4
+    )
+
+
 def test_a_machine_narrower_than_a_slot_is_one() -> None:
     cluster = {"nodes": [{"type": "v100", "accelerators": size} for size in (2, 8)]}
     said = asked({"placement": "themis", "accelerators_per_slot": 4}, cluster=cluster)

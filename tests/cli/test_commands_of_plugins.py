@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -9,6 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from eunomia.cli import plugins
+from eunomia.inputs.install_hint import install_command
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, points: list[EntryPoint], *words: str) -> tuple[int, str]:
@@ -29,8 +31,10 @@ def test_a_command_of_another_package_runs_under_its_name(monkeypatch: pytest.Mo
 def test_without_its_package_a_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     code, said = answer(monkeypatch, [], "reproduce", "gavel-fig8", "--out", "x", "--json")
     assert code == 2
-    assert '"fix": "pip install eunomia-reproduction"' in said
-    assert "Needs eunomia-reproduction" in answer(monkeypatch, [], "--help")[1]
+    assert json.loads(said)["error"]["problems"][0]["fix"] == install_command(companion="reproduction")
+    assert "Needs eunomia-scheduler-reproduction." in " ".join(
+        answer(monkeypatch, [], "reproduce", "--help")[1].split()
+    )
 
 
 def test_a_package_that_cannot_be_loaded_is_named_and_other_commands_work(monkeypatch: pytest.MonkeyPatch) -> None:

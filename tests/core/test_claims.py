@@ -6,14 +6,22 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pytest
-from tests.watched import Watched
+from tests.watched import HALF_LIFE_S, Watched
 
+from eunomia.core.belief import Belief
 from eunomia.core.entitlements import HOURS
-from eunomia.model.events import JobFinished, JobSubmitted
+from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.leases import Leases
+from eunomia.model.answers import Order, Rows
+from eunomia.model.decisions import Ask
+from eunomia.model.events import Answered, JobFinished, JobSubmitted, Moment
 from eunomia.model.job import Job
 from eunomia.model.tenants import Tenant, Tenants
-from eunomia.model.topology import Node
+from eunomia.model.topology import Node, Topology
+from eunomia.policies.order.slurm_fair_share import SlurmFairShare
+from eunomia.records.scheduler_snapshot import capture, restore
 from eunomia.testing.small_worlds import one_type
 
 
@@ -57,6 +65,43 @@ def test_hours_long_past_are_forgotten() -> None:
     view = world.tell(3600.0 * 1000, come("two", 3.6e6))
     assert len(view.tenant_hourly_usage) == HOURS
     assert view.tenant_hourly_usage[-2, 0].tolist() == [3600.0, 3600.0, 8 * 3600.0]
+
+
+def test_usage_halves_in_every_half_life_however_often_it_is_looked_at() -> None:
+    """a holds 2 for an hour: of what it used ∫ 2 · 2^-x dx = 2 · (1 - ½) / ln 2 hours are left. Twenty hours later
+    2^-20 of that. b holds 1 from 3600 on: after twenty hours nearly 1 / ln 2 hours.
+    """
+    hour, few, many = HALF_LIFE_S, eight(), eight()
+    for world in (few, many):
+        world.tell(0, come("one", 0, tenant="a", scale_factor=2))
+        view = world.tell(hour, JobFinished("one", 1), come("two", hour, tenant="b"))
+        assert view.tenant_usage == pytest.approx([hour / math.log(2), 0])
+    for number in range(1, 2000):
+        many.tell(hour + 36 * number, come(f"wide{number}", hour + 36 * number, tenant="a", scale_factor=8))
+    found = [world.tell(21 * hour, come("end", 21 * hour)).tenant_usage[:2] for world in (few, many)]
+    assert found[0] == pytest.approx([hour / math.log(2) * 2**-20, hour / math.log(2) * (1 - 2**-20)])
+    assert found[1] == pytest.approx(found[0], rel=1e-11)
+
+
+def test_usage_is_all_kept_with_an_infinite_half_life_and_by_a_snapshot() -> None:
+    topology = Topology.of([Node(type="v100", accelerators=8)])
+
+    def fresh(half_life_s: float) -> Scheduler:
+        leases, policy = Leases(length=math.inf, aligned=False, recall=True), SlurmFairShare(half_life_s=half_life_s)
+        return Scheduler(topology, policy.info, leases, Belief(one_type()))
+
+    for half_life_s, left in ((math.inf, 3600.0), (1800.0, 1800.0 / math.log(2) * (1 - 2**-2.0) * 2**-2.0)):
+        core = fresh(half_life_s)
+        asks = [one.asked for one in core.handle(Moment.of(0, (come("one", 0),))) if isinstance(one, Ask)]
+        answer = Order(Rows(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)))
+        core.handle(Moment.of(0, (Answered(asks[0], answer),)))
+        core.handle(Moment.of(3600, (JobFinished("one", 1),)))
+        again = fresh(half_life_s)
+        restore(again, capture(core).content())
+        for one in (core, again):
+            one.handle(Moment.of(7200, (come("two", 7200),)))
+            assert one.state.entitlements is not None
+            assert one.state.entitlements.decayed_usage(1) == pytest.approx([left])
 
 
 def test_an_apps_rivals_are_the_apps_alive_on_average_over_its_own_life() -> None:

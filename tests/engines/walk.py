@@ -85,7 +85,7 @@ def check_scenario(tmp_path: Path, world: str) -> None:
 
 def service_after_kills(tmp_path: Path, world: str) -> LiveService:
     """Return a service whose jobs have all succeeded, each epoch started once, although it was killed three times."""
-    pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
+    pytest.importorskip("uvicorn", reason="needs the extra service")
     rng = random.Random(0)
     service = LiveService(tmp_path)
     (tmp_path / "site.toml").write_text(SITE + world)

@@ -86,7 +86,7 @@ def test_a_job_takes_as_long_in_the_simulation_as_it_took(imported: Callable[...
 
 
 def test_the_schedule_as_it_was_stands_beside_policies(imported: Callable[..., Any]) -> None:
-    """Job 2 ran on the slower type; job 3 was requeued: 600 s of its two runs end at 8:40."""
+    """Job 2 ran on the slower type; job 3 was requeued: it ran from 8:10 to 8:15 and from 8:35 to 8:40."""
     lines = (
         row("1", 0),
         row("2", 5, "v100", node="g2"),
@@ -95,9 +95,11 @@ def test_the_schedule_as_it_was_stands_beside_policies(imported: Callable[..., A
     )
     _, out = imported(*lines)
     past = simulate(load_scenario(out / "scenario.toml"), policy="as_it_was").jobs
-    assert past["first_started_s"].tolist() == [0, 5 * 3600, 8.5 * 3600]
+    assert past["first_started_s"].tolist() == [0, 5 * 3600, 8 * 3600 + 600]
     assert past["jct_s"].tolist() == pytest.approx([3600, 3600, 2400], abs=0.01)
     assert past["received_v100_s"].tolist() == pytest.approx([0, 3600, 0], abs=0.01)
+    assert past["attained_service_s"].tolist() == pytest.approx([7200, 7200, 1200], abs=0.01)
+    assert past["preemptions"].tolist() == [0, 0, 1]
 
 
 def test_a_table_of_an_operator_stands_beside_three_policies_after_two_commands(tmp_path: Path) -> None:

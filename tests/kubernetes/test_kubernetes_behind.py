@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("lightkube", reason='needs the extra: pip install "eunomia[kubernetes]"')
-pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
+pytest.importorskip("lightkube", reason="needs the extra kubernetes")
+pytest.importorskip("uvicorn", reason="needs the extra service")
 from lightkube.resources.batch_v1 import Job
 from lightkube.resources.core_v1 import Event, Pod
 from lightkube.types import CascadeType

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("lightkube", reason='needs the extra: pip install "eunomia[kubernetes]"')
+pytest.importorskip("lightkube", reason="needs the extra kubernetes")
 import httpx2
 from lightkube.core.exceptions import ApiError
 from lightkube.resources.batch_v1 import Job

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("lightkube", reason='needs the extra: pip install "eunomia[kubernetes]"')
+pytest.importorskip("lightkube", reason="needs the extra kubernetes")
 from tests.engines.driver import ORDER
 from tests.kubernetes.loopback import LoopbackServer
 from tests.kubernetes.test_kubernetes_contract import KubernetesDriver

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("lightkube", reason='needs the extra: pip install "eunomia[kubernetes]"')
+pytest.importorskip("lightkube", reason="needs the extra kubernetes")
 from lightkube.resources.batch_v1 import Job
 from lightkube.types import CascadeType
 from tests.engines.walk import check_scenario, service_after_kills

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("lightkube", reason='needs the extra: pip install "eunomia[kubernetes]"')
+pytest.importorskip("lightkube", reason="needs the extra kubernetes")
 from lightkube import Client
 from lightkube.resources.coordination_v1 import Lease
 from tests.kubernetes.conftest import HandClock

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("lightkube", reason='needs the extra: pip install "eunomia[kubernetes]"')
+pytest.importorskip("lightkube", reason="needs the extra kubernetes")
 from lightkube.codecs import load_all_yaml
 from lightkube.core.exceptions import ApiError
 from lightkube.resources.batch_v1 import Job

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("lightkube", reason='needs the extra: pip install "eunomia[kubernetes]"')
+pytest.importorskip("lightkube", reason="needs the extra kubernetes")
 import msgspec
 import yaml
 from lightkube.core.resource import Resource

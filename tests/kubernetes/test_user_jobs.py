@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("lightkube", reason='needs the extra: pip install "eunomia[kubernetes]"')
+pytest.importorskip("lightkube", reason="needs the extra kubernetes")
 from lightkube.resources.batch_v1 import Job
 from lightkube.resources.core_v1 import Pod
 

@@ -9,7 +9,7 @@ import pytest
 
 from eunomia import InvalidInput
 
-gymnasium = pytest.importorskip("gymnasium", reason="needs the extra: pip install 'eunomia[learning]'")
+gymnasium = pytest.importorskip("gymnasium", reason="needs the extra learning")
 
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 

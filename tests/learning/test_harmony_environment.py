@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-gymnasium = pytest.importorskip("gymnasium", reason="needs the extra: pip install 'eunomia[learning]'")
+gymnasium = pytest.importorskip("gymnasium", reason="needs the extra learning")
 
 from gymnasium.utils.env_checker import check_reset_seed_determinism  # noqa: E402
 

@@ -17,7 +17,7 @@ from eunomia.learning.harmony.world import PsCluster, draw_trace
 from eunomia.learning.model_file import read_model
 from eunomia.scenario import load_scenario, scenario_from_dict
 
-torch = pytest.importorskip("torch", reason="needs the extra: pip install 'eunomia[learning]'")
+torch = pytest.importorskip("torch", reason="needs the extra learning")
 
 from eunomia.learning.harmony import training  # noqa: E402
 from eunomia.learning.harmony.training import (  # noqa: E402

@@ -11,9 +11,10 @@ import pytest
 
 from eunomia.core.entitlements import ActiveJobs, Entitlements
 from eunomia.metrics import Figures, Metrics
-from eunomia.metrics.entitlement import deserved_service, owned_by, weight_intervals
+from eunomia.metrics.entitlement import deserved_service, weight_intervals
 from eunomia.metrics.fairness import jain
 from eunomia.metrics.hourly_usage import hours_of
+from eunomia.metrics.owned_shares import OwnedShares
 from eunomia.metrics.sharing import sharing_of
 from eunomia.metrics.step_functions import Steps
 from eunomia.model.decisions import Decision, Refuse, Start
@@ -122,17 +123,43 @@ def test_payments_between_tenants() -> None:
 
 
 def test_accelerators_that_their_owner_did_not_ask_for_are_lent_without_payment() -> None:
-    """u comes an hour after v has begun on both: its own one was lent in the first hour, and wanted in the second."""
+    """u comes an hour after v has begun on both: its own one was lent in the first hour, and wanted in the second.
+
+    Without quotas u owns nothing before it comes, and then pays all the same.
+    """
     story = (
         (0, [job("b", "v", 7200, 2)], [sit("b", 0, 1)]),
         (3600, [job("a", "u", 3600, submitted=3600.0)], []),
         (7200, [JobFinished("b", 1)], [sit("a", 0)]),
         (10800, [JobFinished("a", 1)], []),
     )
-    sharing = figures_of(*story, tenants={"u": Tenant(), "v": Tenant()}).sharing
-    assert sharing.names == ("u", "v")
-    assert sharing.lent.tolist() == [[0, 3600], [0, 0]]
-    assert sharing.paid.tolist() == [[0, 3600], [0, 0]]
+    figures = figures_of(*story, tenants={"u": Tenant(quota=1), "v": Tenant(quota=1)})
+    assert figures.sharing.names == ("u", "v")
+    assert figures.sharing.lent.tolist() == [[0, 3600], [0, 0]]
+    assert figures.sharing.paid.tolist() == [[0, 3600], [0, 0]]
+    assert table(figures)["deserved_gpu_s"] == [3600 + 3600, 3600 + 3600]
+    figures = figures_of(*story, tenants={"u": Tenant(), "v": Tenant()})
+    assert figures.sharing.lent.tolist() == [[0, 0], [0, 0]]
+    assert figures.sharing.paid.tolist() == [[0, 3600], [0, 0]]
+    assert table(figures)["deserved_gpu_s"] == [3600 + 3600, 7200 + 3600]
+
+
+def test_deserved_shares_are_fractions_of_an_accelerator_among_tenants_with_demand() -> None:
+    """Nine equal tenants on eight accelerators deserve 8 / 9 each while all have a job, and a tenth none. After 900 s
+    eight jobs end and the ninth starts: of the eight accelerators it deserves the one that it asks for.
+    """
+    names = [f"t{n}" for n in range(9)]
+    figures = figures_of(
+        (0, [job(name, name, 900) for name in names], [sit(name, n) for n, name in enumerate(names[:8])]),
+        (900, [JobFinished(name, 1) for name in names[:8]], [sit("t8", 0)]),
+        (1800, [JobFinished("t8", 1)], []),
+        nodes=(Node(type="gpu", accelerators=8),),
+        tenants={"idle": Tenant()},
+    )
+    found = dict(zip(table(figures)["tenant"], table(figures)["deserved_gpu_s"], strict=True))
+    assert found == pytest.approx({**dict.fromkeys(names, 800), "t8": 800 + 900, "idle": 0})
+    assert figures.jobs["ltgf"].tolist() == pytest.approx([9 / 8] * 8 + [900 / 1700])
+    assert table(figures)["quota"] == pytest.approx([0.8] * 10)
 
 
 def test_long_term_fairness_over_time_looks_back_a_day_and_has_gaps_where_nothing_was_asked_for() -> None:
@@ -164,9 +191,9 @@ def test_of_very_long_runs_many_hours_are_taken_together_and_every_accelerator_s
     for at, events, decisions in ((0.0, comes, sits), (end, ends, [])):
         collector.observe(Moment(at, tuple(events)), decisions)
     tree = Tenants.of(names, {})
-    whole = (np.zeros(1), np.ones((1, tenants)))
-    one = (np.array([0.0, end]), np.array([1.0, 0.0]))
-    hours = hours_of(collector, tree, [one] * tenants, [one] * tenants, whole)
+    whole = (np.zeros(1), np.array([1.0 * tenants]))
+    one = [(np.array([0.0, end]), np.array([1.0, 0.0]))] * tenants
+    hours = hours_of(collector, tree, one, OwnedShares(tree, whole, one))
     bins = len(hours.edges) - 2  # the last may be shorter
     assert bins * tenants <= 2_000_000 and bins * tenants**2 <= 50_000_000
     assert bins >= min(days * 24, 50_000_000 / tenants**2, 2_000_000 / tenants) / 2
@@ -184,20 +211,14 @@ def test_of_ordinary_runs_every_hour_stands_alone() -> None:
         assert hours_of(*collector).edges.tolist() == [5400.0, *(3600.0 * n for n in range(2, years * 8766 + 1)), end]
 
 
-def collected(one: Job, end: float, tenants: int) -> tuple[Metrics, Tenants, list[Steps], list[Steps], Steps]:
+def collected(one: Job, end: float, tenants: int) -> tuple[Metrics, Tenants, list[Steps], OwnedShares]:
     """Return what `hours_of` is given of a run with one job, in which no tenant asks for anything."""
     collector = Metrics(Topology.of(TWO), one_type(), {})
     collector.observe(Moment(one.submitted, (JobSubmitted(one),)), [sit(one.job_id, 0)])
     collector.observe(Moment(end, (JobFinished(one.job_id, 1),)), [])
     names = ["-", *(f"u{n}" for n in range(1, tenants))]
-    nothing = (np.zeros(1), np.zeros(1))
-    return (
-        collector,
-        Tenants.of(names, {}),
-        [nothing] * tenants,
-        [nothing] * tenants,
-        (np.zeros(1), np.ones((1, tenants))),
-    )
+    tree, nothing = Tenants.of(names, {}), [(np.zeros(1), np.zeros(1))] * tenants
+    return collector, tree, nothing, OwnedShares(tree, (np.zeros(1), np.ones(1)), nothing)
 
 
 def test_the_definitions_of_finish_time_fairness_stand_side_by_side() -> None:
@@ -318,7 +339,7 @@ def test_jobs_deserve_what_the_core_counts_as_it_goes(seed: int, said: dict[str,
         claims.advance(float(at), present, tree, 7.0)
     present_at = (begin[:, None] <= np.arange(100)) & (end[:, None] > np.arange(100))
     asked = [(np.arange(100.0), (size[:, None] * present_at)[owner == u].sum(axis=0) * 1.0) for u in range(2)]
-    owned = owned_by(tree.parent, (np.zeros(1), tree.quota(7.0)[None, :]), asked)
+    owned = OwnedShares(tree, (np.zeros(1), np.array([7.0])), asked)
     found = deserved_service(weight_intervals(jobs, end, []), size.astype(float), owner, owned)
     assert found == pytest.approx(claims.deserved[:count])
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests import oracles
 
 from eunomia.model.answers import Answer, Order, Shares
 from eunomia.model.arrays import Floats
-from eunomia.model.equal_share import alone_throughput
 from eunomia.model.policy import Policy
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.view import View
@@ -97,7 +97,7 @@ class Problem:
         columns = {
             "throughput": self.T, "capacity": self.C, "scale_factor": self.z, "weight": self.w, "remaining": self.r,
             "submitted": -self.t, "price": self.price,
-            "equal_share_throughput": alone_throughput(self.T, self.z, self.C),
+            "equal_share_throughput": oracles.isolated_speed(self.T, self.z, self.C),
             "tenant": np.array([tenants.row_of(name) for name in self.entities]), "tenants": tenants,
             "on_type": np.full(len(self.jobs), -1), "job_class": np.array([kinds.index(gang) for gang in self.gangs]),
             "packed_throughput": self.paired(kinds) if "packed_throughput" in policy.info.needs else None,
@@ -145,7 +145,7 @@ class Problem:
     def figures(self, got: Floats, per_cost: float) -> dict[str, float]:
         """Return the columns of the published results."""
         normal = self.T @ (self.C / self.C.sum())
-        alone = alone_throughput(self.T, self.z, self.C)
+        alone = oracles.isolated_speed(self.T, self.z, self.C)
         with np.errstate(divide="ignore"):
             return {
                 "min_normalised": float((self.z * got / (self.w * normal)).min()),

@@ -13,7 +13,6 @@ from tests import oracles
 
 from eunomia.model.answers import ANYWHERE, ONE_MACHINE, Shares
 from eunomia.model.arrays import Floats
-from eunomia.model.equal_share import alone_throughput, equal_part
 from eunomia.model.policy import Policy
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.topology import Node, Topology
@@ -35,7 +34,7 @@ def view_of(one: oracles.Instance, policy: Policy, **more: Any) -> View:
         "weight": one.weight,
         "remaining": one.need * 100,
         "submitted": np.zeros(jobs),
-        "equal_share_throughput": alone_throughput(one.rate, one.size, one.capacity),
+        "equal_share_throughput": oracles.isolated_speed(one.rate, one.size, one.capacity),
         "price": np.linspace(1.0, 3.0, types),
         "deadline": np.full(jobs, np.inf),
         "longest_lease": np.inf,
@@ -89,7 +88,9 @@ class TestMaxMinFairness:
         """The sharing incentive: an equal part of the cluster is itself one of the allocations."""
         T = usable(one)
         x = decide("max_min_fairness", one, **equal_weights(one)).x
-        level, alone = ((one.size[:, None] * T * y).sum(axis=1) for y in (x, equal_part(one.size, one.capacity)))
+        level, alone = (
+            (one.size[:, None] * T * y).sum(axis=1) for y in (x, oracles.isolated_share(one.size, one.capacity))
+        )
         normal = T @ one.capacity
         able = normal > 0
         if able.any():
@@ -208,7 +209,7 @@ class TestFinishTimeFairness:
     def test_the_most_delayed_job_is_delayed_as_little_as_can_be(self, one: oracles.Instance, seed: int) -> None:
         T = usable(one)
         age = np.random.default_rng(seed).exponential(1e3, len(one.size))
-        alone = alone_throughput(T, one.size, one.capacity)
+        alone = oracles.isolated_speed(T, one.size, one.capacity)
         able = alone > 0
         if not able.any():
             return
@@ -247,7 +248,7 @@ class TestTotals:
     def test_the_cheapest_allocation_leaves_no_job_below_an_equal_part_and_costs_no_more(
         self, one: oracles.Instance
     ) -> None:
-        T, part = usable(one), equal_part(one.size, one.capacity)
+        T, part = usable(one), oracles.isolated_share(one.size, one.capacity)
         answer = decide("min_cost", one)
         alone = (T * part).sum(axis=1)
         assert ((T * answer.x).sum(axis=1) >= alone * (1 - 1e-6)).all()

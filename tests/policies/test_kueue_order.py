@@ -50,25 +50,27 @@ class Slow:
         return bool(self.view.tenants.borrows[u] or self.used(u) + self.size(m) <= self.quota[u])
 
     def victims(self, m: int, j: int, *, final: bool, initial: bool) -> list[int]:
-        kept, stopped = dict(self.holds), []
-        for rule in ("final" * final, "initial" * initial):
-            closed = {self.queue(m)}
-            while rule and self.free(j) < self.size(m):
-                there = [c for c in self.ran if self.holds.get(c) == j and self.queue(c) not in closed]
-                borrowing = sorted({u for u in map(self.queue, there) if self.used(u) > self.quota[u]})
-                if not borrowing:
+        """Stop by the first rule of those on all candidates, then by the second on those passed over, once a queue."""
+        kept, stopped, mine = dict(self.holds), [], self.share(self.queue(m), self.size(m))
+        tried = [c for c in self.ran if self.holds.get(c) == j and self.queue(c) != self.queue(m)]
+        for place, rule in enumerate(["final"] * final + ["initial"] * initial):
+            passed_over, done = [], set()
+            while tried and self.free(j) < self.size(m):
+                there = [c for c in tried if self.used(self.queue(c)) > self.quota[self.queue(c)]]
+                if not there:
                     break
-                v, mine = max(borrowing, key=self.share), self.share(self.queue(m), self.size(m))
-                theirs = [c for c in there if self.queue(c) == v]
-                if rule == "final":
-                    theirs = [c for c in theirs if mine <= self.share(v, -self.size(c)) + ROUNDING]
-                elif mine >= self.share(v) - ROUNDING:
-                    break
-                if rule == "initial" or not theirs:
-                    closed.add(v)
-                if theirs:
-                    del self.holds[theirs[0]]
-                    stopped.append(theirs[0])
+                most = max(self.share(self.queue(c)) for c in there)
+                c = next(c for c in there if self.share(self.queue(c)) >= most - ROUNDING)  # the last started of them
+                tried.remove(c)
+                v = self.queue(c)
+                fair = mine <= self.share(v, -self.size(c)) + ROUNDING if rule == "final" else mine < most - ROUNDING
+                if not fair or (place == 1 and v in done):
+                    passed_over.append(c)
+                    continue
+                done.add(v)
+                del self.holds[c]
+                stopped.append(c)
+            tried = sorted(passed_over + tried, key=self.ran.index)
         fits = self.free(j) >= self.size(m)
         for other in stopped[:-1][::-1] if fits else []:
             if self.free(j) - self.size(other) >= self.size(m):

@@ -115,7 +115,7 @@ def tell(
     scheduler = Scheduler(
         topology, policy.info, Leases(), belief, checked=True, price=np.ones(1), comes_again=adaptive, tenants=tenants
     )
-    speeds = PlacedThroughputs(LINEAR, ClusterUnits(topology, 0), None, None)
+    speeds = PlacedThroughputs(LINEAR, ClusterUnits(topology), None, None)
     faults = FaultModel(outcomes=_Fates(by_job=tuple(failing)), blacklist_s=blacklist_s)
     world = DetailedSimulation(jobs, topology, speeds, faults=faults)
     metrics, ear, waits = Metrics(topology, LINEAR, {"gpu": 1.0}), _Ear(), WaitCauses()

@@ -12,7 +12,6 @@ from tests.solvers.test_sharing import Instance, problems, received
 
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
-from eunomia.model.equal_share import alone_throughput
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.view import View
 from eunomia.policies import build
@@ -106,7 +105,7 @@ def test_deadlines_are_judged_with_pairs_and_kept(one: Instance) -> None:
 @few
 def test_the_bill_that_keeps_all_promises_is_the_least_there_is(one: Instance) -> None:
     T = rates(one)
-    alone = alone_throughput(T, one.size[one.of], one.capacity) * (1 - 1e-9)
+    alone = oracles.isolated_speed(T, one.size[one.of], one.capacity) * (1 - 1e-9)
     answer, done = decide("min_cost?space_sharing=true", one)
     assert (done >= alone * (1 - 1e-8)).all()
     part = one.by_row(), one.size[one.of], one.capacity

@@ -11,7 +11,7 @@ from eunomia.model.policy import Policy
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.topology import Node
 from eunomia.policies.order.borrowing_group import BorrowingGroup
-from eunomia.policies.order.decayed_usage import decayed, rolled_up
+from eunomia.policies.order.decayed_usage import rolled_up
 from eunomia.policies.order.kueue_fair_share import KueueFairShare
 from eunomia.policies.order.slurm_fair_share import SlurmFairShare, classic, fair_tree
 from eunomia.policies.wrappers.quota import Quotas
@@ -39,14 +39,6 @@ def tree(**weights: float) -> Tenants:
 
 
 # ---- Slurm ---------------------------------------------------------------------------------------------------------
-
-
-def test_usage_loses_half_its_weight_in_a_half_life() -> None:
-    """Used 8, nothing, 4 in three hours; at 2.5 h these are 2, 1 and 1/4 hours old by their middles."""
-    used = np.array([[8.0], [0.0], [4.0]])
-    at = 2.5 * HOUR
-    assert decayed(used, at, HOUR) == pytest.approx(8 * 2**-2.0 + 4 * 2**-0.25)
-    assert decayed(used, at, np.inf) == pytest.approx(12)
 
 
 def test_what_tenants_below_used_counts_for_those_above() -> None:
@@ -114,6 +106,18 @@ def test_after_a_long_pause_usage_is_forgotten() -> None:
     assert long["c"] < long["d"]
 
 
+@pytest.mark.parametrize("half_life_s", [7 * 24 * HOUR, np.inf])
+def test_usage_older_than_a_week_counts_with_what_is_left_of_it(half_life_s: float) -> None:
+    """a used 192 accelerator-hours until ten days ago, of which 71 are left after 10 / 7 half-lives; b 32 just now."""
+    end = 18 * 24 * HOUR
+    past = (("a", 0.0, 192 * HOUR, 1), ("b", end - 32 * HOUR, 32 * HOUR, 1))
+    now = (("a", end - 20, 100.0, 1), ("b", end - 10, 100.0, 1))
+    assert played(SlurmFairShare(half_life_s=half_life_s), *past, *now).finished["d"] == end + 100
+    kueue = KueueFairShare(admission="usage", half_life_s=half_life_s)
+    local = [(f"team/{tenant}", *job) for tenant, *job in (*past, *now)]
+    assert played(kueue, *local).finished["d"] == end + 100
+
+
 # ---- Kueue ---------------------------------------------------------------------------------------------------------
 
 HALVES = {"a": Tenant(quota=4), "b": Tenant(quota=4)}
@@ -159,6 +163,41 @@ def test_final_stops_the_newest_while_shares_do_not_cross_initial_one_job_more()
     wide = cohort([(0, 2), (0, 8), (1, 2), (1, 6)], quota=[2, 2], weight=[1, 1])
     assert wide.victims(3, 0, final=True, initial=False) == []
     assert wide.victims(3, 0, final=False, initial=True) == [1]
+    assert wide.victims(3, 0, final=True, initial=True) == []  # the job of 2 stops first: then a borrows no more than b
+
+
+def test_initial_as_the_only_rule_stops_as_many_jobs_of_a_queue_as_are_needed() -> None:
+    """a owns all 4 and is idle, b owns nothing and runs four jobs of 1: a's job of 3 borrows nothing and starts."""
+    jobs = (*(("b", 0.0, 100.0, 1),) * 4, ("a", 10.0, 20.0, 3))
+    tenants = {"a": Tenant(quota=4), "b": Tenant(quota=0)}
+    for rule in ("both", "final", "initial"):
+        policy = KueueFairShare(preemption=rule)  # type: ignore[arg-type]
+        assert played(policy, *jobs, accelerators=4, tenants=tenants).finished["e"] == 30
+    assert played(KueueFairShare(preemption="never"), *jobs, accelerators=4, tenants=tenants).finished["e"] == 120
+
+
+def test_as_a_second_rule_initial_stops_one_job_of_each_queue() -> None:
+    """Quotas 1. a and b run 3 + 3 each, so borrow 5; c's job of 5 would borrow 4, more than the 2 that a stop leaves.
+
+    `final` passes all over, and `initial` takes one of each. Of a's 4 + 4 + 4 `final` allows one stop for b's job of 7,
+    which leaves 8, and `initial` a second one.
+    """
+    group = cohort([(0, 3), (0, 3), (1, 3), (1, 3), (2, 5)], quota=[1, 1, 1], weight=[1, 1, 1])
+    assert group.victims(4, 0, final=True, initial=False) == []
+    assert group.victims(4, 0, final=True, initial=True) == [3, 1]
+    assert group.victims(4, 0, final=False, initial=True) == [3, 1]
+    one = cohort([(0, 4), (0, 4), (0, 4), (1, 7)], quota=[0, 0], weight=[1, 1])
+    assert one.victims(3, 0, final=True, initial=False) == []
+    assert one.victims(3, 0, final=True, initial=True) == [2, 1]
+
+
+def test_of_queues_that_borrow_equally_the_one_whose_next_candidate_started_last_gives_way() -> None:
+    """a and b borrow 4 each of 12 over quotas of 2; the last started job is b's, or a's."""
+    for last, first in ((1, 0), (0, 1)):
+        group = cohort([(first, 6), (last, 6), (2, 2)], quota=[2, 2, 2], weight=[1, 1, 1])
+        assert group.victims(2, 0, final=True, initial=True) == [1]
+    thirds = cohort([(1, 9), (0, 3), (2, 1)], quota=[2, 6, 3], weight=[1, 3, 1])  # 1 / 12 and 3 / 12 / 3
+    assert thirds.victims(2, 0, final=True, initial=True) == [1]
 
 
 def test_a_job_that_need_not_stop_keeps_running() -> None:

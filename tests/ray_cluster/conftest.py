@@ -14,7 +14,7 @@ def ray_cluster() -> Iterator[RayCluster]:
     """A running cluster; tests that use it are skipped where there cannot be one."""
     if not os.environ.get("EUNOMIA_TEST_RAY"):
         pytest.skip("starts a Ray cluster: run make test-ray")
-    pytest.importorskip("ray", reason='needs the extra: pip install "eunomia[ray]"')
+    pytest.importorskip("ray", reason="needs the extra ray")
     cluster = RayCluster()
     yield cluster
     cluster.close()

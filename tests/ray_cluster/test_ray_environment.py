@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.ray_cluster.loopback import RayCluster
 
-pytest.importorskip("gymnasium", reason='needs the extra: pip install "eunomia[learning]"')
+pytest.importorskip("gymnasium", reason="needs the extra learning")
 
 import gymnasium
 

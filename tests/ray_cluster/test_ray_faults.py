@@ -124,7 +124,7 @@ def test_groups_and_actors_of_others_are_left_alone_whatever_their_names(
 def test_a_gang_that_starts_while_the_states_are_asked_for_is_not_taken_for_dead(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    pytest.importorskip("ray", reason='needs the extra: pip install "eunomia[ray]"')
+    pytest.importorskip("ray", reason="needs the extra ray")
     from eunomia.backends.ray import agent
 
     actor = {"Name": "ab:a:1", "ActorID": "1", "ActorClassName": "RayGang", "State": "PENDING_CREATION"}

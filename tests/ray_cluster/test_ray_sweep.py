@@ -121,7 +121,7 @@ def test_a_run_whose_process_always_dies_is_named_and_the_others_go_on_though_a_
 
 
 def test_an_address_without_a_cluster_is_refused(tmp_path: Path) -> None:
-    pytest.importorskip("ray", reason='needs the extra: pip install "eunomia[ray]"')
+    pytest.importorskip("ray", reason="needs the extra ray")
     file = sweep_in(tmp_path / "here")
     with pytest.raises(InvalidInput, match="Ray cluster"):
         carry_out(read(file), plan(read(file)), tmp_path / "out", 0, on="nowhere", anew=True)

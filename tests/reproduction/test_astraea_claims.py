@@ -34,7 +34,7 @@ def fairness(jobs: list[Job], hours: int) -> list[list[float]]:
     """Return tenants' fairness by hour under FIFO on 8 accelerators."""
     topology, policy = Topology.of([Node(type="gpu", accelerators=8)]), build("fifo")
     speeds = load("uniform", topology.types)
-    scheduler = Scheduler(topology, policy.info, Leases(), Belief(speeds), tenants=TWO)
+    scheduler = Scheduler(topology, policy.info, Leases(), Belief(speeds), tenants=philly_window.with_quotas(TWO, 8))
     scheduler.state.keep_entitlements(frozenset({"tenant_hourly_usage"}))
     assert scheduler.state.entitlements is not None
     tenancy = Tenancy(scheduler.state.entitlements, scheduler.state.owners.tree)

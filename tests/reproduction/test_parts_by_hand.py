@@ -161,7 +161,7 @@ def test_a_stop_costs_work_and_what_is_not_made_up_stays_owed() -> None:
 @pytest.mark.parametrize("engine", [True, False])
 def test_between_scattered_points_the_delaunay_triangle_counts(engine: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if engine and not scattered.has_qhull():
-        pytest.skip("SciPy is not installed; pip install 'eunomia[reproduce]'")
+        pytest.skip("SciPy is not installed: the extra reproduce")
     monkeypatch.setattr(scattered, "has_qhull", lambda: engine)
     kite = np.array([[0.0, 0.0], [4.0, 0.0], [2.0, -1.0], [2.0, 1.0]])
     values = np.array([[0.0, 5.0], [0.0, 5.0], [1.0, 5.0], [1.0, 5.0]])

@@ -227,7 +227,7 @@ def test_names_stay_whole_and_numbers_in_columns_at_80_columns(tmp_path: Path, m
     [
         (("peer", "--out", "out"), "NAME", "no such experiment", "peers"),
         (("--out", "out"), "NAME", "no experiment is named", "--list"),
-        (("peers",), "--out", "no folder for the results", "--out peers-out"),
+        (("tiresias",), "--out", "no folder for the results", "--out tiresias-out"),
         (("peers", "--out", "out"), "--reference", "no folder is given", "data/peers"),
         (("peers", "--out", "out", "--reference", "gone"), "--reference", "there is no folder gone", "data/peers"),
         (("peers", "--out", "out", "--reference", "."), "--reference", "none of tiresias", "data/peers"),
@@ -243,6 +243,13 @@ def test_a_wrong_command_line_is_reported_with_what_to_type(
     assert rule in problem["rule"]
     assert fix in problem["fix"]
     assert not list(tmp_path.iterdir())
+
+
+def test_everything_that_an_experiment_needs_is_asked_for_at_once() -> None:
+    code, said = typed("gavel-fig8", "--json")
+    problems = json.loads(said)["error"]["problems"]
+    assert (code, [problem["column"] for problem in problems]) == (2, ["--out", "--reference"])
+    assert "laid out like data/gavel" in problems[1]["fix"]
 
 
 def test_results_that_are_there_are_replaced_only_when_that_is_said(reference: Path, tmp_path: Path) -> None:

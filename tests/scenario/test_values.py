@@ -28,7 +28,7 @@ def test_everything_but_cluster_and_workload_has_a_default(tiny: Tiny) -> None:
     assert (scenario.seed, scenario.check, scenario.name) == (0, False, "tiny")
     assert (work.format, work.load, work.start_s, work.end_s) == ("native", 1.0, 0.0, math.inf)
     assert (work.job_types, work.max_jobs, work.generator, work.options) == ("mix:default", None, None, {})
-    assert (scenario.throughputs.source, scenario.throughputs.reference_type) == ("catalogue", "v100")
+    assert (scenario.throughputs.source, scenario.throughputs.reference_type) == ("auto", "v100")
     assert (scenario.belief.kind, scenario.belief.error) == ("oracle", 0.0)
     assert (scenario.policy.name, scenario.policy.parameters, scenario.mechanism) == ("fifo", {}, None)
     assert (costs.start_s, costs.checkpoint_s, costs.restore_s) == (0.0, 0.0, 0.0)

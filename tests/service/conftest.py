@@ -20,7 +20,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 @pytest.fixture
 def live(tmp_path: Path) -> Iterator[LiveService]:
-    pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
+    pytest.importorskip("uvicorn", reason="needs the extra service")
     service = LiveService(tmp_path)
     yield service
     if service.process is not None and service.process.poll() is None:
@@ -31,7 +31,7 @@ def live(tmp_path: Path) -> Iterator[LiveService]:
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
     """One running service for tests that only add to it."""
-    pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
+    pytest.importorskip("uvicorn", reason="needs the extra service")
     service = LiveService(tmp_path_factory.mktemp("service"))
     service.start()
     yield service
@@ -42,7 +42,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The folder of the socket of a PostgreSQL server."""
-    pytest.importorskip("psycopg", reason='needs the extra: pip install "eunomia[postgres]"')
+    pytest.importorskip("psycopg", reason="needs the extra postgres")
     if (binaries := programs()) is None:
         pytest.skip("PostgreSQL is not installed")
     with server(binaries) as folder:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("starlette", reason='needs the extra: pip install "eunomia[service]"')
+pytest.importorskip("starlette", reason="needs the extra service")
 from tests.service.bench import SITE, LiveService, until
 
 from eunomia.backends.local.accounts import NO_GROUP, Account, account_of

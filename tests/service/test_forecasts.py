@@ -243,7 +243,7 @@ def test_a_gang_that_does_not_leave_a_drained_node_is_ended_without_a_checkpoint
 
 
 def test_the_commands_ask_the_service_that_runs(tmp_path: Path) -> None:
-    pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
+    pytest.importorskip("uvicorn", reason="needs the extra service")
     service = LiveService(tmp_path, FIFO)
     service.start()
     try:

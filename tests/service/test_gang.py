@@ -11,7 +11,7 @@ from tests.service.bench import LiveService, until
 
 from eunomia.ray import GangFailed, gang
 
-pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
+pytest.importorskip("uvicorn", reason="needs the extra service")
 SITE = '[service]\nlisten = "127.0.0.1:0"\n[cluster]\naccelerators = { cpu = 2 }\n[policy]\nname = "las"\n'
 MODULE = """\
 import os

@@ -21,7 +21,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-pytest.importorskip("starlette", reason='needs the extra: pip install "eunomia[service]"')
+pytest.importorskip("starlette", reason="needs the extra service")
 from starlette.requests import Request as HttpRequest
 from tests.service.bench import Bench, LiveService
 from tests.service.test_api import DONE, status
@@ -115,7 +115,7 @@ REQUESTS: list[tuple[str, str, str, str, bytes | None, dict[str, str], int]] = [
 @pytest.fixture(scope="module")
 def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveService, Client, Client]]:
     """A service without jobs, a submitter and an operator."""
-    pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
+    pytest.importorskip("uvicorn", reason="needs the extra service")
     service = LiveService(tmp_path_factory.mktemp("quiet"))
     service.start()
     yield service, service.client("ann", "vision"), service.operator

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("starlette", reason='needs the extra: pip install "eunomia[service]"')
+pytest.importorskip("starlette", reason="needs the extra service")
 from tests.service.bench import ANN, Bench, LiveService, until
 from tests.service.test_api import BODIES, MATRIX, status
 

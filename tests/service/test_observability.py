@@ -195,7 +195,7 @@ def test_time_until_a_kill_and_time_without_a_service_count_in_rho_but_not_in_lt
     fifo.clock.at = 2000.0
     fifo.do(GangEnded(waits, 1, "finished"))
     assert rho_of(fifo, "speech")[1] == pytest.approx(2000 / 1500)
-    assert living_state.ltgf(fifo.controller, 2000.0) == {"speech": pytest.approx(2.0)}  # its part is one of two
+    assert living_state.ltgf(fifo.controller, 2000.0) == {"speech": pytest.approx(1.0)}  # no other tenant has jobs
 
 
 def test_what_was_held_until_the_policy_changed_is_counted_as_held(bench: Bench) -> None:
@@ -227,7 +227,7 @@ def test_on_a_slower_type_the_time_alone_is_that_on_the_fastest_one(tmp_path: Pa
 
 
 def test_what_tenants_got_is_asked_for_by_days_and_each_sees_its_own(tmp_path: Path) -> None:
-    pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
+    pytest.importorskip("uvicorn", reason="needs the extra service")
     service = LiveService(tmp_path)
     service.start()
     try:
@@ -302,7 +302,7 @@ def test_a_quarantined_seat_is_an_event_of_its_job_until_it_is_free_over_a_resta
 
 
 def test_the_service_counts_lease_renewals_and_shows_its_histograms(tmp_path: Path) -> None:
-    pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
+    pytest.importorskip("uvicorn", reason="needs the extra service")
     service = LiveService(tmp_path, SITE.replace("supervisor_lease_s = 30", "supervisor_lease_s = 3"))
     service.start()
     try:

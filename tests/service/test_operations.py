@@ -48,7 +48,7 @@ def test_completion_is_printed_for_each_shell(shell: str, monkeypatch: pytest.Mo
 
 
 def test_a_node_is_removed_and_resumed_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
+    pytest.importorskip("uvicorn", reason="needs the extra service")
     service = LiveService(tmp_path, SITE.replace("{ cpu = 2 }", "{ cpu = 2 }\naccelerators_per_node = 1"))
     service.start()
     monkeypatch.setenv("EUNOMIA_STATE", str(tmp_path / "state"))

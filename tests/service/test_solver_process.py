@@ -191,7 +191,7 @@ def test_a_process_that_dies_or_takes_too_long_is_started_again(tmp_path: Path) 
 
 
 def test_a_policy_that_sleeps_delays_neither_submissions_nor_leases(tmp_path: Path) -> None:
-    pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
+    pytest.importorskip("uvicorn", reason="needs the extra service")
     (tmp_path / "slow.py").write_text(SLOW)
     service = LiveService(tmp_path, SITE)
     try:
@@ -230,7 +230,7 @@ def _overruns(client: Any) -> int:
 )
 def test_an_idle_service_holds_no_library_that_it_does_not_use(modules: str, absent: set[str]) -> None:
     if "http" in modules:
-        pytest.importorskip("starlette", reason='needs the extra: pip install "eunomia[service]"')
+        pytest.importorskip("starlette", reason="needs the extra service")
     code = f"import sys, {modules}; print(*sorted({absent!r} & set(sys.modules)))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split() == []

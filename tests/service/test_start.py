@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
+pytest.importorskip("uvicorn", reason="needs the extra service")
 from eunomia.inputs.problems import InvalidInput
 from eunomia.service.server import _without_collection, open_sockets
 from eunomia.service.site import load_site

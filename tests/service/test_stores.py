@@ -231,7 +231,7 @@ def test_a_service_that_freezes_within_a_transaction_is_cut_off(
 @pytest.fixture
 def pair(database: str, tmp_path: Path) -> Iterator[tuple[LiveService, LiveService]]:
     """Two services of one state folder and one database, not started."""
-    pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
+    pytest.importorskip("uvicorn", reason="needs the extra service")
     text = on(database).replace("[service]", f'[service]\nstate = "{tmp_path / "state"}"')
     made = []
     for name in ("one", "two"):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +16,13 @@ from tests.service.bench import ANN, BOB, OPERATOR, SITE, Bench
 from eunomia.backends.reports import GangEnded, GangUnknown, Launched
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.job_lifecycle import Stage
-from eunomia.records import explain as explaining
 from eunomia.records.explain import explain
+from eunomia.records.queue_position import jobs_ahead, seat_holders
 from eunomia.records.record import Record
 from eunomia.records.wait_reasons import PUBLISHED, REASONS, code_of, published
 from eunomia.service import living_state
-from eunomia.service.messages import ChangeNode, Hold, Release, Request
+from eunomia.service.forecast_answers import ForecastAnswers
+from eunomia.service.messages import ChangeNode, Hold, Principal, Release, Request
 from eunomia.service.store.backup import export
 
 FIFO = SITE.replace('"las"', '"fifo"').replace("quantum = 60\n", "")
@@ -135,7 +139,7 @@ def test_a_job_that_had_its_share_waits_for_the_others(site: Any) -> None:
 def test_every_code_is_published_and_what_only_simulations_know_is_of_the_policy() -> None:
     assert tuple(PUBLISHED) == (
         "no_capacity", "fragmentation", "behind", "quota", "share_used", "held", "after", "types_absent", "policy",
-        "world_unknown", "backoff",
+        "world_unknown", "backoff", "preempted",
     )  # fmt: skip
     assert {published(code) for code in REASONS} == set(PUBLISHED)
     assert code_of("fair share: its virtual cluster has used up its quota") == "quota"
@@ -235,7 +239,88 @@ def test_the_queue_ahead_and_the_holders_are_those_of_a_plain_search(site: Any, 
         for m in state.active.tolist():
             if state.jobs.stage[m] == Stage.WAITING and scheduler.mechanism.candidates is not None:
                 runs = scheduler.belief.throughput[m] > 0
-                assert explaining._ahead(scheduler, m) == _ahead_plainly(scheduler, m)
-                assert explaining._holders(scheduler, m, runs) == _holders_plainly(scheduler, runs)
+                assert jobs_ahead(scheduler, m) == _ahead_plainly(scheduler, m)
+                assert seat_holders(scheduler, runs) == _holders_plainly(scheduler, runs)
                 looked += 1
     assert looked > 20
+
+
+def played(bench: Bench, job: str, tenant: str | None = None, smaller: Sequence[str] = ()) -> dict[str, Any]:
+    """Ask what would let a job start, as the forecast process does."""
+    asked = {"ask": "why", "job": job, "now": bench.clock.at, "tenant": tenant, "smaller": list(smaller)}
+    return ForecastAnswers(bench.site).answer(asked)
+
+
+FAIR = SITE.replace('"las"\nquantum = 60', '"slurm_fair_share"').replace("cpu = 2", "cpu = 4")
+
+
+@pytest.mark.parametrize("end", range(3))
+def test_the_ended_job_that_is_named_lets_the_job_start_and_others_that_are_not_do_not(site: Any, end: int) -> None:
+    """Under Slurm's fair share, with jobs of three users, the end of each running job is tried in the service itself."""
+    carol, bench = Principal("carol", "text", "submitter"), site(FAIR)
+    running = [
+        bench.submit(who, accelerators=n, duration_s=900).body["id"] for who, n in ((ANN, 2), (BOB, 1), (ANN, 1))
+    ]
+    bench.do(*(Launched(job, 1) for job in running))
+    for at, (who, n) in enumerate(((BOB, 2), (ANN, 1), (carol, 2), (BOB, 1)), start=100):
+        bench.clock.at = float(at)
+        bench.submit(who, accelerators=n, duration_s=900)
+    waiting = [row.id for row in bench.controller.rows.values() if not row.seats]
+    said = {
+        job: {one["jobs"][0] for one in played(bench, job)["conditions"] if one["kind"] == "ended"} for job in waiting
+    }
+    bench.do(GangEnded(running[end], 1, "finished"))
+    started = [job for job in waiting if bench.state(job) == "starting"]
+    assert 0 < len(started) < len(waiting)
+    assert started == [job for job in waiting if running[end] in said[job]]
+
+
+def test_a_smaller_job_is_said_to_start_only_where_it_does(site: Any) -> None:
+    bench = site(FAIR)
+    bench.submit(accelerators=3, duration_s=900)
+    wide = bench.submit(BOB, accelerators=2, duration_s=900).body["id"]
+    row = bench.controller.rows[wide]
+    smaller = replace(row, id="9-again", number=9, spec={**row.spec, "accelerators": 1}, submitted=bench.clock.at)
+    found = played(bench, wide, smaller=[smaller.body()])
+    assert [(one["kind"], one["accelerators"]) for one in found["conditions"]] == [("ended", 0.0), ("fewer", 1)]
+
+
+def test_jobs_of_other_tenants_are_counted_and_not_named(site: Any) -> None:
+    bench = site(FIFO)
+    first, second = (bench.submit(who, accelerators=2).body["id"] for who in (ANN, BOB))
+    mine = bench.submit(ANN, accelerators=2).body["id"]
+    row = bench.controller.rows[mine]
+    found = living_state.why(bench.controller, row, 0.0, lambda tenant: tenant == ANN.tenant)
+    assert found["reasons"][0]["text"] == "it needs 2; 0 are free on cpu, behind 1 waiting job that needs 2"
+    assert (found["ahead"], found["behind"], found["held_by"]) == (1, [], [first])
+    assert second in living_state.why(bench.controller, row, 0.0)["reasons"][0]["text"]
+    position = played(bench, mine, ANN.tenant)["position"]
+    assert position == {"count": 1, "accelerators": 2, "names": (), "first_fits": False}
+
+
+def test_a_preempted_job_names_when_and_for_which_jobs_also_after_a_restart(site: Any, tmp_path: Path) -> None:
+    bench = site(SITE)
+    long = bench.submit(ANN, accelerators=2, duration_s=9000).body["id"]
+    bench.do(Launched(long, 1))
+    bench.clock.at = 100.0  # beyond the quantum
+    new = bench.submit(BOB, accelerators=1, duration_s=50).body["id"]
+    bench.do(GangEnded(long, 1, "stopped"), Launched(new, 1))
+    for _ in range(2):
+        found = living_state.why(bench.controller, bench.controller.rows[long], 0.0)
+        assert found["preempted"] == {"at": "1970-01-01T00:01:40.000Z", "by": [new], "by_count": 1}
+        (reason,) = found["reasons"]
+        assert reason["code"] == "preempted"
+        words = f"it was preempted by {new}, which las ranks before it; it needs 2; 1 are free on cpu"
+        assert reason["text"].startswith(words)
+        hidden = living_state.why(bench.controller, bench.controller.rows[long], 0.0, lambda tenant: tenant == "vision")
+        assert hidden["preempted"] == {"at": "1970-01-01T00:01:40.000Z", "by": [], "by_count": 1}
+        assert new not in str(hidden)
+        bench.restart()
+    bench.store.close()
+    export(bench.site, tmp_path / "day.jsonl.gz")
+    (wait,) = explain(Record(tmp_path / "day.jsonl.gz"), long).waits[-1:]
+    assert (wait.reason, wait.text) == (reason["code"], reason["text"])
+    bench.restart()
+    bench.do(GangEnded(new, 1, "finished"), Launched(long, 2))
+    assert "preempted" not in living_state.why(bench.controller, bench.controller.rows[long], 0.0)
+    assert math.isnan(bench.controller.rows[long].preempted)

@@ -42,7 +42,7 @@ def test_the_service_is_killed_at_random_and_slurm_s_jobs_are_adopted(slurm: Loo
 
 
 def test_users_go_on_typing_sbatch_and_a_short_job_preempts_a_long_one(slurm: LoopbackCluster, tmp_path: Path) -> None:
-    pytest.importorskip("uvicorn", reason='needs the extra: pip install "eunomia[service]"')
+    pytest.importorskip("uvicorn", reason="needs the extra service")
     service = LiveService(tmp_path)
     site = (SITE + WORLD).replace('name = "las"\nquantum = 60', 'name = "srtf"')
     adopts = 'backend = "slurm"\nadopt_submissions = true'

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from eunomia.inputs.problems import InvalidInput
+from eunomia.runs.fingerprint import scenario_hash
 from eunomia.scenario import load_scenario
 from eunomia.scenario.schema_models import PolicySection
 from eunomia.sweeps import PlannedRun, plan, read
 from eunomia.sweeps.axes import frame_of
-from eunomia.sweeps.fingerprint import scenario_hash
 
 if TYPE_CHECKING:
     from conftest import Desk

@@ -29,10 +29,10 @@ def own_table(folder: Path, rows: str) -> ByNodes:
 # ---- placement of a gang ---------------------------------------------------------------------------------------------
 
 
-def racks() -> Topology:
+def racks(accelerators_per_slot: int = 0) -> Topology:
     """Two racks of two machines of four, and a third rack with one machine of two."""
     four = [Node(type="v100", accelerators=4, rack=rack) for rack in ("a", "a", "b", "b")]
-    return Topology.of([*four, Node(type="k80", accelerators=2, rack="c")])
+    return Topology.of([*four, Node(type="k80", accelerators=2, rack="c")], accelerators_per_slot)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def racks() -> Topology:
 def test_a_gang_is_at_the_level_of_the_smallest_unit_that_holds_it(
     seats: tuple[int, ...], level: PlacementLevel
 ) -> None:
-    assert ClusterUnits(racks(), accelerators_per_slot=2).place(seats).level == level
+    assert ClusterUnits(racks(accelerators_per_slot=2)).place(seats).level == level
 
 
 def test_machines_that_name_no_rack_stand_in_one() -> None:
@@ -57,7 +57,7 @@ def test_machines_that_name_no_rack_stand_in_one() -> None:
 
 
 def test_the_best_place_has_the_fewest_units_of_each_level_that_an_empty_cluster_has() -> None:
-    ground = ClusterUnits(racks(), accelerators_per_slot=2)
+    ground = ClusterUnits(racks(accelerators_per_slot=2))
     assert [ground.best(0, size) for size in (1, 2, 4, 8, 16)] == [
         PlacementSpan(1, 1, 1),
         PlacementSpan(1, 1, 1),
@@ -67,9 +67,9 @@ def test_the_best_place_has_the_fewest_units_of_each_level_that_an_empty_cluster
     ]
 
 
-def test_apart_is_one_machine_more_than_needed() -> None:
+def test_apart_is_two_machines_or_the_fewest_that_hold_the_gang() -> None:
     ground = ClusterUnits(racks())
-    assert [ground.apart(0, size).nodes for size in (1, 2, 4, 8)] == [1, 2, 2, 3]
+    assert [ground.apart(0, size).nodes for size in (1, 2, 4, 8, 12)] == [1, 2, 2, 2, 3]
 
 
 # ---- named tables --------------------------------------------------------------------------------------------------

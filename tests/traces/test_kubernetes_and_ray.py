@@ -75,8 +75,10 @@ def test_the_pods_of_a_job_are_one_gang_as_wide_as_they_ran_together(written: Wr
     found = of_kubernetes(written, job("a", startTime=at(9), conditions=[complete]), *pods)
     assert found.trace.job_id == ("lab/a",)
     assert found.trace.scale_factor.tolist() == [8]
-    assert found.trace.duration_s.tolist() == [62 * 60]
+    assert found.trace.duration_s.tolist() == [60 * 60]  # each pod held its 4 for an hour
     assert found.started_s.tolist() == [600]
+    assert found.ended_s.tolist() == [70 * 60]
+    assert finding(found, "did not start and end together") == ("assumed", 1, "lab/a-0")
     assert found.trace.tenant == ("lab",)
     assert found.trace.status == ("finished",)
     assert found.machines == (("n-a-0", "n-a-1"),)

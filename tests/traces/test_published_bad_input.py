@@ -44,6 +44,10 @@ GOOD = {  # format → a whole row, by column
         "name": "pod-0", "cpu_milli": "1", "memory_mib": "1", "num_gpu": "1", "gpu_milli": "460", "gpu_spec": "",
         "qos": "LS", "pod_phase": "Failed", "creation_time": "5", "deletion_time": "90", "scheduled_time": "20",
     },
+    "alibaba-2026": {
+        "job_name": "1", "organization": "57", "gpu_model": "A10", "cpu_request": "20", "gpu_request": "8",
+        "worker_num": "4", "submit_time": "5", "duration": "70", "job_type": "Spot",
+    },
     "lingjun": {"job_index": "0", "submit_s": "5", "gpus": "48", "service_s": "720"},
     "kalos": {
         "job_id": "0", "submit_s": "5", "nodes": "8", "gpus_per_node": "8.0", "gpus": "64", "service_s": "70",
@@ -65,7 +69,8 @@ GOOD = {  # format → a whole row, by column
 }  # fmt: skip
 ID = {
     "philly-deadlines": "job_id", "outcomes": "row", "helios": "job_id", "rfold": "#job id", "itp": "job_id",
-    "pai": "task_row", "openb": "name", "lingjun": "job_index", "kalos": "job_id", "muri": "job_id",
+    "pai": "task_row", "openb": "name", "alibaba-2026": "job_name",
+    "lingjun": "job_index", "kalos": "job_id", "muri": "job_id",
     "pollux": "name", "tiresias": "job_id",
 }  # fmt: skip
 TIMES = {
@@ -76,6 +81,7 @@ TIMES = {
     "itp": ("submission_time", "duration", "deadline"),
     "pai": ("start_s", "service_s"),
     "openb": ("creation_time", "deletion_time", "scheduled_time"),
+    "alibaba-2026": ("submit_time", "duration"),
     "lingjun": ("submit_s", "service_s"),
     "kalos": ("submit_s", "service_s"),
     "muri": ("submit_time", "duration"),
@@ -84,7 +90,8 @@ TIMES = {
 }
 SIZE = {
     "philly-deadlines": "num_gpu", "outcomes": "gpus", "helios": "gpu_num", "rfold": "size", "itp": "num_gpu",
-    "pai": "gpus", "openb": "num_gpu", "lingjun": "gpus", "kalos": "gpus", "muri": "num_gpu",
+    "pai": "gpus", "openb": "num_gpu", "alibaba-2026": "worker_num",
+    "lingjun": "gpus", "kalos": "gpus", "muri": "num_gpu",
     "pollux": "num_replicas", "tiresias": "num_gpu",
 }  # fmt: skip
 NO_NUMBERS = ("-1", "nan", "inf", "1e999", "soon", "0x10")
@@ -104,6 +111,11 @@ FURTHER = [
     ("openb", "deletion_time", "19"),
     ("openb", "pod_phase", "Gone"),
     ("openb", "gpu_milli", "1001"),
+    ("alibaba-2026", "job_type", "spot"),
+    ("alibaba-2026", "organization", ""),
+    ("alibaba-2026", "gpu_model", ""),
+    ("alibaba-2026", "gpu_request", "-1"),
+    ("alibaba-2026", "cpu_request", "many"),
     ("kalos", "nodes", "0"),
     ("pollux", "application", "chess"),
     ("pollux", "batch_size", "0"),

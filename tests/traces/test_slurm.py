@@ -312,7 +312,8 @@ def test_shards_mixed_types_and_requests_without_allocation_are_said(written: Wr
         JOB | {"JobID": "3", "AllocTRES": "cpu=8"},
     ]
     found = history(written(*lines(*rows)))
-    assert found.trace.scale_factor.tolist() == [1, 4, 2]
+    assert found.trace.job_id == ("1", "2", "2@a100", "3")
+    assert found.trace.scale_factor.tolist() == [1, 3, 1, 2]
     assert finding(found, "share an accelerator")[:2] == ("assumed", 1)
     assert finding(found, "several types")[:2] == ("assumed", 1)
     assert finding(found, "what they asked for counts")[:2] == ("assumed", 1)
@@ -364,7 +365,7 @@ def test_every_missing_field_is_named(written: Write) -> None:
 
 def test_a_file_without_usable_jobs_says_why(written: Write) -> None:
     assert "there is no line of a job" in refusal(written(*lines(JOB | {"JobID": "7.batch"})))
-    assert "the lines name gres/npu" in refusal(written(*lines(JOB | {"AllocTRES": "gres/npu=4", "ReqTRES": ""})))
+    assert "1 lines name gres/npu" in refusal(written(*lines(JOB | {"AllocTRES": "gres/npu=4", "ReqTRES": ""})))
     assert "SLURM_TIME_FORMAT" in refusal(written(*lines(JOB | {"Submit": "Mon 12:00"})))
     assert "other fields than the first" in refusal(written(*lines(JOB), "JobID|State|Submit|a|b|c|d|e|f|g|h|i"))
 

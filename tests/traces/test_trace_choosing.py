@@ -9,6 +9,7 @@ import pytest
 
 from eunomia.inputs.problems import InvalidInput
 from eunomia.traces import read
+from eunomia.traces.machine_lists import read_nodes
 
 Write = Callable[..., Path]
 LINGJUN = ("job_index,submit_s,gpus,service_s", "0,5,48,720")
@@ -85,6 +86,36 @@ def test_a_format_of_which_columns_are_missing_is_named_with_these_columns(writt
 def test_no_format_is_named_for_a_file_that_is_near_to_none_or_to_several(header: str, written: Write) -> None:
     with pytest.raises(InvalidInput, match=r"from the first line; name the format: native, "):
         read(written(header, ",".join("1" * len(header.split(",")))), "auto")
+
+
+def test_a_refusal_says_which_formats_are_nearest_and_what_keeps_each_from_being_it(written: Write) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read(written("job name,submit time,GPUs,runtime,user", "a,0,1,5,u"), "auto")
+    [found] = refused.value.problems
+    assert "nearest: helios lacks job_id, vc, " in found.fix
+    assert found.fix.endswith("jobs.csv")  # eunomia import csv
+    assert "eunomia import csv" in found.fix
+    with pytest.raises(InvalidInput, match="none of them has one of these columns"):
+        read(written("some,thing", "1,2"), "auto")
+
+
+def test_a_format_that_is_only_nearest_is_named_beside_what_its_reader_refuses(written: Write) -> None:
+    path = written("node_name,gpu_model,gpu_capacity_num", "0,A10,1")
+    with pytest.raises(InvalidInput, match="read as the format alibaba-2026") as refused:
+        read_nodes(path)
+    assert [problem.column for problem in refused.value.problems] == [None, "cpu_num"]
+    with pytest.raises(InvalidInput, match="cannot be detected"):
+        read_nodes(written("node,model,capacity,cpus", "0,A10,1,128"))  # not the open columns of `daily`
+
+
+def test_a_table_of_another_system_is_answered_with_each_of_our_names_once(written: Write) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read(written("job name,submit time,GPUs,runtime,user", "a,0,1,5,u"), "native")
+    fixes = {problem.column: problem.fix for problem in refused.value.problems}
+    assert fixes["job name"] == "rename it to job_id"
+    assert fixes["runtime"] == "rename it to duration_s"
+    assert set(fixes) == {None, "job name", "submit time", "GPUs", "runtime", "user", "job_type"}
+    assert "eunomia import csv" in fixes[None]
 
 
 def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:

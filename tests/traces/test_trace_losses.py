@@ -13,7 +13,7 @@ from eunomia.traces import FORMATS, Trace, read, write_native
 from eunomia.traces.writing import list_losses
 
 Write = Callable[..., Path]
-ENGINES = ("slurm", "kubernetes", "ray")  # cluster managers, whose readers have tests of their own
+ENGINES = ("slurm", "kubernetes", "ray", "swf")  # cluster managers, whose readers have tests of their own
 FILES = {  # format → header, a row, and a later row, as published
     "native": (
         "job_id,submitted_s,scale_factor,job_type,duration_s,tenant,app,weight,deadline_s,cpus,memory_gib,status,retries,"
@@ -66,6 +66,11 @@ FILES = {  # format → header, a row, and a later row, as published
         "pod-0,6500,1536,1,460,,LS,Running,5,90,20",
         "pod-1,6500,1536,1,1000,,LS,Failed,5,90,20",
     ),
+    "alibaba-2026": (
+        "job_name,organization,gpu_model,cpu_request,gpu_request,worker_num,submit_time,duration,job_type",
+        "1,13,A10,20,1,1,0,7200,HP",
+        "2,57,A100-SXM4-80GB,15,1,94,700,3600,Spot",
+    ),
     "lingjun": ("job_index,submit_s,gpus,service_s", "0,5,48,720", "1,5,48,720"),
     "kalos": (
         "job_id,submit_s,nodes,gpus_per_node,gpus,service_s,iteration_networking_time",
@@ -110,6 +115,8 @@ WITH_OPTIONS = [
     *((format, {}) for format in FILES),
     *((format, {"models": True}) for format in ("itp", "muri", "tiresias", "kalos", "philly-deadlines")),
     ("shockwave", {"work": "duration"}),
+    ("alibaba-2026", {"tenant": "job_type"}),
+    ("alibaba-2026", {"spot_weight": 0.1}),
     *((format, {"tenant": "user"}) for format in ("helios", "philly-log")),
 ]
 ANOTHER = {  # a value that its column may have too, where one more, or a letter more, will not do
@@ -117,7 +124,7 @@ ANOTHER = {  # a value that its column may have too, where one more, or a letter
     "2017-08-14 23:27:05": "2017-08-14 23:27:06", "2020-03-18 04:01:44": "2020-03-18 04:01:45",
     "2020-06-09 18:41:29": "2020-06-09 18:41:30", "2017-08-07 10:03:06": "2017-08-07 10:03:07",
     "2017-10-03 00:00:09": "2017-10-03 00:00:10", "ncf": "bert", "gns": "static", '"[""python3""]"': '"[""sh""]"',
-    "[60, 1]": "[70, 2]", "0.25": "0.75", "-1": "3", "1000": "460",
+    "[60, 1]": "[70, 2]", "0.25": "0.75", "Spot": "HP", "-1": "3", "1000": "460",
 }  # fmt: skip
 FLAGS = ("clamped", "needs_data_dir")
 

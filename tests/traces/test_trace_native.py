@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from math import inf
 from pathlib import Path
 
@@ -115,3 +116,43 @@ def test_jobs_are_taken_in_the_order_asked_for(written: Write) -> None:
 def test_columns_of_unlike_length_make_no_trace() -> None:
     with pytest.raises(ValueError, match="scale_factor has 2 entries for 1 jobs"):
         trace_of("odd", ["a"], np.zeros(1), np.ones(2, dtype=np.int64))
+
+
+def test_the_schedule_as_it_was_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    trace = trace_of(
+        "x", ["a", "b"], np.array([0.0, 5.0]), np.array([1, 1]), duration_s=np.array([10.0, 20.0]),
+        job_type=("LM", "LM"), started_s=np.array([7.0, 8.0]), ended_s=np.array([np.nan, 40.0]),
+        pauses=((), ((2.0, 9.5), (11.0, 12.0))), eligible_s=np.array([6.0, np.nan]),
+        began=datetime(2024, 5, 1, 8),
+    )  # fmt: skip
+    for name in ("t.csv", "t.parquet"):
+        write_native(trace, tmp_path / name)
+        again = read(tmp_path / name)
+        assert again.pauses == trace.pauses
+        assert np.array_equal(again.ended_s, trace.ended_s, equal_nan=True)
+        assert np.array_equal(again.eligible_s, trace.eligible_s, equal_nan=True)
+        assert again.may_start_s.tolist() == [6, 5]
+        assert again.began == (trace.began if name == "t.parquet" else None)
+
+
+@pytest.mark.parametrize(
+    ("cells", "column"),
+    [
+        ("4,5,,", "eligible_s"),
+        ("20,10,,", "eligible_s"),
+        (",10,9,", "ended_s"),
+        (",,20,", "ended_s"),
+        ('6,10,20,"[[1, 10]]"', "pauses"),
+        ('6,10,20,"[[3, 2]]"', "pauses"),
+        ('6,10,20,"[[0, 2]]"', "pauses"),
+        ('6,10,,"[[1, 2]]"', "pauses"),
+        ("6,10,20,soon", "pauses"),
+    ],
+)
+def test_times_of_the_schedule_as_it_was_that_contradict_each_other_are_refused(
+    written: Write, cells: str, column: str
+) -> None:
+    path = written(f"{HEADER},eligible_s,started_s,ended_s,pauses", f"a,5,1,LM,10,{cells}")
+    with pytest.raises(InvalidInput) as error:
+        read(path)
+    assert {problem.column for problem in error.value.problems} == {column}

@@ -108,3 +108,38 @@ def test_usual_names_of_columns_are_recognised(desk: Desk) -> None:
     assert fixes["runtime"] == "rename it to duration_s"
     assert fixes["user"] == "rename it to tenant"
     assert json.dumps(problems)
+
+
+def test_a_job_that_was_stopped_and_started_again_holds_nothing_in_between(desk: Desk) -> None:
+    """Job a runs in [0, 50) and [80, 130), and b in between on the same accelerators; c is suspended for 40 s."""
+    rows = 'a,0,2,LM,100,0,v100,130,"[[50, 80]]"\nb,0,2,LM,30,50,v100,,\nc,0,1,LM,60,200,v100,300,\n'
+    desk.write(
+        "jobs.csv", "job_id,submitted_s,scale_factor,job_type,duration_s,started_s,ran_on,ended_s,pauses\n" + rows
+    )
+    past = eunomia.simulate(desk.folder / "tiny.toml", policy="as_it_was").jobs
+    assert past["first_started_s"].tolist() == [0, 50, 200]
+    assert past["finished_s"].tolist() == [130, 80, 300]
+    assert past["attained_service_s"].tolist() == [200, 60, 100]
+    assert past["preemptions"].tolist() == [1, 0, 0]
+
+
+def test_no_policy_starts_a_job_before_it_is_eligible_and_its_wait_counts_from_then(desk: Desk) -> None:
+    """Job a may start from 60 s on, when c runs until 100 s: it waits for 40 s, and not before."""
+    rows = "a,0,2,LM,30,110,60\nb,0,1,LM,10,0,\nc,50,2,LM,50,50,\n"
+    desk.write("jobs.csv", "job_id,submitted_s,scale_factor,job_type,duration_s,started_s,eligible_s\n" + rows)
+    for policy, waited in (("fifo", 40), ("las", 40), ("as_it_was", 50)):
+        result = eunomia.simulate(desk.folder / "tiny.toml", policy=policy)
+        jobs = {name: m for m, name in enumerate(result.jobs["job_id"].tolist())}
+        assert result.jobs["first_started_s"][jobs["a"]] >= 60
+        assert result.summary["not_eligible_mean_s"] == 20
+        assert result.jobs["wait_not_eligible_s"][jobs["a"]] == 60
+        assert result.jobs["submitted_s"].tolist() == [0, 50, 0]
+        assert result.jobs["jct_s"].tolist() == (result.jobs["finished_s"] - result.jobs["submitted_s"]).tolist()
+        assert result.summary["queueing_mean_s"] == pytest.approx(waited / 3)
+
+
+def test_without_a_time_of_eligibility_no_figure_of_it_is_written(desk: Desk) -> None:
+    desk.write("jobs.csv", HEADER + ROWS)
+    result = eunomia.simulate(desk.folder / "tiny.toml", policy="fifo")
+    assert "not_eligible_mean_s" not in result.summary
+    assert "wait_not_eligible_s" not in result.jobs

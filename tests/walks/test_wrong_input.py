@@ -44,6 +44,30 @@ def test_of_many_problems_the_first_twenty_are_shown_and_all_are_counted(desk: D
     assert desk.stdout == ""
 
 
+def test_an_accelerator_type_that_is_not_known_is_shown_where_the_scenario_names_it(desk: Desk) -> None:
+    groups = (f'  {{ type = "{name}", count = 1, accelerators = 2 }},' for name in ("v100", "a1000"))
+    nodes = "\n".join(["nodes = [", *groups, "]"])
+    scenario = (desk.folder / "tiny.toml").read_text().replace('source = "uniform"', 'source = "catalogue"')
+    desk.write("tiny.toml", scenario.replace("accelerators = { v100 = 2 }", nodes))
+    assert desk.places(*RUN) == [("tiny.toml", 4, "cluster.nodes.1.type")]
+    desk.write("tiny.toml", scenario.replace("v100 = 2", "a1000 = 2"))
+    assert desk.places(*RUN) == [("tiny.toml", 2, "cluster.accelerators.a1000")]
+
+
+def test_all_wrong_options_of_a_comparison_are_named_in_one_go(desk: Desk) -> None:
+    words = ("compare", "tiny.toml", "--load", "0", "--seed", "-1", "--policy", "fifos", "--policy", "las?x=1")
+    columns = [problem["column"] for problem in desk.refused(*words)["problems"]]
+    assert columns == ["--load", "--seed", "policy.name", "policy.x"]
+
+
+def test_options_scenario_and_folder_are_checked_together(desk: Desk) -> None:
+    desk.write("out", "a file in the way")
+    desk.write("tiny.toml", (desk.folder / "tiny.toml").read_text() + "[policy]\nname = 'fifos'\n[world]\nspeed = 1\n")
+    for command in ("simulate", "compare"):
+        problems = desk.refused(command, "tiny.toml", "--out", "out", "--charts", "gif")["problems"]
+        assert {problem["column"] for problem in problems} >= {"--out", "--charts", "world.speed"}, problems
+
+
 def test_every_gang_wider_than_the_cluster_is_named(desk: Desk, jobs: Jobs) -> None:
     desk.write("jobs.csv", jobs("a,0,3,LM,5", "b,0,2,LM,5", "c,0,4,LM,5"))
     assert desk.places(*RUN) == [("jobs.csv", 2, "scale_factor"), ("jobs.csv", 4, "scale_factor")]

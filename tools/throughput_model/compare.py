@@ -40,6 +40,7 @@ class Comparison:
     median: float
     p90: float
     worst: float
+    within: float  # share of the ratios that are within the interval of the catalogue's rates
 
 
 def compare(reference: Path) -> list[Comparison]:
@@ -63,7 +64,8 @@ def summary(table: str, what: str, pairs: Iterable[tuple[float, float]], *, fitt
     both, one = (model > 0) & (measured > 0), (model > 0) != (measured > 0)
     ratio = elementary.exp(np.abs(elementary.log(model[both] / measured[both])))
     median, p90, worst = (float(np.quantile(ratio, q)) for q in (0.5, 0.9, 1.0))
-    return Comparison(table, what, fitted, len(model), int(one.sum()), median, p90, worst)
+    within = float((ratio <= analytic.INTERVAL_FACTOR).mean())
+    return Comparison(table, what, fitted, len(model), int(one.sum()), median, p90, worst, within)
 
 
 def _gavel(folder: Path) -> Iterator[Comparison]:

@@ -66,12 +66,8 @@ def reproduce(
         if name is None:
             raise _misuse("NAME", "no experiment is named", "see eunomia reproduce --list")
         experiment = load(name)
-        if out is None:
-            raise _misuse("--out", "there is no folder for the results", f"add --out {name}-out")
-        least = EXPERIMENTS[name].least_seeds if name in EXPERIMENTS else 1
-        if check and seeds < least:
-            rule = f"{name} draws at random, and with fewer than {least} seeds its rows are chance"
-            raise _misuse("--seeds", rule, f"add --seeds {least}, or leave --check out")
+        _check_options(name, out, reference, seeds if check else None)
+        assert out is not None
         check_free(out, name, force=force)
         table = experiment(Request(reference=reference, keep=out / "runs", seeds=seeds, processes=processes, tell=_log))
         files = table.write(out, name)
@@ -85,6 +81,21 @@ def reproduce(
             _log(f"wrote {known}")
         if check and not _passes(table, expected.changes(table, expected.read(known)) if known.is_file() else None):
             raise typer.Exit(FAILED)
+
+
+def _check_options(name: str, out: Path | None, reference: Path | None, checked_seeds: int | None) -> None:
+    """Raise InvalidInput with every option that the experiment needs and lacks."""
+    entry, problems = EXPERIMENTS.get(name), list[Problem]()
+    if out is None:
+        problems += _misuse("--out", "there is no folder for the results", f"add --out {name}-out").problems
+    if entry is not None and entry.reference and reference is None:
+        rule = "this experiment compares with files, and no folder is given"
+        problems += _misuse("--reference", rule, f"give a folder laid out like {entry.reference}").problems
+    if entry is not None and checked_seeds is not None and checked_seeds < entry.least_seeds:
+        rule = f"{name} draws at random, and with fewer than {entry.least_seeds} seeds its rows are chance"
+        problems += _misuse("--seeds", rule, f"add --seeds {entry.least_seeds}, or leave --check out").problems
+    if problems:
+        raise InvalidInput(problems)
 
 
 def _passes(table: FigureTable, changed: list[str] | None) -> bool:

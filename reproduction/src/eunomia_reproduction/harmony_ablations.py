@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.learning.harmony.baselines import baselines
 from eunomia.learning.harmony.world import WorldConfig, synthetic_truth
-from eunomia.learning.training import INSTALL
 from eunomia.scenario import scenario_from_dict
 from eunomia_reproduction.harmony import SERVERS, jcts, paired_row
 from eunomia_reproduction.table import FigureTable, Request
@@ -47,7 +47,9 @@ def reproduce(request: Request) -> FigureTable:
         from eunomia.learning.harmony import training
     except ModuleNotFoundError as error:
         rule = f"training needs {error.name}, which is not installed"
-        raise InvalidInput([Problem(file="command line", column="NAME", rule=rule, fix=INSTALL)]) from error
+        raise InvalidInput(
+            [Problem(file="command line", column="NAME", rule=rule, fix=install_command("learning"))]
+        ) from error
     config = WorldConfig(truth=synthetic_truth(), capacity=SERVERS)
     by_name = baselines(config)
     heuristics = {name: jcts(config, by_name[name]) for name in ("load balancing", "Tetris")}

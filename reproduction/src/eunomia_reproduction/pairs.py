@@ -13,9 +13,9 @@ from importlib.util import find_spec
 
 import numpy as np
 
+from eunomia.inputs.install_hint import install_command
 from eunomia.kernels import kernel
 from eunomia.learning.pairs.features import corrected
-from eunomia.learning.training import INSTALL
 from eunomia.metrics.statistics import paired
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
@@ -110,7 +110,7 @@ def reproduce(request: Request) -> FigureTable:
     notes = (
         f"{seeds} draws of references and profiles, {DRAWS} draws of {JOBS} jobs each, on {JOBS // 2} accelerators.",
         "Profiled: 20 % of the pairs of each new job type with the 16 references. The interval is paired by the seed.",
-        *(() if learns else (f"learned_pairs is left out: {INSTALL}",)),
+        *(() if learns else (f"learned_pairs is left out: {install_command('learning')}",)),
     )
     return FigureTable(rows=tuple(rows), notes=notes)
 

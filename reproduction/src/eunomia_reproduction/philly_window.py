@@ -10,7 +10,7 @@ on.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -68,9 +68,8 @@ def played(trace: Trace, first: float, days: float, seed: int, tenants: Mapping[
     known = np.isin(trace.tenant, list(tenants))
     work = float((trace.scale_factor * seconds)[known].sum())
     machines = max(round(work / (LOAD * span * ACCELERATORS)), 1)
-    tree = Tenants.of((), tenants)
-    quotas = dict(zip(tree.names, tree.quota(float(machines * ACCELERATORS)).tolist(), strict=True))
-    fits = trace.scale_factor <= np.array([quotas.get(name, 0.0) for name in trace.tenant])
+    declared = with_quotas(tenants, machines * ACCELERATORS)
+    fits = trace.scale_factor <= np.array([declared[name].quota if name in declared else 0 for name in trace.tenant])
     kept: Ints = np.flatnonzero(known & fits)
     notes = (
         f"{machines} machines of {ACCELERATORS} accelerators",
@@ -90,7 +89,17 @@ def played(trace: Trace, first: float, days: float, seed: int, tenants: Mapping[
         )
         for row, m in enumerate(kept.tolist())
     )
-    return WindowRun(jobs, machines, tenants, notes)
+    return WindowRun(jobs, machines, declared, notes)
+
+
+def with_quotas(tenants: Mapping[str, Tenant], accelerators: int) -> dict[str, Tenant]:
+    """Return the tenants with quotas in whole accelerators, which are theirs whether they ask for them or not.
+
+    The published measure of fairness counts with these, by weight and rounded down.
+    """
+    tree = Tenants.of((), tenants)
+    quota = tree.quota(float(accelerators))
+    return {name: replace(tenants[name], quota=float(quota[tree.row_of(name)])) for name in tenants}
 
 
 def measure(work: WindowRun, policy: str, leases: Leases | None) -> WindowFairness:

@@ -27,9 +27,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eunomia.metrics.statistics import estimate
+from eunomia.runs.fingerprint import scenario_hash
 from eunomia.runs.simulation import simulate
 from eunomia.scenario import Scenario, scenario_from_dict
-from eunomia.sweeps.fingerprint import scenario_hash
 from eunomia_reproduction.figure import Figure, FigureCurve
 from eunomia_reproduction.run_cache import RunRequest, failures, make_all
 from eunomia_reproduction.table import FigureRow, FigureTable, Request

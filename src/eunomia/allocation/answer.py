@@ -54,7 +54,7 @@ class Solution:
     def effective_throughput(self) -> Floats:
         """(job,) steps/s averaged over the allocation."""
         if self.rows is None:
-            return np.asarray(row_dots(self.problem.throughput, self.share))
+            return np.asarray(row_dots(self.problem.placed_throughput, self.share))
         speed = np.zeros(self.problem.jobs)
         for job, partner, at in self._sides():
             np.add.at(speed, job, self.share[at] * self._rate(job, partner, at))
@@ -127,11 +127,7 @@ class Solution:
         """Return steps/s of jobs in the rows `at`, packed with `partner` where that is not -1."""
         assert self.rows is not None
         problem, type = self.problem, self.rows.type[at]
-        rate = problem.throughput[job, type].copy()
-        if self.rows.within is not None and problem.throughput_apart is not None:
-            assert problem.accelerators_per_node is not None  # a policy that places gangs needs machines
-            spread = problem.scale_factor[job] > problem.accelerators_per_node[type]
-            rate[spread] = problem.throughput_apart[job[spread], type[spread]]
+        rate = problem.placed_throughput[job, type].copy()
         paired = partner >= 0
         if paired.any():
             assert problem.kind is not None  # a policy that pairs jobs needs kinds and pairs

@@ -7,7 +7,7 @@ import numpy as np
 from eunomia.allocation.problem import AllocationProblem
 from eunomia.model.apps import Apps, PausedJobs
 from eunomia.model.arrays import Floats
-from eunomia.model.fair_share import of_jobs, owned, rows_below
+from eunomia.model.fair_share import FairShares, of_jobs
 
 LEVELS = 4  # slot, machine, rack, more
 
@@ -27,9 +27,9 @@ def first_started(problem: AllocationProblem) -> Floats:
 def deserved(problem: AllocationProblem) -> Floats:
     """Return the accelerator-seconds that each job was entitled to, (job,), as if the present jobs had not changed."""
     assert problem.entities is not None and problem.entity is not None and problem.elapsed_s is not None
-    quota = problem.entities.quota(float(problem.capacity.sum()))
-    demand, weight = (np.bincount(problem.entity, of, len(quota)) for of in (problem.scale_factor, problem.weight))
-    own = owned(demand, quota, rows_below(problem.entities.parent))
+    tenants = len(problem.entities.names)
+    demand, weight = (np.bincount(problem.entity, of, tenants) for of in (problem.scale_factor, problem.weight))
+    own = FairShares(problem.entities).owned(float(problem.capacity.sum()), demand)
     rate = of_jobs(problem.scale_factor, problem.weight, weight[problem.entity], own[problem.entity])
     return np.asarray(rate * problem.elapsed_s)
 

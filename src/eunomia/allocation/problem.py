@@ -39,6 +39,13 @@ class AllocationProblem:
     def jobs(self) -> int:
         return len(self.throughput)
 
+    @property
+    def placed_throughput(self) -> Floats:
+        """(job, type) steps/s of the gang in its best place: on one machine, or on several where none holds it."""
+        if self.throughput_apart is None or self.accelerators_per_node is None:
+            return self.throughput
+        return np.where(self.scale_factor[:, None] > self.accelerators_per_node, self.throughput_apart, self.throughput)
+
     def name(self, job: int) -> str | int:
         """Return the id of a job, or its row counted from 0 where jobs have none."""
         return job if self.job_ids is None else str(self.job_ids[job])

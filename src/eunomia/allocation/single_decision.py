@@ -118,7 +118,7 @@ def _run_time(rows: Rows, problem: AllocationProblem) -> Floats:
     """Return the remaining seconds of each row, (row,); inf where the remaining steps are unknown."""
     left = np.full(len(rows), np.inf)
     if problem.steps_remaining is not None:
-        rate = problem.throughput[rows.job, rows.type]
+        rate = problem.placed_throughput[rows.job, rows.type]
         np.divide(problem.steps_remaining[rows.job], rate, out=left, where=rate > 0)
     return left
 

@@ -36,7 +36,7 @@ def _of(field: str) -> _Source:
 def _isolated(problem: AllocationProblem) -> Any:
     if problem.isolated_throughput is not None:
         return problem.isolated_throughput
-    return alone_throughput(problem.throughput, problem.scale_factor, problem.capacity)
+    return alone_throughput(problem.placed_throughput, problem.scale_factor, problem.capacity)
 
 
 def _submitted(problem: AllocationProblem) -> Any:
@@ -47,6 +47,11 @@ def _submitted(problem: AllocationProblem) -> Any:
 def _hourly(problem: AllocationProblem) -> Floats:
     assert problem.entities is not None  # `view_of` checked it
     return np.zeros((1, len(problem.entities.names), 3))
+
+
+def _usage(problem: AllocationProblem) -> Floats:
+    assert problem.entities is not None  # `view_of` checked it
+    return np.zeros(len(problem.entities.names))
 
 
 def _machines(problem: AllocationProblem) -> Topology:
@@ -70,7 +75,7 @@ def _machines(problem: AllocationProblem) -> Topology:
 
 SOURCES: Mapping[str, _Source] = {
     "capacity": _of("capacity"),
-    "throughput": _of("throughput"),
+    "throughput": _of("placed_throughput"),
     "scale_factor": _of("scale_factor"),
     "weight": _of("weight"),
     "remaining": _of("steps_remaining"),
@@ -100,6 +105,7 @@ SOURCES: Mapping[str, _Source] = {
     "past_service": _Source((), lambda p: np.zeros(0)),
     "fair_share_service": _Source(("entity", "elapsed_s"), derived_columns.deserved),
     "tenant_hourly_usage": _Source(("entity",), _hourly),
+    "tenant_usage": _Source(("entity",), _usage),
     "app": _Source((), lambda p: np.arange(p.jobs)),
     "apps": _Source(("elapsed_s",), derived_columns.apps),
     "failures": _Source((), lambda p: np.zeros(p.jobs, dtype=np.int64)),
@@ -111,7 +117,7 @@ SOURCES: Mapping[str, _Source] = {
     "loss_curve": _Source((), lambda p: np.tile(Curve(), (p.jobs, 1))),
     "losses": _Source((), lambda p: np.zeros((p.jobs, 0, 2))),  # no job has reported a loss
     "shapes": _Source((), lambda p: p.scale_factor[:, None]),
-    "shape_throughput": _Source((), lambda p: p.throughput[:, None, :]),
+    "shape_throughput": _Source((), lambda p: p.placed_throughput[:, None, :]),
 }
 MEMORIES: Mapping[str, str] = {"alone_time": "isolated_time_s"}  # column of a policy's memory → field of the problem
 _FILE_NAMES = {"kind": "job_type"}  # attribute of the problem → field of the file, where they differ

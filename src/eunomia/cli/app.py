@@ -15,7 +15,14 @@ import typer
 from eunomia import __version__
 from eunomia.cli.calibrate import calibrate
 from eunomia.cli.data import app as data
-from eunomia.cli.errors import FAILED, MISUSED, fail_if_unfinished, handle_errors
+from eunomia.cli.errors import (
+    FAILED,
+    INTERRUPTED,
+    MISUSED,
+    fail_if_unfinished,
+    finished_before_interruption,
+    handle_errors,
+)
 from eunomia.cli.estimate import estimate
 from eunomia.cli.failures import app as failures
 from eunomia.cli.figure import figure
@@ -44,7 +51,7 @@ from eunomia.cli.train import train
 from eunomia.cli.tune import tune
 from eunomia.cli.whatif import whatif
 from eunomia.cli.world import app as world
-from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem, Together
 
 if TYPE_CHECKING:
     from eunomia.runs.compare import Case
@@ -116,10 +123,14 @@ def simulate(
         from eunomia.runs.simulation import simulate as run
         from eunomia.scenario import load_scenario
 
-        place = new_results_folder(out, scenario, force=force)
-        check_free(place, force=force)
-        pictures = PictureOptions.of(charts, width, font, name or [])
-        wanted = varied(load_scenario(scenario, set_ or []), policy=policy, check=check or None)
+        place, given = new_results_folder(out, scenario, force=force), Together()
+        with given.check():
+            check_free(place, force=force)
+        with given.check():
+            pictures = PictureOptions.of(charts, width, font, name or [])
+        with given.check():
+            wanted = varied(load_scenario(scenario, set_ or []), policy=policy, check=check or None)
+        given.raise_if_any()
         label = pictures.names.get(spelling(wanted), spelling(wanted))
         with whole_folder(place, force=force) as folder, progress_bar(as_json) as bar:
             result = run(
@@ -173,7 +184,8 @@ def compare(
     """Replay jobs under several policies.
 
     Every policy meets the same jobs, at every load and with every seed. Writes compare.csv, one report.html about all
-    of them, and a folder for each into DIR. Exit code 1 when a run left jobs unfinished.
+    of them, and a folder for each into DIR. Exit code 1 when a run left jobs unfinished. After Ctrl-C DIR has the runs
+    that are finished, and the same command makes the others.
     """
     with handle_errors(as_json):
         from eunomia.cli.output import progress_bar, show_comparison
@@ -182,16 +194,29 @@ def compare(
         from eunomia.runs.report_input import report
         from eunomia.runs.results_dir import check_free, whole_folder
         from eunomia.runs.scenario_variants import varied
+        from eunomia.runs.unfinished_comparison import copy_runs, finished_runs, keep_unfinished
         from eunomia.scenario import load_scenario
 
-        place = new_results_folder(out, scenario, force=force)
-        check_free(place, force=force)
-        pictures = PictureOptions.of(charts, width, font, name or [])
-        wanted = varied(load_scenario(scenario, set_ or []), check=check or None)
-        combinations = cases(wanted, policy or USUAL, load or [], seed or [])
-        with whole_folder(place, force=force) as folder, progress_bar(as_json, len(combinations)) as bar:
+        place = new_results_folder(out, scenario, force=force, goes_on=True)
+        given, done = Together(), {}
+        with given.check():
+            pictures = PictureOptions.of(charts, width, font, name or [])
+        with given.check():
+            wanted = varied(load_scenario(scenario, set_ or []), check=check or None)
+            combinations = cases(wanted, policy or USUAL, load or [], seed or [])
+            done = {} if force else finished_runs(place, combinations)
+        replaces = force or bool(done)
+        with given.check():
+            check_free(place, force=replaces)
+        given.raise_if_any()
+        with whole_folder(place, force=replaces) as folder, progress_bar(as_json, len(combinations)) as bar:
+            copy_runs(place, folder, list(done))
             labels = {case.folder: _label(case, combinations) for case in combinations}
-            results = list(run(combinations, folder, record=record, progress=lambda case: bar(labels[case.folder])))
+            running = run(
+                combinations, folder, record=record, progress=lambda case: bar(labels[case.folder]), done=done
+            )
+            results = finished_before_interruption(running)
+            interrupted = len(results) < len(combinations)
             write_table(folder / "compare.csv", results)
             write_tenants(folder / "tenants.csv", results)
             shown = [(pictures.names.get(case.policy, case.policy), result) for case, result in results]
@@ -200,6 +225,12 @@ def compare(
                 charts=pictures.formats, style=pictures.style,
                 folders=[case.folder for case, _ in results],
             )  # fmt: skip
+            if interrupted:
+                keep_unfinished(folder, results)
+        if interrupted:
+            finished = f"{len(results)} of {len(combinations)} runs are finished, in {place}"
+            print(f"interrupted; {finished}; the same command goes on from there", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED)
         labelled = [(_label(case, combinations), result) for case, result in results]
         if as_json:
             rows = [

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from typing import TypeVar
 
 import typer
 
@@ -17,6 +18,7 @@ from eunomia.inputs.disk_errors import DISK, REFUSALS
 from eunomia.inputs.problems import InvalidInput, Problem
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+Finished = TypeVar("Finished")
 
 
 @contextmanager
@@ -35,8 +37,8 @@ def handle_errors(as_json: bool) -> Iterator[None]:
             print(error, file=sys.stderr)
         raise typer.Exit(MISUSED) from None
     except (KeyboardInterrupt, SystemError) as error:
-        if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__cause__, KeyboardInterrupt):
-            raise  # interrupted compiled code raises SystemError
+        if not is_interruption(error):
+            raise
         print("interrupted; nothing was written", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
     except plugin_errors() as error:
@@ -54,6 +56,23 @@ def handle_errors(as_json: bool) -> Iterator[None]:
         else:
             print(f"error: {problem}", file=sys.stderr)
         raise typer.Exit(FAILED) from None
+
+
+def is_interruption(error: BaseException) -> bool:
+    """Whether an exception is Ctrl-C; interrupted compiled code raises SystemError."""
+    return isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt)
+
+
+def finished_before_interruption(running: Iterable[Finished]) -> list[Finished]:
+    """Return what an iteration gives, up to Ctrl-C. Raises KeyboardInterrupt if that is nothing."""
+    finished: list[Finished] = []
+    try:
+        for each in running:
+            finished.append(each)
+    except (KeyboardInterrupt, SystemError) as error:
+        if not is_interruption(error) or not finished:
+            raise
+    return finished
 
 
 def fail_if_unfinished(runs: Sequence[tuple[str, Sequence[str]]]) -> None:

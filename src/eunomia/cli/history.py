@@ -13,7 +13,6 @@ from eunomia.cli.errors import handle_errors
 from eunomia.cli.options import JsonOption, numbers_by_type
 
 if TYPE_CHECKING:
-    from eunomia.history.importing import Imported
     from eunomia.traces.import_findings import History
     from eunomia.traces.machine_lists.named_nodes import NamedNode
 
@@ -42,8 +41,11 @@ SpeedOption = Annotated[
     list[str] | None,
     typer.Option("--speed", metavar="TYPE=X", help="Speed of a type, relative to a v100. May be repeated."),
 ]
+AcceleratorsOption = Annotated[
+    list[str] | None,
+    typer.Option("--accelerators", metavar="TYPE=N", help="The cluster; without it what jobs held at most."),
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace an earlier import.")]
-ORDER = ("left out", "missing", "assumed", "repaired")
 
 
 @app.command(epilog="Example:  eunomia import slurm sacct.txt --out ours")
@@ -59,6 +61,18 @@ def slurm(
         str, typer.Option(metavar="HOW", help="Duration of a requeued job: sum of its runs, or the last.")
     ] = "sum",
     gres: Annotated[str, typer.Option(metavar="NAME", help="The generic resource that is an accelerator.")] = "gpu",
+    timezone: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Time zone of the times, such as Europe/Berlin: for nights of clock changes."
+        ),
+    ] = "",
+    exclusive: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PARTITION", help="Its jobs hold all of their machines, listed in --nodes. May be repeated."
+        ),
+    ] = None,
     keep_types: KeepOption = False,
     mix: MixOption = "mix:default",
     speed: SpeedOption = None,
@@ -72,13 +86,23 @@ def slurm(
     """
     with handle_errors(as_json):
         from eunomia.traces.machine_lists.slurm_nodes import read_named
+        from eunomia.traces.sacct_demands import WholeMachines
         from eunomia.traces.slurm import read_history
 
+        machines = () if nodes is None else read_named(nodes, gres=gres)
         _import(
             "slurm",
             files,
-            lambda: read_history(files, tenant=tenant, requeues=requeues, gres=gres),
-            () if nodes is None else read_named(nodes, gres=gres),
+            lambda: read_history(
+                files,
+                tenant=tenant,
+                requeues=requeues,
+                gres=gres,
+                timezone=timezone,
+                whole_machines=WholeMachines.of(exclusive or (), machines),
+                gres_option="--gres NAME",
+            ),
+            machines,
             out,
             speed,
             force=force,
@@ -98,6 +122,10 @@ def kubernetes(
     nodes: NodesOption = None,
     type_: TypeOption = "",
     tenant: Annotated[str, typer.Option(metavar="NAME", help="What is a tenant: namespace, or queue.")] = "namespace",
+    resource: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A further resource of accelerators, such as google.com/tpu. Repeatable."),
+    ] = None,
     keep_types: KeepOption = False,
     mix: MixOption = "mix:default",
     speed: SpeedOption = None,
@@ -112,12 +140,14 @@ def kubernetes(
     with handle_errors(as_json):
         from eunomia.traces.kubernetes import read_history
         from eunomia.traces.machine_lists.kubernetes_nodes import read_named
+        from eunomia.traces.pod_resources import split_names
 
+        resources = split_names(resource or ())
         _import(
             "kubernetes",
             files,
-            lambda: read_history(files, tenant=tenant),
-            read_named(files if nodes is None else [nodes], needed=nodes is not None),
+            lambda: read_history(files, tenant=tenant, resources=resources),
+            read_named(files if nodes is None else [nodes], needed=nodes is not None, resources=resources),
             out,
             speed,
             force=force,
@@ -175,10 +205,10 @@ def import_csv(
         list[str] | None,
         typer.Option("--column", metavar="FIELD=NAME", help="The column that holds a field. May be repeated."),
     ] = None,
-    accelerators: Annotated[
-        list[str] | None,
-        typer.Option("--accelerators", metavar="TYPE=N", help="The cluster; without it what jobs held at most."),
-    ] = None,
+    accelerators: AcceleratorsOption = None,
+    timezone: Annotated[
+        str, typer.Option(metavar="NAME", help="Zone of dates without one, such as Europe/Berlin; else UTC.")
+    ] = "",
     type_: TypeOption = "",
     mix: MixOption = "mix:default",
     speed: SpeedOption = None,
@@ -188,8 +218,8 @@ def import_csv(
     """Read any table of past jobs.
 
     A row has the submission, start, end (or duration) and accelerators of a job, and if known its type, tenant and
-    status. Columns are found by their usual names, such as submit_time or num_gpus; --column submitted_s=NAME names
-    another.
+    status; without starts it is a trace for simulation. Columns are found by their usual names, such as submit_time or
+    num_gpus; --column submitted_s=NAME names another, and --column scale_factor=A*B a product.
     """
     with handle_errors(as_json):
         from eunomia.history.importing import whole_machines
@@ -202,8 +232,52 @@ def import_csv(
         _import(
             "csv",
             [file],
-            lambda: read_history(file, columns),
+            lambda: read_history(file, columns, timezone=timezone),
             whole_machines(sizes),
+            out,
+            speed,
+            force=force,
+            as_json=as_json,
+            unnamed=type_,
+            mix=mix,
+        )
+
+
+@app.command("swf", epilog="Example:  eunomia import swf log.swf --type v100 --out ours")
+def import_swf(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A log in the Standard Workload Format.")],
+    out: OutOption,
+    accelerators: AcceleratorsOption = None,
+    type_: TypeOption = "",
+    tenant: Annotated[
+        str, typer.Option(metavar="FIELD", help="What is a tenant: user, group, executable, queue, partition or none.")
+    ] = "user",
+    types: Annotated[
+        str, typer.Option(metavar="FIELD", help="What tells accelerator types apart: partition or queue.")
+    ] = "",
+    mix: MixOption = "mix:default",
+    speed: SpeedOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Read a log in the Standard Workload Format.
+
+    Its processors are read as accelerators. The cluster is what --accelerators says, else the header's MaxProcs in
+    MaxNodes machines, else what jobs held at most.
+    """
+    with handle_errors(as_json):
+        from eunomia.history.importing import whole_machines
+        from eunomia.inputs.options import one_of
+        from eunomia.traces.swf import BY_FIELD, read_history, read_machines
+
+        one_of("command line", "--types", types, ("", *BY_FIELD))
+        kind = types or type_
+        sizes = numbers_by_type("--accelerators", accelerators, most=1e6, example="a100=64")
+        _import(
+            "swf",
+            [file],
+            lambda: read_history(file, tenant=tenant, type=kind),
+            whole_machines(sizes) or (() if types else read_machines(file, type_)),
             out,
             speed,
             force=force,
@@ -226,7 +300,11 @@ def _import(
     **assumed: Any,
 ) -> None:
     """Read, write the folder, and print the quality report."""
-    from eunomia.history.importing import QUALITY, SCENARIO, build_import
+    from eunomia.cli.import_report import show_report
+    from eunomia.cli.live import printable
+    from eunomia.history.imported_files import QUALITY, SCENARIO
+    from eunomia.history.importing import build_import
+    from eunomia.history.past_schedule import why_no_past
     from eunomia.runs.results_dir import check_free, whole_folder
     from eunomia.scenario import load_scenario
 
@@ -239,28 +317,12 @@ def _import(
     if as_json:
         print(json.dumps({**imported.quality(), "scenario": str(out / SCENARIO)}, allow_nan=False))
         return
-    _show(imported)
+    show_report(imported)
     print(f"quality report: {out / QUALITY}")
     print(f"scenario: {out / SCENARIO}")
-    policies = " ".join(f"--policy {name}" for name in ("as_it_was", "fifo", "las", "max_min_fairness"))
+    reason = why_no_past(imported)
+    if reason:
+        print(printable(f"the schedule as it was (as_it_was) is not known: {reason}"))
+    names = (*([] if reason else ["as_it_was"]), "fifo", "las", "max_min_fairness")
+    policies = " ".join(f"--policy {name}" for name in names)
     print(f"next: eunomia compare {out / SCENARIO} {policies}")
-
-
-def _show(imported: Imported) -> None:
-    """Print the quality report."""
-    from eunomia.cli.live import printable
-
-    found = imported.quality()
-    cluster = ", ".join(f"{count:,} {kind}" for kind, count in found["accelerators"].items())
-    print(f"{found['jobs']:,} jobs of {found['tenants']:,} tenants in {found['days']:.1f} days, {cluster}")
-    for kind in ORDER:
-        for finding in imported.findings:
-            if finding.kind == kind:
-                print(f"{kind}: {printable(str(finding))}")
-                place = ":".join(str(part) for part in (finding.file, finding.line) if part)
-                if finding.example:
-                    print(printable(f"    such as {place}  {finding.example}"))
-    for sentence in imported.assumed:
-        print(f"assumed: {printable(sentence)}")
-    if imported.unread:
-        print(f"fields not read: {printable(', '.join(imported.unread))}")

@@ -78,11 +78,16 @@ def title_of(source: Path) -> str:
     return source.absolute().parent.name if source.name == SCENARIO else source.stem
 
 
-def new_results_folder(out: Path | None, source: Path, *, force: bool) -> Path:
-    """Return the folder for new results: `out`, or the first of out/NAME, out/NAME-2, … that is free, or replaced."""
+def new_results_folder(out: Path | None, source: Path, *, force: bool, goes_on: bool = False) -> Path:
+    """Return the folder for new results: `out`, or the first of out/NAME, out/NAME-2, … that is free, or replaced.
+
+    With `goes_on` it may be that of an interrupted comparison.
+    """
+    from eunomia.runs.results_dir import UNFINISHED
+
     place = usual = results_folder(out, source)
     for number in count(2):
-        if out is not None or force or not place.exists():
+        if out is not None or force or not place.exists() or (goes_on and (place / UNFINISHED).is_file()):
             break
         place = usual.with_name(f"{usual.name}-{number}")
     return place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
     from eunomia.allocation.auctions.auction_result import AuctionResult
     from eunomia.model.arrays import Array
     from eunomia.records.explain import Explanation
+    from eunomia.records.preemptions import Preemption
     from eunomia.report import ReportContent
     from eunomia.runs.simulation import Progress, Result
 
 ROWS_SHOWN = 20  # of a solution
+LINE_EVERY_S = 5.0  # lines of progress without a terminal
 SMALL = 1e-9  # a share below it is a rounding error
 KNOWS_MARK = "†"  # behind the name of a policy that knows durations
 LEFT_OUT_FIRST = (
@@ -49,12 +52,12 @@ def clock(at: float, began: str | None = None) -> str:
 
 @contextmanager
 def progress_bar(quiet: bool, runs: int = 1) -> Iterator[Callable[[str], Progress | None]]:
-    """Yield a function that starts a progress bar; without a terminal it prints a line for each of several runs."""
-    if quiet or (runs == 1 and not sys.stderr.isatty()):
+    """Yield a function that starts a progress bar; without a terminal lines, the first after a few seconds."""
+    if quiet:
         yield lambda label: None
         return
     if not sys.stderr.isatty():
-        yield _say_label
+        yield lambda label: _lines_of(label, announce=runs > 1)
         return
     from rich import progress as bars
 
@@ -64,19 +67,54 @@ def progress_bar(quiet: bool, runs: int = 1) -> Iterator[Callable[[str], Progres
         bars.MofNCompleteColumn(),
         bars.TextColumn("jobs, day {task.fields[day]}"),
         bars.TimeElapsedColumn(),
+        bars.TextColumn("{task.fields[left]}"),
     )
     with bars.Progress(*columns, console=Console(stderr=True)) as shown:
 
         def open_line(label: str) -> Progress | None:
-            task = shown.add_task(escape(label), total=None, day="0")
-            return lambda ended, jobs, at: shown.update(task, completed=ended, total=jobs, day=f"{at / 86400:.1f}")
+            task, began_s = shown.add_task(escape(label), total=None, day="0", left=""), time.monotonic()
+
+            def update(ended: int, jobs: int, at: float) -> None:
+                left = _time_left(began_s, ended, jobs)
+                shown.update(task, completed=ended, total=jobs, day=f"{at / 86400:.1f}", left=left)
+
+            return update
 
         yield open_line
 
 
-def _say_label(label: str) -> None:
-    """Print on stderr that a run begins."""
-    print(f"running {label}", file=sys.stderr, flush=True)
+def _lines_of(label: str, *, announce: bool) -> Progress:
+    """Return what prints the progress of a run on stderr, every few seconds; with `announce` first that it begins."""
+    if announce:
+        print(f"running {label}", file=sys.stderr, flush=True)
+    began_s = time.monotonic()
+    lines = SpacedLines()
+
+    def report(ended: int, jobs: int, at: float) -> None:
+        left = _time_left(began_s, ended, jobs)
+        lines.say(f"{label}: {ended:,} of {jobs:,} jobs, day {at / 86400:.1f}{', ' * bool(left)}{left}")
+
+    return report
+
+
+def _time_left(began_s: float, ended: int, jobs: int) -> str:
+    """Return about how long a run takes yet, as if every job took as long; "" before the first and after the last."""
+    if not 0 < ended < jobs:
+        return ""
+    return f"about {span((time.monotonic() - began_s) * (jobs - ended) / ended)} left"
+
+
+class SpacedLines:
+    """Prints lines of progress on stderr, at most one every few seconds."""
+
+    def __init__(self) -> None:
+        self._printed_s = time.monotonic()
+
+    def say(self, line: str, *, last: bool = False) -> None:
+        """Print a line if the previous one is a few seconds old, and the last one in any case."""
+        if last or time.monotonic() - self._printed_s >= LINE_EVERY_S:
+            self._printed_s = time.monotonic()
+            print(line, file=sys.stderr, flush=True)
 
 
 def show_summary(
@@ -193,6 +231,7 @@ PHRASES = {  # reason of a wait → in the summary
     "types_absent": "no type in service can run it",
     "no_capacity": "nothing large enough was free",
     "fragmentation": "what was free was split",
+    "preempted": "after it was preempted, as nothing large enough was free",
     "behind": "behind earlier jobs",
     "quota": "the quota of its tenant was used up",
     "share_used": "it had received its share",
@@ -224,6 +263,9 @@ def show_explanation(found: Explanation, at: float | None, *, details: bool = Fa
     elif at is None:
         console.print(_waited(found), markup=False)
     every = details or at is not None
+    if found.preemptions:
+        for line in _preemptions(found, every):
+            console.print(line, markup=False)
     shown = list(found.waits) if every else found.decisive()
     if len(shown) < len(found.waits):
         console.print(f"the {len(shown)} longest of {len(found.waits):,} intervals (--details shows all):")
@@ -232,6 +274,33 @@ def show_explanation(found: Explanation, at: float | None, *, details: bool = Fa
         lasted = f" ({span(found.lasted_s(wait))})"
         text = f"  {clock(wait.from_s, found.began)} to {end}{lasted}: {wait.text} [{wait.reason}]"
         console.print(text, markup=False)
+
+
+def _preemptions(found: Explanation, every: bool) -> Iterator[str]:
+    """Yield `it was preempted at 20 s by b, which srtf ranks before it`; of several the first times, or every one."""
+    from eunomia.records.queue_position import SHOWN
+
+    count, first = len(found.preemptions), found.preemptions[:SHOWN]
+    if count == 1:
+        yield f"it was preempted {_preemption(found, first[0])}"
+    elif every:
+        yield f"it was preempted {count:,} times:"
+        yield from (f"  {_preemption(found, one)}" for one in found.preemptions)
+    else:
+        more = f"; {count - len(first):,} more (--details shows all)" if count > len(first) else ""
+        yield f"it was preempted {count:,} times: {'; '.join(_preemption(found, one) for one in first)}{more}"
+
+
+def _preemption(found: Explanation, one: Preemption) -> str:
+    """Return `at 20 s by b, which srtf ranks before it`."""
+    from eunomia.records.queue_position import SHOWN
+    from eunomia.records.wait_reasons import describe_takers
+
+    at = f"at {clock(one.at, found.began)}"
+    if one.moved:
+        return f"{at}, and moved to other accelerators"
+    takers = describe_takers(one.by[:SHOWN], len(one.by), found.policy if one.ranked else "")
+    return f"{at}{takers}"
 
 
 def _waited(found: Explanation) -> str:

@@ -9,10 +9,11 @@ from typing import Any
 import typer
 
 from eunomia.cli.errors import handle_errors
+from eunomia.inputs.install_hint import COMPANIONS, install_command
 from eunomia.inputs.problems import InvalidInput, Problem
 
 GROUP = "eunomia.commands"
-OFFERED = {"reproduce": ("eunomia-reproduction", "Measure a published result again.")}  # by packages of this project
+OFFERED = {"reproduce": ("reproduction", "Measure a published result again.")}  # by packages of this project
 ANY_WORDS = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
@@ -23,8 +24,9 @@ def add_commands(app: typer.Typer) -> None:
         if name in announced:
             _add(app, announced[name])
         else:
-            package, about = OFFERED[name]
-            rule, fix = f"the command is in a package of its own, {package}", f"pip install {package}"
+            companion, about = OFFERED[name]
+            package, fix = COMPANIONS[companion], install_command(companion=companion)
+            rule = f"the command is in a package of its own, {package}"
             app.command(name, help=f"{about} Needs {package}.", context_settings=ANY_WORDS)(_refusal(name, rule, fix))
 
 

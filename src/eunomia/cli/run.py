@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors, plugin_errors
+from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors, is_interruption, plugin_errors
 from eunomia.cli.live import printable, say
 from eunomia.cli.options import JsonOption, ScenarioArgument, results_folder, title_of
 
@@ -99,7 +99,7 @@ def _resumable(out: Path, command: str) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, SystemError) as error:
-        if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__cause__, KeyboardInterrupt):
+        if not is_interruption(error):
             raise
         with _uninterrupted():
             say("interrupted")

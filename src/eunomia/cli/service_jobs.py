@@ -261,9 +261,13 @@ def why(
 
 def _show_why(found: dict[str, Any]) -> None:
     show_lines(f"job {found['id']} is {found['state']} since {ago(found['since'])}")
+    if preempted := found.get("preempted"):
+        show_lines(f"  it was preempted {ago(preempted['at'])}, at {preempted['at']}")
     for one in found["reasons"]:
         until = f" (until {one['until']})" if one["until"] else ""
         show_lines(f"  {one['text']}{until} [{one['code']}]")
+    if found.get("starts_unchanged"):
+        show_lines(f"  it starts at {found['starts_unchanged']} if nothing changes until then")
     for text in found["would_run_if"]:
         show_lines(f"  it would run if {text}")
     for key in ("note", "outcome"):

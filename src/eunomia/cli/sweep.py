@@ -6,7 +6,6 @@ import json
 import math
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from eunomia.sweeps.runner import SweepProgress, SweepResult
 
 SHOWN_RUNS = 20  # of a plan
-LINE_EVERY_S = 5.0  # lines of progress without a terminal
 
 
 def sweep(
@@ -63,7 +61,8 @@ def sweep(
 
     FILE.toml names a scenario and axes, such as policy = ["fifo", "las"], load = [1.0, 1.3], seed = [0, 1, 2]; every
     combination is a run. All are checked before the first begins. Writes sweep.parquet (one row a run), report.html
-    (averages with intervals, differences paired by seed, and which of them are noise) and a folder for each run.
+    (averages with intervals, differences paired by seed, and which of them are noise), the same numbers in averages.csv
+    and, for a paper, averages.tex, the tenants over the seeds in tenants.csv, and a folder for each run.
 
     After an interruption, type the same command again: finished runs are not repeated. A failed run does not stop the
     others; the exit code is then 1, and the same command retries it. The exit code is also 1 when a run left jobs
@@ -113,7 +112,7 @@ def _carry_out(
 def _progress(runs: int) -> Iterator[Callable[[SweepProgress], None]]:
     """Yield a function that shows progress: a bar on a terminal, else a line every few seconds."""
     if not sys.stderr.isatty():
-        yield _Lines()
+        yield _lines()
         return
     from rich import progress as bars
     from rich.console import Console
@@ -133,19 +132,19 @@ def _progress(runs: int) -> Iterator[Callable[[SweepProgress], None]]:
         yield report
 
 
-class _Lines:
-    """Prints progress on stderr, at most every few seconds, and when the sweep ends."""
+def _lines() -> Callable[[SweepProgress], None]:
+    """Return what prints progress on stderr, at most every few seconds, and when the sweep ends."""
+    from eunomia.cli.output import SpacedLines
 
-    def __init__(self) -> None:
-        self._printed_s = time.monotonic()
+    lines = SpacedLines()
 
-    def __call__(self, now: SweepProgress) -> None:
+    def report(now: SweepProgress) -> None:
         ended = now.done + now.failed
-        if ended < now.runs and time.monotonic() - self._printed_s < LINE_EVERY_S:
-            return
-        self._printed_s = time.monotonic()
         failed = f", {now.failed} failed" if now.failed else ""
-        typer.echo(f"{ended:,} of {now.runs:,} runs{failed}, {_left(now.remaining_s)}", err=True)
+        line = f"{ended:,} of {now.runs:,} runs{failed}, {_left(now.remaining_s)}"
+        lines.say(line, last=ended == now.runs)
+
+    return report
 
 
 def _left(seconds: float | None) -> str:
@@ -189,11 +188,12 @@ def _show_plan(sweep_file: SweepFile, rows: Sequence[PlannedRun], out: Path, wor
 def _report(content: SweepContent, outcome: SweepResult, out: Path, pictures: PictureOptions, as_json: bool) -> None:
     """Write the report and pictures of its charts, and print the results as text or JSON."""
     from eunomia.report.number_format import plural
-    from eunomia.report.sweep import write_sweep_report
+    from eunomia.report.sweep import write_averages, write_sweep_report
     from eunomia.report.sweep.findings import details, findings
     from eunomia.sweeps.runner import TABLE
 
     write_sweep_report(content, out / "report.html")
+    write_averages(content, out)
     if pictures.formats:
         from eunomia.report.image_export import export_drawn
         from eunomia.report.sweep.charts import charts

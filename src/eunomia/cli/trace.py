@@ -251,8 +251,12 @@ def _write(trace: Trace, path: Path, as_json: bool) -> None:
 
     write_native(trace, path)
     if as_json:
-        print(json.dumps({"file": str(path), "jobs": len(trace), "notes": trace.notes, "lost": list_losses(trace)}))
+        print(
+            json.dumps(
+                {"file": str(path), "jobs": len(trace), "notes": trace.notes, "lost": list_losses(trace, path.suffix)}
+            )
+        )
         return
     print(f"{len(trace):,} jobs: {path}")
     _print_notes("note", trace.notes)
-    _print_notes("not written", list_losses(trace))
+    _print_notes("not written", list_losses(trace, path.suffix))

@@ -31,7 +31,7 @@ def train(
     """Train a model of a scheduler that learns.
 
     Writes MODEL, MODEL.json with its header and curve, and MODEL.svg with the picture of the curve. Ctrl-C keeps the
-    best so far; --resume goes on from the checkpoint beside it. Needs the extra: pip install 'eunomia[learning]'.
+    best so far; --resume goes on from the checkpoint beside it. Needs the extra `learning`.
     """
     with handle_errors(as_json):
         from eunomia.inputs.atomic_write import check_place

@@ -1,33 +1,38 @@
 """Entitlements of jobs, tenants and apps: sums over time that only some policies need.
 
     job       D_m = ∫ min(z_m, w_m / Σ w of the tenant's jobs · O_u) dt        accelerator-seconds deserved
-    tenant    used, deserved = min(demand, O_u) and entitled = Q_u, an hour at a time; O_u as `model.deserved` says
+    tenant    used, deserved = min(demand, O_u) and entitled = Q_u, an hour at a time; O_u as `model.fair_share` says
+              U_u = ∫ used(s) · 2^(-(t - s) / half-life) ds, the sum over all its past
     app       ∫ apps alive dt / its life so far
+
+Q_u is the quota in whole accelerators (`model.tenants`). U_u is one number: in Δt, while u holds n accelerators,
+
+    U ← U · 2^(-Δt / h) + n · (1 - 2^(-Δt / h)) · h / ln 2,    h the half-life;    U + n · Δt where it is infinite
 
 Z. Ye et al., "ASTRAEA", TPDS 2022, for jobs and tenants; K. Mahajan et al., "Themis", NSDI 2020, for apps.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from eunomia.core.columns import GrowingColumns
-from eunomia.model import fair_share
+from eunomia.model import elementary, fair_share
 from eunomia.model.apps import Apps, PausedJobs
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.tenants import Tenants
 
-OF_TENANTS = frozenset(
-    {"fair_share_service", "tenant_hourly_usage"}
-)  # columns that take a pass over all jobs at every moment
+_OWED = frozenset({"fair_share_service", "tenant_hourly_usage"})  # columns made of what tenants own
+OF_TENANTS = _OWED | {"tenant_usage"}  # columns that take a pass over all jobs at every moment
 NEEDED_BY = OF_TENANTS | {"app", "apps", "past_service"}
 HOURS = 168  # hours of tenants' sums that are kept
 _HOUR = 3600.0
+_LN_2 = 0.6931471805599453
 
 
 class ActiveJobs(NamedTuple):
@@ -52,14 +57,17 @@ class _Apps(GrowingColumns):
 
 
 class Entitlements(GrowingColumns):
-    """The sums that the columns `kept` need, one row per job; `advance` must be called before anything changes."""
+    """The sums that the columns `kept` need, one row per job; `advance` must be called before anything changes.
+
+    `half_life_s`: of tenants' usage, inf = nothing is forgotten.
+    """
 
     app: Ints
     deserved: Floats  # accelerator-seconds
 
-    def __init__(self, kept: frozenset[str] = NEEDED_BY) -> None:
+    def __init__(self, kept: frozenset[str] = NEEDED_BY, half_life_s: float = math.inf) -> None:
         super().__init__({"app": (np.int64, 0), "deserved": (np.float64, 0.0)})
-        self.kept = kept
+        self.kept, self.half_life_s = kept, half_life_s
         self._at = 0.0
         self._apps = _Apps()
         self._names: list[str] = []
@@ -68,8 +76,8 @@ class Entitlements(GrowingColumns):
         self._rivals = 0.0  # ∫ apps alive dt
         self._alive = 0  # apps of which a job waits or runs
         self._past: list[float] = []
-        self._quotas: tuple[Tenants, float, Floats] | None = None  # of which tree and capacity
-        self._below: Mapping[int, Ints] = {}  # rows below each tenant that has any
+        self._shares: fair_share.FairShares | None = None  # of the present tree
+        self._usage = np.zeros(0)  # (tenant,) accelerator-seconds, decayed
         self._hours: deque[tuple[int, Floats]] = deque(maxlen=HOURS)  # number of the hour, (tenant, 3)
         self._table: tuple[tuple[int, int], Floats] = (0, 0), np.zeros((0, 0, 3))  # last hour and tenants of which
 
@@ -120,19 +128,31 @@ class Entitlements(GrowingColumns):
         if present is None:
             return
         active, owner, size, width, weight = present
-        tenants, quota = len(tree.names), self._quota_in(tree, capacity)
-        demand, used = (np.bincount(owner, of, minlength=tenants) for of in (size, width))
-        own = fair_share.owned(demand, quota, self._below)
+        tenants = len(tree.names)
+        used = np.bincount(owner, width, minlength=tenants) * 1.0
+        if "tenant_usage" in self.kept:
+            self._decay_usage(used, seconds)
+        if self.kept.isdisjoint(_OWED):
+            return
+        if self._shares is None or self._shares.tree is not tree:
+            self._shares = fair_share.FairShares(tree)
+        demand = np.bincount(owner, size, minlength=tenants)
+        own = self._shares.owned(capacity, demand)
         if len(active):
             together = np.bincount(owner, weight, minlength=tenants)
             self.deserved[active] += fair_share.of_jobs(size, weight, together[owner], own[owner]) * seconds
-        self._count_hours(since, at, np.stack((used * 1.0, fair_share.of_tenants(demand, own), quota), axis=1))
+        owed = fair_share.of_tenants(demand, own)
+        self._count_hours(since, at, np.stack((used, owed, tree.quota(capacity)), axis=1))
 
-    def _quota_in(self, tree: Tenants, capacity: float) -> Floats:
-        """Return the tenants' quotas, (tenant,), which seldom change."""
-        if self._quotas is None or self._quotas[0] is not tree or self._quotas[1] != capacity:
-            self._quotas, self._below = (tree, capacity, tree.quota(capacity)), fair_share.rows_below(tree.parent)
-        return self._quotas[2]
+    def _decay_usage(self, used: Floats, seconds: float) -> None:
+        """Add what tenants used in these seconds, and let the past decay."""
+        past = self.decayed_usage(len(used))
+        if math.isinf(self.half_life_s):
+            self._usage = past + used * seconds
+            return
+        lasting_s = self.half_life_s / _LN_2
+        forgotten = -float(elementary.expm1(-seconds / lasting_s))
+        self._usage = past - past * forgotten + used * (lasting_s * forgotten)
 
     def _count_hours(self, since: float, at: float, rate: Floats) -> None:
         first, last = int(since // _HOUR), int(at // _HOUR)
@@ -190,6 +210,12 @@ class Entitlements(GrowingColumns):
         shown = self._table[1].copy()
         shown[-1, : len(present)] = present
         return shown
+
+    def decayed_usage(self, tenants: int) -> Floats:
+        """Return the decayed accelerator-seconds that each tenant's own jobs used, (tenant,), until the last call."""
+        usage = np.zeros(tenants)
+        usage[: len(self._usage)] = self._usage
+        return usage
 
     def past_service(self) -> Floats:
         """Return the accelerator-seconds of every job that has finished, (sample,)."""

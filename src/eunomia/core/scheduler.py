@@ -49,7 +49,7 @@ class Scheduler:
         sched.comes_again = comes_again or sched.comes_again
         self._sched, self._checked, self._history = sched, checked, deque[Happened](maxlen=MOMENTS)
         self.info, self.state, self.ledger, self.belief = info, sched.state, sched.ledger, belief
-        self.state.keep_entitlements(info.needs)
+        self.state.keep_entitlements(info.needs, info.usage_half_life_s)
         self.state.lease = mechanism.lease_s
         self.asks = Asks(info, sched, seed)
         self.mechanism = mechanism.bind(Core(sched, self.asks, seed))

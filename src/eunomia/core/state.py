@@ -85,11 +85,14 @@ class State:
         self.pass_count = 0  # choosing passes so far
         self.lease = math.inf  # seconds that a lease given now lasts at most
 
-    def keep_entitlements(self, needs: frozenset[str]) -> None:
-        """Keep claims, or losses, from now on if one of these columns of a view is made of them."""
+    def keep_entitlements(self, needs: frozenset[str], half_life_s: float = math.inf) -> None:
+        """Keep claims, or losses, from now on if one of these columns of a view is made of them.
+
+        `half_life_s`: of tenants' usage; inf = none.
+        """
         if needs & NEEDED_BY:
             before = frozenset() if self.entitlements is None else self.entitlements.kept
-            self.entitlements = Entitlements(before | (needs & NEEDED_BY))
+            self.entitlements = Entitlements(before | (needs & NEEDED_BY), half_life_s)
         if "losses" in needs:
             self.losses = SeenLosses()
 

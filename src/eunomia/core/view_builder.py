@@ -83,6 +83,9 @@ READERS: Mapping[str, Reader] = {
     "tenant_hourly_usage": lambda at, rows, state, ledger, belief: _entitlements(state).hourly(
         len(state.owners.tree.names)
     ),
+    "tenant_usage": lambda at, rows, state, ledger, belief: _entitlements(state).decayed_usage(
+        len(state.owners.tree.names)
+    ),
     "app": lambda at, rows, state, ledger, belief: _entitlements(state).apps_of(rows),
     "apps": _apps,
     "past_service": lambda at, rows, state, ledger, belief: _entitlements(state).past_service(),

@@ -38,16 +38,26 @@ def without_nodes(present: PresentState, nodes: Sequence[int]) -> PresentState:
 
 def _after(present: PresentState, events: Sequence[Event]) -> PresentState:
     """Return the state after a moment with these events and all that follows from it at once."""
-    scheduler, runner, wake = present.scheduler.copy(), InlinePolicyRunner(present.policy), present.wake
-    following: Moment | None = Moment.of(present.at, events)
+    scheduler = present.scheduler.copy()
+    runner = InlinePolicyRunner(present.policy)
+    wake = handle_at_once(scheduler, runner, Moment.of(present.at, events), present.wake)
+    return replace(present, scheduler=scheduler, wake=wake)
+
+
+def handle_at_once(scheduler: Scheduler, runner: InlinePolicyRunner, moment: Moment, wake: float) -> float:
+    """Handle a moment and all that follows from it at once; return when the scheduler wants to be called then.
+
+    `wake` is when it wanted to be called before.
+    """
+    following: Moment | None = moment
     while following is not None:
         decisions, following = scheduler.handle(following), None
         for decision in decisions:
             if isinstance(decision, Ask):
-                following = Moment(present.at, (Answered(decision.asked, runner.answer(decision)),))
+                following = Moment(moment.at, (Answered(decision.asked, runner.answer(decision)),))
             elif isinstance(decision, SetTimer):
                 wake = decision.at
-    return replace(present, scheduler=scheduler, wake=wake)
+    return wake
 
 
 def moved_to(present: PresentState, fresh: Scheduler, policy: Policy) -> PresentState:

@@ -15,6 +15,7 @@ from eunomia.model.spelling_suggestions import nearest
 from eunomia.runs.scenario_variants import varied
 from eunomia.scenario import Scenario, scenario_from_dict
 from eunomia.scenario.schema_models import MOST_ACCELERATORS, whole_nodes
+from eunomia.setup.stated_throughputs import resolved
 from eunomia.throughputs import load
 from eunomia.throughputs.catalogue import recognise
 from eunomia.traces import Trace
@@ -52,15 +53,15 @@ def parse_counts(texts: Sequence[str], option: str) -> dict[str, int]:
 
 def known_type(scenario: Scenario, name: str) -> str:
     """Return the type as the scenario's throughputs spell it. Raises InvalidInput for one without throughputs."""
-    found = recognise(name)
+    found, section = recognise(name), scenario.throughputs
     guesses = [name, name.casefold(), found.name if found is not None else name]
     for guess in dict.fromkeys(guesses):
         try:
-            load(scenario.throughputs.source, [guess], base=scenario.base)
+            load(section.source, [guess], base=scenario.base, missing=section.missing)
         except InvalidInput:
             continue
         return guess
-    load(scenario.throughputs.source, [name], base=scenario.base)  # raises, with the nearest name
+    load(section.source, [name], base=scenario.base, missing=section.missing)  # raises, with the nearest name
     return name
 
 
@@ -118,7 +119,8 @@ def can_run(scenario: Scenario, trace: Trace) -> Bools:
     )
     if trace.job_type is None:
         return np.asarray(trace.scale_factor <= capacity.max())
-    speeds = load(scenario.throughputs.source, types, base=scenario.base)
+    section = resolved(scenario, trace).throughputs
+    speeds = load(section.source, types, base=scenario.base, capacity=capacity.tolist(), missing=section.missing)
     keys = list(zip(trace.job_type, trace.scale_factor.tolist(), strict=True))
     fits = {key: bool(((speeds.solo_throughput(*key) > 0) & (capacity >= key[1])).any()) for key in dict.fromkeys(keys)}
     return np.array([fits[key] for key in keys], dtype=np.bool_)

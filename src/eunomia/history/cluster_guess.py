@@ -10,6 +10,7 @@ import numpy as np
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.topology import Node
 from eunomia.scenario.schema_models import whole_nodes
+from eunomia.throughputs.accelerator_slices import slice_of
 from eunomia.traces.import_findings import History
 
 PER_NODE = 8  # accelerators of a machine where the history names no machines
@@ -27,24 +28,32 @@ def guess_nodes(history: History, types: Sequence[str]) -> tuple[tuple[Node, ...
     if seen.any():
         nodes, notes = _of_machines(history, types, np.flatnonzero(seen))
         rows = np.flatnonzero(known & ~named)
-    for kind in dict.fromkeys(types):
-        own = rows[[types[m] == kind for m in rows.tolist()]] if len(rows) else rows
-        if not len(own) or any(node.type == kind for node in nodes):
-            continue
+    for kind in dict.fromkeys(types[m] for m in rows.tolist()):
+        own = np.flatnonzero(known & np.array([name == kind for name in types]))
         _, peaks = _peaks(
             np.zeros(len(own), dtype=np.int64), *_intervals(history, own), history.trace.scale_factor[own]
         )
         peak = int(peaks[0])
-        groups = whole_nodes(peak, PER_NODE)
+        here = sum(node.accelerators for node in nodes if node.type == kind)
+        groups = whole_nodes(peak - here, PER_NODE) if peak > here else ()
         nodes += [Node(type=kind, accelerators=size) for count, size in groups for _ in range(count)]
-        notes.append(
-            f"the history names no machines of {kind}: at most {peak:,} were in use at the same time, taken as "
-            f"machines of {PER_NODE}"
-        )
+        if groups:
+            names = "does not name all machines" if here else "names no machines"
+            notes.append(
+                f"the history {names} of {kind}: at most {peak:,} were in use at the same time, "
+                f"{'the others' if here else ''} taken as machines of {PER_NODE}".replace("  ", " ")
+            )
     if not known.any():  # no start times at all: as many as the widest job
-        widest = int(history.trace.scale_factor.max())
-        nodes = [Node(type=types[0], accelerators=widest)]
-        notes.append(f"the history has no start times: the cluster is one machine as wide as the widest job ({widest})")
+        width = history.trace.scale_factor.tolist()
+        widest = {
+            kind: max(size for size, name in zip(width, types, strict=True) if name == kind) for kind in set(types)
+        }
+        nodes = [Node(type=kind, accelerators=size) for kind, size in widest.items()]
+        said = ", ".join(f"{size:,} {kind}" for kind, size in sorted(widest.items()))
+        notes.append(
+            "the history has no start times: the cluster is a machine of each type as wide as the widest job on it "
+            f"({said}); give its size"
+        )
     return tuple(sorted(nodes, key=lambda node: (node.type, -node.accelerators))), tuple(notes)
 
 
@@ -66,9 +75,8 @@ def _of_machines(history: History, types: Sequence[str], rows: Ints) -> tuple[li
     kinds: list[Counter[str]] = [Counter() for _ in places]
     for place, m in zip(host.tolist(), job.tolist(), strict=True):
         kinds[place][types[m]] += 1
-    nodes = [
-        Node(type=kinds[k].most_common(1)[0][0], accelerators=_usual_size(int(peak[k]))) for k in range(len(places))
-    ]
+    types_here = [kinds[k].most_common(1)[0][0] for k in range(len(places))]
+    nodes = [Node(type=kind, accelerators=_usual_size(int(peak[k]), kind)) for k, kind in enumerate(types_here)]
     note = (
         f"the cluster is the {len(nodes):,} machines on which jobs ran, each with the accelerators that were in use at "
         "the same time by jobs on one machine, rounded up to a usual number; machines that no job used are not in it"
@@ -76,8 +84,9 @@ def _of_machines(history: History, types: Sequence[str], rows: Ints) -> tuple[li
     return nodes, [note]
 
 
-def _usual_size(peak: int) -> int:
-    return next((size for size in SIZES if size >= peak), peak)
+def _usual_size(peak: int, kind: str) -> int:
+    """Return the usual number of accelerators of a machine at or above the peak; slices come in any number."""
+    return peak if slice_of(kind) is not None else next((size for size in SIZES if size >= peak), peak)
 
 
 def _intervals(history: History, job: Ints) -> tuple[Floats, Floats]:

@@ -2,84 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from eunomia.history.cluster_guess import PER_NODE, guess_nodes
+from eunomia.history.imported_files import ANY, SPEEDS, Imported
 from eunomia.inputs.problems import refused
-from eunomia.inputs.timestamps import EPOCH
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.topology import Node
 from eunomia.scenario.schema_models import whole_nodes
+from eunomia.throughputs.accelerator_slices import slice_of
 from eunomia.throughputs.catalogue import accelerators as catalogue_types
+from eunomia.throughputs.relative_speeds import DIGITS as DIGITS_OF_SPEED
 from eunomia.throughputs.relative_speeds import REFERENCE, relative_speeds
+from eunomia.traces.accelerator_hours import HOUR_S, AcceleratorHours, HoursBalance, HoursChange
 from eunomia.traces.import_findings import History, ImportFinding
 from eunomia.traces.machine_lists.named_nodes import UNNAMED, NamedNode, as_nodes, type_name
 from eunomia.traces.table import Trace
-from eunomia.traces.writing import quote_cell, write_native
 
-TRACE, SPEEDS, SCENARIO, QUALITY = "jobs.parquet", "throughputs.csv", "scenario.toml", "quality.json"
-CLOCK_S = 2.0  # by which two roundings to seconds may differ
-ANY = "any"  # job type of jobs that run on every type
-POLICY_BY_ENGINE = {
-    "slurm": "order of submission with EASY backfilling; Slurm's priorities and limits are not in the history",
-    "kubernetes": "order of submission; a gang that does not fit is passed over, as by a scheduler of single pods",
-    "ray": "order of submission; a gang that does not fit is passed over",
-    "csv": "order of submission; a gang that does not fit is passed over",
-}
-BACKFILL_BY_ENGINE = {"slurm": "easy", "kubernetes": "skip", "ray": "skip", "csv": "skip"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Imported:
-    """The files of an import, in memory."""
-
-    engine: str
-    files: tuple[str, ...]
-    trace: Trace
-    nodes: tuple[Node, ...]
-    speeds: Mapping[str, float]
-    reference_type: str
-    pinned: tuple[str, ...]  # types that some jobs must have
-    findings: tuple[ImportFinding, ...]
-    assumed: tuple[str, ...]  # about the whole history, in sentences
-    unread: tuple[str, ...]
-
-    def quality(self) -> dict[str, Any]:
-        """Return the quality report as JSON."""
-        held_s = float((self.trace.duration_s * self.trace.scale_factor).sum())
-        return {
-            "engine": self.engine,
-            "files": list(self.files),
-            "jobs": len(self.trace),
-            "tenants": len(set(self.trace.tenant)),
-            "first_submission": None if self.trace.began is None else self.trace.began.isoformat(),
-            "days": float(self.trace.submitted_s[-1]) / 86_400.0,
-            "accelerator_hours": held_s / 3600.0,
-            "accelerators": {kind: sum(node.accelerators for node in group) for kind, group in self.by_type()},
-            "machines": len(self.nodes),
-            "findings": [finding.as_dict() for finding in self.findings],
-            "assumed": list(self.assumed),
-            "fields_not_read": list(self.unread),
-        }
-
-    def by_type(self) -> list[tuple[str, list[Node]]]:
-        """Return the machines of each accelerator type."""
-        return [(kind, list(group)) for kind, group in groupby(self.nodes, key=lambda node: node.type)]
-
-    def write(self, folder: Path) -> None:
-        """Write the trace, the speeds, the scenario and the quality report."""
-        write_native(self.trace, folder / TRACE)
-        (folder / SPEEDS).write_text(_speeds_csv(self.speeds, self.pinned), encoding="utf-8")
-        (folder / SCENARIO).write_text(_scenario_toml(self), encoding="utf-8")
-        text = json.dumps(self.quality(), indent=2, allow_nan=False, ensure_ascii=False)
-        (folder / QUALITY).write_text(text + "\n", encoding="utf-8")
+DIGITS = 6  # of converted durations, in s
 
 
 def build_import(
@@ -99,14 +42,20 @@ def build_import(
     names; with `keep_types` a job that asked for a type runs on no other. `mix` and `speeds` say how fast types are
     relative to a v100. Raises InvalidInput if no job fits the machines.
     """
+    read = history
     types, unsaid, assumed = _types_of_jobs(history, nodes, unnamed)
+    assumed = [*history.assumed, *assumed]
+    changes = _named_changes(history, types)
     cluster, notes = _cluster(history, nodes, types, unsaid)
     assumed += notes
     speed, speed_notes = _speeds({node.type for node in cluster} | set(types), mix, speeds or {})
     assumed += speed_notes
     pinned = [type_name(kind) if kind and keep_types else "" for kind in history.asked_for]
     findings = list(history.findings)
-    fits = _fitting(history, cluster, pinned, findings)
+    fits = _fitting(history, types, cluster, pinned, findings)
+    changes += [
+        HoursChange(what=each.what, hours=each.change) for each in findings[len(read.findings) :] if each.change
+    ]
     if not fits.any():
         rule, fix = "no job fits these machines", "name the list of the machines that these jobs ran on"
         raise refused(history.trace.source, None, None, rule, fix)
@@ -120,23 +69,32 @@ def build_import(
     reference = _reference_type(history, types)
     trace = history.trace
     factor = np.array([speed[kind] for kind in types]) / speed[reference]
-    duration_s = np.maximum(np.round(trace.duration_s * factor, 3), 0.001)
+    duration_s = np.maximum(np.round(trace.duration_s * factor, DIGITS), 0.001)
     if (factor != 1).any():
         other = ", ".join(sorted(set(types) - {reference}))
         assumed.append(f"durations on {other} are converted to {reference} by the relative speeds in {SPEEDS}")
     job_type = tuple(f"only {kind}" if kind else ANY for kind in pinned)
-    submitted_s = trace.submitted_s - trace.submitted_s[0]
+    written = replace(
+        trace,
+        job_type=job_type,
+        duration_s=duration_s,
+        submitted_s=trace.submitted_s - trace.submitted_s[0],
+        ran_on=types,
+        started_s=_starts(history) - trace.submitted_s[0],
+        eligible_s=trace.eligible_s - trace.submitted_s[0],
+        ended_s=trace.ended_s - trace.submitted_s[0],
+    )
+    hours = _written_hours(written, speed, reference)
     return Imported(
         engine=engine,
         files=tuple(files),
-        trace=replace(
-            trace,
-            job_type=job_type,
-            duration_s=duration_s,
-            submitted_s=submitted_s,
-            ran_on=types,
-            started_s=_starts(history) - trace.submitted_s[0],
-        ),
+        trace=written,
+        ended_s=float(np.nanmax(np.where(np.isnan(history.ended_s), _cut_at(history), history.ended_s)))
+        - trace.submitted_s[0],
+        hours=hours,
+        balance=None
+        if read.hours is None
+        else HoursBalance(source=read.hours.renamed(_type_by_name(read)), written=hours, changes=tuple(changes)),
         nodes=cluster,
         speeds=speed,
         reference_type=reference,
@@ -144,7 +102,49 @@ def build_import(
         findings=tuple(findings),
         assumed=tuple(assumed),
         unread=trace.unread,
+        columns=read.columns,
     )
+
+
+def _cut_at(history: History) -> Floats:
+    """Return (job,) the end of a job's time on accelerators where no end is logged; counted like submissions."""
+    start_s = np.where(np.isnan(history.started_s), history.trace.submitted_s, history.started_s)
+    return np.asarray(start_s + history.trace.duration_s)
+
+
+def _written_hours(trace: Trace, speed: Mapping[str, float], reference: str) -> AcceleratorHours:
+    """Return the accelerator-hours of what is written: durations on the reference type, on the types that jobs had."""
+    slower = np.array([speed[reference] / speed[kind] for kind in trace.ran_on])
+    return AcceleratorHours.summed(
+        trace.ran_on, trace.tenant, (trace.duration_s * slower * trace.scale_factor / HOUR_S).tolist()
+    )
+
+
+def _type_by_name(history: History) -> dict[str, str]:
+    """Return the name of each type that the source names."""
+    owners = [] if history.hours is None else history.hours.by_owner
+    changed = [owner for finding in history.findings for owner in finding.change.by_owner]
+    return {kind: type_name(kind) for kind in dict.fromkeys(kind for kind, _ in (*owners, *changed))}
+
+
+def _named_changes(history: History, types: Sequence[str]) -> list[HoursChange]:
+    """Return the changes that the reader names, and that of jobs whose type is found or assumed; `types` (job,)."""
+    names = _type_by_name(history)
+    changes = [
+        HoursChange(what=finding.what, hours=finding.change.renamed(names))
+        for finding in history.findings
+        if finding.change
+    ]
+    trace = history.trace
+    unnamed = [m for m, kind in enumerate(history.ran_on) if not kind]
+    held = (trace.scale_factor * trace.duration_s / HOUR_S)[unnamed].tolist()
+    tenants = [trace.tenant[m] for m in unnamed]
+    moved = AcceleratorHours.summed([types[m] for m in unnamed], tenants, held) - AcceleratorHours.summed(
+        [type_name("")] * len(unnamed), tenants, held
+    )
+    if moved:
+        changes.append(HoursChange(what="jobs name no accelerator type; they count as the one assumed", hours=moved))
+    return changes
 
 
 def whole_machines(accelerators: Mapping[str, float]) -> tuple[NamedNode, ...]:
@@ -158,15 +158,10 @@ def whole_machines(accelerators: Mapping[str, float]) -> tuple[NamedNode, ...]:
 
 
 def _starts(history: History) -> Floats:
-    """Return (job,) the start of one uninterrupted run that ends when the job ended; nan = not known.
-
-    For most jobs it is the logged start; what was suspended or run several times starts later.
-    """
-    submitted_s, lasted_s = history.trace.submitted_s, history.trace.duration_s
-    by_end = history.ended_s - lasted_s
-    broken = history.ended_s - history.started_s > lasted_s + CLOCK_S
-    start_s = np.where(broken | np.isnan(history.started_s), by_end, history.started_s)
-    return np.maximum(start_s, submitted_s)
+    """Return the first start of each job, (job,), or the latest that leaves it time to run; nan = not known."""
+    by_end = history.ended_s - history.trace.duration_s
+    start_s = np.where(np.isnan(history.started_s), by_end, history.started_s)
+    return np.maximum(start_s, history.trace.submitted_s)
 
 
 def _types_of_jobs(
@@ -177,7 +172,7 @@ def _types_of_jobs(
     The type is that of the allocation, else of the job's machine in the list, else the request's.
     """
     type_by_machine = {node.name: type_name(node.type) for node in nodes if node.type and node.accelerators}
-    known = {type_name(kind) for kind in history.ran_on if kind} | set(type_by_machine.values())
+    known = {type_name(kind) for kind in set(history.ran_on) - {""}} | set(type_by_machine.values())
     unsaid = type_name(unnamed) if unnamed else next(iter(known)) if len(known) == 1 else UNNAMED
     by_name: dict[str, str] = {"": ""}
     types, guessed = [], 0
@@ -216,18 +211,38 @@ def _cluster(
 def _speeds(types: set[str], mix: str, given: Mapping[str, float]) -> tuple[dict[str, float], list[str]]:
     """Return the speed of every type of the cluster and of the catalogue relative to a v100, and notes."""
     speeds = relative_speeds(catalogue_types(), mix)
-    unknown = sorted(types - speeds.keys() - given.keys())
+    sliced = _speeds_of_slices(types - speeds.keys() - given.keys(), speeds)
+    unknown = sorted(types - speeds.keys() - given.keys() - sliced.keys())
+    speeds |= sliced
     speeds |= dict.fromkeys(sorted(types - speeds.keys()), 1.0) | {type_name(name): x for name, x in given.items()}
     here = ", ".join(f"{name} {speeds[name]:g}" for name in sorted(types))
     notes = [
         f"every job is as fast on a type as the median job of {mix} in the catalogue, relative to a {REFERENCE}: {here}"
     ]
+    if sliced:
+        notes.append(f"a slice of an accelerator is as fast as its part of the compute says: {', '.join(sliced)}")
     if unknown:
         notes.append(f"nothing is known of the speed of {', '.join(unknown)}: taken as that of a {REFERENCE} (--speed)")
     return speeds, notes
 
 
-def _fitting(history: History, cluster: Sequence[Node], pinned: Sequence[str], findings: list[ImportFinding]) -> Bools:
+def _speeds_of_slices(types: set[str], speeds: Mapping[str, float]) -> dict[str, float]:
+    """Return the speed of each type that is a slice of a device that the catalogue has, relative to a v100."""
+    found = {}
+    for name in sorted(types):
+        part = slice_of(name)
+        if part is not None and part.device is not None:
+            found[name] = float(f"{part.compute * speeds[part.device.name]:.{DIGITS_OF_SPEED}g}")
+    return found
+
+
+def _fitting(
+    history: History,
+    types: Sequence[str],
+    cluster: Sequence[Node],
+    pinned: Sequence[str],
+    findings: list[ImportFinding],
+) -> Bools:
     """Return (job,) whether a job fits a type of the cluster; the others are counted in findings."""
     capacity: dict[str, int] = {}
     for node in cluster:
@@ -244,8 +259,18 @@ def _fitting(history: History, cluster: Sequence[Node], pinned: Sequence[str], f
             m = int(np.flatnonzero(rows)[0])
             text = f"{history.trace.job_id[m]}: {history.trace.scale_factor[m]} accelerators"
             line = int(history.trace.row[m])
+            held = np.where(rows, history.trace.scale_factor * history.trace.duration_s / HOUR_S, 0.0)
+            hours = AcceleratorHours.summed(types, history.trace.tenant, held.tolist())
             findings.append(
-                ImportFinding(kind="left out", count=int(rows.sum()), what=what, file="", line=line, example=text)
+                ImportFinding(
+                    kind="left out",
+                    count=int(rows.sum()),
+                    what=what,
+                    line=line,
+                    example=text,
+                    hours=hours,
+                    change=-hours,
+                )
             )
     return np.asarray(fits, dtype=np.bool_)
 
@@ -257,56 +282,3 @@ def _reference_type(history: History, types: Sequence[str]) -> str:
     for kind, seconds in zip(types, held.tolist(), strict=True):
         by_type[kind] = by_type.get(kind, 0.0) + seconds
     return max(by_type, key=lambda kind: by_type[kind])
-
-
-def _speeds_csv(speeds: Mapping[str, float], pinned: Sequence[str]) -> str:
-    """Return the long table of throughputs: one job type for jobs that run anywhere, one for each type asked for."""
-    rows = [f"{quote_cell(kind)},{ANY},1,{speed:g}\n" for kind, speed in speeds.items()]
-    rows += [f"{quote_cell(kind)},{quote_cell(f'only {kind}')},1,{speeds[kind]:g}\n" for kind in pinned]
-    return "".join(["type,job_type,scale_factor,steps_per_s\n", *rows])
-
-
-def _scenario_toml(imported: Imported) -> str:
-    """Return the text of the scenario file, with what was assumed as comments."""
-    groups = [(node, len(list(group))) for node, group in groupby(imported.nodes)]
-    nodes = ",\n".join(f"    {_node_toml(node, count)}" for node, count in groups)
-    engine = imported.engine
-    assumed = "\n".join(f"# - {_comment(sentence)}" for sentence in imported.assumed)
-    some = any(imported.trace.tenant) and not all(imported.trace.tenant)
-    date = imported.trace.began
-    # Times counted from a start of their own look like seconds since 1970.
-    known = date is not None and date.year > EPOCH.year
-    began = f'began = "{date:%Y-%m-%d %H:%M:%S}"  # local date and time at 0 s\n' if date and known else ""
-    own = 'missing_vc = "own"  # jobs that name no tenant are those of a tenant called -\n' * some
-    return f"""\
-# Written by `eunomia import {engine}` from {", ".join(map(_comment, imported.files))}; every line may be edited.
-# Assumed, beside what {QUALITY} counts:
-{assumed}
-
-[cluster]
-nodes = [
-{nodes},
-]
-
-[workload]
-trace = "{TRACE}"
-{began}{own}
-[throughputs]
-source = "{SPEEDS}"
-reference_type = {json.dumps(imported.reference_type)}
-
-[policy]  # {POLICY_BY_ENGINE[engine]}
-name = "fifo"
-backfill = "{BACKFILL_BY_ENGINE[engine]}"
-"""
-
-
-def _comment(text: str) -> str:
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
-def _node_toml(node: Node, count: int) -> str:
-    """Return a group of machines."""
-    rest = f", cpus = {node.cpus:g}" * bool(node.cpus) + f", memory_gib = {node.memory_gib:.6g}" * bool(node.memory_gib)
-    kind = json.dumps(node.type, ensure_ascii=False)
-    return f"{{ type = {kind}, count = {count}, accelerators = {node.accelerators}{rest} }}"

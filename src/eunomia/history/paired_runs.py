@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow.csv as pa_csv
 
 from eunomia.history.weeks import Period
+from eunomia.runs.fingerprint import scenario_hash
 from eunomia.scenario import Scenario, scenario_from_dict
 from eunomia.sweeps import RunsFailed
-from eunomia.sweeps.fingerprint import scenario_hash
 from eunomia.sweeps.pool import Answer, Pool, Task
 from eunomia.sweeps.store import Store
 
@@ -113,13 +113,13 @@ def opened(out: Path, workers: int, progress: Progress | None = None) -> Iterato
 
 def _numbers(path: Path) -> dict[str, RunNumbers]:
     """Return the numbers of a jobs.csv, of all its jobs and by tenant."""
-    wanted = ("tenant", "status", "submitted_s", "first_started_s", "jct_s")
+    wanted = ("tenant", "status", "submitted_s", "first_started_s", "jct_s", "wait_not_eligible_s")
     types = dict.fromkeys(wanted[2:], "float64") | dict.fromkeys(wanted[:2], "string")
-    table = pa_csv.read_csv(
-        path, convert_options=pa_csv.ConvertOptions(include_columns=list(wanted), column_types=types)
-    )
+    options = pa_csv.ConvertOptions(include_columns=list(wanted), column_types=types, include_missing_columns=True)
+    table = pa_csv.read_csv(path, convert_options=options)
     tenant, status = (np.array(table[name].to_pylist(), dtype=object) for name in wanted[:2])
-    submitted_s, started_s, jct_s = (table[name].to_numpy() for name in wanted[2:])
+    submitted_s, started_s, jct_s, before_s = (table[name].to_numpy() for name in wanted[2:])
+    submitted_s = submitted_s + np.nan_to_num(before_s)  # when it was eligible to start
     done = status == "finished"
     tenant, queueing_s, jct_s = tenant[done], (started_s - submitted_s)[done], jct_s[done]
     names = [ALL, *sorted({str(name) for name in tenant.tolist() if name})]

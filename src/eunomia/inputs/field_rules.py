@@ -54,6 +54,16 @@ STARTED = Rule(
     least=0.0,
     fix="write when it started, counted like submitted_s, or leave it empty",
 )
+ENDED = Rule(
+    what="a finite number of seconds, at least 0",
+    least=0.0,
+    fix="write when it ended, counted like submitted_s, or leave it empty",
+)
+ELIGIBLE = Rule(
+    what="a finite number of seconds, at least 0",
+    least=0.0,
+    fix="write when it could start at the earliest, counted like submitted_s, or leave it empty",
+)
 SCALE_FACTOR = Rule(
     what="a whole number of accelerators, at least 1",
     least=1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,3 +69,11 @@ def _texts(table: InputTable, name: str, column: pa.ChunkedArray) -> Cells:
         )
         return ("",) * table.line.size
     return texts.fill_null("").combine_chunks()
+
+
+def read_metadata(path: Path, key: str) -> str:
+    """Return a text of the metadata of a Parquet file that can be read; "" where it has none."""
+    import pyarrow.parquet as pq
+
+    found: bytes = (pq.read_schema(path).metadata or {}).get(key.encode(), b"")
+    return found.decode(errors="replace")

@@ -5,9 +5,15 @@ Every reader collects all problems of its input, so that one run shows them all.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from itertools import chain, islice, zip_longest
 
 SHOWN = 20  # most problems that a message lists; the rest are counted
+ALSO = 5  # further places of equal problems that one line names
+_QUOTED = re.compile(r"'[^']*'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +27,11 @@ class Problem:
     rule: str  # rule that the value breaks
     fix: str  # how to fix it
 
+    @property
+    def kind(self) -> tuple[str, str | None, str, str]:
+        """What problems at several places have in common: all but row, value and quoted names."""
+        return self.file, self.column, _QUOTED.sub("''", self.rule), _QUOTED.sub("''", self.fix)
+
     def __str__(self) -> str:
         place = self.file if self.row is None else f"{self.file}:{self.row}"
         column = "" if self.column is None else f" {self.column}"
@@ -32,13 +43,13 @@ class InvalidInput(ValueError):
     """Input that cannot be used. Nothing was changed."""
 
     def __init__(self, problems: list[Problem] | tuple[Problem, ...], count: int | None = None):
-        self.problems = tuple(problems[:SHOWN])
+        self.problems = _sample(problems)
         self.count = len(problems) if count is None else count
         super().__init__(str(self))
 
     def __str__(self) -> str:
         more = self.count - len(self.problems)
-        lines = [str(problem) for problem in self.problems]
+        lines = [f"{same[0]}{_also(same[1:])}" for same in _by_kind(self.problems)]
         return "\n".join([*lines, f"… and {more} more"] if more > 0 else lines)
 
     def as_dict(self) -> dict[str, object]:
@@ -46,22 +57,61 @@ class InvalidInput(ValueError):
         return {"error": {"count": self.count, "problems": [asdict(p) for p in self.problems]}}
 
 
+def _by_kind(problems: Sequence[Problem]) -> list[list[Problem]]:
+    """Return problems of one kind together, the kinds in order of their first."""
+    found: dict[object, list[Problem]] = {}
+    for problem in problems:
+        found.setdefault(problem.kind, []).append(problem)
+    return list(found.values())
+
+
+def _sample(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """Return at most `SHOWN` problems, of every kind the first ones, in order: many of one kind hide no other."""
+    if len(problems) <= SHOWN:
+        return tuple(problems)
+    places = _by_kind(problems)
+    taken = islice(filter(None, chain.from_iterable(zip_longest(*places))), SHOWN)
+    chosen = {id(problem) for problem in taken}
+    return tuple(problem for problem in problems if id(problem) in chosen)
+
+
+def _also(others: Sequence[Problem]) -> str:
+    """Return where else a problem is: ` (also in rows 4, 5 and 17 more)`."""
+    if not others:
+        return ""
+    rows = [str(one.row) for one in others if one.row is not None]
+    values = [repr(one.value) for one in others if one.value is not None]
+    names = [name for one in others for name in _QUOTED.findall(one.rule)[:1]]
+    what, places = next(
+        (found for found in (("in rows", rows), ("for", values), ("for", names)) if len(found[1]) == len(others)),
+        ("", []),
+    )
+    more = len(others) - ALSO
+    if not places:
+        return f" (and {len(others)} more of this kind)"
+    return f" (also {what} {', '.join(places[:ALSO])}{f' and {more} more' if more > 0 else ''})"
+
+
 @dataclass(slots=True)
 class Problems:
-    """Collects problems: stores the first `SHOWN` and counts the rest."""
+    """Collects problems: stores the first `SHOWN` of each kind, for as many kinds, and counts the rest."""
 
     file: str
     count: int = 0
     kept: list[Problem] = field(default_factory=list)
+    _by_kind: dict[object, int] = field(default_factory=dict)
 
     def add(
         self, rule: str, fix: str, *, row: int | None = None, column: str | None = None, value: object = None
     ) -> None:
         """Add one problem; `value` is shown as written."""
         self.count += 1
-        if len(self.kept) < SHOWN:
-            shown = None if value is None else str(value)
-            self.kept.append(Problem(file=self.file, row=row, column=column, value=shown, rule=rule, fix=fix))
+        shown = None if value is None else str(value)
+        problem = Problem(file=self.file, row=row, column=column, value=shown, rule=rule, fix=fix)
+        same = self._by_kind.get(problem.kind, 0)
+        if same < SHOWN and (same or len(self._by_kind) < SHOWN):
+            self._by_kind[problem.kind] = same + 1
+            self.kept.append(problem)
 
     def raise_if_any(self) -> None:
         """Raise `InvalidInput` if there are problems."""
@@ -75,3 +125,25 @@ def refused(
     """Return the error for one problem; `value` is shown as written."""
     shown = None if value is None else str(value)
     return InvalidInput([Problem(file=file, row=row, column=column, value=shown, rule=rule, fix=fix)])
+
+
+class Together:
+    """Collects the problems of several checks of one command, so that one message has them all."""
+
+    def __init__(self) -> None:
+        self._problems: list[Problem] = []
+        self._count = 0
+
+    @contextmanager
+    def check(self) -> Iterator[None]:
+        """Keep the problems of a block of code instead of raising them."""
+        try:
+            yield
+        except InvalidInput as error:
+            self._problems += error.problems
+            self._count += error.count
+
+    def raise_if_any(self) -> None:
+        """Raise `InvalidInput` if there are problems."""
+        if self._problems:
+            raise InvalidInput(self._problems, self._count)

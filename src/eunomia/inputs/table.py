@@ -25,26 +25,57 @@ MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?)?",
 LONGEST = 80  # characters of a wrong value that a message repeats
 
 USUAL_NAMES = {  # columns of other systems, in lower case → ours
-    **dict.fromkeys(("jobid", "job", "id", "job_name", "jobname"), "job_id"),
+    **dict.fromkeys(("jobid", "job", "id", "job_name", "jobname", "id_job"), "job_id"),
     **dict.fromkeys(
-        ("num_gpus", "gpus", "gpu_num", "num_gpu", "n_gpus", "ngpus", "gpu", "gpu_count", "accelerators"),
+        ("num_gpus", "gpus", "gpu_num", "num_gpu", "n_gpus", "ngpus", "gpu", "gpu_count", "accelerators",
+         "num_accelerators", "total_gpus", "gpus_requested", "req_gpus", "alloc_gpus"),
         "scale_factor",
     ),
     **dict.fromkeys(
-        ("submit_time", "submitted", "submission_time", "arrival_time", "arrival", "submit", "submitted_at"),
+        ("submit_time", "submitted", "submission_time", "arrival_time", "arrival", "submit", "submitted_at",
+         "time_submit", "created_at", "creation_time", "create_time", "queued_at"),
         "submitted_s",
     ),
-    **dict.fromkeys(("runtime", "run_time", "duration", "elapsed", "duration_seconds"), "duration_s"),
-    **dict.fromkeys(("user", "group", "account", "vc", "project", "team", "queue", "partition"), "tenant"),
+    **dict.fromkeys(
+        ("runtime", "run_time", "duration", "elapsed", "duration_seconds", "elapsed_raw", "run_time_s", "runtime_s",
+         "elapsed_s"),
+        "duration_s",
+    ),
+    **dict.fromkeys(
+        ("user", "group", "account", "vc", "project", "team", "queue", "partition", "user_id", "id_user", "user_name",
+         "username", "userid", "owner", "organization", "organisation", "org", "department", "namespace",
+         "virtual_cluster"),
+        "tenant",
+    ),
     **dict.fromkeys(("model", "workload", "model_name"), "job_type"),
-    **dict.fromkeys(("start_time", "started", "start", "started_at"), "started_s"),
-    **dict.fromkeys(("end_time", "ended", "end", "finished", "finish_time", "finished_at", "ended_at"), "ended_s"),
-    **dict.fromkeys(("gpu_type", "gpu_model", "device_type", "accelerator"), "ran_on"),
-    **dict.fromkeys(("state", "exit_status"), "status"),
+    **dict.fromkeys(("start_time", "started", "start", "started_at", "time_start", "begin_time"), "started_s"),
+    **dict.fromkeys(
+        ("end_time", "ended", "end", "finished", "finish_time", "finished_at", "ended_at", "time_end",
+         "completion_time", "completed_at", "stop_time"),
+        "ended_s",
+    ),
+    **dict.fromkeys(("gpu_type", "gpu_model", "device_type", "accelerator", "accelerator_type", "gpu_name"), "ran_on"),
+    **dict.fromkeys(("state", "exit_status", "job_state", "job_status"), "status"),
     **dict.fromkeys(("deadline",), "deadline_s"),
     **dict.fromkeys(("priority",), "weight"),
     **dict.fromkeys(("steps", "iterations", "num_steps"), "total_steps"),
+}  # fmt: skip
+
+
+def squeezed(name: str) -> str:
+    """Return a name without what spellings differ in: `Num GPUs`, `num_gpus` and `NumGPUs` are one."""
+    return re.sub(r"[\s_-]", "", name.lower())
+
+
+_USUAL = {
+    **{squeezed(name): name for name in {*USUAL_NAMES.values(), "app", "retries", "command"}},
+    **{squeezed(name): ours for name, ours in USUAL_NAMES.items()},
 }
+
+
+def usual_name(name: str) -> str:
+    """Return our name of a column that other systems name so, however it is spelled; "" for none."""
+    return _USUAL.get(squeezed(name), "")
 
 
 @dataclass(kw_only=True)
@@ -75,15 +106,13 @@ class InputTable:
             return
         known = [*required, *(optional or ())]
         strange = [] if optional is None else [name for name in self.columns if name not in known]
+        ours = self.renamings(known)
         for name in strange[:SHOWN]:
-            ours = USUAL_NAMES.get(name.lower(), "")
-            fix = (
-                f"rename it to {ours}" if ours in known and ours not in self.columns else nearest(name[:LONGEST], known)
-            )
+            fix = f"rename it to {ours[name]}" if name in ours else nearest(name[:LONGEST], known)
             self.note(self.header_line, name, None, "this column is not known", fix)
         self.count += max(0, len(strange) - SHOWN)
         for name in required:
-            if name not in self.columns:
+            if name not in self.columns and name not in ours.values():
                 self.note(
                     self.header_line,
                     name,
@@ -91,6 +120,15 @@ class InputTable:
                     "this column is missing",
                     f"add it to the header; the columns here are {', '.join(map(_shown, self.columns))}",
                 )
+
+    def renamings(self, known: Sequence[str]) -> dict[str, str]:
+        """Return the columns that other systems name so, with the names that they would have here; each name once."""
+        ours: dict[str, str] = {}
+        for name in self.columns:
+            usual = "" if name in known else usual_name(name)
+            if usual in known and usual not in self.columns and usual not in ours.values():
+                ours[name] = usual
+        return ours
 
     def stripped(self) -> InputTable:
         """Return the table without white space around names of columns and cells."""

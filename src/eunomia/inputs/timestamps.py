@@ -19,6 +19,11 @@ def date_at(seconds: float, since: datetime = EPOCH) -> datetime | None:
         return None
 
 
+def is_date(date: datetime | None) -> bool:
+    """Say whether a date is one: times counted from a start of their own look like seconds since 1970."""
+    return date is not None and date.year > EPOCH.year
+
+
 def since_first(times: Floats) -> tuple[Floats, datetime | None]:
     """Return times counted from the first of them, and its date; `times` are seconds since 1970, nan where invalid."""
     first = float(np.nanmin(times)) if np.isfinite(times).any() else 0.0

@@ -1,4 +1,4 @@
 """Policies that are learnt from data: the environment, training, model files, and the policies themselves.
 
-Training and the environment need the extra `eunomia[learning]`; playing a trained model does not.
+Training and the environment need the extra `learning`; playing a trained model does not.
 """

@@ -1,7 +1,7 @@
 """The Gymnasium environment `eunomia/CompiledCluster-v0`: plain scenarios, fifty times as fast as `eunomia/Cluster-v0`.
 
 The same actions give the same observations, masks, rewards and completion times, to the bit. There is no view, so no
-policy can be played through it. Needs the extra: pip install 'eunomia[learning]'. Importing this module registers it.
+policy can be played through it. Needs the extra `learning`. Importing this module registers it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The Gymnasium environment `eunomia/Cluster-v0`: one step is one ask of the core, an episode is a trace.
 
 Core, backend and metrics are those of `eunomia simulate`, so a policy that is played through the environment gives the
-same jobs.csv. Needs the extra: pip install 'eunomia[learning]'. Importing this module registers the environment.
+same jobs.csv. Needs the extra `learning`. Importing this module registers the environment.
 """
 
 from __future__ import annotations

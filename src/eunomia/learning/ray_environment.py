@@ -1,6 +1,6 @@
 """Several environments in actors of Ray, stepped at once: `RayVectorEnv`, for machines beyond this one.
 
-Needs both extras: pip install 'eunomia[learning,ray]'. A process that has not called `ray.init` joins the cluster of
+Needs both extras, `learning` and `ray`. A process that has not called `ray.init` joins the cluster of
 RAY_ADDRESS, or starts one of its own.
 """
 
@@ -14,12 +14,12 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
+from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import refused
 from eunomia.learning.environment import ID, ClusterEnv
 from eunomia.model.arrays import Array, Bools, Floats
 
 NAME = f"{ClusterEnv.__module__}:{ID}"
-INSTALL = "pip install 'eunomia[ray]'"
 _Step = tuple[dict[str, Array], float, bool, bool, dict[str, Any]]
 
 
@@ -54,7 +54,7 @@ class RayVectorEnv(VectorEnv[Any, Any, Any]):
         try:
             import ray
         except ModuleNotFoundError as error:
-            raise refused("environment", "ray", None, "Ray is not installed", INSTALL) from error
+            raise refused("environment", "ray", None, "Ray is not installed", install_command("ray")) from error
         self._ray = ray
         if not ray.is_initialized():
             ray.init(log_to_driver=False)

@@ -18,12 +18,13 @@ import numpy as np
 
 from eunomia import __version__
 from eunomia.inputs.atomic_write import write_output
+from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import refused
 from eunomia.learning.model_file import Feature, ModelFile, ModelHeader, read_model, write_model
 from eunomia.model.arrays import Array
 from eunomia.model.spelling_suggestions import nearest
+from eunomia.runs.fingerprint import scenario_hash
 from eunomia.scenario import Scenario
-from eunomia.sweeps.fingerprint import scenario_hash
 
 TRAINABLES: dict[str, str] = {  # by the name in `eunomia train`; the class is loaded when it is used
     "metis": "eunomia.learning.metis.training:MetisTraining",
@@ -34,7 +35,6 @@ TRAINABLES: dict[str, str] = {  # by the name in `eunomia train`; the class is l
     "harmony": "eunomia.learning.harmony.training:HarmonyTraining",
     "reward-model": "eunomia.learning.harmony.training:RewardModelTraining",
 }
-INSTALL = "pip install 'eunomia[learning]'"
 ENDING = ".safetensors"
 
 
@@ -106,7 +106,11 @@ def trainable_class(name: str) -> type[Trainable]:
         if error.name not in ("torch", "gymnasium"):
             raise
         raise refused(
-            "command line", "NAME", name, f"training needs {error.name}, which is not installed", INSTALL
+            "command line",
+            "NAME",
+            name,
+            f"training needs {error.name}, which is not installed",
+            install_command("learning"),
         ) from error
 
 

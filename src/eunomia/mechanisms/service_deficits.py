@@ -18,6 +18,7 @@ from eunomia.kernels import kernel
 from eunomia.model.answers import ANYWHERE
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.job_lifecycle import Stage
+from eunomia.model.tolerance import is_at_least
 from eunomia.placement.seat_order import rising
 
 _RUNS = int(Stage.RUNNING)
@@ -135,7 +136,7 @@ class ServiceDeficits:
         """Return whether time changes nothing: every job runs, each with its only and whole share."""
         return (
             state.waiting == 0
-            and bool((self.x[self._held] >= 1 - 1e-9).all())
+            and bool(is_at_least(self.x[self._held], 1.0).all())
             and self._held.sum() == len(state.running())
         )
 

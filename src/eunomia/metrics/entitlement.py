@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from eunomia.metrics.collector import MetricsCollector
-from eunomia.metrics.step_functions import Steps, at_times, combined, summed
+from eunomia.metrics.owned_shares import OwnedShares
+from eunomia.metrics.step_functions import Steps, at_times
 from eunomia.model import fair_share
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.job import Job
@@ -41,19 +42,6 @@ def _present_size(begin: Floats, end: Floats, size: Floats) -> Steps:
     return times, np.cumsum(change)
 
 
-def owned_by(parent: Ints, quota: tuple[Floats, Floats], demand: Sequence[Steps]) -> list[Steps]:
-    """Return the accelerators that each tenant's own jobs are entitled to (`model.fair_share`).
-
-    `quota` is a step function: times, and the quotas from then on, (step, tenant). A tenant's quota includes those of
-    its children.
-    """
-    owned: list[Steps] = [(quota[0], column) for column in quota[1].T]
-    for u, rows in fair_share.rows_below(parent).items():
-        owed = summed([combined(fair_share.of_tenants, demand[v], owned[v]) for v in rows.tolist()])
-        owned[u] = combined(fair_share.left, owned[u], owed)
-    return owned
-
-
 class WeightIntervals(NamedTuple):
     """Intervals in which a job was present with the same weight."""
 
@@ -79,10 +67,10 @@ def weight_intervals(jobs: Sequence[Job], end: Floats, updates: Sequence[tuple[i
     return WeightIntervals(job[:count], begin[:count], last[:count], weight[:count])
 
 
-def deserved_service(intervals: WeightIntervals, size: Floats, owner: Ints, owned: Sequence[Steps]) -> Floats:
+def deserved_service(intervals: WeightIntervals, size: Floats, owner: Ints, owned: OwnedShares) -> Floats:
     """Return the accelerator-seconds that each job deserved, (job,).
 
-    `size` (job,) are scale factors, `owner` (job,) tenants, `owned` (tenant) is of `owned_by`.
+    `size` (job,) are scale factors, `owner` (job,) tenants.
     """
     total = np.zeros(len(size))
     tenant = owner[intervals.job]
@@ -92,7 +80,7 @@ def deserved_service(intervals: WeightIntervals, size: Floats, owner: Ints, owne
         if len(rows) < len(order):
             job, begin, end, weight = job[rows], begin[rows], end[rows], weight[rows]
         part = WeightIntervals(job, begin, end, weight)
-        np.add.at(total, part.job, _deserved_in_tenant(part, size[part.job], owned[tenant[rows[0]]]))
+        np.add.at(total, part.job, _deserved_in_tenant(part, size[part.job], owned.owned(int(tenant[rows[0]]))))
     return total
 
 

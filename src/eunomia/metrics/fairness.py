@@ -42,7 +42,8 @@ def rho_isolated(
 ) -> Floats:
     """Return ρ = JCT / time on 1/n of the cluster, (job,), n the jobs present; nan for a job that did not finish.
 
-    1/n is C[j] / (n z) of the time on each type j, capped where that would be more than all of it. As n changes, the
+    1/n is C[j] / (n z) of the time on each type j, capped where that would be more than all of it. `rate` (job, type)
+    is 0 where a type has fewer accelerators than the gang: that part of the time is lost. As n changes, the
     speed is averaged from submission to finish: ρ is the steps possible in that time over the steps done.
     `present` is a step function: times, and the number of jobs present from each on.
     Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads",

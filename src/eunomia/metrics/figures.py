@@ -25,6 +25,7 @@ from eunomia.model.job_table import job_array, job_values
 from eunomia.model.moment_batch import MomentBatch
 from eunomia.model.speeds import Speeds
 from eunomia.model.tenants import Tenant
+from eunomia.model.tolerance import is_at_most
 from eunomia.model.topology import Topology
 
 
@@ -88,7 +89,8 @@ class Metrics(MetricsCollector):
         jobs |= ({} if self._waits is None else self._waits.columns(self.end_s)) | _outcome_columns(self)
         jobs |= _estimate_columns(self)
         table = apps.table(self.jobs, self.app_ends, jobs["attained_service_s"])
-        begin = float(np.min(jobs["submitted_s"])) if self.jobs else 0.0
+        shown = jobs | _eligibility_columns(self, jobs)
+        begin = float(np.min(shown["submitted_s"])) if self.jobs else 0.0
         edges = _bins(begin, max(self.end_s, begin), bins)
         types = range(len(self.topology.types))
         busy = np.stack([integral(self.busy(j), edges) for j in types])
@@ -100,7 +102,7 @@ class Metrics(MetricsCollector):
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.diff(busy) / np.diff(available)
         tables = RunTables(
-            jobs=jobs,
+            jobs=shown,
             apps=table,
             tenants=by_tenant,
             types=self.topology.types,
@@ -114,7 +116,7 @@ class Metrics(MetricsCollector):
             types=self.topology.types,
             summary=summarise(tables, self.metrics),
             tables=tables,
-            jobs=jobs,
+            jobs=shown,
             apps=table,
             tenants=by_tenant,
             sharing=sharing,
@@ -172,6 +174,21 @@ def _columns(collector: MetricsCollector, apps: AppOutcomes) -> dict[str, Array]
     return columns | {f"received_{name}_s": received[:, j] for j, name in enumerate(collector.topology.types)}
 
 
+def _eligibility_columns(collector: MetricsCollector, jobs: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the columns of jobs.csv that count from the submission by the user, where jobs became eligible later.
+
+    All other figures count from when a job is eligible: before, no policy could start it.
+    """
+    before_s = job_array(collector.jobs, "not_eligible_s", float)
+    if not before_s.any():
+        return {}
+    return {
+        "submitted_s": jobs["submitted_s"] - before_s,
+        "jct_s": jobs["jct_s"] + before_s,
+        "wait_not_eligible_s": before_s.copy(),
+    }
+
+
 def _outcome_columns(collector: MetricsCollector) -> dict[str, Array]:
     """Return the columns of jobs.csv on pauses, cancellations and deadlines.
 
@@ -181,7 +198,7 @@ def _outcome_columns(collector: MetricsCollector) -> dict[str, Array]:
     status, ended = collector.column("status"), collector.column("ended")
     deadline = job_array(collector.jobs, "deadline", float)
     until = np.where(np.isnan(ended), np.nextafter(collector.end_s, math.inf), ended)  # nan: present at the end
-    missed = (until > deadline) | np.isin(status, (FAILED, REJECTED))
+    missed = ~is_at_most(until, deadline) | np.isin(status, (FAILED, REJECTED))
     cancelled_by = np.where(status == CANCELLED, "user", "").astype(object)
     cancelled_by[[row for row in collector.cancelled_by_tuner if status[row] == CANCELLED]] = "tuner"
     has_deadline = np.isfinite(deadline)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from eunomia.metrics.collector import MetricsCollector
-from eunomia.metrics.step_functions import Steps, combined, integral
+from eunomia.metrics.owned_shares import OwnedShares
+from eunomia.metrics.step_functions import Steps, integral
 from eunomia.model import fair_share
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.job_table import job_array
@@ -27,24 +28,15 @@ class Hours(NamedTuple):
     edges: Floats  # (hour + 1,) seconds
     asked: Floats  # (hour, tenant) by jobs that waited or ran
     deserved: Floats  # (hour, tenant) the part of `asked` within what the tenant owned
-    entitled: Floats  # (hour, tenant) what the tenant owned, asked for or not
+    entitled: Floats  # (hour, tenant) what the tenant owned: its quota, asked for or not, or its share while it asked
     held: Floats  # (hour, tenant, type)
 
 
-def hours_of(
-    collector: MetricsCollector,
-    tree: Tenants,
-    demand: Sequence[Steps],
-    owned: Sequence[Steps],
-    quota: tuple[Floats, Floats],
-) -> Hours:
-    """Return the hours of a run that is over; `demand` and `owned` (tenant) are of `metrics.entitlement`.
-
-    `quota` is a step function: times, and the accelerators that each tenant owns from then on, (step, tenant).
-    """
-    edges = _edges(collector, len(tree.names))
-    asked, own = (_by_hour(every, edges) for every in (demand, [(quota[0], column) for column in quota[1].T]))
-    deserved = _by_hour([combined(fair_share.of_tenants, *pair) for pair in zip(demand, owned, strict=True)], edges)
+def hours_of(collector: MetricsCollector, tree: Tenants, demand: Sequence[Steps], owned: OwnedShares) -> Hours:
+    """Return the hours of a run that is over; `demand` (tenant) is of `metrics.entitlement`."""
+    edges, rows = _edges(collector, len(tree.names)), range(len(tree.names))
+    own, deserved = (_by_hour(map(of, rows), edges, len(rows)) for of in (owned.share, owned.deserved))
+    asked = _by_hour(demand, edges, len(rows))
     held = np.zeros((*deserved.shape, len(collector.topology.types)))
     row_of = {name: u for u, name in enumerate(tree.names)}
     for name, type, curve in collector.held():
@@ -52,15 +44,15 @@ def hours_of(
     return Hours(edges, asked, deserved, entitled(tree.parent, own, deserved), held)
 
 
-def _by_hour(every: Sequence[Steps], edges: Floats) -> Floats:
-    """Return the integral of each step function in each hour, (hour, step function)."""
-    return np.array([np.diff(integral(steps, edges)) for steps in every]).reshape(len(every), len(edges) - 1).T.copy()
+def _by_hour(every: Iterable[Steps], edges: Floats, count: int) -> Floats:
+    """Return the integral of each of `count` step functions in each hour, (hour, step function)."""
+    return np.array([np.diff(integral(steps, edges)) for steps in every]).reshape(count, len(edges) - 1).T.copy()
 
 
 def entitled(parent: Ints, own: Floats, deserved: Floats) -> Floats:
     """Return what each tenant deserved or could lend, (hour, tenant), each accelerator once.
 
-    `own` (hour, tenant) are quotas; a parent's includes its children's. What a parent's jobs deserve beyond its own
+    `own` (hour, tenant) are shares; a parent's includes its children's. What a parent's jobs deserve beyond its own
     part comes from what its children do not ask for, in proportion.
     """
     spare = np.maximum(own - deserved, 0.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from eunomia.metrics.fairness import jain
@@ -19,7 +21,7 @@ def completion(run: RunTables) -> Numbers:
     jobs, status = run.jobs, run.jobs["status"]
     done = status == "finished"
     jct, finished = jobs["jct_s"][done], jobs["finished_s"][done]
-    waits = (jobs["first_started_s"] - jobs["submitted_s"])[~np.isnan(jobs["first_started_s"])]
+    waits = (jobs["first_started_s"] - eligible_s(jobs))[~np.isnan(jobs["first_started_s"])]
     numbers: Numbers = {"jobs_submitted": len(status)}
     numbers |= {f"jobs_{name}": int((status == name).sum()) for name in ENDS}
     numbers["jct_mean_s"] = mean(jct)
@@ -27,8 +29,16 @@ def completion(run: RunTables) -> Numbers:
         numbers[f"jct_p{percent}_s"] = float(np.percentile(jct, percent)) if len(jct) else None
     numbers["queueing_mean_s"] = mean(waits)
     numbers["total_wait_mean_s"] = mean(jobs["total_wait_s"][status != "rejected"])
+    if "wait_not_eligible_s" in jobs:
+        numbers["not_eligible_mean_s"] = mean(jobs["wait_not_eligible_s"])
     numbers["makespan_s"] = float(finished.max() - jobs["submitted_s"].min()) if len(finished) else None
     return numbers
+
+
+def eligible_s(jobs: Mapping[str, Array]) -> Floats:
+    """Return (job,) when each job was eligible to start: its submission, unless the trace says otherwise."""
+    submitted = jobs["submitted_s"]
+    return np.asarray(submitted + jobs["wait_not_eligible_s"]) if "wait_not_eligible_s" in jobs else submitted
 
 
 def utilization(run: RunTables) -> Numbers:

@@ -9,6 +9,7 @@ import numpy as np
 from eunomia.metrics.hourly_usage import HOUR_S, Hours
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.products import dot
+from eunomia.model.tolerance import RELATIVE
 
 WINDOW_S = 24 * HOUR_S
 POINTS = 500  # of a series, at most
@@ -81,7 +82,7 @@ def ltgf_over_time(hours: Hours) -> tuple[Floats, Floats]:
         for each in (hours.held.sum(axis=2), hours.deserved)
     ]
     received, deserved = (total[kept + 1] - total[first] for total in sums)
-    least = 1e-9 * sums[1][-1]  # smaller amounts are rounding errors
+    least = RELATIVE * sums[1][-1]  # smaller amounts are rounding errors
     ltgf = np.divide(received, deserved, out=np.full_like(received, np.nan), where=deserved > least)
     return ends[kept], ltgf.T
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.model.arrays import Floats
+from eunomia.model.equal_share import usable_throughput
 from eunomia.model.job import Job
 from eunomia.model.job_table import job_array, job_values
 from eunomia.model.speeds import Speeds
@@ -17,7 +18,7 @@ from eunomia.model.speeds import Speeds
 class StandaloneSpeeds:
     """Speeds of jobs that run alone on the whole cluster."""
 
-    rate: Floats  # (job, type) steps/s of the whole gang
+    rate: Floats  # (job, type) steps/s of the whole gang; 0 where it is wider than the type
     best: Floats  # (job,) steps/s on the fastest type that can hold the gang
     steps: Floats  # (job,)
 
@@ -30,8 +31,8 @@ class StandaloneSpeeds:
         table = np.array([speeds.solo_throughput(*key) for key in kinds], dtype=float).reshape(
             len(kinds), len(capacity)
         )
-        room = np.array([capacity >= size for _, size in kinds], dtype=bool).reshape(table.shape)
-        best = np.where(room, table, 0.0).max(axis=1, initial=0.0)
+        table = usable_throughput(table, np.array([size for _, size in kinds], dtype=float), capacity)
+        best = table.max(axis=1, initial=0.0)
         return cls(table[kind], best[kind], job_array(jobs, "total_steps", float))
 
     @property

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.metrics.collector import MetricsCollector
-from eunomia.metrics.entitlement import demand_of, deserved_service, owned_by, weight_intervals
+from eunomia.metrics.entitlement import demand_of, deserved_service, weight_intervals
 from eunomia.metrics.fairness import rho_astraea, rho_isolated
 from eunomia.metrics.hourly_usage import Hours, hours_of
 from eunomia.metrics.job_summary import BENEFIT, LOSS
 from eunomia.metrics.job_timelines import REJECTED
+from eunomia.metrics.owned_shares import OwnedShares
 from eunomia.metrics.sharing import Sharing, envy, sharing_of
 from eunomia.metrics.standalone_speed import StandaloneSpeeds
 from eunomia.metrics.step_functions import Steps
 from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.model.fair_share import FairShares
 from eunomia.model.job_table import job_array, job_values
 from eunomia.model.tenants import NO_TENANT, Tenant, Tenants
 from eunomia.model.tolerance import RELATIVE
@@ -24,14 +26,13 @@ from eunomia.model.tolerance import RELATIVE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantUsage:
-    """The tenants of a run's jobs, their quotas, demand and entitlement."""
+    """The tenants of a run's jobs, their demand and entitlement."""
 
     tree: Tenants
     owner: Ints  # (job,) row of the tenant
     ended: Floats  # (job,) end of its presence, s
-    quota: tuple[Floats, Floats]  # step function: times, and each tenant's quota from then on, (step, tenant)
     demand: list[Steps]  # (tenant) accelerators that its jobs asked for
-    owned: list[Steps]  # (tenant) accelerators that its own jobs were entitled to
+    owned: OwnedShares
 
     @classmethod
     def of(cls, collector: MetricsCollector, declared: Mapping[str, Tenant]) -> TenantUsage:
@@ -42,9 +43,9 @@ class TenantUsage:
         owner = np.array([row_of[name or NO_TENANT] for name in names], dtype=np.int64)
         ended, began = collector.column("ended"), job_array(collector.jobs, "submitted", float)
         until = np.maximum(np.where(np.isnan(ended), collector.end_s, ended), began)
-        demand, quota = demand_of(collector, owner, until, len(tree.names)), _quota(tree, _in_service(collector))
-        owned = owned_by(tree.parent, quota, demand)
-        return cls(tree=tree, owner=owner, ended=until, quota=quota, demand=demand, owned=owned)
+        demand = demand_of(collector, owner, until, len(tree.names))
+        owned = OwnedShares(tree, _in_service(collector), demand)
+        return cls(tree=tree, owner=owner, ended=until, demand=demand, owned=owned)
 
     def of_jobs(
         self, collector: MetricsCollector, alone: StandaloneSpeeds, jobs: Mapping[str, Array]
@@ -87,12 +88,13 @@ class TenantUsage:
         row = np.zeros(count, dtype=np.int64)
         row[shown] = np.arange(len(shown))
         owner, count = row[self.owner], len(shown)
-        hours = _among(hours_of(collector, tree, self.demand, self.owned, self.quota), shown)
+        hours = _among(hours_of(collector, tree, self.demand, self.owned), shown)
         refused = collector.column("status") == REJECTED
         sharing = sharing_of(
             tuple(tree.names[u] for u in shown.tolist()), hours, np.bincount(owner[refused], minlength=count)
         )
-        quota = tree.quota(float(collector.topology.capacity().sum()))[shown]
+        everyone = np.ones(len(tree.names), dtype=bool)
+        quota = FairShares(tree).shares(float(collector.topology.capacity().sum()), everyone)[shown]
         waits = np.where(refused, np.nan, jobs["total_wait_s"])
         with np.errstate(divide="ignore", invalid="ignore"):
             dominant = np.max(hours.held.sum(axis=0) / available_s, axis=1, initial=0.0)
@@ -131,13 +133,6 @@ def running(jobs: Mapping[str, Array], types: tuple[str, ...]) -> Floats:
 def ratio(part: Floats, whole: Floats) -> Floats:
     """Return part ÷ whole; nan where the whole is 0."""
     return np.asarray(np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0))
-
-
-def _quota(tree: Tenants, capacity: Steps) -> tuple[Floats, Floats]:
-    """Return the quotas: times, and accelerators from then on, (step, tenant)."""
-    times, in_service = capacity
-    known = {each: tree.quota(each) for each in set(in_service.tolist())}
-    return times, np.stack([known[each] for each in in_service.tolist()])
 
 
 def _in_service(collector: MetricsCollector) -> Steps:

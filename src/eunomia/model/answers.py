@@ -18,7 +18,13 @@ ANYWHERE, ONE_MACHINE = -1, 0
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Candidates, one entry each: a job on a type, perhaps with a partner; jobs and types are rows of the view."""
+    """Candidates, one entry each: a job on a type, perhaps with a partner; jobs and types are rows of the view.
+
+    job, type: (row,) integers.
+    partner: (row,) second job on the same accelerators, −1 = none; None: all −1.
+    shape: (row,) which of the sizes that the gang may have, 0 = as submitted; None: all 0.
+    within: (row,) ANYWHERE (−1) or ONE_MACHINE (0: the fewest machines if none is big enough); None: ANYWHERE.
+    """
 
     job: Ints  # (row,)
     type: Ints  # (row,)
@@ -41,7 +47,15 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Fields of all three answer types. Job numbers are rows of the view that is answered."""
+    """Fields of all three answer types. Job numbers are rows of the view that is answered.
+
+    again_at: latest time of the next ask, seconds since the run began; inf = only when jobs or machines change.
+    memory: what `memory` of the next view holds; columns of `memory_columns` have one entry for each job.
+    refuse: job → reason; only jobs that never ran.
+    why: job → why it waits.
+    late: jobs whose deadlines cannot all be met.
+    certificate: proof of an optimised answer.
+    """
 
     again_at: float = field(default=math.inf, kw_only=True)  # latest time of the next ask
     memory: Mapping[str, Array] = field(default_factory=dict, kw_only=True)  # `memory` of the next view
@@ -55,7 +69,9 @@ class Answer:
 class Shares(Answer):
     """The share of time of each candidate.
 
-    x is (job, type), or (row,) with `rows`; with `fill` spare time may go to candidates without a share.
+    x: (job, type), or (row,) with `rows`; between 0 and 1, a job's sum at most 1, within each type's capacity.
+    rows: the candidates of a sparse x; None: every pair of job and type.
+    fill: whether spare time may go to candidates without a share.
     """
 
     x: Floats
@@ -67,8 +83,9 @@ class Shares(Answer):
 class Order(Answer):
     """Candidates, best first; several rows of one job are adjacent and in order of its preference.
 
-    A gang that does not fit is skipped, stops the pass, or gets a reservation: later gangs run only where they do not
-    delay it ("reserve").
+    rows: the candidates.
+    misfit: a gang that does not fit is skipped ("skip"), stops the pass ("stop"), or gets a reservation: later gangs
+        run only where they do not delay it ("reserve").
     """
 
     rows: Rows
@@ -77,7 +94,14 @@ class Order(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Grants(Answer):
-    """Changes of seats. A job without an entry keeps its seats until its lease ends."""
+    """Changes of seats. A job without an entry keeps its seats until its lease ends.
+
+    rows: the gangs that get seats.
+    row: (seat,) entry of `rows` that gets the seat.
+    device: (seat,) the accelerator, a row of the topology.
+    until: (row,) end of the lease, seconds since the run began; nan = the mechanism decides.
+    stop: (k,) jobs to stop before their lease ends.
+    """
 
     rows: Rows
     row: Ints  # (seat,) entry of `rows` that gets the seat

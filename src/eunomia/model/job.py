@@ -20,7 +20,8 @@ class Job:
 
     job_id: str
     total_steps: float
-    submitted: float = 0.0
+    submitted: float = 0.0  # to the scheduler: when it became eligible to start
+    not_eligible_s: float = 0.0  # before that: submitted by its user, and held, or waiting for a time or another job
     sequence: int = 0  # row in its trace: the order of jobs submitted at one instant
     scale_factor: int = 1
     job_type: str = ""  # model and batch size: the key into the throughputs

@@ -22,6 +22,10 @@ class LeaseTerms:
     """A policy's default mechanism.
 
     Rounds are leases with a common end; endless leases end with the job, and are preemptible (`recall`) or not.
+
+    length_s: seconds after which a lease ends and the policy is asked again; inf = with the job.
+    aligned: whether all leases end together, as rounds do.
+    recall: whether the policy may stop a job before its lease ends.
     """
 
     length_s: float = math.inf
@@ -79,6 +83,7 @@ class PolicyInfo:
     # the fastest type that holds the gang, and remaining service that times the scale factor, both rounded to 30 bits
     # (`model.rounding.rising`). "" = by something else.
     ranks_by: RanksBy = ""
+    usage_half_life_s: float = math.inf  # of the column `tenant_usage`; inf = nothing is forgotten
     # Capabilities that callers go by; none of them asks for the name.
     backfills: bool = True  # in rounds, time that is left over may go to jobs without a share
     reads_nested_quotas: bool = True  # if it reads quotas: those of tenants below others too
@@ -92,6 +97,11 @@ class PolicyInfo:
         unknown = sorted(self.needs - COLUMNS)
         if unknown:
             raise ValueError(f"policy {self.name!r} needs {unknown}, which no view has; it has {sorted(COLUMNS)}")
+        half_life_s = self.usage_half_life_s
+        if not half_life_s > 0:
+            raise ValueError(
+                f"half_life_s is {half_life_s}; it is a number of seconds above 0, or inf to forget nothing"
+            )
 
     @property
     def own_measure(self) -> str:
@@ -121,6 +131,14 @@ def also_needs(policy: Policy, columns: Iterable[str]) -> None:
     if more:
         oracle = info.oracle or "remaining" in more
         object.__setattr__(policy, "info", replace(info, needs=info.needs | more, oracle=oracle))
+
+
+def set_usage_half_life(policy: Policy, half_life_s: float) -> None:
+    """Set the half-life of the column `tenant_usage`, inf = no decay. For a `__post_init__`, as `also_needs`.
+
+    Raises ValueError unless it is above 0.
+    """
+    object.__setattr__(policy, "info", replace(policy.info, usage_half_life_s=half_life_s))
 
 
 def set_promises(

@@ -9,14 +9,13 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
-
-_ROUNDING = 1e-9  # of a level: service is a sum of products
+from eunomia.model.tolerance import RELATIVE
 
 
 @kernel(allocates=False, forceinline=True)
 def level_of(service: float, quantum: float) -> float:
-    """Return the level of accelerator-seconds."""
-    return float(np.floor(service / quantum + _ROUNDING))
+    """Return the level of accelerator-seconds, which are a sum of products."""
+    return float(np.floor(service / quantum * (1.0 + RELATIVE)))
 
 
 @kernel(allocates=False)

@@ -10,10 +10,10 @@ from typing import Literal, get_args
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.tolerance import RELATIVE
 
 Inner = Literal["fairness", "fifo"]
 INNER: tuple[Inner, ...] = get_args(Inner)
-_ROUNDING = 1e-9  # of an accelerator
 NO_TENANT = "-"  # owner of the jobs that name no tenant
 
 
@@ -81,7 +81,7 @@ class Tenants:
             left = max(whole - np.nansum(self.said_quota[siblings]), 0.0)
             if undeclared.any():
                 weight = self.weight[undeclared]
-                quota[undeclared] = np.floor(left * weight / weight.sum() + _ROUNDING)
+                quota[undeclared] = np.floor(left * weight / weight.sum() * (1 + RELATIVE))
         return quota
 
     def row_of(self, owner: str) -> int:

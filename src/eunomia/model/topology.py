@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,15 +41,20 @@ class Topology(ValueEqual):
     size: Ints  # (node,) accelerators
     rack: tuple[str, ...]  # (node,)
     cpus_and_memory: Floats | None = None  # (node, 2) CPUs and GiB, 0 = not declared; None: of no node
-    accelerators_per_slot: int = 0  # joined by the fastest link of a machine; 0 = all of the machine
+    accelerators_per_slot: int | tuple[int, ...] = 0  # joined by the fastest link; of all types or (type,); 0 = all
 
     @classmethod
-    def of(cls, nodes: Sequence[Node], accelerators_per_slot: int = 0) -> Topology:
-        """Build the topology of nodes in the given order; types are in order of first appearance."""
+    def of(cls, nodes: Sequence[Node], accelerators_per_slot: int | Mapping[str, int] = 0) -> Topology:
+        """Build the topology of nodes in the given order; types are in order of first appearance.
+
+        accelerators_per_slot: of the machines of all types, or by type; a type left out has 0, whole machines.
+        """
         if not nodes:
             raise ValueError("a cluster needs at least one node")
         types = tuple(dict.fromkeys(node.type for node in nodes))
         row = {name: j for j, name in enumerate(types)}
+        by_type = accelerators_per_slot
+        per_slot = tuple(by_type.get(name, 0) for name in types) if isinstance(by_type, Mapping) else by_type
         size = np.array([node.accelerators for node in nodes], dtype=np.int64)
         node_type = np.array([row[node.type] for node in nodes], dtype=np.int64)
         return cls(
@@ -61,7 +66,7 @@ class Topology(ValueEqual):
             size=size,
             rack=tuple(node.rack for node in nodes),
             cpus_and_memory=np.array([(node.cpus, node.memory_gib) for node in nodes], dtype=float),
-            accelerators_per_slot=accelerators_per_slot,
+            accelerators_per_slot=per_slot,
         )
 
     @property
@@ -74,11 +79,17 @@ class Topology(ValueEqual):
 
     def slots(self) -> Ints:
         """Return the slot of each device, (device,), numbered through the cluster."""
-        if not self.accelerators_per_slot:
+        if self.accelerators_per_slot == 0:
             return self.node
-        within = (np.arange(self.devices) - self.first[self.node]) // self.accelerators_per_slot
+        within = (np.arange(self.devices) - self.first[self.node]) // self.slot_sizes()[self.node]
         begins = (np.diff(self.node, prepend=-1) != 0) | (np.diff(within, prepend=-1) != 0)
         return np.asarray(np.cumsum(begins) - 1)
+
+    def slot_sizes(self) -> Ints:
+        """Return the accelerators of a slot of each node, (node,); a machine's own where it is one slot."""
+        declared = np.broadcast_to(np.asarray(self.accelerators_per_slot, dtype=np.int64), len(self.types))
+        of_node = declared[self.node_type]
+        return np.where(of_node > 0, of_node, self.size)
 
     def room(self, up: Bools) -> Floats:
         """CPUs and GiB of memory of the nodes that are up, shape (2,); inf where a node does not declare it."""

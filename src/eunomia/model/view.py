@@ -117,9 +117,12 @@ class View(ValueEqual):
     ]()  # (job,) largest tensor's part of all parameters of the model; nan = model not known
     fair_share_service = _Column[
         Floats
-    ]()  # (job,) accelerator-seconds: its part, by weight, of its tenant's quota over its life
-    # (hour, tenant, 3) accelerator-seconds used, deserved and entitled; up to 168 hours, the present one last
+    ]()  # (job,) accelerator-seconds: its part, by weight, of its tenant's share over its life
+    # (hour, tenant, 3) accelerator-seconds used, deserved, and its quota in whole accelerators; up to 168 hours, the
+    # present one last
     tenant_hourly_usage = _Column[Floats]()
+    # (tenant,) accelerator-seconds used by its own jobs; their weight halves in every `usage_half_life_s` of the policy
+    tenant_usage = _Column[Floats]()
     app = _Column[Ints]()  # (job,) rows of `apps`
     apps = _Column[Apps]()  # sets of jobs with one goal; a job that names none is an app of its own
     past_service = _Column[Floats]()  # (sample,) accelerator-seconds of every job that has finished
@@ -173,6 +176,7 @@ NOT_BY_JOB = frozenset(  # others: a row per job
         "past_service",
         "price",
         "host_capacity",
+        "tenant_usage",
         "tenants",
         "topology",
     }
@@ -181,6 +185,7 @@ ROUNDED = frozenset(  # columns of sums
     {
         "fair_share_service",
         "tenant_hourly_usage",
+        "tenant_usage",
         "equal_share_throughput",
         "past_service",
         "held_time_by_type",

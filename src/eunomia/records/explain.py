@@ -7,36 +7,20 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from eunomia.core.scheduler import Scheduler
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.model.arrays import NO_INTS, Ints
-from eunomia.model.events import Event, JobFailed, JobPaused, JobSubmitted
+from eunomia.model.events import Event, JobFailed, JobPaused, JobSubmitted, Moment
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.records.pair_estimates import PairEstimateSummary
+from eunomia.records.preemptions import Preemption, PreemptionLog
+from eunomia.records.queue_position import SHOWN
 from eunomia.records.record import Record
 from eunomia.records.replay import walk
-from eunomia.records.wait_reasons import code_of, describe_hold
+from eunomia.records.wait_diagnosis import Wait, after_preemption, diagnose, free_by_type
+from eunomia.records.wait_reasons import describe_hold
 
 ENDED = (Stage.FINISHED, Stage.FAILED, Stage.CANCELLED, Stage.REJECTED)
-SHOWN = 3  # named jobs; the others are counted
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wait:
-    """An interval of waiting for one reason."""
-
-    from_s: float
-    to_s: float | None  # None = until the end of the record
-    reason: str  # one of `wait_reasons.REASONS`
-    text: str
-    free: dict[str, int]  # accelerators, by type
-    behind: tuple[str, ...] = ()  # waiting jobs ahead of it
-    behind_count: int = 0
-    held_by: tuple[str, ...] = ()  # running jobs on seats that it could use, those ahead of it first
-    held_by_count: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +41,8 @@ class Explanation:
     last_failure: str | None = None  # why
     end_s: float = 0.0  # of the record
     began: str | None = None  # local date and time at 0 s, if the trace has it
+    preemptions: tuple[Preemption, ...] = ()  # in order of time
+    policy: str = ""  # that decided
 
     def lasted_s(self, wait: Wait) -> float:
         """Return how long a wait lasted, until the end of the record if it was not over."""
@@ -90,34 +76,10 @@ def explain(record: Record, job_id: str, at: float | None = None) -> Explanation
     if at is not None and math.isnan(at):
         rule, fix = "a time is a number of seconds", "give one within the run, or leave it out"
         raise InvalidInput([Problem(file="command line", column="--at", value="nan", rule=rule, fix=fix)])
-    waits: list[Wait] = []
-    first = ended = None
-    starts = failures = 0
-    end_s, before, last_failure = 0.0, -1, None
-    hold = ("held", "")
-    scheduler: Scheduler | None = None
+    history, scheduler, end_s = _History(job_id), None, 0.0
     for moment, scheduler in walk(record):
         end_s = moment.at
-        row = scheduler.state.row_of.get(job_id)
-        if row is None:
-            continue
-        if waits and waits[-1].to_s is None:
-            waits[-1] = replace(waits[-1], to_s=moment.at)
-        stage = scheduler.state.jobs.stage[row]
-        failed = [event for event in moment.events if isinstance(event, JobFailed) and event.job_id == job_id]
-        failures += len(failed)
-        last_failure = failed[-1].reason if failed else last_failure
-        starts += int(stage == Stage.RUNNING and before != Stage.RUNNING)
-        before = int(stage)
-        if stage == Stage.RUNNING and first is None:
-            first = moment.at
-        if stage in ENDED and ended is None:
-            ended = moment.at
-        if stage == Stage.WAITING:
-            _append(waits, diagnose(scheduler, row, moment.at))
-        if stage == Stage.PAUSED:
-            hold = _hold(moment.events, job_id) or hold
-            _append(waits, _held(scheduler, moment.at, *hold))
+        history.note(moment, scheduler)
     if scheduler is None or job_id not in scheduler.state.row_of:
         known = scheduler.state.row_of if scheduler else ()
         rule, fix = "the record holds no such job", nearest(job_id, known)
@@ -125,7 +87,7 @@ def explain(record: Record, job_id: str, at: float | None = None) -> Explanation
     row = scheduler.state.row_of[job_id]
     job = scheduler.state.submitted[row]
     status = Stage(int(scheduler.state.jobs.stage[row])).name.lower()
-    selected = tuple(wait for wait in waits if wait.to_s is None or wait.to_s > wait.from_s)
+    selected = tuple(wait for wait in history.waits if wait.to_s is None or wait.to_s > wait.from_s)
     if at is not None:
         selected = tuple(
             wait for wait in selected if wait.from_s <= at < (math.inf if wait.to_s is None else wait.to_s)
@@ -134,18 +96,69 @@ def explain(record: Record, job_id: str, at: float | None = None) -> Explanation
         job_id=job_id,
         scale_factor=job.scale_factor,
         submitted_s=job.submitted,
-        first_started_s=first,
+        first_started_s=history.first_started,
         status=status,
         refused=_refusal(record, job_id) if scheduler.state.jobs.stage[row] == Stage.REJECTED else None,
         waits=selected,
         estimate=_describe_estimate(record, scheduler, row),
-        ended_s=ended,
-        starts=starts,
-        failures=failures,
-        last_failure=last_failure,
+        ended_s=history.ended,
+        starts=history.starts,
+        failures=history.failures,
+        last_failure=history.last_failure,
         end_s=end_s,
         began=record.header.get("began"),
+        preemptions=tuple(history.preemptions.found),
+        policy=scheduler.info.name,
     )
+
+
+class _History:
+    """What became of one job, moment by moment."""
+
+    def __init__(self, job_id: str) -> None:
+        self.waits: list[Wait] = []
+        self.preemptions = PreemptionLog()
+        self.first_started: float | None = None
+        self.ended: float | None = None
+        self.starts = self.failures = 0
+        self.last_failure: str | None = None
+        self._job_id, self._before, self._hold = job_id, -1, ("held", "")
+        self._preempted: Preemption | None = None  # for what it waits, since it ran last
+
+    def note(self, moment: Moment, scheduler: Scheduler) -> None:
+        """Note what became of the job in one moment; nothing before its submission."""
+        row = scheduler.state.row_of.get(self._job_id)
+        if row is None:
+            return
+        if self.waits and self.waits[-1].to_s is None:
+            self.waits[-1] = replace(self.waits[-1], to_s=moment.at)
+        stage = scheduler.state.jobs.stage[row]
+        failed = [one for one in moment.events if isinstance(one, JobFailed) and one.job_id == self._job_id]
+        self.failures += len(failed)
+        self.last_failure = failed[-1].reason if failed else self.last_failure
+        self.starts += int(stage == Stage.RUNNING and self._before != Stage.RUNNING)
+        self._before = int(stage)
+        self._note_preemption(moment, scheduler, row)
+        if stage == Stage.RUNNING and self.first_started is None:
+            self.first_started = moment.at
+        if stage in ENDED and self.ended is None:
+            self.ended = moment.at
+        if stage == Stage.WAITING:
+            wait = diagnose(scheduler, row, moment.at)
+            if (last := self._preempted) is not None:
+                wait = after_preemption(scheduler, wait, last, last.by[:SHOWN])
+            _append(self.waits, wait)
+        if stage == Stage.PAUSED:
+            self._hold = _hold(moment.events, self._job_id) or self._hold
+            _append(self.waits, _held(scheduler, moment.at, *self._hold))
+
+    def _note_preemption(self, moment: Moment, scheduler: Scheduler, row: int) -> None:
+        known = len(self.preemptions.found)
+        self.preemptions.note(moment, scheduler, row)
+        if scheduler.state.jobs.stage[row] == Stage.RUNNING:
+            self._preempted = None
+        elif len(self.preemptions.found) > known:
+            self._preempted = self.preemptions.found[-1]
 
 
 def _describe_estimate(record: Record, scheduler: Scheduler, row: int) -> str | None:
@@ -184,13 +197,6 @@ def _append(waits: list[Wait], now: Wait) -> None:
     waits.append(now)
 
 
-def _free(scheduler: Scheduler) -> dict[str, int]:
-    """Return the free accelerators, by type."""
-    return {
-        name: int(count) for name, count in zip(scheduler.state.topology.types, scheduler.mechanism.free, strict=True)
-    }
-
-
 def _hold(events: Sequence[Event], job_id: str) -> tuple[str, str] | None:
     """Return why a job is paused in this moment, as its other events tell, and a detail; None if it is not."""
     mine = [event for event in events if getattr(event, "job_id", None) == job_id]
@@ -204,130 +210,4 @@ def _hold(events: Sequence[Event], job_id: str) -> tuple[str, str] | None:
 
 def _held(scheduler: Scheduler, at: float, code: str, detail: str) -> Wait:
     """Return the wait of a paused job, which does not wait for the cluster."""
-    return Wait(from_s=at, to_s=None, reason=code, text=describe_hold(code, detail), free=_free(scheduler))
-
-
-def diagnose(scheduler: Scheduler, row: int, at: float) -> Wait:
-    """Return why a waiting job waits, from the state directly after a decision."""
-    state, free = scheduler.state, _free(scheduler)
-    runs = scheduler.belief.throughput[row] > 0
-    ahead = _ahead(scheduler, row)
-    names = tuple(state.submitted[job].job_id for job in ahead[:SHOWN])
-    reason, text = _reason(scheduler, row, at, runs, names, len(ahead))
-    holders = _holders(scheduler, row, runs)
-    held = tuple(state.submitted[job].job_id for job in holders[:SHOWN])
-    if reason == "no_capacity" and not ahead:
-        text += f"; the others are held by {_listed(held, len(holders))}"
-    return Wait(
-        from_s=at,
-        to_s=None,
-        reason=reason,
-        text=text,
-        free=free,
-        behind=names,
-        behind_count=len(ahead),
-        held_by=held,
-        held_by_count=len(holders),
-    )
-
-
-def _listed(names: tuple[str, ...], count: int) -> str:
-    more = f" and {count - len(names):,} more" if count > len(names) else ""
-    return ", ".join(names) + more
-
-
-def _reason(
-    scheduler: Scheduler, row: int, at: float, runs: Any, names: tuple[str, ...], ahead: int
-) -> tuple[str, str]:
-    state, types = scheduler.state, scheduler.state.topology.types
-    size = int(state.jobs.scale_factor[row])
-    queue = f", behind {ahead:,} waiting job{'s' if ahead != 1 else ''} ({_listed(names, ahead)})" if ahead else ""
-    if (said := scheduler.asks.why_of(row)) is not None:
-        return code_of(said), said
-    usable = runs & (state.capacity >= size)
-    if not usable.any():
-        return "types_absent", f"no type in service that it can run on has {size} accelerators"
-    holdup = scheduler.mechanism.wait_reason(row, at)
-    if holdup is not None:
-        return holdup
-    has_room = usable & (state.floor.free >= size)
-    on = [types[j] for j in np.flatnonzero(usable)]
-    if not has_room.any():
-        spare = int(state.floor.free[usable].sum())
-        if spare >= size:
-            text = f"it needs {size} of one type; {spare} are free, but spread over {', '.join(on)}"
-            return "fragmentation", text + queue
-        share = _describe_spent_share(scheduler, row)
-        if share:
-            return (
-                "share_used",
-                f"it has had its share for now ({share}), and no seat is spare{_describe_prices(scheduler)}",
-            )
-        return "no_capacity", f"it needs {size}; {spare} are free on {', '.join(on)}{queue}"
-    wanted = _wanted(scheduler, row)
-    if wanted and not any(has_room[j] for j in wanted):
-        drawn = ", ".join(types[j] for j in wanted)
-        return "type_drawn", f"it may only use {drawn}, where fewer than {size} are free{queue}"
-    spare = int(state.floor.free[has_room].max())
-    if ahead:
-        text = f"{spare} are free and it needs {size}, but it is{queue[1:]}; the first of them does not fit yet"
-        return "behind", text
-    return "fragmentation", f"{spare} are free and it needs {size}, but not close enough together"
-
-
-def _ahead(scheduler: Scheduler, row: int) -> list[int]:
-    """Return the waiting jobs ahead of a job: those before it in the last order, then those that came since."""
-    state, last = scheduler.state, scheduler.mechanism.candidates
-    jobs = state.jobs
-    earlier = state.active[: np.searchsorted(state.active, row)]
-    if last is None or scheduler.info.answer_type == "grants":
-        before = earlier
-    elif len(place := np.flatnonzero(last.job == row)):
-        before = _once(last.job[: place[0]], len(jobs))
-    else:
-        came = jobs.submitted[earlier] > scheduler.asks.last_at
-        since = earlier[came] if jobs.submitted[row] > scheduler.asks.last_at else NO_INTS
-        before = np.concatenate((_once(last.job, len(jobs)), since))
-    ahead: list[int] = before[jobs.stage[before] == Stage.WAITING].tolist()
-    return ahead
-
-
-def _once(rows: Ints, jobs: int) -> Ints:
-    """Return each row at its first place; there are so many `jobs`."""
-    order = np.arange(len(rows))
-    first = np.empty(jobs, dtype=np.int64)
-    first[rows[::-1]] = order[::-1]  # of equal indices the last one is written
-    found: Ints = rows[first[rows] == order]
-    return found
-
-
-def _holders(scheduler: Scheduler, row: int, runs: Any) -> list[int]:
-    """Return the running jobs on types that a job could use, in the last order."""
-    state, last = scheduler.state, scheduler.mechanism.candidates
-    running = state.running()
-    running = running[runs[state.jobs.on_type[running]]]
-    place = np.full(len(state.jobs), np.iinfo(np.int64).max)
-    if last is not None:
-        place[last.job[::-1]] = np.arange(len(last.job))[::-1]
-    found: list[int] = running[np.argsort(place[running], kind="stable")].tolist()
-    return found
-
-
-def _wanted(scheduler: Scheduler, row: int) -> list[int]:
-    """Return the types that the last order names for a job."""
-    last = scheduler.mechanism.candidates
-    return [] if last is None else sorted(set(last.type[last.job == row].tolist()))
-
-
-def _describe_prices(scheduler: Scheduler) -> str:
-    """Return the exchange rates of types by the prices of the last answer; "" if it has none."""
-    proof = scheduler.certificate
-    if proof is None or proof.price is None:
-        return ""
-    return f"; {proof.exchange_rates(scheduler.state.topology.types)}"
-
-
-def _describe_spent_share(scheduler: Scheduler, row: int) -> str:
-    """Return the shares of a job if it has received all of them for now; else ""."""
-    types = scheduler.state.topology.types
-    return ", ".join(f"{x:.0%} of {types[j]}" for j, x in scheduler.mechanism.spent_share(row))
+    return Wait(from_s=at, to_s=None, reason=code, text=describe_hold(code, detail), free=free_by_type(scheduler))

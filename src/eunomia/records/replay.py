@@ -66,6 +66,7 @@ def header(
             "complete": info.covers_all_jobs,
             "separable": info.jobs_independent,
             "renews": info.renews_leases,
+            "ranks_by": info.ranks_by,
         },
         "mechanism": to_json(as_dict(mechanism)),
         "overheads": asdict(overheads),
@@ -110,6 +111,7 @@ def new_scheduler(record: Record, info: PolicyInfo | None = None) -> Scheduler:
             covers_all_jobs=policy["complete"],
             jobs_independent=policy["separable"],
             renews_leases=policy.get("renews", False),
+            ranks_by=policy.get("ranks_by", ""),  # what explanations say of the order; no decision depends on it
         )
         speeds = RecordedSpeeds(topology.types, head["alone"], head["beside"])
         belief = Belief(speeds, Overheads(**head["overheads"]))

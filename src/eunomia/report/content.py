@@ -50,7 +50,7 @@ class RunFigures:
     seed: int
     summary: Mapping[str, float | int | None]  # the fields of summary.json, `utilization_<type>` included
     jct_s: Floats  # (job,)
-    queueing_s: Floats  # (job,) submission to first start
+    queueing_s: Floats  # (job,) eligible, in most runs submitted, to first start
     slowdown: Floats  # (job,) JCT / time alone
     rho_themis: Floats  # (job,) Themis' finish-time fairness; at most 1 is fair
     scale_factor: Array  # (job,) accelerators

@@ -6,11 +6,12 @@ Every sentence follows from figures that stand in the report's tables, ties and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eunomia.report.certainty import certainty, certainty_of_tie, less, signed
 from eunomia.report.completion_text import APPS, Average, averages, count, how_many, joined, left_out, others
 from eunomia.report.content import ReportContent
+from eunomia.report.estimated_throughputs import on_estimates
 from eunomia.report.judgement import judge, tied
 from eunomia.report.number_format import Unit, shown
 from eunomia.report.ranking import MEASURES, WORDS, Ranked, level_with, policies_of, ranking, span, worse_measures
@@ -75,6 +76,11 @@ SUMMARISED: dict[str, Unit] = {
 
 def findings(content: ReportContent) -> Findings:
     """Return the verdict; of several loads, policies are compared in full at the highest."""
+    found = _findings(content)
+    return replace(found, warnings=(*found.warnings, *on_estimates(run.summary for run in content.runs)))
+
+
+def _findings(content: ReportContent) -> Findings:
     settings, every_load = seed_groups(content), loads(content)
     policies = policies_of(settings)
     history = wait_of_history(settings)

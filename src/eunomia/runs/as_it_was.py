@@ -1,5 +1,7 @@
 """The schedule as it was: each job starts when the trace says, on the type that the trace says, and runs to its end.
 
+The end is the one of the trace, or when the job has run its duration; in pauses it holds nothing.
+
 No scheduler decides; the metrics observe the same events and decisions as those of a run, so that its figures stand
 beside those of policies.
 """
@@ -14,7 +16,7 @@ import numpy as np
 from eunomia.inputs.problems import Problems
 from eunomia.metrics import Metrics
 from eunomia.model.arrays import Floats, Ints
-from eunomia.model.decisions import Start
+from eunomia.model.decisions import Decision, Start, Stop
 from eunomia.model.events import Event, JobFinished, JobSubmitted, Moment
 from eunomia.model.job import Job
 from eunomia.model.spelling_suggestions import nearest
@@ -22,7 +24,7 @@ from eunomia.scenario import Scenario
 from eunomia.setup.run_config import RunConfig
 
 AS_IT_WAS = "as_it_was"  # its name among policies
-END, SUBMISSION, START = 0, 1, 2  # at one instant in this order: what ends makes room for what starts
+END, PAUSE, SUBMISSION, START = 0, 1, 2, 3  # at one instant in this order: what ends makes room for what starts
 MOST_BEYOND = 0.05  # fraction of the accelerator-time that may be beyond the cluster: lists of machines are not exact
 
 
@@ -43,16 +45,20 @@ class _PastRun:
     def __init__(self, setup: RunConfig):
         self._setup = setup
         self._type, lasts_s = _checked(setup)
-        start_s = setup.past.started_s.tolist() if setup.past is not None else []
+        assert setup.past is not None  # checked
+        past = setup.past
         types = len(setup.topology.types)
         self._devices = [np.flatnonzero(setup.topology.type == j) for j in range(types)]
         self._holders = np.zeros(len(setup.topology.type), dtype=np.int64)  # (device,) jobs that hold it
         self._seats: dict[int, Ints] = {}
+        self._epoch = np.zeros(len(setup.jobs), dtype=np.int64)  # starts so far
         self._level, self._peak = np.zeros(types, dtype=np.int64), np.zeros(types, dtype=np.int64)  # accelerators held
         self._held_s, self._beyond_s = np.zeros(types), np.zeros(types)  # accelerator-seconds
         self._queue = [(job.submitted, SUBMISSION, m) for m, job in enumerate(setup.jobs)]
-        self._queue += [(at, START, m) for m, at in enumerate(start_s)]
-        self._queue += [(at + lasts, END, m) for m, (at, lasts) in enumerate(zip(start_s, lasts_s, strict=True))]
+        for m, (start_s, end_s) in enumerate(zip(past.started_s.tolist(), past.ended_s.tolist(), strict=True)):
+            self._queue += [(start_s, START, m), (start_s + lasts_s[m] if math.isnan(end_s) else end_s, END, m)]
+            for from_s, to_s in past.pauses[m]:
+                self._queue += [(start_s + from_s, PAUSE, m), (start_s + to_s, START, m)]
         self._queue.sort()
         self.metrics = setup.metrics()
 
@@ -63,19 +69,23 @@ class _PastRun:
             self._held_s += self._level * (now - before)
             self._beyond_s += np.maximum(self._level - capacity, 0) * (now - before)
             events: list[Event] = []
-            starts: list[Start] = []
+            decisions: list[Decision] = []
             for _, what, m in changes:
                 job = self._setup.jobs[m]
                 if what == SUBMISSION:
                     events.append(JobSubmitted(job))
-                elif what == END:
+                elif what == START:
+                    decisions.append(self._start(m, job))
+                else:
                     self._level[self._type[m]] -= job.scale_factor
                     self._holders[self._seats.pop(m)] -= 1
-                    events.append(JobFinished(job.job_id, 1))
-                else:
-                    starts.append(self._start(m, job))
+                    epoch = int(self._epoch[m])
+                    if what == END:
+                        events.append(JobFinished(job.job_id, epoch))
+                    else:
+                        decisions.append(Stop((job.job_id,), (epoch,)))
             self._peak = np.maximum(self._peak, self._level)
-            self.metrics.observe(Moment(now, tuple(events)), starts)
+            self.metrics.observe(Moment(now, tuple(events)), decisions)
             before = now
         self._check_size()
 
@@ -86,7 +96,8 @@ class _PastRun:
         self._seats[m] = seats
         self._holders[seats] += 1
         self._level[self._type[m]] += job.scale_factor
-        return Start(job.job_id, 1, tuple(seats.tolist()), math.inf)
+        self._epoch[m] += 1
+        return Start(job.job_id, int(self._epoch[m]), tuple(seats.tolist()), math.inf)
 
     def _check_size(self) -> None:
         problems = Problems(self._setup.scenario.workload.trace or self._setup.scenario.name)

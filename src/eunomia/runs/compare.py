@@ -6,13 +6,16 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.atomic_write import replacing_folder
+from eunomia.inputs.problems import InvalidInput, Problem, Together
+from eunomia.records.record import Record
 from eunomia.report.seed_groups import finished_enough, part_done
 from eunomia.runs.as_it_was import AS_IT_WAS
 from eunomia.runs.result_files import write_columns
@@ -21,6 +24,7 @@ from eunomia.runs.simulation import Progress, Result, simulate, tenants_table
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
 from eunomia.setup.policy_lookup import find_policy
 
+RECORD = "record.jsonl.gz"
 PRICES = ("price_of_fairness", "price_of_fairness_service")
 KNOWS_DURATIONS = "knows_durations"
 
@@ -54,35 +58,41 @@ def as_scenario(scenario: Scenario | Path | str | Mapping[str, Any]) -> Scenario
 def cases(scenario: Scenario, policies: Sequence[str], loads: Sequence[float], seeds: Sequence[int]) -> list[Case]:
     """Return every combination; policies, loads and seeds default to the scenario's own.
 
-    Raises InvalidInput with every unknown policy.
+    Raises InvalidInput with every load and seed out of range, every unknown policy, and two policies of one folder.
     """
+    loads, seeds = list(dict.fromkeys(loads or [scenario.workload.load])), list(dict.fromkeys(seeds or [scenario.seed]))
+    policies = list(dict.fromkeys(policies or [spelling(scenario)]))
+    given = Together()
+    for load in loads:
+        with given.check():
+            varied(scenario, load=load)
+    for seed in seeds:
+        with given.check():
+            varied(scenario, seed=seed)
+    for policy in policies:
+        with given.check():
+            _check_policy(varied(scenario, policy=policy))
+    given.raise_if_any()
     combinations = [
         Case(policy=policy, load=load, seed=seed, scenario=varied(scenario, policy=policy, load=load, seed=seed))
-        for load in dict.fromkeys(loads or [scenario.workload.load])
-        for seed in dict.fromkeys(seeds or [scenario.seed])
-        for policy in dict.fromkeys(policies or [spelling(scenario)])
+        for load in loads
+        for seed in seeds
+        for policy in policies
     ]
-    _check_policies(combinations)
+    for folder, times in Counter(case.folder for case in combinations).items():
+        with given.check():
+            if times > 1:
+                rule, fix = f"{times} policies would share the folder {folder}", "give the same policy once"
+                raise InvalidInput([Problem(file="command line", column="--policy", rule=rule, fix=fix)])
+    given.raise_if_any()
     return combinations
 
 
-def _check_policies(combinations: Sequence[Case]) -> None:
-    """Raise InvalidInput with every unknown policy, and every two cases with one folder name."""
-    problems: list[Problem] = []
-    for case in {case.policy: case for case in combinations}.values():
-        policy = case.scenario.policy
-        if policy.name == AS_IT_WAS:
-            continue
-        try:
-            find_policy(policy.name, policy.parameters, case.scenario.base, case.scenario.where)
-        except InvalidInput as error:
-            problems += error.problems
-    for folder, times in Counter(case.folder for case in combinations).items():
-        if times > 1:
-            rule, fix = f"{times} policies would share the folder {folder}", "give the same policy once"
-            problems.append(Problem(file="command line", column="--policy", rule=rule, fix=fix))
-    if problems:
-        raise InvalidInput(problems)
+def _check_policy(scenario: Scenario) -> None:
+    """Raise InvalidInput for a policy that is not known, and for its parameters."""
+    policy = scenario.policy
+    if policy.name != AS_IT_WAS:
+        find_policy(policy.name, policy.parameters, scenario.base, scenario.where)
 
 
 def compare(
@@ -91,15 +101,20 @@ def compare(
     *,
     record: bool = False,
     progress: Callable[[Case], Progress | None] | None = None,
+    done: Mapping[str, Result] = MappingProxyType({}),
 ) -> Iterator[tuple[Case, Result]]:
-    """Run the cases one by one; write each to its own folder, then yield it."""
+    """Run the cases one by one; write each to its own folder, then yield it. Those in `done`, by folder, are there."""
     for case in combinations:
-        place = folder / case.folder
-        place.mkdir()
+        if case.folder in done:
+            yield case, done[case.folder]
+            continue
         is_decided = case.scenario.policy.name != AS_IT_WAS
-        record_to = place / "record.jsonl.gz" if record and is_decided else None
-        result = simulate(case.scenario, record_to=record_to, progress=progress(case) if progress else None)
-        result.write(place)
+        with replacing_folder(folder / case.folder) as place:
+            record_to = place / RECORD if record and is_decided else None
+            result = simulate(case.scenario, record_to=record_to, progress=progress(case) if progress else None)
+            result.write(place)
+        if result.record is not None:
+            result = replace(result, record=Record(folder / case.folder / RECORD))
         yield case, result
 
 

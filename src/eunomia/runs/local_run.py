@@ -76,7 +76,7 @@ def run_real(
             stalled = run(setup.scheduler(), backend, policy_runner, observers)
         results = run_directory.make_results(out)
         pack(out / JOURNAL, results)
-        figures = measured_figures(with_losses(metrics, None), measured, metrics.metrics)
+        figures = setup.origins.added_to(measured_figures(with_losses(metrics, None), measured, metrics.metrics))
         said = () if estimating is None else estimates_note(estimating.run_s, figures.jobs)
         estimates = described_estimates(setup, figures.jobs)
         result = Result(
@@ -84,7 +84,7 @@ def run_real(
             figures=figures,
             timing=timing(wall, cpu, policy_runner, setup),
             notes=setup.notes + measured_note(measured, setup.jobs) + estimates + said,
-            estimates=estimates,
+            estimates=setup.origins.sentences + estimates,
             refusals=refusals.why,
             given_up=stalled,
             offered_load=setup.offered_load(),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from eunomia.metrics.job_summary import eligible_s
 from eunomia.report import ReportContent, RunFigures, TenantFigures, export_charts, write_report
 from eunomia.report.figure_style import FigureStyle
 from eunomia.runs.as_it_was import AS_IT_WAS
@@ -25,8 +26,8 @@ def run_figures(result: Result, label: str, folder: str = "") -> RunFigures:
         seed=result.scenario.seed,
         summary=figures.summary,
         jct_s=jobs["jct_s"][done],
-        queueing_s=(jobs["first_started_s"] - jobs["submitted_s"])[done],
-        slowdown=jobs["jct_s"][done] / figures.alone_s[done],
+        queueing_s=(jobs["first_started_s"] - eligible_s(jobs))[done],
+        slowdown=(jobs["finished_s"] - eligible_s(jobs))[done] / figures.alone_s[done],
         rho_themis=jobs["rho_themis"][done],
         scale_factor=jobs["scale_factor"][done],
         tenant=tuple(jobs["tenant"][done].tolist()),

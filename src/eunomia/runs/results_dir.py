@@ -10,7 +10,9 @@ from eunomia.inputs.atomic_write import replacing_folder
 from eunomia.inputs.problems import InvalidInput, refused
 
 MARKERS = ("summary.json", "compare.csv", "trace.json", "quality.json")  # at least one is in every results folder
+UNFINISHED = "unfinished.json"  # of a comparison that was interrupted
 OTHER_FILES = (
+    UNFINISHED, "result.npz",
     "jobs.csv", "apps.csv", "tenants.csv", "timing.json", "report.html", "record.jsonl.gz", "trace.html",
     "cells.csv", "truth.svg", "truth.png", "truth.csv", "errors.csv", "errors.svg", "errors.png",  # of an estimate
     "jobs.parquet", "throughputs.csv", "scenario.toml",  # of an import

@@ -231,6 +231,7 @@ class OpenRun:
         losses, given_up = world.losses(metrics.end_s), stalled or world.given_up
         self._world = world = None  # its memory is used again for the figures
         figures = measured_figures(with_losses(metrics, losses), self._counted, metrics.metrics)
+        figures = setup.origins.added_to(figures)
         said: tuple[str, ...] = ()
         if self._estimating is not None:
             said = estimates_note(self._estimating.run_s, figures.jobs)
@@ -242,7 +243,7 @@ class OpenRun:
             figures=figures,
             timing=timed(),
             notes=setup.notes + measured_note(self.measured, setup.jobs) + estimates + said,
-            estimates=estimates,
+            estimates=setup.origins.sentences + estimates,
             refusals=self.refusals.why,
             given_up=given_up,
             offered_load=setup.offered_load(),
@@ -257,10 +258,11 @@ def _as_it_was(scenario: Scenario, wall: float, cpu: float) -> Result:
     measured, (metrics, notes) = measured_jobs(scenario, setup.jobs), past_metrics(setup)
     return Result(
         scenario=scenario,
-        figures=measured_figures(metrics.figures(), measured, metrics.metrics),
+        figures=setup.origins.added_to(measured_figures(metrics.figures(), measured, metrics.metrics)),
         timing=timing(wall, cpu, InlinePolicyRunner(setup.policy), setup),
         notes=setup.notes + notes + measured_note(measured, setup.jobs),
         offered_load=setup.offered_load(),
+        estimates=setup.origins.sentences,
     )
 
 

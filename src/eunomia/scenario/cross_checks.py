@@ -124,6 +124,9 @@ def _exactly_one(table: dict[str, Any], section: str, first: str, second: str, e
 
 def _check_workload(workload: dict[str, Any]) -> Iterator[Finding]:
     yield from _exactly_one(workload, "workload", "trace", "generator", 'trace = "jobs.csv"')
+    if "generator" in workload and "trace" not in workload and "resample" in workload:
+        rule = "a generator draws its jobs by the seed already"
+        yield Finding(("workload", "resample"), workload["resample"], rule, "leave out resample")
     if "generator" in workload and "trace" not in workload and "format" in workload:
         rule = "a format is for a trace, and a generator writes none"
         yield Finding(("workload", "format"), workload["format"], rule, "leave out format, or generator")

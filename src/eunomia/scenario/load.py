@@ -20,6 +20,8 @@ from eunomia.scenario.policy_spec import parse_policy
 from eunomia.scenario.pydantic_errors import findings
 from eunomia.scenario.source_locations import Finding, KeyPath, SourceLocations, dotted, shown
 
+AUTO = "auto"  # source of throughputs: speed 1 for a trace that needs no other, else the catalogue
+
 
 def load_scenario(path: Path | str, overrides: Sequence[str] = ()) -> Scenario:
     """Read a TOML file, apply `key.path=value` overrides, and check the result.
@@ -53,7 +55,7 @@ def scenario_from_parts(data: dict[str, Any], places: SourceLocations, base: Pat
 def _check(data: dict[str, Any], places: SourceLocations, base: Path) -> Scenario:
     """Return the scenario, or raise InvalidInput with its problems in the order of its lines."""
     problems = _expand_policy(data, places) + expand_nodes_file(data, places, base)
-    _set_reference_type(data)
+    _set_throughputs(data)
     finding_by_path: dict[KeyPath, Finding] = {}
     for finding in contradictions(data):
         finding_by_path.setdefault(finding.path, finding)
@@ -86,20 +88,36 @@ def _expand_policy(data: dict[str, Any], places: SourceLocations) -> list[Proble
     return [_problem(Finding(("policy", key), parameters[key], rule, fix), places) for key in repeated]
 
 
-def _set_reference_type(data: dict[str, Any]) -> None:
-    """Set the reference type to the cluster's first if all types have one speed, since v100 may not exist."""
-    throughputs, cluster = data.get("throughputs"), data.get("cluster")
-    if (
-        not isinstance(throughputs, dict)
-        or throughputs.get("source") not in ("uniform", "linear")
-        or not isinstance(cluster, dict)
-    ):
+def _set_throughputs(data: dict[str, Any]) -> None:
+    """Set keys of [throughputs] that are left out, and that the cluster or the workload decide.
+
+    The reference type is the cluster's first where all types have one speed, since v100 may not exist. Of a trace on a
+    cluster of one type, and no source, it is that type, and whether job types have to be known is seen in the trace.
+    """
+    cluster, workload = data.get("cluster"), data.get("workload")
+    throughputs = data.get("throughputs", {})
+    types = _types_of(cluster) if isinstance(cluster, dict) else []
+    if not types or not isinstance(throughputs, dict):
         return
+    if throughputs.get("source") in ("uniform", "linear"):
+        throughputs.setdefault("reference_type", types[0])
+    elif len(types) == 1 and isinstance(workload, dict) and "trace" in workload and "source" not in throughputs:
+        data["throughputs"] = throughputs
+        throughputs.setdefault("reference_type", types[0])
+        if "job_types" not in workload:
+            throughputs["source"] = AUTO
+
+
+def _types_of(cluster: dict[str, Any]) -> list[str]:
+    """Return the accelerator types of a cluster, in its order; none where it is malformed."""
     match cluster:
-        case {"nodes": [{"type": str(first)}, *_]}:
-            throughputs.setdefault("reference_type", first)
-        case {"accelerators": dict(totals)} if totals:
-            throughputs.setdefault("reference_type", next(iter(totals)))
+        case {"nodes": [*groups]} if all(isinstance(group, dict) for group in groups):
+            names = [group.get("type") for group in groups]
+        case {"accelerators": dict(totals)}:
+            names = list(totals)
+        case _:
+            return []
+    return list(dict.fromkeys(name for name in names if isinstance(name, str) and name))
 
 
 def _problem(finding: Finding, places: SourceLocations) -> Problem:

@@ -147,6 +147,10 @@ class WorkloadSection(OpenSection):
     max_jobs: Annotated[int, Field(ge=1)] | None = Field(
         default=None, description="jobs; only the first so many are kept; left out: all"
     )
+    resample: Literal["days", "weeks"] | None = Field(
+        default=None,
+        description="draw days or weeks of the trace anew, with replacement, by the seed; left out: the trace as it is",
+    )
     missing_vc: Annotated[
         str, PlainValidator(_check_missing_vc), WithJsonSchema({"type": "string", "pattern": MISSING_VC})
     ] = Field(
@@ -174,11 +178,22 @@ class ThroughputsSection(Section):
 
     source: Text = Field(
         default="catalogue",
-        description="catalogue, uniform (speed 1 everywhere), linear (speed 1 an accelerator), or a file",
+        description="catalogue, uniform (speed 1 everywhere), linear (speed 1 an accelerator), or a file; left out "
+        "beside a trace and one accelerator type auto: uniform where durations say all, else catalogue",
     )
     reference_type: Text = Field(
         default="v100",
-        description="type on which a trace's durations were measured; with source uniform the cluster's first type",
+        description="type on which a trace's durations were measured; with source uniform the cluster's first type, "
+        "with auto its only one",
+    )
+    missing: Literal["refuse", "estimate", "cannot_run"] = Field(
+        default="refuse",
+        description="a pair of job type and accelerator type that the file does not have; refuse: an error; "
+        "estimate: from its other rows, as eunomia calibrate does; cannot_run: a throughput of 0",
+    )
+    draw: bool = Field(
+        default=False,
+        description="draw each estimated throughput from its interval by the seed; the scheduler assumes the estimates",
     )
 
 
@@ -468,6 +483,9 @@ class MeasureSection(Section):
         return self.first_job == 0 and self.last_job is None and self.from_s == 0 and self.to_s == float("inf")
 
 
+SlotSize = Annotated[int, Field(ge=0, le=MOST_ACCELERATORS)]
+
+
 class PhysicsSection(Section):
     """Effects that the simulation adds to throughputs: placement, neighbours, outcomes of jobs, late reports."""
 
@@ -475,8 +493,9 @@ class PhysicsSection(Section):
         default="off",
         description="slowdown by place: off, throughputs (the source's own), themis, philly, or a table",
     )
-    accelerators_per_slot: Annotated[int, Field(ge=0, le=MOST_ACCELERATORS)] = Field(
-        default=0, description="accelerators of a machine that share its fastest link; 0 = all of them"
+    accelerators_per_slot: SlotSize | dict[Text, SlotSize] = Field(
+        default=0,
+        description="accelerators of a machine that share its fastest link, of all types or by type; 0 = all of them",
     )
     neighbours: Text = Field(
         default="off",

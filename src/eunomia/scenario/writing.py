@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from eunomia.scenario.load import scenario_from_dict
@@ -22,16 +23,24 @@ def as_toml(scenario: Scenario) -> str:
 
 def with_absolute_paths(scenario: Scenario) -> Scenario:
     """Return the scenario for a file in another folder: the files that it names, such as its trace, by whole paths."""
-    data = {
-        name: {key: _resolved(scenario, value) for key, value in table.items()} if isinstance(table, dict) else table
-        for name, table in scenario.as_dict().items()
-    }
+    data = {name: _resolved(scenario, table) for name, table in scenario.as_dict().items()}
+    if scenario.workload.trace is not None:
+        data["workload"] = {**data["workload"], "trace": str(scenario.resolve(scenario.workload.trace).resolve())}
     return scenario_from_dict(data, scenario.base, scenario.name)
 
 
 def _resolved(scenario: Scenario, value: Any) -> Any:
-    if isinstance(value, str) and "." in value and scenario.resolve(value).is_file():
-        return str(scenario.resolve(value).resolve())
+    """Return a value with the paths in it whole: a file, or a class in one, `policy.py:Class`."""
+    match value:
+        case Mapping():
+            return {key: _resolved(scenario, part) for key, part in value.items()}
+        case list() | tuple():
+            return [_resolved(scenario, part) for part in value]
+        case str():
+            file, colon, class_ = value.rpartition(":") if ".py:" in value else (value, "", "")
+            places = (scenario.resolve(file), Path(file)) if colon else (scenario.resolve(file),)
+            found = next((place for place in places if "." in file and place.is_file()), None)
+            return value if found is None else f"{found.resolve()}{colon}{class_}"
     return value
 
 

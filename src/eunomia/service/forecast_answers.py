@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,11 @@ from eunomia.forecasts.changed_state import moved_to, with_job, without_nodes
 from eunomia.forecasts.comparison import StateComparison, compare_states
 from eunomia.forecasts.futures import Futures, PresentState, play_futures
 from eunomia.forecasts.intervals import IntervalCorrection, TimeInterval, quantiles
+from eunomia.forecasts.start_conditions import start_conditions
 from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Floats
 from eunomia.model.job_lifecycle import Stage
+from eunomia.records.queue_position import position_behind
 from eunomia.service.changed_site import changed_setup
 from eunomia.service.followed_state import FollowedState
 from eunomia.service.job_row import JobRow
@@ -57,6 +59,8 @@ class ForecastAnswers:
                 return self._note(present)
             case "whatif":
                 return self._what_if(present, asked)
+            case "why":
+                return self._why(present, asked)
         raise ValueError(f"there is no question {asked['ask']!r}")
 
     # ---- when ------------------------------------------------------------------------------------------------
@@ -130,6 +134,35 @@ class ForecastAnswers:
             elif raw[START].p50 > known[job.job_id]:
                 moved.append([job.sequence, raw[START].p50])
         return {"new": new, "moved": moved}
+
+    # ---- why -------------------------------------------------------------------------------------------------
+
+    def _why(self, present: PresentState, asked: dict[str, Any]) -> dict[str, Any]:
+        """Return what would let a waiting job start, and the jobs ahead; those of the asker's tenant by name."""
+        tenant = asked["tenant"]  # None: the asker may see all
+        smaller = [
+            (core_job(row), estimated_event(row) if row.estimate else None) for row in map(JobRow.of, asked["smaller"])
+        ]
+
+        def may_see(other: str) -> bool:
+            return tenant is None or other == tenant
+
+        found = start_conditions(present, asked["job"], smaller=smaller, first=may_see)
+        state = present.scheduler.state
+        behind = None if found.ahead is None else position_behind(present.scheduler, found.ahead, may_see)
+        tenants = {name: state.submitted[state.row_of[name]].tenant for one in found.conditions for name in one.jobs}
+        return {
+            "unchanged": _or_none(found.unchanged),
+            "position": None if behind is None else asdict(behind),
+            "conditions": [
+                {
+                    **asdict(one),
+                    "tenants": [tenants[name] for name in one.jobs],
+                    "starts": None if one.starts <= present.at else one.starts,
+                }
+                for one in found.conditions
+            ],
+        }
 
     # ---- what if ---------------------------------------------------------------------------------------------
 

@@ -60,6 +60,9 @@ class JobRow:
     first_started: float = math.nan
     started: float = math.nan  # of the last start
     ended: float = math.nan
+    preempted: float = math.nan  # when the policy stopped it, until it starts again
+    preempted_by: tuple[str, ...] = ()  # the jobs that started then on its accelerators
+    preempted_by_rank: bool = False  # the policy ranked all of these before it
     run_s: float = 0.0  # with processes running, over all starts
     # of the time for which it was active, that is waited or ran, and not held: seconds, and ∫ active jobs dt up to the
     # last hold; () = not known, as an earlier version did not count it
@@ -91,7 +94,7 @@ class JobRow:
     def of(cls, body: str) -> JobRow:
         """Return the row of a body."""
         data = json.loads(body)
-        for name in ("seats", "other_shapes", "estimate", "active", "active_since"):
+        for name in ("seats", "other_shapes", "estimate", "active", "active_since", "preempted_by"):
             if name in data:
                 data[name] = tuple(data[name])
         return cls(**data)

@@ -31,6 +31,7 @@ from eunomia.model.events import (
 )
 from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import Stage
+from eunomia.records.preemptions import preemption_of, stops_for_events
 from eunomia.records.record import step_lines
 from eunomia.records.scheduler_snapshot import digest
 from eunomia.service.job_document import JobDocument, declared_end
@@ -243,6 +244,8 @@ class LiveJobs:
         self.turn.moments.append(LoggedMoment(moment.at, "".join(step_lines(moment, decisions)), due))
         following = None
         for decision in decisions:
+            if isinstance(decision, Stop):
+                self._note_preemptions(decision, moment)
             if isinstance(decision, Ask):
                 self.asked = decision
                 answer = self.runner.answer(decision)
@@ -272,6 +275,16 @@ class LiveJobs:
                 row = self.rows[job_id]
                 self.end(row, "failed" if row.failures else "rejected", why)
 
+    def _note_preemptions(self, stop: Stop, moment: Moment) -> None:
+        """Note by which jobs the policy replaces those that it stops; they still have their seats in their rows."""
+        state = self.scheduler.state
+        for job_id in stop.job_ids:
+            row, number = self.rows.get(job_id), state.row_of[job_id]
+            is_waiting = state.jobs.stage[number] == Stage.WAITING
+            if row is not None and row.seats and is_waiting and not stops_for_events(moment.events, job_id):
+                found = preemption_of(self.scheduler, number, np.array(row.seats), moment.at)
+                row.preempted, row.preempted_by, row.preempted_by_rank = found.at, found.by, found.ranked
+
     def _start(self, start: Start) -> None:
         pairs = [(start.job_id, start.epoch)]
         if start.partner_id is not None:
@@ -279,6 +292,7 @@ class LiveJobs:
         for job_id, epoch in pairs:
             row = self.rows[job_id]
             row.epoch, row.seats, row.shared = epoch, start.seats, len(pairs) > 1
+            row.preempted, row.preempted_by, row.preempted_by_rank = math.nan, (), False
             self.move(row, "starting", "")
             if row.finished_early:
                 row.ended_epoch = epoch

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from eunomia.model.job_lifecycle import Stage
-from eunomia.records.explain import SHOWN, diagnose
+from eunomia.records.preemptions import Preemption
+from eunomia.records.queue_position import SHOWN, QueuePosition
+from eunomia.records.wait_diagnosis import after_preemption, diagnose
 from eunomia.records.wait_reasons import PUBLISHED, describe_hold, describe_unknown, published
 from eunomia.service.controller import Controller
 from eunomia.service.job_row import JobRow, iso
@@ -19,8 +21,18 @@ from eunomia.service.tenant_fairness import empty_periods
 REASON_CODES = tuple(PUBLISHED)
 
 
-def why(controller: Controller, row: JobRow, origin: float) -> dict[str, Any]:
-    """Return why a job does not run, as the API shows it."""
+def why(
+    controller: Controller,
+    row: JobRow,
+    origin: float,
+    may_see: Callable[[str], bool] = lambda tenant: True,
+    position: QueuePosition | None = None,
+) -> dict[str, Any]:
+    """Return why a job does not run, as the API shows it; other jobs are named if the asker may see their tenant's.
+
+    `position` is that in the order that the policy makes now; left out, its last order counts. What would let the job
+    start is not known here: it has to be played, see `forecasts.start_conditions`.
+    """
     shown: dict[str, Any] = {"id": row.id, "state": row.state, "since": iso(origin + row.since)}
     live = controller.rows.get(row.id)
     if live is None or live.is_over:
@@ -37,7 +49,12 @@ def why(controller: Controller, row: JobRow, origin: float) -> dict[str, Any]:
     if scheduler.state.jobs.stage[number] != Stage.WAITING:
         text = "it has accelerators, and its processes are being started" if row.state == "starting" else "it runs"
         return {**shown, "reasons": [], "ahead": 0, "would_run_if": [], "note": text}
-    wait = diagnose(scheduler, number, controller.at)
+    wait = diagnose(scheduler, number, controller.at, may_see, position)
+    if not math.isnan(row.preempted):
+        names = tuple(name for name in row.preempted_by if _may_see(controller, name, may_see))
+        last = Preemption(at=row.preempted, by=row.preempted_by, ranked=row.preempted_by_rank, moved=False)
+        wait = after_preemption(scheduler, wait, last, names[:SHOWN])
+        shown["preempted"] = {"at": iso(origin + last.at), "by": list(names), "by_count": len(last.by)}
     code = published(wait.reason)
     reasons = [_reason(code, wait.text)]
     reasons += [_reason("no_capacity", text) for text in _taken_from(controller, row)]
@@ -49,8 +66,13 @@ def why(controller: Controller, row: JobRow, origin: float) -> dict[str, Any]:
         "behind": list(wait.behind),
         "held_by": list(wait.held_by),
         "free": wait.free,
-        "would_run_if": _would_run_if(code, row, wait),
+        "would_run_if": [],
     }
+
+
+def _may_see(controller: Controller, job_id: str, may_see: Callable[[str], bool]) -> bool:
+    other = controller.row(job_id)
+    return other is not None and may_see(other.tenant)
 
 
 def _reason(code: str, text: str, until: str | None = None) -> dict[str, Any]:
@@ -88,18 +110,6 @@ def _hold(controller: Controller, row: JobRow, cause: str, origin: float) -> dic
             return _reason("after", describe_hold("after", ", ".join(missing[:SHOWN])))
     failure = row.reason.partition(": ")[2]
     return _reason("backoff", describe_hold("backoff", failure), iso(origin + row.backoff_until))
-
-
-def _would_run_if(code: str, row: JobRow, wait: Any) -> list[str]:
-    size = row.spec.get("accelerators", 1)
-    if code == "fragmentation":
-        return [f"{size} accelerators of one type were free close together"]
-    if code in ("no_capacity", "behind") and wait.held_by:
-        most = max(wait.free.values(), default=0)
-        return [f"{wait.held_by[0]} ended"] + [f"it asked for at most {most} accelerators"] * (most > 0)
-    if code == "types_absent":
-        return ["it named a type that the cluster has, or asked for fewer accelerators"]
-    return []
 
 
 def cluster(controller: Controller) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from eunomia.backends.local.detached_gangs import DetachedGangs
 from eunomia.backends.local.device_use import DeviceDriver, NvidiaDriver
 from eunomia.backends.local.environment import NO_DEVICE
 from eunomia.backends.registry import load
+from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.credentials import JobTokens, TokenRegistry, ensure_operator_token
 from eunomia.service.fault_points import faultpoint
@@ -36,7 +37,6 @@ from eunomia.service.submissions import intake
 from eunomia.service.writer import MonotonicClock, WorldOrders, Writer, recover
 from eunomia.setup.backend_factory import world_options
 
-PIP = 'pip install "eunomia[service]"'
 SOCKET = "service.sock"
 JOBS = "jobs"  # folder of the jobs' folders
 SWEEP_S = 3600.0  # between removals of old jobs
@@ -94,7 +94,7 @@ def check_extra() -> None:
         import uvicorn  # noqa: F401
     except ImportError as error:
         rule = f"the service needs {error.name}, which is not installed"
-        raise InvalidInput([Problem(file="command line", rule=rule, fix=PIP)]) from None
+        raise InvalidInput([Problem(file="command line", rule=rule, fix=install_command("service"))]) from None
 
 
 def start(site: Site, umask: int) -> RunningService:

@@ -32,6 +32,7 @@ from eunomia.scenario.source_locations import SourceLocations, shown
 from eunomia.service.debug_lane import DebugLane
 from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.run_config import RunConfig, set_up
+from eunomia.setup.stated_throughputs import stated_throughputs
 from eunomia.setup.workload import Workload
 
 SERVING = tuple(name for name in BACKENDS if name != SIMULATED)  # backends behind a service
@@ -217,9 +218,16 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
     if setup.mechanism.name != DEFAULT:
         rule = f"the service cuts time with leases; {setup.mechanism.name} is for simulations"
         raise InvalidInput([scenario.problem(("mechanism", "name"), rule, 'write name = "leases"')])
+    _check_throughputs(setup)
     service = service.model_copy(update={"accelerator_memory_gib": {**memory, **service.accelerator_memory_gib}})
     setup = replace(setup, believed=TypedSpeeds(setup.believed, service.accelerator_memory_gib))
     return Site(path=path, service=service, setup=setup)
+
+
+def _check_throughputs(setup: RunConfig) -> None:
+    """Raise InvalidInput with every unknown throughput that a job of a job type of the table may need."""
+    speeds = stated_throughputs(setup.scenario, setup.topology)
+    speeds.refuse_unknown(dict.fromkeys(((name, 1) for name in speeds.job_types), 0))
 
 
 def policy_of(scenario: Scenario, service: ServiceSection) -> Policy | None:
@@ -313,7 +321,8 @@ def plan(site: Site) -> list[str]:
     """Return in words who may connect, what would run where, and what is missing."""
     setup = site.setup
     address = site.address
-    where = f"unix socket {address}" if isinstance(address, Path) else f"http://{address[0]}:{address[1]}"
+    scheme = "https" if site.service.tls_cert and site.service.tls_key else "http"
+    where = f"unix socket {address}" if isinstance(address, Path) else f"{scheme}://{address[0]}:{address[1]}"
     if site.users_socket is not None:
         where += f", unix socket {site.users_socket} for all users of this machine"
     capacity = ", ".join(

@@ -92,6 +92,7 @@ class TenantFairness:
         self._changed: set[tuple[int, str]] = set()  # not stored yet
         self._ended: set[tuple[int, str]] = set()  # those of them in which a job has ended: stored with it
         self._stored_at = 0.0
+        self._shares: fair_share.FairShares | None = None  # of the present tree
 
     def restore(self, active_time: ActiveTime, hours: Iterable[TenantHour]) -> None:
         """Go on from what was stored."""
@@ -112,7 +113,7 @@ class TenantFairness:
         if at <= since:
             return
         self.resume(scheduler, at)
-        tree, rates = _rates(scheduler)
+        tree, rates = self._rates(scheduler)
         first, last = int(since // HOUR_S), int(at // HOUR_S)
         for row in np.flatnonzero(rates.any(axis=1)).tolist():
             held, due = rates[row].tolist()
@@ -120,6 +121,18 @@ class TenantFairness:
                 seconds = min(at, (hour + 1) * HOUR_S) - max(since, hour * HOUR_S)
                 if seconds > 0:
                     self._changing(hour, tree.names[row]).add(TenantSums(held * seconds, due * seconds))
+
+    def _rates(self, scheduler: Scheduler) -> tuple[Tenants, Floats]:
+        """Return the tenants, and the accelerators that each holds and deserves now, (tenant, 2)."""
+        state, tree = scheduler.state, scheduler.state.owners.tree
+        if self._shares is None or self._shares.tree is not tree:
+            self._shares = fair_share.FairShares(tree)
+        rows, count = state.active, len(tree.names)
+        owner = state.jobs.owner[rows]
+        demand = np.bincount(owner, state.jobs.scale_factor[rows], minlength=count)
+        held = np.bincount(owner, scheduler.ledger.width[rows], minlength=count)
+        own = self._shares.owned(float(state.capacity.sum()), demand)
+        return tree, np.stack((held, fair_share.of_tenants(demand, own)), axis=1)
 
     def count_success(self, name: str, rho: float) -> None:
         """Count ρ of a tenant's job that has just succeeded; `advance` was called for the moment."""
@@ -197,14 +210,3 @@ def finish_time_fairness(run_alone_s: float, active_s: float, active_job_s: floa
     if run_alone_s <= 0 or active_s <= 0:
         return None
     return active_s / (run_alone_s * max(active_job_s / active_s, 1.0))
-
-
-def _rates(scheduler: Scheduler) -> tuple[Tenants, Floats]:
-    """Return the tenants, and the accelerators that each holds and deserves now, (tenant, 2)."""
-    state, tree = scheduler.state, scheduler.state.owners.tree
-    rows, count = state.active, len(tree.names)
-    owner = state.jobs.owner[rows]
-    demand = np.bincount(owner, state.jobs.scale_factor[rows], minlength=count)
-    held = np.bincount(owner, scheduler.ledger.width[rows], minlength=count)
-    own = fair_share.owned(demand, tree.quota(float(state.capacity.sum())), fair_share.rows_below(tree.parent))
-    return tree, np.stack((held, fair_share.of_tenants(demand, own)), axis=1)

@@ -35,6 +35,7 @@ from eunomia.model.topology import Node, Topology
 from eunomia.records.pair_estimates import PairEstimateSummary
 from eunomia.records.replay import header, recorded_tenants
 from eunomia.scenario import Scenario
+from eunomia.scenario.load import AUTO
 from eunomia.scenario.machine_list import read_machine_list
 from eunomia.setup import world_models
 from eunomia.setup.belief_estimate import (
@@ -51,10 +52,11 @@ from eunomia.setup.feasibility import check_lease_length, check_outages
 from eunomia.setup.mechanism import mechanism_of
 from eunomia.setup.plugins import METRICS, find_backend
 from eunomia.setup.policy_lookup import find_policy
+from eunomia.setup.stated_throughputs import NOTHING_USED, SpeedOrigins, resolved, stated_throughputs, true_throughputs
 from eunomia.setup.tenants import tenants_of
 from eunomia.setup.tuner_setup import is_searching, observes_losses, tuners_of
-from eunomia.setup.workload import PastSchedule, Workload, workload_of
-from eunomia.throughputs import BUILT_IN, Throughputs, catalogue, load
+from eunomia.setup.workload import PastSchedule, Workload, read_trace, workload_of
+from eunomia.throughputs import BUILT_IN, catalogue
 from eunomia.throughputs.interference import Neighbours
 from eunomia.throughputs.measuring_jobs import WithMeasuringJobs
 from eunomia.tuners.tuner import Tuner
@@ -83,6 +85,7 @@ class RunConfig:
     neighbours: Neighbours | None = None  # what gangs on one machine cost each other
     began: datetime | None = None  # local date and time at 0 s, if the trace has it
     past: PastSchedule | None = None  # the schedule as it was
+    origins: SpeedOrigins = NOTHING_USED  # of the throughputs that the jobs use
     measuring: dict[tuple[int, int, int], Job] = field(default_factory=dict)  # by pair: see `measuring_jobs`
 
     def scheduler(self) -> Scheduler:
@@ -181,6 +184,8 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
 
     Raises InvalidInput with everything that is wrong in the scenario or in the files that it names.
     """
+    if scenario.throughputs.source == AUTO:
+        scenario = resolved(scenario, read_trace(scenario) if work is None else None)
     named = scenario.policy
     policy = policy or find_policy(named.name, named.parameters, scenario.base, scenario.where)
     nodes = tuple(
@@ -191,14 +196,18 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
     topology = Topology.of(nodes, scenario.physics.accelerators_per_slot)
     backend, costs = find_backend(scenario), scenario.overheads
     check_backend(scenario, real_time=backend.real_time)
-    truth = load(scenario.throughputs.source, topology.types, base=scenario.base)
-    job_types = truth.job_types
+    stated = stated_throughputs(scenario, topology)
+    job_types = tuple(name for name in stated.job_types if not stated.not_known(name))
     if scenario.belief.charge == "slices":
-        truth = Throughputs(truth.types, WithMeasuringJobs(truth.source, truth.types))
+        stated = replace(stated, source=WithMeasuringJobs(stated.source, stated.types))
+    truth = true_throughputs(scenario, stated)
     work = work or workload_of(scenario, topology, truth)
     detailed = is_searching(scenario) or observes_losses(policy) or world_models.is_on(scenario)
-    real = world_models.placed_throughputs(scenario, topology, truth) if detailed else truth
-    believed: Speeds = real if scenario.physics.believed else truth
+    real, assumed = truth, stated
+    if detailed:
+        real = world_models.placed_throughputs(scenario, topology, truth)
+        assumed = real if truth is stated else world_models.placed_throughputs(scenario, topology, stated)
+    believed: Speeds = assumed if scenario.physics.believed else stated
     if scenario.belief.kind == "noisy":
         believed = NoisySpeeds(believed, scenario.belief.error, scenario.seed)
     elif scenario.belief.kind == "estimated":
@@ -228,6 +237,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
             *work.notes,
             *world_models.notes(scenario),
             *_notes_on_unused_options(scenario, policy, work.jobs, real_time=backend.real_time),
+            *world_models.note_on_places(scenario, policy, believed, jobs, real_time=backend.real_time),
             *_notes_on_belief(scenario, policy),
             *_note_on_training(policy),
             *_note_on_host_capacity(policy, mechanism, topology, work.jobs),
@@ -238,6 +248,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         neighbours=world_models.neighbours_of(scenario, truth),
         began=work.began,
         past=work.past,
+        origins=work.origins,
         measuring=measuring,
     )
     _check_prices(setup)
@@ -294,28 +305,34 @@ def _cluster_notes(scenario: Scenario) -> tuple[str, ...]:
 def _notes_on_unused_options(
     scenario: Scenario, policy: Policy, jobs: Sequence[Job], *, real_time: bool
 ) -> tuple[str, ...]:
-    """Return notes on options of the scenario that have no effect in this run."""
+    """Return notes on options of the scenario that have no effect in this run, or with these jobs, if there are any."""
     notes, world = [], scenario.world
+    reasons = real_time or scenario.physics.fates != "off"
+    if world.retry == "adaptive" and not reasons:
+        notes.append('world.retry = "adaptive" changes nothing: failures have reasons where physics.fates is on.')
+    if world.retry_by == "tenant" and world.retry == "always":
+        notes.append('world.retry_by = "tenant" changes nothing without world.retry = "adaptive".')
+    nested = [name for name, tenant in scenario.tenants.items() if "/" in name and tenant.quota is not None]
+    if nested and not policy.info.reads_nested_quotas:
+        notes.append(f"{policy.info.name} looks at quotas of tenants at the top only; not at that of {nested[0]}.")
+    return (*_notes_on_absent_columns(scenario, policy, jobs), *notes) if jobs else tuple(notes)
+
+
+def _notes_on_absent_columns(scenario: Scenario, policy: Policy, jobs: Sequence[Job]) -> list[str]:
+    """Return notes on what no job has: other shapes, an app, a tenant, or a difference in what the policy goes by."""
+    notes = []
     if "shapes" in policy.info.needs and not any(job_values(jobs, "other_shapes")):
         notes.append(
             f'{policy.info.name} may choose sizes of gangs, all jobs have one; workload.elastic = "halves" adds some.'
         )
-    notes += _notes_on_absent_columns(policy, jobs)
-    reasons = real_time or scenario.physics.fates != "off"
-    if world.retry == "adaptive" and not reasons:
-        notes.append('world.retry = "adaptive" changes nothing: failures have reasons where physics.fates is on.')
-    if world.retry_by == "tenant" and (world.retry == "always" or not any(job_values(jobs, "tenant"))):
-        rule = 'without world.retry = "adaptive"' if world.retry == "always" else "as no job names a tenant"
-        notes.append(f'world.retry_by = "tenant" changes nothing {rule}.')
+    if scenario.world.retry_by == "tenant" and scenario.world.retry != "always" and not any(job_values(jobs, "tenant")):
+        notes.append('world.retry_by = "tenant" changes nothing as no job names a tenant.')
     if scenario.apps.tuner != "off" and not any(job_values(jobs, "app")):
         notes.append(f'apps.tuner = "{scenario.apps.tuner}" changes nothing: no job of the workload belongs to an app.')
-    nested = [name for name, tenant in scenario.tenants.items() if "/" in name and tenant.quota is not None]
-    if nested and not policy.info.reads_nested_quotas:
-        notes.append(f"{policy.info.name} looks at quotas of tenants at the top only; not at that of {nested[0]}.")
-    return tuple(notes)
+    return notes + _notes_on_equal_jobs(policy, jobs)
 
 
-def _notes_on_absent_columns(policy: Policy, jobs: Sequence[Job]) -> list[str]:
+def _notes_on_equal_jobs(policy: Policy, jobs: Sequence[Job]) -> list[str]:
     """Return a note if the policy goes by deadlines, weights or tenants and no two jobs differ in them."""
     needs, taxonomy = policy.info.needs, policy.info.taxonomy
     axes = {} if taxonomy is None else taxonomy.axes(needs)

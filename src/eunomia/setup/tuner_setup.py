@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from eunomia.backends.protocol import Backend, TunableBackend
+from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.curves import Curve, curve_of
 from eunomia.model.job import Job
@@ -21,7 +22,7 @@ from eunomia.tuners.checked_tuner import CheckedTuner
 from eunomia.tuners.halving import Halving
 from eunomia.tuners.hyperdrive import HyperDrive
 from eunomia.tuners.loss_reporting import LossReporting
-from eunomia.tuners.optuna_search import INSTALL, OptunaSearch
+from eunomia.tuners.optuna_search import OptunaSearch
 from eunomia.tuners.trials import Trials
 from eunomia.tuners.tuner import Tuner
 from eunomia.tuners.tuner_backend import Loss, TunerBackend
@@ -90,7 +91,10 @@ def _tuner(scenario: Scenario, number: int, trials: Sequence[Job]) -> Tuner:
             try:
                 return OptunaSearch(apps.space, scenario.seed + number, parallel=parallel, most=most)
             except ImportError as error:
-                rule, fix = "the package optuna is not installed", f"type {INSTALL}, or choose another tuner"
+                rule, fix = (
+                    "the package optuna is not installed",
+                    f"type {install_command('tuners')}, or choose another tuner",
+                )
                 raise scenario.refused(("apps", "tuner"), rule, fix, "optuna") from error
         case "all":
             return Trials(parallel=parallel, most=most)

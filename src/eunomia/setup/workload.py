@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,11 +19,12 @@ from eunomia.model.job import Job
 from eunomia.model.job_table import JobTable
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario
+from eunomia.setup.stated_throughputs import NOTHING_USED, SpeedOrigins, check_known, origins_of, reference_throughputs
 from eunomia.setup.tenants import check_tenant_paths, list_names, notes_on_idle_tenants, owned
 from eunomia.throughputs import job_mix
-from eunomia.throughputs import load as load_throughputs
 from eunomia.throughputs.throughput_table import Throughputs
 from eunomia.traces import Trace
+from eunomia.traces.resampling import resample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,7 @@ class Workload:
     notes: tuple[str, ...]
     began: datetime | None = None  # local date and time at 0 s, if the trace has it
     past: PastSchedule | None = None
+    origins: SpeedOrigins = NOTHING_USED  # of the throughputs that the jobs use
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,8 @@ class PastSchedule:
 
     ran_on: tuple[str, ...]  # accelerator type, "" = unknown
     started_s: Floats  # nan = unknown
+    ended_s: Floats  # nan = after the job's duration
+    pauses: tuple[tuple[tuple[float, float], ...], ...]  # seconds from the start in which it held nothing
 
 
 def read_trace(scenario: Scenario) -> Trace:
@@ -51,7 +56,11 @@ def read_trace(scenario: Scenario) -> Trace:
     else:
         assert work.generator is not None
         trace = traces.generate(work.generator, scenario.seed, **work.options)
-    return traces.window(trace, start_s=work.start_s, end_s=work.end_s, load=work.load, max_jobs=work.max_jobs)
+    if work.resample is None:
+        return traces.window(trace, start_s=work.start_s, end_s=work.end_s, load=work.load, max_jobs=work.max_jobs)
+    whole = traces.window(trace, start_s=work.start_s, end_s=work.end_s)
+    drawn = resample(whole, work.resample, scenario.seed)
+    return traces.window(drawn, load=work.load, max_jobs=work.max_jobs)
 
 
 def _read(path: Path, format: str, options: Mapping[str, Any]) -> Trace:
@@ -78,22 +87,29 @@ _CACHE: dict[tuple[object, ...], Trace] = {}
 def workload_of(scenario: Scenario, topology: Topology, speeds: Throughputs) -> Workload:
     """Return the jobs. Raises InvalidInput naming every row that can never run."""
     trace, job_type, total_steps, notes = _checked(scenario, topology, speeds)
+    origins = _origins(scenario, topology, speeds, trace, job_type)
     past = None
     if any(trace.ran_on) or not np.isnan(trace.started_s).all():
-        past = PastSchedule(ran_on=trace.ran_on, started_s=trace.started_s)
-    return Workload(jobs=_jobs(scenario, trace, job_type, total_steps), notes=notes, began=trace.began, past=past)
+        past = PastSchedule(ran_on=trace.ran_on, started_s=trace.started_s, ended_s=trace.ended_s, pauses=trace.pauses)
+    return Workload(
+        jobs=_jobs(scenario, trace, job_type, total_steps),
+        notes=(*notes, *origins.sentences),
+        began=trace.began,
+        past=past,
+        origins=origins,
+    )
 
 
 def submissions(scenario: Scenario, topology: Topology, speeds: Throughputs) -> Floats:
-    """Return submission times, (job,), without building the jobs. Raises InvalidInput as `workload_of`."""
-    return _checked(scenario, topology, speeds)[0].submitted_s
+    """Return when jobs may start, (job,), without building the jobs. Raises InvalidInput as `workload_of`."""
+    return _checked(scenario, topology, speeds)[0].may_start_s
 
 
 def _checked(
     scenario: Scenario, topology: Topology, speeds: Throughputs
 ) -> tuple[Trace, tuple[str, ...], Floats, tuple[str, ...]]:
     """Return the trace, job types, total steps, (job,), and notes, after checking that every job can run."""
-    unowned = read_trace(scenario)
+    unowned = _by_eligibility(read_trace(scenario))
     check_tenant_paths(unowned)
     _check_app_owners(unowned)
     trace, tenant_notes = owned(unowned, scenario.workload.missing_vc, scenario.seed)
@@ -103,12 +119,21 @@ def _checked(
         job_type, note = _draw_types(scenario, trace, speeds)
         notes.append(note)
     _check_searched_models(scenario, job_type, speeds)
-    total_steps = _total_steps(scenario, trace, job_type, speeds)
     kinds, kind = _kinds(job_type, trace)
+    rows = np.arange(len(trace)), np.flatnonzero(np.isnan(trace.total_steps))
+    needed, by_duration = (_needed(scenario, kinds, kind[each]) for each in rows)
+    check_known(scenario, speeds, needed, by_duration)
+    total_steps = _total_steps(scenario, trace, job_type, speeds)
     _check_types(trace, kinds, kind, speeds, topology)
     _check_durations(trace, total_steps, np.array([speeds.solo_throughput(*key).max() for key in kinds])[kind])
-    notes += _notes_on_extrapolation(kinds, kind, speeds)
     return trace, job_type, total_steps, tuple(notes)
+
+
+def _by_eligibility(trace: Trace) -> Trace:
+    """Return the jobs in the order in which they become eligible to start."""
+    if np.isnan(trace.eligible_s).all() or bool((np.diff(trace.may_start_s) >= 0).all()):
+        return trace
+    return trace.take(np.argsort(trace.may_start_s, kind="stable"))
 
 
 def _check_app_owners(trace: Trace) -> None:
@@ -159,22 +184,36 @@ def _total_steps(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], sp
         sizes, place = np.unique(trace.scale_factor[rows], return_inverse=True)
         rate = np.array([speeds.solo_throughput("", size)[0] for size in sizes.tolist()])[place.reshape(-1)]
     else:
-        reference_type = scenario.throughputs.reference_type
-        reference = load_throughputs(scenario.throughputs.source, [reference_type], base=scenario.base)
-        rate_by_key: dict[tuple[str, int], float] = {}
-        problems = Problems(trace.source)
-        for i, m in enumerate(rows.tolist()):
-            key = (job_type[m], int(trace.scale_factor[m]))
-            if key not in rate_by_key:
-                rate_by_key[key] = float(reference.solo_throughput(*key)[0])
-            rate[i] = rate_by_key[key]
-            if rate[i] == 0:
-                rule = f"cannot run on {reference_type}, which durations are counted on"
-                fix = "choose another reference_type, or give total_steps"
-                problems.add(rule, fix, row=int(trace.row[m]), column="job_type", value=key[0])
-        problems.raise_if_any()
+        reference, column = reference_throughputs(scenario, speeds)
+        kinds = list(zip((job_type[m] for m in rows.tolist()), trace.scale_factor[rows].tolist(), strict=True))
+        rate_by_kind = {each: float(reference.solo_throughput(*each)[column]) for each in dict.fromkeys(kinds)}
+        _check_reference(scenario, trace, rows, kinds, rate_by_kind)
+        rate = np.array([rate_by_kind[each] for each in kinds])
     steps[rows] = trace.duration_s[rows] * rate
     return steps
+
+
+def _check_reference(
+    scenario: Scenario,
+    trace: Trace,
+    rows: Ints,
+    kinds: Sequence[tuple[str, int]],
+    rate_by_kind: Mapping[tuple[str, int], float],
+) -> None:
+    """Raise InvalidInput for jobs that cannot run on the type on which durations are counted, one problem a kind.
+
+    `rows` are those of the jobs that have durations, `kinds` their job types and sizes, (row,).
+    """
+    problems, counts = Problems(trace.source), Counter(kinds)
+    first = dict(zip(reversed(kinds), reversed(rows.tolist()), strict=True))
+    source, name = scenario.throughputs.source, scenario.throughputs.reference_type
+    for kind in (kind for kind, rate in rate_by_kind.items() if rate == 0):
+        jobs = f"{counts[kind]:,} jobs" if counts[kind] > 1 else "the job"
+        rule = f"cannot run on {name}, which durations are counted on: its throughput there is 0 in {source!r} ({jobs}"
+        fix = "choose another reference_type, or give total_steps, or correct the table"
+        problems.add(f"{rule}, {kind[1]} accelerators each)", fix, row=int(trace.row[first[kind]]), column="job_type",
+                     value=kind[0])  # fmt: skip
+    problems.raise_if_any()
 
 
 def _kinds(job_type: Iterable[str], trace: Trace) -> tuple[list[tuple[str, int]], Ints]:
@@ -197,7 +236,7 @@ def _check_types(
     for m in np.flatnonzero(~fits[kind]).tolist():
         name, size = kinds[kind[m]]
         if not can_run[kind[m]]:
-            rule = "has throughput 0 on every accelerator type of the cluster"
+            rule = "has throughput 0 on every accelerator type of the cluster: it cannot run there"
             fix = "add a type that can run it, or leave the job out"
             problems.add(rule, fix, row=int(trace.row[m]), column="job_type", value=name)
         else:
@@ -221,20 +260,34 @@ def _check_durations(trace: Trace, total_steps: Floats, fastest: Floats) -> None
     problems.raise_if_any()
 
 
-def _notes_on_extrapolation(kinds: Sequence[tuple[str, int]], kind: Ints, speeds: Throughputs) -> list[str]:
-    extrapolated = np.array([speeds.extrapolated(*pair) for pair in kinds], dtype=bool)
-    if not extrapolated.any():
-        return []
-    jobs = int(extrapolated[kind].sum())
-    sizes = ", ".join(str(size) for size in sorted({kinds[m][1] for m in np.flatnonzero(extrapolated).tolist()}))
-    return [f"Throughputs of {jobs:,} jobs were not measured but extrapolated by the analytic model (sizes {sizes})."]
+def _needed(scenario: Scenario, kinds: Sequence[tuple[str, int]], kind: Ints) -> dict[tuple[str, int], int]:
+    """Return how many jobs, whose places in `kinds` are given, need each throughput, by job type and least size."""
+    needed: dict[tuple[str, int], int] = {}
+    for place, count in zip(*np.unique(kind, return_counts=True), strict=True):
+        name, size = kinds[place]
+        least = (name, 1 if scenario.workload.elastic == "halves" else size)
+        needed[least] = needed.get(least, 0) + int(count)
+    return needed
+
+
+def _origins(
+    scenario: Scenario, topology: Topology, speeds: Throughputs, trace: Trace, job_type: tuple[str, ...]
+) -> SpeedOrigins:
+    """Return how the throughputs that the jobs use are known."""
+    kinds, kind = _kinds(job_type, trace)
+    elastic = scenario.workload.elastic == "halves"
+    every = [(name, n) for name, size in kinds for n in (size, *(_halves(size) if elastic else ()))]
+    timed = np.isnan(trace.total_steps)
+    by_steps = {kinds[k] for k in kind[~timed].tolist()}
+    given = {} if elastic else {each: scenario.throughputs.reference_type for each in kinds if each not in by_steps}
+    return origins_of(speeds, every, given, topology.capacity().tolist())
 
 
 def _jobs(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], total_steps: Floats) -> JobTable:
     columns: dict[str, Array | tuple[Any, ...]] = {
         "job_id": trace.job_id,
         "total_steps": total_steps,
-        "submitted": trace.submitted_s,
+        "submitted": trace.may_start_s,
         "sequence": np.arange(len(trace)),
         "scale_factor": trace.scale_factor,
         "job_type": job_type,
@@ -248,6 +301,8 @@ def _jobs(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], total_ste
         "command": trace.command,
         "checkpoint_dir": trace.checkpoint_dir,
     }
+    if not np.isnan(trace.eligible_s).all():
+        columns["not_eligible_s"] = trace.may_start_s - trace.submitted_s
     if scenario.world.replay_status:
         columns["status"] = trace.status
         columns["retries"] = np.where([status == "failed" for status in trace.status], 0, trace.retries)

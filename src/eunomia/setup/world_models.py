@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+
 from eunomia.backends.simulated import FaultModel
 from eunomia.backends.simulated.job_outcomes import OutcomeModel
 from eunomia.backends.simulated.report_latency import ReportLatency
+from eunomia.model.arrays import Ints
 from eunomia.model.job import Job
-from eunomia.model.speeds import Speeds
+from eunomia.model.job_table import job_values
+from eunomia.model.policy import Policy
+from eunomia.model.speeds import Speeds, spread_throughput
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario
@@ -45,7 +50,7 @@ def is_on(scenario: Scenario) -> bool:
 def placed_throughputs(scenario: Scenario, topology: Topology, speeds: Speeds) -> PlacedThroughputs:
     """Return throughputs that depend on placement. Raises InvalidInput for a missing or invalid model."""
     _check_slots(scenario, topology)
-    units = ClusterUnits(topology, scenario.physics.accelerators_per_slot)
+    units = ClusterUnits(topology)
     return PlacedThroughputs(speeds, units, _placement(scenario, speeds), _pairs(scenario))
 
 
@@ -124,6 +129,20 @@ def notes(scenario: Scenario) -> tuple[str, ...]:
     return tuple(sentences)
 
 
+def note_on_places(
+    scenario: Scenario, policy: Policy, believed: Speeds, jobs: Sequence[Job], *, real_time: bool
+) -> tuple[str, ...]:
+    """Return a note if the policy believes that places differ in speed, and no gang of this world is slower in any."""
+    if real_time or scenario.physics.placement != "off" or "spread_throughput" not in policy.info.needs:
+        return ()
+    kinds = dict.fromkeys(zip(job_values(jobs, "job_type"), job_values(jobs, "scale_factor"), strict=True))
+    apart = ((believed.solo_throughput(*kind), spread_throughput(believed, *kind)) for kind in kinds)
+    if all(np.array_equal(*rates) for rates in apart):
+        return ()
+    belief = f"{policy.info.name} believes that some gangs are slower on several machines"
+    return (f'{belief}; in this run none is: physics.placement = "throughputs" makes them so.',)
+
+
 def files_of(scenario: Scenario) -> set[str]:
     """Return the names of the tables that the models are read from."""
     physics = scenario.physics
@@ -133,7 +152,20 @@ def files_of(scenario: Scenario) -> set[str]:
 
 def _check_slots(scenario: Scenario, topology: Topology) -> None:
     """Raise InvalidInput for slots larger than every machine, or that do not divide a larger machine."""
-    per_slot, sizes = scenario.physics.accelerators_per_slot, sorted(set(topology.size.tolist()))
+    declared = scenario.physics.accelerators_per_slot
+    if not isinstance(declared, Mapping):
+        _check_slot_size(scenario, declared, topology.size, ())
+        return
+    for name, per_slot in declared.items():
+        if name not in topology.types:
+            rule, fix = "the cluster has no such accelerator type", nearest(name, topology.types)
+            raise scenario.refused(("physics", "accelerators_per_slot", name), rule, fix, per_slot)
+        _check_slot_size(scenario, per_slot, topology.size[topology.node_type == topology.types.index(name)], (name,))
+
+
+def _check_slot_size(scenario: Scenario, per_slot: int, machines: Ints, key: tuple[str, ...]) -> None:
+    """Raise InvalidInput for a slot larger than these machines, or that does not divide a larger one."""
+    sizes = sorted(set(machines.tolist()))
     wide = [size for size in sizes if size >= per_slot]
     broken = [size for size in wide if per_slot and size % per_slot]
     if wide and not broken:
@@ -142,7 +174,7 @@ def _check_slots(scenario: Scenario, topology: Topology) -> None:
     rule += f"a machine of {broken[0]} has no whole number of them" if wide else f"the largest machine has {sizes[-1]}"
     fitting = (n for n in range(1, sizes[-1] + 1) if all(size % n == 0 for size in sizes if size >= n))
     fix = f"give one of {', '.join(map(str, fitting))}, or 0 for whole machines"
-    raise scenario.refused(("physics", "accelerators_per_slot"), rule, fix, per_slot)
+    raise scenario.refused(("physics", "accelerators_per_slot", *key), rule, fix, per_slot)
 
 
 def _placement(scenario: Scenario, speeds: Speeds) -> Placement | None:

@@ -15,8 +15,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
-
-_ROUNDING = 1e-9  # of a resource's total
+from eunomia.model.tolerance import RELATIVE
 
 
 class Tasks(NamedTuple):
@@ -40,7 +39,7 @@ def filling(tasks: Tasks, *, total: Floats, used: Floats, weight: Floats, strict
     already; ties go to the lower user.
     """
     used = used.astype(float)
-    slack = _ROUNDING * np.where(np.isfinite(total), total, 0.0)
+    slack = RELATIVE * np.where(np.isfinite(total), total, 0.0)
     shares = dominant_shares(used, total, weight)
     return _fill(*tasks, total, total - used.sum(axis=0), slack, used, shares, weight, strict)
 

@@ -4,7 +4,8 @@
                                         Σ_i s_i x_ik ≤ N_k,   x ≥ 0,   z_i ∈ {0, 1}
 
 The constraints are written as Σ_k x_ik ≤ 1 − z_i: a row takes no time for a floor that it has given up, and what is
-left when z may be divided is nearly whole already. Few rows are searched to the end. Of many, prices p say what each
+left when z may be divided is nearly whole already. Sets that miss a capacity by rounding alone fit: floors may be met
+but for `SLACK` of each. Few rows are searched to the end. Of many, prices p say what each
 floor costs; those worth their cost are kept in the order of weight per cost, as long as they fit, and no set weighs
 less than Σ w − (p N + Σ max(0, w − cost)).
 """
@@ -19,6 +20,7 @@ import numpy as np
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.products import dot
+from eunomia.model.tolerance import RELATIVE, is_at_least, is_at_most
 from eunomia.solvers.blocks import Groups, blocks_of
 from eunomia.solvers.classes import later_members
 from eunomia.solvers.linear import best_total
@@ -27,8 +29,8 @@ from eunomia.solvers.linear_totals.response import cheapest
 from eunomia.solvers.program import INF, Infeasible, Program
 
 _NODES = 20_000  # of the search over few rows
-_TRIED = 30  # late rows of a search that are tried again one by one
-_ROUNDING = 1e-12  # relative: what summing may add to a capacity that is filled exactly
+_TRIED = 30  # late rows of a search that are tried again one by one, and exchanges with later rows
+SLACK = RELATIVE / 2  # of a floor: the other half is for those who carry the floors out
 _SAMPLE = 1_000  # rows from which the prices of many are taken
 
 
@@ -43,7 +45,7 @@ class LateRows:
     @property
     def least(self) -> bool:
         """Return whether it is proven that no set weighs less."""
-        return self.weight <= self.bound * (1 + 1e-9) + 1e-300
+        return bool(is_at_most(self.weight, self.bound))
 
 
 def late_rows(rate: Floats, size: Floats, capacity: Floats, floor: Floats, *, weight: Floats | None = None) -> LateRows:
@@ -52,9 +54,12 @@ def late_rows(rate: Floats, size: Floats, capacity: Floats, floor: Floats, *, we
     Of rows that are alike the later ones are given up.
     """
     weight = np.ones(len(size)) if weight is None else weight
-    able = np.where(capacity > 0, rate, 0.0).max(axis=1, initial=0.0) >= floor
+    best = np.where(capacity > 0, rate, 0.0).max(axis=1, initial=0.0)
+    able = is_at_least(best, floor)
+    floor = np.where(is_at_least(floor, best), best, floor)  # all of its time: a search loses what is left of it
     lost, asked = np.flatnonzero(~able), np.flatnonzero(able & (floor > 0))
     part = rate[asked], size[asked], floor[asked], weight[asked]
+    capacity = capacity * (1 + SLACK)
     groups = Groups.alike(*part) if len(asked) <= 20 * FEW else None
     if groups is not None and len(groups.count) <= FEW:
         late, bound = _searched(*part, capacity, groups)
@@ -80,7 +85,8 @@ def _searched(
             return False
         return True
 
-    return np.flatnonzero(needed(late, weight, possible)), max(solved.bound, 0.0)
+    late = needed(later(late, weight, possible), weight, possible)
+    return np.flatnonzero(late), max(solved.bound, 0.0)
 
 
 def needed(late: Bools, weight: Floats, possible: Callable[[Bools], bool]) -> Bools:
@@ -92,6 +98,24 @@ def needed(late: Bools, weight: Floats, possible: Callable[[Bools], bool]) -> Bo
     for row in order[np.argsort(-weight[order], kind="stable")].tolist() if len(order) <= _TRIED else ():
         found[row] = False
         found[row] = not possible(found)
+    return found
+
+
+def later(late: Bools, weight: Floats, possible: Callable[[Bools], bool]) -> Bools:
+    """Return late rows (row,) of the same weights, each the last that may take its place, where tries are few.
+
+    Which of two equal sets a search finds hangs on how near a floor is to the most that a row can get.
+    """
+    found, tries = late.copy(), 0
+    for row in np.flatnonzero(late).tolist():
+        alike = ~found & is_at_most(weight, weight[row]) & is_at_least(weight, weight[row])
+        for other in np.flatnonzero(alike & (np.arange(len(late)) > row))[::-1].tolist():
+            if (tries := tries + 1) > _TRIED:
+                return found
+            found[[row, other]] = False, True
+            if possible(found):
+                break
+            found[[row, other]] = True, False
     return found
 
 
@@ -138,7 +162,7 @@ def _priced(rate: Floats, size: Floats, floor: Floats, weight: Floats, capacity:
 @kernel()
 def _fitting(used: Floats, order: Ints, capacity: Floats) -> Bools:
     """Return which rows (row,) are kept when each in order is kept that still fits."""
-    left = capacity * (1 + _ROUNDING)
+    left = capacity.copy()
     keep = np.zeros(len(order), np.bool_)
     for i in order:
         fits = True

@@ -6,8 +6,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from eunomia.runs.fingerprint import scenario_hash
 from eunomia.scenario import Scenario
-from eunomia.sweeps.fingerprint import scenario_hash
 from eunomia.sweeps.pool import Answer, Pool, Task
 from eunomia.sweeps.store import Store
 

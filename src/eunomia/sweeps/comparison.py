@@ -16,7 +16,7 @@ from eunomia.model.policy import Policy
 from eunomia.report import ReportContent, write_report
 from eunomia.report.findings import Findings, findings
 from eunomia.report.number_format import plural
-from eunomia.report.sweep import SweepContent, write_sweep_report
+from eunomia.report.sweep import SweepContent, write_averages, write_sweep_report
 from eunomia.report.sweep.findings import findings as sweep_findings
 from eunomia.runs.compare import as_scenario, cases
 from eunomia.runs.report_input import content_of
@@ -176,6 +176,7 @@ def sweep(file: str | Path, out: str | Path, *, workers: int | None = None) -> S
     outcome = carry_out(sweep_file, rows, Path(out), workers or os.cpu_count() or 1)
     content = sweep_content_of(sweep_file, frame, outcome)
     write_sweep_report(content, Path(out) / "report.html")
+    write_averages(content, Path(out))
     made = [{**row.labels, **summary} for row, summary in zip(outcome.rows, outcome.summaries, strict=True)]
     failures = tuple((failure.row.name, failure.error) for failure in outcome.failures)
     return SweepOutcome(rows=tuple(made), content=content, failures=failures)

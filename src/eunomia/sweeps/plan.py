@@ -12,12 +12,12 @@ from typing import Any
 
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.spelling_suggestions import nearest
+from eunomia.runs.fingerprint import scenario_hash
 from eunomia.runs.scenario_variants import spelling
 from eunomia.scenario import Scenario
 from eunomia.scenario.load import scenario_from_parts
 from eunomia.scenario.overrides import put
 from eunomia.scenario.source_locations import KeyPath, Place, SourceLocations, dotted, shown
-from eunomia.sweeps.fingerprint import scenario_hash
 from eunomia.sweeps.preflight import Checker
 from eunomia.sweeps.sweep_file import Block, Choice, SweepAxis, SweepFile
 

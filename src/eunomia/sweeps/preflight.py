@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from eunomia.inputs.problems import InvalidInput, Problem
@@ -12,11 +13,13 @@ from eunomia.policies.order.fifo import Fifo
 from eunomia.runs.as_it_was import AS_IT_WAS, check_past
 from eunomia.runs.measurement_window import measured_rows
 from eunomia.scenario import Scenario
+from eunomia.scenario.load import AUTO
 from eunomia.scenario.source_locations import KeyPath, Place, dotted
 from eunomia.setup.plugins import find_backend
 from eunomia.setup.run_config import RunConfig, set_up
+from eunomia.setup.stated_throughputs import resolved, stated_throughputs, true_throughputs
 from eunomia.setup.workload import Workload, read_trace, submissions
-from eunomia.throughputs import SYNTHETIC, Throughputs, load
+from eunomia.throughputs import SYNTHETIC, Throughputs
 from eunomia.traces.window import LOAD
 
 NO_JOBS = Workload(jobs=(), notes=())
@@ -47,6 +50,7 @@ class Checker:
         """Return the number of jobs of the run. Raises InvalidInput with problems at their place in the sweep file."""
         _check_backend(scenario)
         _check_load(scenario)
+        scenario = _resolved(scenario)
         if scenario.policy.name == AS_IT_WAS:
             check_past(scenario, read_trace(scenario).started_s)
         data = scenario.as_dict()
@@ -69,9 +73,9 @@ class Checker:
         plain = scenario.model_copy(update={"workload": scenario.workload.model_copy(update={"load": 1.0})})
         work = {**data["workload"], "load": 1.0}
         parts = [work, data["cluster"], data["throughputs"]]
-        types = setup.topology.types
-        source = scenario.throughputs.source
-        speeds = _once(self._speeds, _key([source, types]), lambda: load(source, types, base=scenario.base))
+        shared = _key([data["cluster"], data["throughputs"]])
+        stated = _once(self._speeds, shared, lambda: stated_throughputs(scenario, setup.topology))
+        speeds = true_throughputs(scenario, stated)
         key = _key(parts)
         drawn = False
         if key not in self._refused:
@@ -86,10 +90,20 @@ class Checker:
         raise _placed(refusal, scenario, settings, causes) from refusal
 
     def _draws_jobs(self, scenario: Scenario, work: dict[str, Any]) -> bool:
-        """Whether the jobs depend on the seed; those of a trace with job types do not."""
+        """Whether the jobs depend on the seed; those of a trace with job types do not, unless throughputs are drawn."""
+        if scenario.throughputs.draw or scenario.workload.resample is not None:
+            return True
         if scenario.workload.generator is not None or scenario.throughputs.source in SYNTHETIC:
             return scenario.workload.generator is not None
         return _once(self._draws, _key(work), lambda: read_trace(scenario).job_type is None)
+
+
+def _resolved(scenario: Scenario) -> Scenario:
+    """Return the scenario with its source of throughputs; a trace that cannot be read is refused later."""
+    if scenario.throughputs.source == AUTO:
+        with suppress(InvalidInput):
+            return resolved(scenario, read_trace(scenario))
+    return scenario
 
 
 def _possible_causes(scenario: Scenario) -> tuple[str, ...]:

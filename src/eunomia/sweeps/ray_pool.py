@@ -22,9 +22,10 @@ from types import TracebackType
 from typing import Any
 
 from eunomia import __version__
+from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.runs.fingerprint import input_files
 from eunomia.scenario import scenario_from_dict
-from eunomia.sweeps.fingerprint import input_files
 from eunomia.sweeps.pool import Answer, Task
 from eunomia.sweeps.store import Store
 from eunomia.sweeps.worker import attempt, simulate_task
@@ -105,7 +106,7 @@ def _connected(address: str) -> tuple[Any, bool]:
     Raises InvalidInput if Ray is not installed or no cluster is there.
     """
     if find_spec("ray") is None:
-        raise InvalidInput([Problem(file="--on", rule="Ray is not installed", fix='pip install "eunomia[ray]"')])
+        raise InvalidInput([Problem(file="--on", rule="Ray is not installed", fix=install_command("ray"))])
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
 

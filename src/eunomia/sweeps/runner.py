@@ -13,9 +13,10 @@ from eunomia.runs.compare import prices_of_fairness
 from eunomia.sweeps.estimate import RunTimeEstimates
 from eunomia.sweeps.plan import PlannedRun
 from eunomia.sweeps.pool import Answer, Pool, Task
-from eunomia.sweeps.store import Resamples, Store, remove_runs
+from eunomia.sweeps.store import TENANTS, Resamples, Store, remove_runs
 from eunomia.sweeps.sweep_file import SweepFile
 from eunomia.sweeps.table import write_table
+from eunomia.sweeps.tenants import write_tenants
 
 if TYPE_CHECKING:
     from eunomia.sweeps.ray_pool import RayPool
@@ -85,7 +86,7 @@ def carry_out(
     on: str = LOCAL,
     anew: bool = False,
 ) -> SweepResult:
-    """Run what is not done, and write sweep.parquet. A failed run does not stop the others.
+    """Run what is not done, and write sweep.parquet and tenants.csv. A failed run does not stop the others.
 
     workers: runs at a time; on Ray 0 = one for each of its cores.
     on: "local", in processes of this machine, or the address of a Ray cluster, "auto" that which runs here.
@@ -103,6 +104,8 @@ def carry_out(
         service_s = [store.service_s(row.scenario_hash) for row in done]
         groups = [tuple((key, value) for key, value in row.labels.items() if key != "policy") for row in done]
         write_table(out / TABLE, done, summaries, prices_of_fairness(groups, summaries, service_s))
+        tenants = [store.tenants(row.scenario_hash) for row in done]
+        write_tenants(out / TENANTS, done, tenants, sweep.confidence)
         notes = dict.fromkeys(note for row in done for note in store.notes(row.scenario_hash))
         failures = tuple(tracker.failures[row.scenario_hash] for row in rows if row.scenario_hash in tracker.failures)
         why_unfinished = [(row, tuple(store.unfinished(row.scenario_hash))) for row in done]

@@ -1,7 +1,8 @@
 """The folder of a sweep: a folder for each finished run, written atomically, and the failures.
 
 swept.toml       the sweep file of the last invocation
-runs/HASH/       summary.json, service.json, timing.json, notes.json, scenario.toml, and on request the tables;
+runs/HASH/       summary.json, tenants.csv, service.json, timing.json, notes.json, scenario.toml, and on request the
+                 other tables;
                  unfinished.json with reasons if jobs are unfinished; of a trace of eight days or more resamples.json,
                  its measures in resamples of its weeks
 errors/HASH.json the error of a failed run
@@ -9,6 +10,7 @@ errors/HASH.json the error of a failed run
 
 from __future__ import annotations
 
+import csv
 import fcntl
 import json
 import os
@@ -31,9 +33,11 @@ from eunomia.runs.results_dir import refused_out
 from eunomia.runs.scenario_variants import spelling
 from eunomia.runs.simulation import Result
 from eunomia.scenario import Scenario
-from eunomia.scenario.writing import as_toml
+from eunomia.scenario.writing import as_toml, with_absolute_paths
 
-TABLES = ("jobs.csv", "tenants.csv", "apps.csv")
+TABLES = ("jobs.csv", "apps.csv")  # kept on request
+TENANTS = "tenants.csv"
+SCENARIO = "scenario.toml"
 MARKER = "swept.toml"  # in every folder of a sweep
 ANOTHER = "give another folder"
 SERVICE = "service.json"  # for the price of fairness
@@ -123,16 +127,18 @@ class Store:
         return {
             "hash": scenario_hash,
             "scenario": scenario.as_dict(),
+            "toml": as_toml(with_absolute_paths(scenario)),  # as it is here: a run may be made elsewhere
             "base": str(scenario.base),
             "name": scenario.name,
             "out": str(self.out.resolve()),
             "keep_jobs": jobs,
         }
 
-    def write(self, scenario_hash: str, result: Result, *, jobs: bool) -> None:
-        """Write a finished run atomically."""
-        with replacing_folder(self._runs / scenario_hash) as draft:  # one without jobs.csv may be there
-            _fill(draft, result, jobs=jobs)
+    def write(self, task: Mapping[str, Any], result: Result) -> None:
+        """Write the finished run of a task atomically."""
+        with replacing_folder(self._runs / task["hash"]) as draft:  # one without jobs.csv may be there
+            _fill(draft, result, jobs=task["keep_jobs"])
+            (draft / SCENARIO).write_text(task["toml"], encoding="utf-8")
 
     def keep(self, scenario_hash: str, files: Mapping[str, bytes]) -> None:
         """Write a run that was made elsewhere, atomically; files by name."""
@@ -143,6 +149,14 @@ class Store:
     def summary(self, scenario_hash: str) -> dict[str, float | int | None]:
         """Return the numbers of a finished run."""
         return dict(self._read(scenario_hash, "summary.json"))
+
+    def tenants(self, scenario_hash: str) -> list[dict[str, str]]:
+        """Return the rows of tenants.csv of a finished run; none of a run that an earlier version made."""
+        path = self._runs / scenario_hash / TENANTS
+        if not path.is_file():
+            return []
+        with path.open(newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
 
     def service_s(self, scenario_hash: str) -> float:
         """Return the accelerator-seconds that the jobs of a finished run held."""
@@ -203,4 +217,3 @@ def _fill(draft: Path, result: Result, *, jobs: bool) -> None:
     texts = {"notes.json": notes} | ({UNFINISHED: result.unfinished} if result.unfinished else {})
     for name, lines in texts.items():
         (draft / name).write_text(json.dumps(lines, indent=2, ensure_ascii=False), encoding="utf-8")
-    (draft / "scenario.toml").write_text(as_toml(result.scenario), encoding="utf-8")

@@ -33,7 +33,7 @@ def simulate_task(task: dict[str, Any]) -> None:
 
     scenario = scenario_from_dict(task["scenario"], Path(task["base"]), task["name"])
     result = simulate(scenario)
-    Store(Path(task["out"])).write(task["hash"], result, jobs=task["keep_jobs"])
+    Store(Path(task["out"])).write(task, result)
 
 
 class _Notices(logging.Handler):

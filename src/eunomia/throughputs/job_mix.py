@@ -57,10 +57,15 @@ def assign(
 ) -> tuple[str, ...]:
     """Return a job type for each job, one draw a job in their order; only types that some accelerator type can run.
 
-    Raises InvalidInput if a given mix has a job type without throughputs, or no job type for a gang.
+    Raises InvalidInput if a given mix has a job type without throughputs, or no job type for a gang, and if it is not
+    known whether a job type that may be drawn can run on a type.
     """
     chosen = mix_of(mix)
     sizes = np.asarray(scale_factor, dtype=np.int64)
+    throughputs.refuse_unknown({
+        (name, size): 0 for size in np.unique(sizes).tolist() for name, _ in chosen.share_by_job_type
+        if _may_draw(chosen, name, size, throughputs)
+    })  # fmt: skip
     draws = rng.random(len(sizes))
     assigned = np.empty(len(sizes), dtype=object)
     for size in np.unique(sizes):

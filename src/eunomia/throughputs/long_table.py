@@ -1,7 +1,8 @@
 """Reads the long table: one row a measurement, as CSV (gzip or not) or Parquet.
 
 Columns `type, job_type, scale_factor, steps_per_s`; optional `partner_job_type, partner_steps_per_s, placement`, and
-`steps_per_s_p10, steps_per_s_p90`, the ends of the 80 % interval of an estimate. A row
+`steps_per_s_p10, steps_per_s_p90`, the ends of the rate's 80 % interval, and `origin`: "measured" or "estimated". A row
+without an origin is an estimate if its interval is wider than its rate. A rate of 0 says "cannot run". A row
 with a partner is the rate beside it. `placement` is empty, "consolidated" or "unconsolidated"; the last is kept as an
 accelerator type of its own, "<type>_unconsolidated", as Gavel's table does.
 """
@@ -16,13 +17,16 @@ import numpy as np
 
 from eunomia.inputs.field_rules import MOST, Rule
 from eunomia.inputs.open_table import read_table
+from eunomia.inputs.table import InputTable
+from eunomia.model.arrays import Bools, Floats
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.throughputs.layouts import RATE
-from eunomia.throughputs.measured import Measurements, Pairs, Rates
+from eunomia.throughputs.measured import Intervals, Measurements, Pairs, Rates
 
 NEEDED = ("type", "job_type", "scale_factor", "steps_per_s")
-INTERVAL = ("steps_per_s_p10", "steps_per_s_p90")  # of an estimate; checked, not used
-OPTIONAL = ("partner_job_type", "partner_steps_per_s", "placement", *INTERVAL)
+INTERVAL = ("steps_per_s_p10", "steps_per_s_p90")
+ORIGINS = ("", "measured", "estimated")
+OPTIONAL = ("partner_job_type", "partner_steps_per_s", "placement", *INTERVAL, "origin")
 SUFFIX_BY_PLACEMENT = {"": "", "consolidated": "", "unconsolidated": "_unconsolidated"}
 SIZE = Rule(
     what="a whole number of accelerators, at least 1", least=1, most=MOST, whole=True, fix="give the size of the gang"
@@ -40,16 +44,14 @@ def read(path: Path, name: str) -> Measurements:
             table.note(line, "placement", word, "this placement is not known", fix)
     sizes, rates = table.whole("scale_factor", SIZE), table.number("steps_per_s", RATE)
     partner_rates = table.number("partner_steps_per_s", replace(RATE, empty=nan))
-    low, high = (table.number(column, replace(RATE, empty=nan)) for column in INTERVAL)
-    rule = "the ends of an interval enclose its rate"
-    for column, wrong in zip(INTERVAL, (low > rates, high < rates), strict=True):
-        table.refuse(column, wrong, rule, "give p10 ≤ steps_per_s ≤ p90")
+    estimated, ends = _estimates(table, rates)
     lonely = table.empty("partner_job_type") & ~table.empty("partner_steps_per_s")
     rule = "a partner's rate needs its job type"
     table.refuse("partner_steps_per_s", lonely, rule, "give partner_job_type too")
     types, job_types = table.filled("type", "give one"), table.filled("job_type", "give one")
     alone: Rates = {}
     pairs: Pairs = {}
+    intervals: Intervals = {}
     reverse: Pairs = {}  # partners' rates; a row of their own goes before
     again = np.zeros(len(table), dtype=np.bool_)
     columns = (types, placements, job_types, sizes.tolist(), rates.tolist(), partners, partner_rates.tolist())
@@ -63,9 +65,33 @@ def read(path: Path, name: str) -> Measurements:
         else:
             again[m] = (place, job_type, size) in alone
             alone.setdefault((place, job_type, size), rate)
+            if not np.isnan(ends[m]).any():
+                intervals[place, job_type, size] = (float(ends[m, 0]), float(ends[m, 1]))
     table.refuse("job_type", again & (sizes > 0), "this measurement stands in an earlier row", "keep one of the two")
     if not alone and not table.count:
         fix = f"give rows of {', '.join(NEEDED)}"
         table.note(None, None, None, "the table holds no throughput of a job alone", fix)
     table.raise_if_any()
-    return Measurements(name, alone, {**reverse, **pairs})
+    keys = zip(types, placements, job_types, sizes.tolist(), partners, estimated.tolist(), strict=True)
+    guessed = {(type + SUFFIX_BY_PLACEMENT[at], job, size) for type, at, job, size, partner, is_estimated in keys
+               if is_estimated and not partner}  # fmt: skip
+    return Measurements(name, alone, {**reverse, **pairs}, intervals, frozenset(guessed))
+
+
+def _estimates(table: InputTable, rates: Floats) -> tuple[Bools, Floats]:
+    """Return which rows are estimates, (row,), and the ends of the interval of each, (row, 2); nan = none."""
+    origins = table.text("origin")
+    for line, word in zip(table.line.tolist(), origins, strict=True):
+        if word not in ORIGINS:
+            table.note(line, "origin", word, "this origin is not known", nearest(word, filter(None, ORIGINS)))
+    low, high = (table.number(column, replace(RATE, empty=nan)) for column in INTERVAL)
+    rule = "the ends of an interval enclose its rate, and are above 0 where that is"
+    for column, wrong in zip(INTERVAL, ((low > rates) | ((low == 0) & (rates > 0)), high < rates), strict=True):
+        table.refuse(column, wrong, rule, "give p10 ≤ steps_per_s ≤ p90")
+    half = np.isnan(low) != np.isnan(high)
+    table.refuse(INTERVAL[0], half, "an interval has two ends", f"give {' and '.join(INTERVAL)}, or neither")
+    said = np.array([word == "estimated" for word in origins], dtype=np.bool_)
+    rule = "an estimate says how sure it is"
+    table.refuse("origin", said & np.isnan(low) & (rates > 0), rule, f"give {' and '.join(INTERVAL)} of this row")
+    unsaid = np.array([not word for word in origins], dtype=np.bool_)
+    return said | (unsaid & (low < high)), np.stack((low, high), axis=1)

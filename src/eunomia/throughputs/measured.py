@@ -3,7 +3,8 @@
     T(n) = T(a) · R(n) / R(a)
 
 a the measured scale factor nearest to n (by ratio; the lower of two), R the analytic model's rate of that job type on
-that accelerator type, or n^0.75 where the catalogue lacks one of them. A measured 0 stays 0.
+that accelerator type, or n^0.75 where the catalogue lacks one of them. A measured 0 stays 0. The interval of T(n) is
+that of T(a), widened by what the constants of `gang_growth` say of the step from a to n.
 """
 
 from __future__ import annotations
@@ -11,26 +12,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 
 from eunomia.model import elementary
 from eunomia.model.arrays import Bools, Floats
 from eunomia.throughputs import analytic, catalogue
+from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80
+from eunomia.throughputs.estimators.gang_growth import deviation_of_step
 from eunomia.throughputs.jobs import job_types
 
 SCALING_EXPONENT = 0.75  # fitted: Gavel's consolidated tables, root mean square of the log error least at 0.7 to 0.8
 Rates = dict[tuple[str, str, int], float]  # (type, job type, scale factor) → steps/s
 Pairs = dict[tuple[str, str, str, int], float]  # (type, job type, partner, scale factor) → steps/s of the first
+Intervals = dict[tuple[str, str, int], tuple[float, float]]  # as Rates → ends of the 80 % interval, steps/s
 
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """The rates in a file: of gangs alone, and of one gang beside another."""
+    """The rates in a file: of gangs alone, and of one gang beside another. A rate of 0 says "cannot run"."""
 
     name: str
     alone: Rates
     pairs: Pairs
+    intervals: Intervals = field(default_factory=dict)
+    estimated: frozenset[tuple[str, str, int]] = frozenset()  # keys of `alone` that are estimates; they have intervals
+    path: Path | None = None  # of the file, for the commands that messages name
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -40,7 +48,7 @@ class Measurements:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredThroughputs:
-    """Measurements on a cluster's accelerator types. A job type not measured on a type cannot run there."""
+    """Measurements on a cluster's accelerator types. A job type without a rate on a type is not known there: nan."""
 
     types: tuple[str, ...]
     measurements: Measurements
@@ -57,8 +65,13 @@ class MeasuredThroughputs:
         """The file, for messages."""
         return self.measurements.name
 
+    @property
+    def path(self) -> Path | None:
+        """The file, for the commands that messages name."""
+        return self.measurements.path
+
     def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
-        """Return the measured or extrapolated rate on each type."""
+        """Return the measured or extrapolated rate on each type; nan = not known."""
         return np.array([self._rate_alone(each, job_type, scale_factor) for each in self.types])
 
     def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
@@ -74,22 +87,45 @@ class MeasuredThroughputs:
                  for j, each in enumerate(measured)]  # fmt: skip
         return np.minimum(apart, together)
 
-    def extrapolated(self, job_type: str, scale_factor: int) -> bool:
-        """Return whether a type on which the job type was measured lacks this scale factor."""
-        sizes = [self._sizes.get((each, job_type), []) for each in self.types]
-        return any(measured and scale_factor not in measured for measured in sizes)
+    def estimated(self, job_type: str, scale_factor: int) -> Bools:
+        """Return (type,): True where the rate was not measured: the table says so, or the size is another one."""
+        found = [self._anchor(each, job_type, scale_factor) for each in self.types]
+        return np.array([
+            a is not None and (a != scale_factor or (each, job_type, a) in self.measurements.estimated)
+            for each, a in zip(self.types, found, strict=True)
+        ])  # fmt: skip
+
+    def interval(self, job_type: str, scale_factor: int) -> Floats:
+        """Return the ends of the 80 % interval on each type, (2, type)."""
+        return np.array([self._ends(each, job_type, scale_factor) for each in self.types]).T
 
     def paired(self, job_type: str, partner: str) -> Bools:
         """Return (type,): True where the two were measured together, whether they fit or not."""
         return np.array([(each, job_type, partner) in self._sizes for each in self.types])
 
-    def _rate_alone(self, type_name: str, job_type: str, n: int) -> float:
+    def _anchor(self, type_name: str, job_type: str, n: int) -> int | None:
+        """Return the size in the table that is nearest to n; None where there is none."""
         sizes = self._sizes.get((type_name, job_type))
-        if not sizes:
-            return 0.0
-        a = nearest_size(sizes, n)
+        return nearest_size(sizes, n) if sizes else None
+
+    def _rate_alone(self, type_name: str, job_type: str, n: int) -> float:
+        a = self._anchor(type_name, job_type, n)
+        if a is None:
+            return float("nan")
         rate = self.measurements.alone[type_name, job_type, a]
         return rate if a == n else rate * relative_rate(type_name, job_type, n) / relative_rate(type_name, job_type, a)
+
+    def _ends(self, type_name: str, job_type: str, n: int) -> tuple[float, float]:
+        rate, a = self._rate_alone(type_name, job_type, n), self._anchor(type_name, job_type, n)
+        if a is None or not rate > 0:
+            return rate, rate
+        measured = self.measurements.alone[type_name, job_type, a]
+        low, high = self.measurements.intervals.get((type_name, job_type, a), (measured, measured))
+        step = GAUSSIAN_80 * deviation_of_step(a, n)
+        below, above = (
+            elementary.exp(float(np.sqrt(elementary.log(end / measured) ** 2 + step * step))) for end in (low, high)
+        )
+        return rate / below, rate * above
 
     def _rate_beside(self, type_name: str, job_type: str, partner: str, n: int) -> float:
         sizes = self._sizes.get((type_name, job_type, partner))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from eunomia.model.arrays import Floats
+from eunomia.model.arrays import Bools, Floats
 from eunomia.throughputs.throughput_table import ThroughputSource
 
 
@@ -26,6 +27,11 @@ class WithMeasuringJobs:
     def name(self) -> str:
         """The name of the source."""
         return self.source.name
+
+    @property
+    def path(self) -> Path | None:
+        """The file of the source."""
+        return self.source.path
 
     @property
     def job_types(self) -> tuple[str, ...]:
@@ -49,9 +55,17 @@ class WithMeasuringJobs:
         """Return steps/s of a gang that is not on one machine, (type,)."""
         return self.source.spread_throughput(job_type, scale_factor)
 
-    def extrapolated(self, job_type: str, scale_factor: int) -> bool:
-        """Return whether a rate comes from the analytic model."""
-        return not self._measures(job_type) and self.source.extrapolated(job_type, scale_factor)
+    def estimated(self, job_type: str, scale_factor: int) -> Bools:
+        """Return (type,): True where a rate is an estimate; those of jobs that measure are none."""
+        if self._measures(job_type):
+            return np.zeros(len(self.types), dtype=bool)
+        return self.source.estimated(job_type, scale_factor)
+
+    def interval(self, job_type: str, scale_factor: int) -> Floats:
+        """Return the ends of the 80 % interval on each type, (2, type)."""
+        if self._measures(job_type):
+            return np.stack((self.solo_throughput(job_type, scale_factor),) * 2)
+        return self.source.interval(job_type, scale_factor)
 
     def _measures(self, job_type: str) -> bool:
         return any(job_type == measuring_on(type) for type in self.types)

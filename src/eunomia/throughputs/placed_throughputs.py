@@ -19,14 +19,17 @@ from eunomia.throughputs.throughput_table import Throughputs
 
 @dataclass(frozen=True, slots=True)
 class TableSpread:
-    """Slowdowns from the source's rates off one machine: Gavel's unconsolidated rows, or the analytic model."""
+    """Slowdowns from the source's rates off one machine: Gavel's unconsolidated rows, or the analytic model.
+
+    A gang that no machine holds has these rates in its best place already.
+    """
 
     speeds: Speeds
     name: str = "throughputs"
 
     def slowdown(self, kind: Kind, type: int, place: PlacementSpan, best: PlacementSpan) -> float:
-        """Return rate alone / rate apart on more machines than needed; 1 where unknown."""
-        if place.nodes <= best.nodes:
+        """Return rate alone / rate apart on more machines than one; 1 where unknown, or where one is too small."""
+        if place.nodes <= 1 or best.nodes > 1:
             return 1.0
         rate = float(spread_throughput(self.speeds, *kind)[type])
         return max(float(self.speeds.solo_throughput(*kind)[type]) / rate, 1.0) if rate > 0 else 1.0
@@ -41,6 +44,7 @@ class PlacedThroughputs:
     placement: Placement | None = None
     pairs: Pairs | None = None
     _slowdowns: dict[tuple[Kind, int, PlacementSpan], float] = field(default_factory=dict, init=False, repr=False)
+    _solo: dict[Kind, Floats] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -48,8 +52,16 @@ class PlacedThroughputs:
         return self.speeds.types
 
     def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
-        """Return steps/s of the gang in its best place, (type,)."""
-        return self.speeds.solo_throughput(job_type, scale_factor)
+        """Return steps/s of the gang in its best place of the empty cluster, (type,)."""
+        if scale_factor == 1 or not isinstance(self.placement, TableSpread):
+            return self.speeds.solo_throughput(job_type, scale_factor)
+        rates = self._solo.get((job_type, scale_factor))
+        if rates is None:
+            together = self.speeds.solo_throughput(job_type, scale_factor)
+            apart = spread_throughput(self.speeds, job_type, scale_factor)
+            nodes = np.array([self.ground.best(type, scale_factor).nodes for type in range(len(self.types))])
+            rates = self._solo[job_type, scale_factor] = np.where(nodes > 1, apart, together)
+        return rates
 
     def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return steps/s of the first beside the second, (type,): measured, else modelled by `pairs`."""
@@ -61,7 +73,7 @@ class PlacedThroughputs:
         return np.where(self._is_measured(job_type, partner), measured, modelled)
 
     def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
-        """Return steps/s on one machine more than the gang needs, (type,)."""
+        """Return steps/s on several machines, (type,): the fewest where none holds the gang, else two."""
         if self.placement is None:
             return spread_throughput(self.speeds, job_type, scale_factor)
         places = [self.ground.apart(type, scale_factor) for type in range(len(self.types))]

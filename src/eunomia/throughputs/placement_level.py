@@ -45,8 +45,8 @@ CLOSEST = PlacementSpan()
 class ClusterUnits:
     """A cluster's units. Machines without a rack share one; with 0 accelerators per slot a machine is a slot."""
 
-    def __init__(self, topology: Topology, accelerators_per_slot: int = 0):
-        self._topology, self._per_slot = topology, accelerators_per_slot
+    def __init__(self, topology: Topology):
+        self._topology = topology
         self._best: dict[tuple[int, int], PlacementSpan] = {}
 
     @cached_property
@@ -59,10 +59,9 @@ class ClusterUnits:
 
     def _number_slots(self) -> Ints:
         """Return the slot of each device, (device,), numbered through the cluster."""
-        topology = self._topology
-        per_slot = self._per_slot or int(topology.size.max())
-        within = (np.arange(topology.devices) - topology.first[topology.node]) // per_slot
-        most = -(-int(topology.size.max()) // per_slot)
+        topology, per_slot = self._topology, self._topology.slot_sizes()
+        within = (np.arange(topology.devices) - topology.first[topology.node]) // per_slot[topology.node]
+        most = int((-(-topology.size // per_slot)).max())
         return np.asarray(topology.node * most + within)
 
     def place(self, seats: Sequence[int]) -> PlacementSpan:
@@ -82,12 +81,11 @@ class ClusterUnits:
         return span
 
     def apart(self, type: int, size: int) -> PlacementSpan:
-        """Return the span on one machine more than the gang needs."""
+        """Return the closest span on several machines: the best where no machine holds the gang, else two machines."""
         best = self.best(type, size)
-        if size == 1:
+        if size == 1 or best.nodes > 1:
             return best
-        nodes = min(best.nodes + 1, size)
-        return PlacementSpan(nodes, best.racks, max(best.slots, nodes))
+        return PlacementSpan(2, best.racks, max(best.slots, 2))
 
     def _find_closest(self, type: int, size: int) -> PlacementSpan:
         topology = self._topology
@@ -96,7 +94,7 @@ class ClusterUnits:
         racks: dict[str, int] = {}
         for name, devices in zip(np.array(topology.rack, dtype=object)[of_type], sizes.tolist(), strict=True):
             racks[name] = racks.get(name, 0) + devices
-        per_slot = min(self._per_slot or int(sizes.max()), int(sizes.max())) if len(sizes) else 1
+        per_slot = min(int(topology.slot_sizes()[of_type].max()), int(sizes.max())) if len(sizes) else 1
         nodes = _count_largest(sizes, size)
         return PlacementSpan(
             nodes, _count_largest(np.array(list(racks.values())), size), max(nodes, -(-size // per_slot))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.model.arrays import Floats
+from eunomia.model.arrays import Bools, Floats
 from eunomia.throughputs import analytic
 from eunomia.throughputs.catalogue import Accelerator
 from eunomia.throughputs.jobs import job_types
@@ -19,6 +19,7 @@ class Uniform:
     types: int
     name: str = "uniform"
     job_types: tuple[str, ...] = ()
+    path: None = None
 
     def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return 1 step/s on each type."""
@@ -32,9 +33,13 @@ class Uniform:
         """Return the rate alone on each type."""
         return self.solo_throughput(job_type, scale_factor)
 
-    def extrapolated(self, job_type: str, scale_factor: int) -> bool:
-        """Return False: the speed is a definition."""
-        return False
+    def estimated(self, job_type: str, scale_factor: int) -> Bools:
+        """Return False on each type: the speed is a definition."""
+        return np.zeros(self.types, dtype=bool)
+
+    def interval(self, job_type: str, scale_factor: int) -> Floats:
+        """Return the rate as both ends on each type, (2, type)."""
+        return np.stack((self.solo_throughput(job_type, scale_factor),) * 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,7 @@ class Catalogued:
 
     accelerators: tuple[Accelerator, ...]
     name: str = "the catalogue"
+    path: None = None
 
     @property
     def job_types(self) -> tuple[str, ...]:
@@ -75,6 +81,11 @@ class Catalogued:
         job = job_types()[job_type]
         return np.array([analytic.step_rate(job, each, scale_factor, 2) for each in self.accelerators])
 
-    def extrapolated(self, job_type: str, scale_factor: int) -> bool:
-        """Return True: nothing here was measured."""
-        return True
+    def estimated(self, job_type: str, scale_factor: int) -> Bools:
+        """Return True on each type: nothing here was measured."""
+        return np.ones(len(self.accelerators), dtype=bool)
+
+    def interval(self, job_type: str, scale_factor: int) -> Floats:
+        """Return the ends of the 80 % interval on each type, (2, type)."""
+        rates = self.solo_throughput(job_type, scale_factor)
+        return np.stack((rates / analytic.INTERVAL_FACTOR, rates * analytic.INTERVAL_FACTOR))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.model.arrays import Floats
+from eunomia.model.arrays import Bools, Floats
 from eunomia.model.former_names import accepts_former_names
 from eunomia.model.spelling_suggestions import nearest
+from eunomia.throughputs.drawn_estimates import drawn_factor
+from eunomia.throughputs.missing import WITHOUT_JOB_TYPES, listed, missing_throughputs
 
 
 class ThroughputSource(Protocol):
@@ -18,24 +24,36 @@ class ThroughputSource(Protocol):
     def name(self) -> str: ...  # for messages: a file, "the catalogue"
 
     @property
+    def path(self) -> Path | None: ...  # of the file; None = built in
+
+    @property
     def job_types(self) -> tuple[str, ...]: ...  # () = any is accepted
 
-    def solo_throughput(self, job_type: str, scale_factor: int) -> Floats: ...
+    def solo_throughput(self, job_type: str, scale_factor: int) -> Floats: ...  # nan = not known
 
     def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats: ...
 
     def spread_throughput(self, job_type: str, scale_factor: int) -> Floats: ...
 
-    def extrapolated(self, job_type: str, scale_factor: int) -> bool: ...
+    def estimated(self, job_type: str, scale_factor: int) -> Bools: ...
+
+    def interval(self, job_type: str, scale_factor: int) -> Floats: ...
 
 
 @accepts_former_names({"alone": "solo_throughput", "beside": "packed_throughput", "apart": "spread_throughput"})
 @dataclass(frozen=True, slots=True, eq=False)
 class Throughputs:
-    """Steps/s of whole gangs, counted over all their accelerators. The arrays returned are shared and read-only."""
+    """Steps/s of whole gangs, counted over all their accelerators. The arrays returned are shared and read-only.
+
+    A rate is measured, estimated with an interval, or 0: cannot run. What a source does not say is none of the three:
+    it raises InvalidInput, but where the gang is wider than all the `capacity` of the type it is 0.
+    With `drawn_by` estimates are drawn from their intervals by this seed.
+    """
 
     types: tuple[str, ...]  # accelerator types, in the cluster's order
     source: ThroughputSource
+    capacity: tuple[int, ...] = ()  # accelerators of each type; () = not limited
+    drawn_by: int | None = None
     _rates: dict[tuple[str, str | None, int], Floats] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -46,41 +64,109 @@ class Throughputs:
     def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s of the gang on each type, shape (type,); 0 = cannot run there.
 
-        Raises InvalidInput for a job type without throughputs, with the nearest that has some.
+        Raises InvalidInput for a job type without throughputs, with the nearest that has some, and for types on which
+        the gang would fit and its throughput is not known.
         """
         key = (job_type, None, int(scale_factor))
         rates = self._rates.get(key)
         if rates is None:
-            self._refuse_unknown(int(scale_factor), job_type)
-            rates = self._rates[key] = _read_only(self.source.solo_throughput(job_type, int(scale_factor)))
+            rates = self._stated(job_type, int(scale_factor))
+            unknown = self._not_known(job_type, int(scale_factor), rates)
+            if unknown:
+                raise missing_throughputs(self.source, {(job_type, name): 0 for name in unknown}, self.types)
+            rates = np.nan_to_num(rates) * self._factor(job_type, int(scale_factor))
+            self._rates[key] = _read_only(rates)
         return rates
 
     def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return steps/s of the first gang while it shares its accelerators with the second, shape (type,).
 
-        0 = they do not fit together, or the pair is unknown. Raises InvalidInput as `alone` does.
+        0 = they do not fit together, or may not: the pair is not in the table. Raises InvalidInput as
+        `solo_throughput` does.
         """
         key = (job_type, partner, int(scale_factor))
         rates = self._rates.get(key)
         if rates is None:
             self._refuse_unknown(int(scale_factor), job_type, partner)
-            rates = self._rates[key] = _read_only(self.source.packed_throughput(job_type, partner, int(scale_factor)))
+            rates = self.source.packed_throughput(job_type, partner, int(scale_factor))
+            rates = self._rates[key] = _read_only(rates * self._factor(job_type, int(scale_factor)))
         return rates
 
     def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s of the gang when it is not on one machine, shape (type,).
 
-        As on one machine for a single accelerator and where unknown. Raises InvalidInput as `alone` does.
+        As on one machine for a single accelerator and where unknown. Raises InvalidInput as `solo_throughput` does.
         """
-        self._refuse_unknown(int(scale_factor), job_type)
+        together = self.solo_throughput(job_type, int(scale_factor))
         if scale_factor == 1:
-            return self.solo_throughput(job_type, 1)
-        return self.source.spread_throughput(job_type, int(scale_factor))
+            return together
+        rates = np.nan_to_num(self.source.spread_throughput(job_type, int(scale_factor)))
+        return np.asarray(rates * self._factor(job_type, int(scale_factor)))
 
     def extrapolated(self, job_type: str, scale_factor: int) -> bool:
-        """Return whether any rate of `alone` was not measured but comes from the analytic model."""
-        self._refuse_unknown(int(scale_factor), job_type)
-        return self.source.extrapolated(job_type, int(scale_factor))
+        """Return whether any rate of `solo_throughput` was not measured but estimated."""
+        return bool(self.estimated(job_type, scale_factor).any())
+
+    def estimated(self, job_type: str, scale_factor: int) -> Bools:
+        """Return (type,): True where the rate is an estimate; False where it was measured, or is 0."""
+        rates = self.solo_throughput(job_type, int(scale_factor))
+        return np.asarray(self.source.estimated(job_type, int(scale_factor)) & (rates > 0))
+
+    def interval(self, job_type: str, scale_factor: int) -> Floats:
+        """Return the ends of the 80 % interval of the rate on each type, steps/s, (2, type); equal where it is certain.
+
+        With `drawn_by` the rate that was drawn need not be within it.
+        """
+        self.solo_throughput(job_type, int(scale_factor))
+        return np.nan_to_num(self.source.interval(job_type, int(scale_factor)))
+
+    def not_known(self, job_type: str, scale_factor: int = 1) -> tuple[str, ...]:
+        """Return the types on which such a gang would fit and of which the source has no throughput of it."""
+        return self._not_known(job_type, int(scale_factor), self._stated(job_type, int(scale_factor)))
+
+    def refuse_unknown(self, jobs: Mapping[tuple[str, int], int]) -> None:
+        """Raise InvalidInput with all throughputs that are not known; `jobs` are counted by job type and size."""
+        known, strange = set(self.source.job_types), dict[str, int]()
+        missing: dict[tuple[str, str], int] = {}
+        for (job_type, scale_factor), count in jobs.items():
+            if known and job_type not in known:
+                strange[job_type] = strange.get(job_type, 0) + count
+                continue
+            for name in self.not_known(job_type, scale_factor):
+                missing[job_type, name] = missing.get((job_type, name), 0) + count
+        problems = [*self._strange(strange), *missing_throughputs(self.source, missing, self.types).problems]
+        if problems:
+            raise InvalidInput(problems)
+
+    def _strange(self, jobs: Mapping[str, int]) -> list[Problem]:
+        """Return the problem of job types without throughputs, by how many jobs have each."""
+        if not jobs:
+            return []
+        name, count = next(iter(jobs)), sum(jobs.values())
+        rule = "there are no throughputs for this job type"
+        if len(jobs) > 1:
+            rule = f"there are no throughputs for {len(jobs):,} job types: {listed(jobs)}"
+        rule += f" ({count:,} jobs)" if count > 1 else ""
+        fix = f"{nearest(name, self.source.job_types)}; or {WITHOUT_JOB_TYPES}"
+        return [Problem(file=self.source.name, column="job_type", value=name, rule=rule, fix=fix)]
+
+    def _stated(self, job_type: str, scale_factor: int) -> Floats:
+        self._refuse_unknown(scale_factor, job_type)
+        return self.source.solo_throughput(job_type, scale_factor)
+
+    def _not_known(self, job_type: str, scale_factor: int, rates: Floats) -> tuple[str, ...]:
+        unknown = np.isnan(rates)
+        if not unknown.any():
+            return ()
+        if self.capacity:
+            unknown &= np.array(self.capacity) >= scale_factor
+        return tuple(name for name, is_unknown in zip(self.types, unknown.tolist(), strict=True) if is_unknown)
+
+    def _factor(self, job_type: str, scale_factor: int) -> Floats | float:
+        """Return the true rate over the stated one on each type, (type,): 1 unless it is drawn."""
+        if self.drawn_by is None:
+            return 1.0
+        return drawn_factor(self.source, self.types, job_type, scale_factor, self.drawn_by)
 
     def _refuse_unknown(self, scale_factor: int, *names: str) -> None:
         if scale_factor < 1:

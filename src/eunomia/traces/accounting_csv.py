@@ -1,79 +1,79 @@
 """A table of past jobs under the names of any system, one job a row: submission, start, end, accelerators.
 
 Columns are found by their usual names or named by the caller. Times are seconds, or dates as of ISO 8601 (those without
-a zone are taken as UTC).
+a zone are taken as UTC). A table without starts is a trace for simulation: its schedule as it was is not known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from math import isnan, nan
+from datetime import tzinfo
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
-from eunomia.inputs.columns import NUMBER
-from eunomia.inputs.field_rules import DURATION, SCALE_FACTOR
+from eunomia.inputs.columns import numbers
+from eunomia.inputs.field_rules import MOST
 from eunomia.inputs.open_table import read_table
-from eunomia.inputs.problems import Problems
-from eunomia.inputs.table import USUAL_NAMES, InputTable
-from eunomia.model.arrays import Bools, Floats
-from eunomia.model.spelling_suggestions import nearest
+from eunomia.inputs.table import InputTable
+from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.traces.accelerator_hours import HOUR_S, AcceleratorHours, RowHours
+from eunomia.traces.column_mapping import ColumnMapping, hint_at_width, map_columns
 from eunomia.traces.engine_objects import EngineJob, build_history
 from eunomia.traces.import_findings import History, ImportFindings, RowSource
 from eunomia.traces.native import OURS, STATUSES
-from eunomia.traces.slurm_fields import read_spans
+from eunomia.traces.run_times import RunTimes, read_run_times
+from eunomia.traces.table_times import absent, read_zone
 
-REQUIRED = ("submitted_s", "started_s", "scale_factor")
-ENDS = ("ended_s", "duration_s")  # one of the two
-KNOWN = (*REQUIRED, *ENDS, "job_id", "tenant", "status", "ran_on")
 UNENDED = ("running", "pending", "suspended", "unknown")
 PARTLY = "of the rows more than times, accelerators, type, tenant and outcome"
+WORD_BY_STATE = {  # of Slurm's database
+    "0": "pending", "1": "running", "2": "suspended", "3": "completed", "4": "cancelled", "5": "failed", "6": "timeout",
+    "7": "node_fail", "8": "preempted", "9": "boot_fail", "10": "deadline", "11": "out_of_memory",
+}  # fmt: skip
 
 
-def read_history(path: Path, columns: Mapping[str, str] | None = None) -> History:
-    """Return the jobs that ran, with the schedule as it was.
+def read_history(path: Path, columns: Mapping[str, str] | None = None, *, timezone: str = "") -> History:
+    """Return the jobs that ran, with the schedule as it was, where the table has starts.
 
-    `columns` says which column of the file holds a field of `KNOWN`; the others are found by their usual names. Raises
-    InvalidInput with everything that is wrong with the file.
+    `columns` says which column of the file holds a field of `column_mapping.KNOWN`; the others are found by their usual
+    names. `timezone` is that of dates without one, such as Europe/Berlin. Raises InvalidInput with everything that is
+    wrong with the file.
     """
-    sheet = _with_our_names(read_table(path).stripped(), columns or {})
-    sheet.expect(REQUIRED, None)
-    if not any(name in sheet.columns for name in ENDS) and sheet.columns:
-        fix = f"say which column it is: --column ended_s=NAME, of {', '.join(sheet.columns)}"
-        sheet.note(sheet.header_line, "ended_s", None, "this column is missing, and so is duration_s", fix)
+    zone = read_zone(timezone, "--timezone")
+    sheet = read_table(path).stripped()
+    if sheet.columns and not (len(sheet) or sheet.count):
+        sheet.note(None, None, None, "a trace must hold at least one job", "add the rows, or name another file")
+    mapping = map_columns(sheet, columns or {})
+    _expect(sheet, mapping)
     sheet.raise_if_any()
-    return _build(sheet)
+    return _build(_with_our_names(sheet, mapping), mapping, zone)
 
 
-def _with_our_names(sheet: InputTable, columns: Mapping[str, str]) -> InputTable:
-    """Return the table with our names for the columns that have another. Raises InvalidInput for unknown ones."""
-    problems = Problems("command line")
-    ours = {}  # name in the file → ours
-    for field, name in columns.items():
-        if field not in KNOWN:
-            problems.add("there is no such field", nearest(field, KNOWN), column="--column", value=field)
-        elif name not in sheet.columns:
-            fix = nearest(name, tuple(sheet.columns))
-            problems.add(f"{sheet.file} has no such column", fix, column="--column", value=name)
-        ours[name] = field
-    problems.raise_if_any()
-    for name in sheet.columns:
-        usual = name if name in KNOWN else _USUAL.get(_squeezed(name), "")
-        if name not in ours and usual in KNOWN and usual not in ours.values():
-            ours[name] = usual
+def _expect(sheet: InputTable, mapping: ColumnMapping) -> None:
+    """Note the fields that no column holds, with the columns that there are."""
+    found = mapping.column_by_field
+    named = f"of {', '.join(sheet.columns)}"
+    missing = {"submitted_s": f"say which column it is: --column submitted_s=NAME, {named}"}
+    if mapping.width is None:
+        missing["scale_factor"] = hint_at_width(sheet)
+    for field in ("submitted_s", "scale_factor"):
+        if field in missing and field not in found and sheet.columns:
+            sheet.note(sheet.header_line, field, None, "no column holds this", missing[field])
+    if "duration_s" not in found and sheet.columns and not {"ended_s", "started_s"} <= found.keys():
+        other = "ended_s" if "started_s" in found else "started_s" if "ended_s" in found else "duration_s"
+        rule = "no column holds this, and so no column says how long jobs ran"
+        fix = f"say which column it is: --column {other}=NAME, or --column duration_s=NAME, {named}"
+        sheet.note(sheet.header_line, other, None, rule, fix)
+
+
+def _with_our_names(sheet: InputTable, mapping: ColumnMapping) -> InputTable:
+    """Return the table with the names of fields for their columns."""
+    ours = {name: field for field, name in mapping.column_by_field.items()}
+    if mapping.width is not None and len(mapping.width.columns) == 1:
+        ours.setdefault(mapping.width.columns[0], "scale_factor")
     return replace(sheet, columns={ours.get(name, name): cells for name, cells in sheet.columns.items()})
-
-
-def _squeezed(name: str) -> str:
-    """Return a name without what spellings differ in: `Num GPUs`, `num_gpus` and `NumGPUs` are one."""
-    return name.lower().replace(" ", "").replace("_", "")
-
-
-_USUAL = {_squeezed(name): ours for name, ours in USUAL_NAMES.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,30 +88,101 @@ class _Rows(RowSource):
         return self.sheet.file, m + 1, ",".join(cells)
 
 
-def _build(sheet: InputTable) -> History:
+def _build(sheet: InputTable, mapping: ColumnMapping, zone: tzinfo) -> History:
     """Return the history of the rows that ran."""
-    unread = tuple(name for name in sheet.columns if name not in KNOWN)
     row = sheet.line - 1
     findings = ImportFindings(source=_Rows(sheet=sheet))
-    submitted_s, started_s, ended_s = (_times(sheet, name, needed=name == REQUIRED[0]) for name in _TIMES)
-    lasted_s = _durations(sheet)
-    lasted_s = np.where(np.isnan(lasted_s), ended_s - started_s, lasted_s)
-    ended_s = np.where(np.isnan(ended_s), started_s + lasted_s, ended_s)
-    for name, wrong in (("started_s", started_s < submitted_s), ("ended_s", ended_s < started_s)):
-        before = REQUIRED[0] if name == "started_s" else "started_s"
-        sheet.refuse(name, wrong, f"is before {before}", "correct one of the two, or drop the row")
-    whole = ~sheet.empty("scale_factor") & np.array([text != "0" for text in sheet.text("scale_factor")])
-    width = np.nan_to_num(sheet.number("scale_factor", SCALE_FACTOR, whole)).astype(np.int64)
+    times = read_run_times(sheet, mapping, zone, findings)
+    asked, width = _read_width(sheet, mapping)
     sheet.raise_if_any()
-    started = ~np.isnan(started_s)
-    now = np.nanmax(np.concatenate([submitted_s, started_s, ended_s]))
-    findings.add("left out", "jobs asked for no accelerator", row[~whole])
-    findings.add("left out", "jobs with accelerators never ran", row[whole & ~started])
-    keep = whole & started
+    words = _words(sheet)
+    keep, lasted_s = _jobs_that_ran(times, width, words, row, findings)
+    tenants, types = sheet.text("tenant"), sheet.text("ran_on")
+    hours, rest = (np.where(keep, each * lasted_s / HOUR_S, 0.0) for each in (asked, width - asked))
+    findings.hours = replace(RowHours.of_columns(types, tenants, hours), row=row)
     if not keep.any():
         sheet.note(None, None, None, "no job here ran on an accelerator", "name another file, or other columns")
         sheet.raise_if_any()
+    findings.add(
+        "assumed", "jobs ask for parts of accelerators; each part is read as a whole one", row[keep & (width != asked)],
+        change=AcceleratorHours.summed(types, tenants, rest.tolist()),
+    )  # fmt: skip
+    _say_of_status(words, keep, row, findings)
+    ids = sheet.text("job_id")
+    jobs = [
+        EngineJob(
+            row=int(row[m]),
+            job_id=ids[m] or str(row[m]),
+            submitted=float(times.submitted_s[m]),
+            started=float(times.started_s[m]),
+            ended=float(times.ended_s[m]),
+            ran_s=float(lasted_s[m]),
+            width=int(width[m]),
+            tenant=tenants[m],
+            status=STATUSES.get(words[m], ""),
+            ran_on=types[m],
+        )
+        for m in np.flatnonzero(keep).tolist()
+    ]
+    history = build_history(sheet.file, jobs, findings, unread=mapping.unread, partly=PARTLY)
+    return replace(history, columns=mapping.described(), assumed=(*mapping.doubts, *times.doubts))
+
+
+def _jobs_that_ran(
+    times: RunTimes, width: Ints, words: Sequence[str], row: Ints, findings: ImportFindings
+) -> tuple[Bools, Floats]:
+    """Return (row,) the jobs to keep, and how long each ran in s: those that still ran until the table's last time."""
+    wide, ran = width > 0, times.ran
+    over = np.array([STATUSES.get(word, "") != "" for word in words], dtype=np.bool_)
+    undated = wide & ran & np.isnan(times.lasted_s) & over
+    findings.add("left out", "jobs asked for no accelerator", row[~wide])
+    what = "jobs with accelerators never ran" if times.has_starts else "jobs with accelerators have no duration"
+    findings.add("left out", what, row[wide & ~ran])
+    findings.add("left out", "jobs ended, and nothing says when; what they held is not known", row[undated])
+    keep = wide & ran & ~undated
+    if not times.has_starts:
+        what = "jobs have no start: without starts there is no schedule as it was (as_it_was), and waits are not known"
+        findings.add("missing", what, row[keep])
+    now = np.nanmax(np.concatenate([times.submitted_s, times.started_s, times.ended_s]))
+    return keep, np.where(np.isnan(times.lasted_s), now - times.started_s, times.lasted_s)
+
+
+def _read_width(sheet: InputTable, mapping: ColumnMapping) -> tuple[Floats, Ints]:
+    """Return the accelerators of each job, (row,): as they are written, and with each part as a whole one."""
+    assert mapping.width is not None
+    asked, whole = np.ones(len(sheet)), np.ones(len(sheet))
+    for name in mapping.width.columns:
+        own = "scale_factor" if name not in sheet.columns else name
+        values = _entries(sheet, own, mapping.width.entry) if mapping.width.entry else numbers(sheet.columns[own])
+        nothing = absent(sheet, own) | (values == -1)
+        wrong = ~nothing & ~((values >= 0) & (values <= MOST))
+        rule = f"must be a number of accelerators, 0 to {MOST:,}" + f" (the column {name})" * (own != name)
+        sheet.refuse(own, wrong, rule, "write 0 for none")
+        values = np.where(nothing | wrong, 0.0, values)
+        asked, whole = asked * values, whole * np.ceil(values)
+    too_wide = whole > MOST
+    if too_wide.any():
+        rule = f"make a job of more than {MOST:,} accelerators"
+        sheet.refuse(mapping.width.columns[0], too_wide, rule, "correct the row")
+    return asked, np.where(too_wide, 0, whole).astype(np.int64)
+
+
+def _entries(sheet: InputTable, name: str, entry: str) -> Floats:
+    """Return the value of one entry of lists such as `1=40,1001=2`, (row,); 0 where a list lacks it."""
+    found = []
+    for text in sheet.text(name):
+        values = [value for key, _, value in (part.partition("=") for part in text.split(",")) if key == entry]
+        found.append(values[0] if values else "0")
+    return numbers(tuple(found))
+
+
+def _words(sheet: InputTable) -> list[str]:
+    """Return the first word of each status in lower case; numbers of Slurm's database as its words."""
     words = [text.lower().partition(" ")[0] for text in sheet.text("status")]  # "CANCELLED by 1001"
+    return [WORD_BY_STATE.get(word, word) for word in words]
+
+
+def _say_of_status(words: Sequence[str], keep: Bools, row: Ints, findings: ImportFindings) -> None:
     strange = np.array([word not in STATUSES and word not in UNENDED for word in words])
     what = "jobs have a status that is not known; how they ended is not said"
     findings.add("assumed", what, row[keep & strange])
@@ -119,52 +190,3 @@ def _build(sheet: InputTable) -> History:
         if word not in OURS and word in STATUSES:
             read = keep & np.array([other == word for other in words])
             findings.add("assumed", f"jobs of status {word} are taken as {STATUSES[word]}", row[read])
-    jobs = [
-        EngineJob(
-            row=int(row[m]),
-            job_id=sheet.text("job_id")[m] or str(row[m]),
-            submitted=float(submitted_s[m]),
-            started=float(started_s[m]),
-            ended=float(ended_s[m]),
-            ran_s=float(now - started_s[m] if isnan(lasted_s[m]) else lasted_s[m]),
-            width=int(width[m]),
-            tenant=sheet.text("tenant")[m],
-            status=STATUSES.get(words[m], ""),
-            ran_on=sheet.text("ran_on")[m],
-        )
-        for m in np.flatnonzero(keep).tolist()
-    ]
-    return build_history(sheet.file, jobs, findings, unread=unread, partly=PARTLY)
-
-
-_TIMES = ("submitted_s", "started_s", "ended_s")
-
-
-def _times(sheet: InputTable, name: str, *, needed: bool) -> Floats:
-    """Return a column of seconds or dates, (row,); nan where the cell is empty. Others are noted."""
-    texts = sheet.text(name)
-    times = np.array([_seconds(text) for text in texts])
-    wrong: Bools = np.isnan(times) & (np.array([bool(text) for text in texts], dtype=np.bool_) | needed)
-    sheet.refuse(name, wrong, "must be a time", "write it like 2024-01-31 10:00:00, or as seconds")
-    return times
-
-
-def _seconds(text: str) -> float:
-    """Return the seconds that a number or a date says; nan for neither."""
-    if NUMBER.fullmatch(text):
-        return float(text)
-    try:
-        date = datetime.fromisoformat(text)
-    except ValueError:
-        return nan
-    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-
-
-def _durations(sheet: InputTable) -> Floats:
-    """Return durations in s, (row,), of numbers or of `days-hours:minutes:seconds`; nan where the cell is empty."""
-    texts = sheet.text("duration_s")
-    spans = read_spans(pa.array(texts, pa.string()))[0]
-    plain = np.isnan(spans)
-    given = plain & ~sheet.empty("duration_s") & np.array([text != "0" for text in texts])
-    numbers = sheet.number("duration_s", DURATION, given)
-    return np.where(plain, np.where(given, numbers, np.where(sheet.empty("duration_s"), nan, 0.0)), spans)

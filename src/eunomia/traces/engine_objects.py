@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,11 +16,14 @@ from eunomia.inputs.file_contents import contents, decoded
 from eunomia.inputs.problems import refused
 from eunomia.inputs.timestamps import date_at
 from eunomia.model.arrays import Ints
+from eunomia.traces.accelerator_hours import HOUR_S, AcceleratorHours, RowHours
 from eunomia.traces.import_findings import History, ImportFindings, RowSource
 from eunomia.traces.notes import SHORTEST_S
 from eunomia.traces.table import in_order, trace_of
 
 Json: TypeAlias = "dict[str, Any]"
+FIRST_DAY_S = 86_400.0  # of 1970
+CLOCK_S = 2.0  # by which two roundings to seconds may differ
 
 
 @dataclass(kw_only=True)
@@ -112,7 +115,10 @@ def listed(item: Any, *keys: str) -> list[Any]:
 
 
 def moment(value: Any) -> float:
-    """Return seconds since 1970 of an RFC 3339 time, or of milliseconds; nan for anything else, and for no time."""
+    """Return seconds since 1970 of an RFC 3339 time, or of milliseconds; nan for anything else, and for no time.
+
+    Dates of the first day of 1970 and before stand for no time: engines write their zero so.
+    """
     if isinstance(value, bool) or value in (None, "", 0, "0"):
         return nan
     if isinstance(value, int | float) or (isinstance(value, str) and value.isdigit()):
@@ -122,7 +128,8 @@ def moment(value: Any) -> float:
         date = datetime.fromisoformat(str(value))
     except ValueError:
         return nan
-    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    seconds = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    return seconds if seconds > FIRST_DAY_S else nan
 
 
 @dataclass(slots=True, kw_only=True)
@@ -153,14 +160,81 @@ def busy_s(intervals: Iterable[tuple[float, float]]) -> float:
     return float(total)
 
 
-def most_at_once(intervals: Iterable[tuple[float, float, int]]) -> int:
+def superseded(identities: Sequence[str], versions: Sequence[tuple[Any, ...]]) -> Ints:
+    """Return the rows of objects of which a later version is listed too; objects without an identity are single.
+
+    Of equal versions the one that is listed last stays.
+    """
+    kept: dict[str, int] = {}
+    older = []
+    for m, name in enumerate(identities):
+        if not name:
+            continue
+        other = kept.setdefault(name, m)
+        if other != m:
+            kept[name] = m if versions[m] >= versions[other] else other
+            older.append(m + other - kept[name])
+    return np.array(sorted(older), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GangRun:
+    """The runs of a job's parts, read as one run of a gang with the same accelerator-time."""
+
+    started: float
+    ended: float
+    ran_s: float
+    width: float  # most accelerators that were held at the same time
+    is_uneven: bool  # the width changed while it ran
+
+
+def one_run(spans: Sequence[tuple[float, float, float]]) -> GangRun:
+    """Return (start, end, width) of parts as one run: as wide as they were together, and of their accelerator-time.
+
+    Where they ran without a break, it starts with the first of them, and ends when its accelerator-time is used.
+    """
+    width = most_at_once((start, max(end, start + 1e-3), size) for start, end, size in spans)
+    held_s = sum((end - start) * size for start, end, size in spans)
+    busy = busy_s((start, end) for start, end, _ in spans)
+    first, last = min(start for start, _, _ in spans), max(end for _, end, _ in spans)
+    is_uneven = abs(busy * width - held_s) > 1e-9 * max(1.0, held_s)
+    ran_s = held_s / width if is_uneven else busy
+    whole = last - first <= busy + CLOCK_S
+    ended = first + ran_s if is_uneven and whole else last
+    return GangRun(started=first, ended=ended, ran_s=ran_s, width=width, is_uneven=is_uneven)
+
+
+def most_at_once(intervals: Iterable[tuple[float, float, float]]) -> float:
     """Return the largest sum of the widths of intervals that last at the same time."""
     changes = [(at_s, k, k * width) for start, end, width in intervals for at_s, k in ((start, 1), (end, -1))]
-    level = most = 0
+    level = most = 0.0
     for _, _, change in sorted(changes):  # what ends at an instant is given back first
         level += change
         most = max(most, level)
     return most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldRow:
+    """What one row of a source held, by that row alone."""
+
+    row: int
+    type: str
+    tenant: str
+    hours: float  # accelerator-hours
+
+
+def held_row(job: EngineJob) -> HeldRow:
+    """Return what the row of a job held, where one row is the whole job."""
+    return HeldRow(row=job.row, type=job.ran_on, tenant=job.tenant, hours=job.width * job.ran_s / HOUR_S)
+
+
+def row_hours(held: Sequence[HeldRow]) -> RowHours:
+    """Return the hours of rows, for the sums of a source."""
+    by_row = RowHours.of_columns(
+        [one.type for one in held], [one.tenant for one in held], np.array([one.hours for one in held], dtype=float)
+    )
+    return replace(by_row, row=np.array([one.row for one in held], dtype=np.int64))
 
 
 def build_history(
@@ -173,11 +247,17 @@ def build_history(
     rows: Ints = np.array([job.row for job in jobs], dtype=np.int64)
     findings.add(
         "assumed", "jobs still ran when they were listed; their duration is cut off there",
-        rows[np.array([np.isnan(job.ended) for job in jobs], dtype=np.bool_)],
+        rows[np.array([isnan(job.ended) and not isnan(job.started) for job in jobs], dtype=np.bool_)],
     )  # fmt: skip
+    short = [job for job in jobs if job.ran_s < SHORTEST_S]
     findings.add(
-        "repaired", f"jobs ran for 0 s, read as {SHORTEST_S:g} s", rows[np.array([job.ran_s == 0 for job in jobs])]
-    )
+        "repaired", f"jobs ran for less than {SHORTEST_S:g} s, read as {SHORTEST_S:g} s",
+        np.array([job.row for job in short], dtype=np.int64),
+        change=AcceleratorHours.summed(
+            [job.ran_on for job in short], [job.tenant for job in short],
+            [(SHORTEST_S - job.ran_s) * job.width / HOUR_S for job in short],
+        ),
+    )  # fmt: skip
     for name, what in (("tenant", "jobs name no tenant"), ("ran_on", "jobs name no accelerator type")):
         findings.add("missing", what, rows[np.array([not getattr(job, name) for job in jobs], dtype=np.bool_)])
     origin = min(job.submitted for job in jobs)
@@ -204,6 +284,7 @@ def build_history(
         asked_for=tuple(job.asked_for for job in jobs),
         machines=tuple(job.machines for job in jobs),
         findings=tuple(findings.kept),
+        hours=None if findings.hours is None else findings.hours.total(),
     )
     ordered = in_order(trace)
     return history if ordered is trace else history.take(np.argsort(trace.submitted_s, kind="stable"))

@@ -14,11 +14,13 @@ from typing import Any
 
 from eunomia.inputs.file_contents import GZIP
 from eunomia.inputs.options import known
-from eunomia.inputs.problems import refused
+from eunomia.inputs.problems import InvalidInput, Problem, refused
+from eunomia.inputs.table import usual_name
 from eunomia.model.spelling_suggestions import nearest
 
 MOST_HEADER = 65_536  # bytes read of the first line
 LISTED = 12  # files named when there are several
+TRIED = 3  # formats named with what a file lacks for them
 LEAST_SHARED = 2  # columns that the nearest format has in common with a file
 MISSPELT, COLUMNS_EACH = 2, 4  # a misspelt column is missing and unknown; one is allowed for each 4 columns
 
@@ -30,13 +32,27 @@ def read_as(path: Path | str, format: str, modules: Mapping[str, str], options: 
     for an unknown format or option, or with everything that is wrong with the file.
     """
     path = Path(path)
-    if format == "auto":
+    is_guessed = format == "auto"
+    if is_guessed:
         format = detect_format(path, modules)
     if format not in modules:
         raise refused(str(path), "format", format, "this format is not known", nearest(format, modules))
     read = import_module(modules[format]).read
     known(str(path), options, list(signature(read).parameters)[1:])
-    return read(resolve_file(path, modules[format], format), **options)
+    try:
+        return read(resolve_file(path, modules[format], format), **options)
+    except InvalidInput as error:
+        if not is_guessed or path.is_dir() or is_in_format(modules[format], read_first_line(path)):
+            raise
+        rule, fix = f"read as the format {format}, to which its columns are nearest", "or name another format"
+        problem = Problem(file=str(path), rule=rule, fix=fix + _hint_at_import(path, read_first_line(path)))
+        raise InvalidInput([problem, *error.problems], error.count + 1) from error
+
+
+def _hint_at_import(path: Path, line: list[str] | None) -> str:
+    """Return how a table of past jobs is read whatever its columns are called; "" for one without submissions."""
+    is_table = any(usual_name(name) == "submitted_s" for name in line or ())
+    return f"; a table of past jobs in any layout: eunomia import csv {path}" * is_table
 
 
 def resolve_file(path: Path, module: str, format: str) -> Path:
@@ -62,6 +78,7 @@ def detect_format(path: Path, modules: Mapping[str, str]) -> str:
     files = _list_files(path) if path.is_dir() else [path]
     lines = [read_first_line(file) for file in files]
     names = [name for name, module in modules.items() if any(is_in_format(module, line) for line in lines)]
+    names = names or [name for name, module in modules.items() if any(_has_suffix(module, file) for file in files)]
     if len(names) == 1:
         return names[0]
     if names:
@@ -69,15 +86,20 @@ def detect_format(path: Path, modules: Mapping[str, str]) -> str:
         raise refused(str(path), None, None, rule, "name the format, or the file")
     if not path.exists():
         raise refused(str(path), None, None, "there is no such file", "check the path")
-    where, near = "any of the files of this folder, by its first line", ""
+    where, near, tried = "any of the files of this folder, by its first line", "", ""
     if not path.is_dir():
         misspelt = _find_misspelt(lines[0], modules)
         if misspelt is not None:
             return misspelt  # its reader reports which column is wrong
         where, near = "the first line", _describe_nearest(lines[0], modules)
+        tried = _describe_tried(lines[0], modules) + _hint_at_import(path, lines[0])
     rule = f"the format cannot be detected from {where}{near}"
-    fix = f"{'add these columns, or ' * bool(near)}name the format: {', '.join(modules)}"
+    fix = f"{'add these columns, or ' * bool(near)}name the format: {', '.join(modules)}{tried}"
     raise refused(str(path), None, None, rule, fix)
+
+
+def _has_suffix(module: str, file: Path) -> bool:
+    return file.name.lower().endswith(getattr(import_module(module), "SUFFIXES", ())) and file.exists()
 
 
 def _list_files(folder: Path) -> list[Path]:
@@ -119,6 +141,8 @@ def _find_misspelt(line: list[str] | None, modules: Mapping[str, str]) -> str | 
     distance: dict[str, int] = {}
     for name, reader in _with_header(modules):
         unknown = set() if getattr(reader, "OPEN", False) else columns - {*reader.REQUIRED, *reader.OPTIONAL}
+        if not columns & {*reader.REQUIRED}:
+            continue  # nothing in common, whatever else its files may have
         distance[name] = len(set(reader.REQUIRED) - columns) + len(unknown)
     least = min(distance.values(), default=0)
     names = [name for name, away in distance.items() if away == least]
@@ -140,6 +164,22 @@ def _describe_nearest(line: list[str] | None, modules: Mapping[str, str]) -> str
     if len(names) != 1 or most < max(LEAST_SHARED, len(columns) / 2) or not missing[names[0]]:
         return ""
     return f", which is nearest to {names[0]} and lacks its columns {', '.join(missing[names[0]])}"
+
+
+def _describe_tried(line: list[str] | None, modules: Mapping[str, str]) -> str:
+    """Return a phrase with the formats that share most columns with a first line, and what keeps each from being it."""
+    columns = set(line or ())
+    lacks: dict[str, tuple[int, str]] = {}
+    for name, reader in _with_header(modules):
+        known = {*reader.REQUIRED, *reader.OPTIONAL}
+        missing = [column for column in reader.REQUIRED if column not in columns]
+        strange = [] if getattr(reader, "OPEN", False) else [column for column in line or () if column not in known]
+        words = [f"lacks {', '.join(missing)}"] * bool(missing)
+        words += [f"has no column {', '.join(strange[:COLUMNS_EACH])}"] * bool(strange and not missing)
+        if columns & known and words:
+            lacks[name] = -len(columns & known), f"{name} {words[0]}"
+    tried = [text for _, text in sorted(lacks.values())[:TRIED]]
+    return f"; nearest: {'; '.join(tried)}" if tried else "; none of them has one of these columns" * bool(columns)
 
 
 def read_first_line(path: Path) -> list[str] | None:

@@ -1,54 +1,87 @@
 """Jobs and Pods of Kubernetes, as `kubectl get jobs,pods,nodes --all-namespaces -o json` lists them.
 
 The pods of a Job, or of one gang by a label of its operator, are one job: as wide as the accelerators that its pods
-held at the same time, and as long as any of them ran. A Job whose pods are gone counts by its own template and times.
+held at the same time, and with their accelerator-time. A Job whose pods are gone counts by its own template and times.
 Reference: Kubernetes API, batch/v1 JobStatus and core/v1 PodStatus.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import isnan
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isnan, nan
 from pathlib import Path
 
 import numpy as np
 
 from eunomia.inputs.options import one_of
 from eunomia.inputs.problems import refused
+from eunomia.traces.accelerator_hours import HOUR_S, NO_HOURS, AcceleratorHours
 from eunomia.traces.engine_objects import (
     EngineJob,
+    HeldRow,
     Json,
     Objects,
     at,
     build_history,
-    busy_s,
     first_label,
-    listed,
+    held_row,
     load_objects,
     mapping,
     moment,
-    most_at_once,
+    one_run,
+    row_hours,
+    superseded,
     texts,
 )
-from eunomia.traces.import_findings import History, ImportFindings
+from eunomia.traces.import_findings import History, ImportFindings, Kind
+from eunomia.traces.kubernetes_objects import (
+    ENDED,
+    QUEUE_LABELS,
+    Pod,
+    asked_type,
+    end_of_job,
+    has_ended,
+    read_pod,
+    status_of,
+    template,
+    times_of,
+)
+from eunomia.traces.pod_resources import (
+    CLAIMS,
+    accelerators,
+    check_names,
+    count,
+    device_type,
+    is_cut,
+    is_read,
+    is_slice,
+    requested,
+    split_names,
+)
 from eunomia.traces.table import Trace
 
 COMMAND = "kubectl get jobs,pods,nodes --all-namespaces -o json"
-GANG_LABELS = (  # of operators that start several pods for one job
-    "training.kubeflow.org/job-name", "trainer.kubeflow.org/trainjob-ancestor-step", "volcano.sh/job-name",
-    "jobset.sigs.k8s.io/jobset-name", "leaderworkerset.sigs.k8s.io/name", "ray.io/cluster", "pytorch-job-name",
-)  # fmt: skip
-JOB_LABELS = ("batch.kubernetes.io/job-name", "job-name")
-QUEUE_LABELS = ("kueue.x-k8s.io/queue-name", "eunomia.dev/queue", "volcano.sh/queue-name")
-TYPE_LABELS = (
-    "nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "amd.com/gpu.product-name", "gpu.nvidia.com/class",
-    "karpenter.k8s.aws/instance-gpu-name", "skypilot.co/accelerator", "accelerator",
-)  # fmt: skip
 TENANTS = ("namespace", "queue")
 SERVICES = ("ReplicaSet", "StatefulSet", "DaemonSet")
 UNREAD = ("CPUs and memory", "priorities", "events", "annotations")
 PARTLY = "of the times of pods and containers more than submission and duration"
+FINDINGS: dict[str, tuple[Kind, str]] = {  # in the order in which they are reported
+    "plain": ("left out", "jobs asked for no accelerator"),
+    "never": ("left out", "jobs with accelerators never ran"),
+    "undated": ("left out", "pods with accelerators ended, and nothing says when; what they held is not known"),
+    "gone": ("assumed", "Jobs have no pod any more: their template and their own times count"),
+    "by_job": ("assumed", "pods ended, and only the end of their Job says when: it counts"),
+    "backwards": ("repaired", "pods ended before they started; they count 0 s"),
+    "uneven": (
+        "assumed", "jobs had pods that did not start and end together; each is read as one run of its largest width "
+        "with the same accelerator-time",
+    ),
+    "types": ("assumed", "jobs ran on several accelerator types; each counts as run on the one that it held longest"),
+    "services": ("assumed", "pods of deployments and other services are read as jobs"),
+    "sliced": ("assumed", "pods ask for slices of accelerators (MIG, or shared); each slice is read as a whole one"),
+}  # fmt: skip
 
 
 def detects(line: Sequence[str]) -> bool:
@@ -56,289 +89,248 @@ def detects(line: Sequence[str]) -> bool:
     return bool(line) and line[0].lstrip().startswith("{")
 
 
-def read(path: Path, *, tenant: str = "namespace") -> Trace:
+def read(path: Path, *, tenant: str = "namespace", resource: str = "") -> Trace:
     """Return the jobs that ran on accelerators; the `tenant` is their namespace, or the queue that a label names.
 
-    Raises InvalidInput for a file that is not of kubectl, or without such jobs.
+    `resource` names further resources that are accelerators, such as google.com/tpu, separated by commas. Raises
+    InvalidInput for a file that is not of kubectl, or without such jobs.
     """
-    return read_history([path], tenant=tenant).trace
+    return read_history([path], tenant=tenant, resources=split_names(str(resource))).trace
 
 
-def read_history(paths: Sequence[Path], *, tenant: str = "namespace") -> History:
+def read_history(paths: Sequence[Path], *, tenant: str = "namespace", resources: Sequence[str] = ()) -> History:
     """Return the jobs of one or several files with the schedule as it was; arguments and errors are those of `read`."""
     one_of(str(paths[0]), "tenant", tenant, TENANTS)
     source = load_objects(paths, COMMAND)
     source.names = [_name(item) for item in source.items]
-    findings = ImportFindings(source=source)
     kinds = [texts(item, "kind") for item in source.items]
     if not {"Job", "Pod"} & set(kinds):
         rule = f"there is no Job and no Pod here, but {', '.join(sorted(set(kinds)) or ['nothing'])}"
         raise refused(source.name, "kind", None, rule, f"write the file with: {COMMAND}")
-    _leave_out_repeated(source, kinds, findings)
-    pods = [_pod(source.items[m], m) for m, kind in enumerate(kinds) if kind == "Pod"]
-    jobs = {_name(source.items[m]): m for m, kind in enumerate(kinds) if kind == "Job"}
-    now = max((value for item in source.items for value in _times(item)), default=np.nan)
-    type_by_node = {
-        texts(item, "metadata", "name"): first_label(mapping(item, "metadata", "labels"), TYPE_LABELS)
-        for item, kind in zip(source.items, kinds, strict=True)
-        if kind == "Node"
-    }
-    return _build(source, pods, jobs, now, type_by_node, tenant, findings)
+    return _Reader(source=source, kinds=kinds, tenant=tenant, resources=resources).history()
 
 
 def _name(item: Json) -> str:
     return f"{texts(item, 'metadata', 'namespace')}/{texts(item, 'metadata', 'name')}"
 
 
-def _leave_out_repeated(source: Objects, kinds: list[str], findings: ImportFindings) -> None:
-    """Blank the kind of objects that a later one repeats, as overlapping files do: the later one says how it ended."""
-    last: dict[str, int] = {}
-    repeated = []
-    for m, item in enumerate(source.items):
-        uid = texts(item, "metadata", "uid")
-        if uid and uid in last:
-            repeated.append(last[uid])
-        last[uid] = m
-    findings.add("repaired", "objects are listed twice; the later one counts", np.array(repeated, dtype=np.int64))
-    for m in repeated:
-        kinds[m] = ""
+@dataclass(kw_only=True)
+class _Reader:
+    """Makes jobs of the objects, and collects what is to be said of them."""
 
+    source: Objects
+    kinds: list[str]
+    tenant: str
+    resources: Sequence[str]
+    labels: dict[str, Json] = field(default_factory=dict)  # of nodes
+    listed_at: dict[int, float] = field(default_factory=dict)  # latest time in each file
+    rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))  # by finding
+    held: list[HeldRow] = field(default_factory=list)  # by each pod, and by each Job without pods
+    moved: AcceleratorHours = NO_HOURS  # from the types of pods to that of their job
 
-@dataclass(slots=True, kw_only=True)
-class _Pod:
-    row: int
-    group: str  # name of its job: namespace/name
-    created: float
-    started: float  # nan = never
-    ended: float  # nan = runs, or never ran
-    width: int
-    is_sliced: bool  # asks for parts of accelerators (MIG)
-    phase: str
-    machine: str
-    asked_for: str
-    queue: str
-    owner: str  # kind
+    def history(self) -> History:
+        """Return the history of the groups of pods, and of Jobs without pods."""
+        findings = ImportFindings(source=self.source)
+        self._leave_out_repeated(findings)
+        items = self.source.items
+        pods = [read_pod(items[m], m, self.resources) for m in self._of_kind("Pod")]
+        jobs = {_name(items[m]): m for m in self._of_kind("Job")}
+        nodes = [items[m] for m in self._of_kind("Node")]
+        self.labels = {texts(item, "metadata", "name"): mapping(item, "metadata", "labels") for item in nodes}
+        self._check_names(pods, jobs.values(), nodes)
+        found = self._jobs_of_pods(pods, jobs)
+        gone = [m for name, m in jobs.items() if name not in {pod.group for pod in pods}]
+        found += self._jobs_alone(gone)
+        findings.hours = row_hours(self.held)
+        self._say_of_pods(pods)
+        self._say_of_resources(pods, gone, findings)
+        for name, (kind, what) in FINDINGS.items():
+            rows = np.array(self.rows[name], dtype=np.int64)
+            findings.add(kind, what, rows, change=self.moved if name == "types" else None)
+        if not found:
+            rule = "no job here ran on an accelerator (a resource whose name ends in /gpu, or given by --resource)"
+            said = [finding for finding in findings.notes() if "not read" in finding]
+            rule += f"; {'; '.join(said)}" * bool(said)
+            raise refused(self.source.name, None, None, rule, f"list the pods before they are deleted, with: {COMMAND}")
+        return build_history(self.source.name, found, findings, unread=UNREAD, partly=PARTLY)
 
+    def _of_kind(self, kind: str) -> list[int]:
+        return [m for m, one in enumerate(self.kinds) if one == kind]
 
-def _pod(item: Json, row: int) -> _Pod:
-    """Return what counts of a pod."""
-    labels = mapping(item, "metadata", "labels")
-    owners = listed(item, "metadata", "ownerReferences")
-    owner = next((one for one in owners if isinstance(one, dict)), {})
-    kind = texts(owner, "kind")
-    own = texts(owner, "name") if kind == "Job" else ""
-    name = first_label(labels, GANG_LABELS) or own or first_label(labels, JOB_LABELS) or texts(item, "metadata", "name")
-    width, is_sliced = accelerators_of(mapping(item, "spec"))
-    return _Pod(
-        row=row,
-        group=f"{texts(item, 'metadata', 'namespace')}/{name}",
-        created=moment(at(item, "metadata", "creationTimestamp")),
-        started=moment(at(item, "status", "startTime")),
-        ended=_end_of_pod(item),
-        width=width,
-        is_sliced=is_sliced,
-        phase=texts(item, "status", "phase"),
-        machine=texts(item, "spec", "nodeName"),
-        asked_for=_asked_type(mapping(item, "spec")),
-        queue=first_label(labels, QUEUE_LABELS),
-        owner=kind,
-    )
+    def _leave_out_repeated(self, findings: ImportFindings) -> None:
+        """Blank the kind of objects of which a later version is listed too, as overlapping files do."""
+        identities, versions = [], []
+        for m, item in enumerate(self.source.items):
+            uid = texts(item, "metadata", "uid")
+            made = texts(item, "metadata", "creationTimestamp")
+            identities.append(uid or (f"{self.kinds[m]} {_name(item)} {made}" if made else ""))
+            latest = max(times_of(item), default=-np.inf)
+            file = self.source.file[m]
+            self.listed_at[file] = max(latest, self.listed_at.get(file, -np.inf))
+            versions.append((texts(item, "status", "phase") in ENDED or has_ended(item), latest))
+        older = superseded(identities, versions)
+        findings.add("repaired", "objects are listed twice; the later version counts", older)
+        for m in older.tolist():
+            self.kinds[m] = ""
 
+    def _check_names(self, pods: Sequence[Pod], jobs: Iterable[int], nodes: Sequence[Json]) -> None:
+        seen = {name for pod in pods for name in pod.asked}
+        seen |= {name for m in jobs for name in requested(template(self.source.items[m]))}
+        seen |= {name for item in nodes for name in mapping(item, "status", "capacity")}
+        check_names(self.resources, seen, self.source.name)
 
-def accelerators_of(spec: Json) -> tuple[int, bool]:
-    """Return the accelerators that the containers of a pod hold at once, and whether they are slices of some."""
-    most = [0, 0]
-    is_sliced = False
-    for m, name in enumerate(("containers", "initContainers")):
-        counts = []
-        for container in listed(spec, name):
-            asked = {
-                **mapping(container, "resources", "requests"),
-                **mapping(container, "resources", "limits"),
-            }
-            whole = sum(_count(value) for key, value in asked.items() if key.endswith("/gpu"))
-            parts = sum(_count(value) for key, value in asked.items() if "/mig-" in key)
-            is_sliced |= parts > 0
-            counts.append(whole + parts)
-        most[m] = sum(counts) if m == 0 else max(counts, default=0)  # init containers run one after the other
-    return max(most), is_sliced
+    def _jobs_of_pods(self, pods: Sequence[Pod], jobs: Mapping[str, int]) -> list[EngineJob]:
+        groups: dict[str, list[Pod]] = {}
+        for pod in pods:
+            groups.setdefault(pod.group, []).append(pod)
+        found = []
+        for name, members in groups.items():
+            job = self.source.items[jobs[name]] if name in jobs else None
+            started = [pod for pod in members if pod.width and not isnan(pod.started)]
+            ran = self._dated(started, job)
+            if not any(pod.width for pod in members):
+                if not any(pod.asked for pod in members):
+                    self.rows["plain"].append(members[0].row)
+            elif not started:
+                self.rows["never"].append(members[0].row)
+            elif ran:
+                found.append(self._of_pods(name, members, ran, job))
+        return found
 
+    def _dated(self, started: Sequence[Pod], job: Json | None) -> list[Pod]:
+        """Return the pods of which something says when they ended, if only their Job does."""
+        end = end_of_job(job)
+        for pod in started:
+            if pod.is_undated and end > pod.started:
+                pod.ended = end
+                self.rows["by_job"].append(pod.row)
+        self.rows["undated"] += [pod.row for pod in started if pod.is_undated]
+        return [pod for pod in started if not pod.is_undated]
 
-def _count(value: object) -> int:
-    text = str(value)
-    return int(text) if text.isdigit() else 0
+    def _of_pods(self, name: str, members: Sequence[Pod], ran: Sequence[Pod], job: Json | None) -> EngineJob:
+        """Return the job of a group of pods."""
+        spans = []
+        for pod in ran:
+            end = self.listed_at[self.source.file[pod.row]] if isnan(pod.ended) else pod.ended
+            spans.append((pod.started, max(end, pod.started), pod.width))
+            if end < pod.started:
+                self.rows["backwards"].append(pod.row)
+        run = one_run(spans)
+        if run.is_uneven:
+            self.rows["uneven"].append(members[0].row)
+        labels = {} if job is None else mapping(job, "metadata", "labels")
+        queue = first_label(labels, QUEUE_LABELS) or next((pod.queue for pod in members if pod.queue), "")
+        status = status_of(job, {pod.phase for pod in members})
+        machines = tuple(dict.fromkeys(pod.machine for pod in ran if pod.machine and pod.phase != "Failed"))
+        machines = machines or tuple(dict.fromkeys(pod.machine for pod in ran if pod.machine))
+        submitted = [pod.created for pod in members] + (
+            [] if job is None else [moment(at(job, "metadata", "creationTimestamp"))]
+        )
+        failures = sum(pod.phase == "Failed" for pod in members)
+        tenant = name.split("/", 1)[0] if self.tenant == "namespace" else queue
+        return EngineJob(
+            row=members[0].row,
+            job_id=name,
+            submitted=min((value for value in submitted if not isnan(value)), default=run.started),
+            started=run.started,
+            ended=nan if any(isnan(pod.ended) for pod in ran) else run.ended,
+            ran_s=run.ran_s,
+            width=int(run.width),
+            tenant=tenant,
+            status=status,
+            retries=failures if status == "finished" else max(0, failures - 1),
+            ran_on=self._type_of(ran, tenant, [(end - start) * width / HOUR_S for start, end, width in spans]),
+            asked_for=next((pod.asked_for for pod in ran if pod.asked_for), ""),
+            machines=machines,
+        )
 
+    def _type_of(self, ran: Sequence[Pod], tenant: str, hours: Sequence[float]) -> str:
+        """Return the accelerator type that pods, of these accelerator-hours, held longest; "" where none is named."""
+        held = [
+            HeldRow(
+                row=pod.row,
+                type=device_type(
+                    self.labels.get(pod.machine, {}), max(pod.held, key=lambda name, by=pod.held: by[name])
+                ),
+                tenant=tenant,
+                hours=each,
+            )
+            for pod, each in zip(ran, hours, strict=True)
+        ]
+        self.held += held
+        by_type: dict[str, float] = {}
+        for row in held:
+            by_type[row.type] = by_type.get(row.type, 0.0) + row.hours
+        longest = max(by_type, key=lambda kind: (by_type[kind], bool(kind)))
+        if len(by_type) > 1:
+            self.rows["types"].append(ran[0].row)
+            other = AcceleratorHours.summed(by_type, [tenant] * len(by_type), by_type.values())
+            self.moved += AcceleratorHours({(longest, tenant): other.total}) - other
+        return longest
 
-def _asked_type(spec: Json) -> str:
-    """Return the accelerator type that a pod's selector or required affinity names; "" for none, or several."""
-    selected = first_label(mapping(spec, "nodeSelector"), TYPE_LABELS)
-    terms = listed(
-        spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"
-    )
-    named = {
-        str(value)
-        for term in terms
-        for need in listed(term, "matchExpressions")
-        if texts(need, "key") in TYPE_LABELS and texts(need, "operator") == "In"
-        for value in listed(need, "values")
-    }
-    return selected or (named.pop() if len(named) == 1 else "")
+    def _jobs_alone(self, jobs: Sequence[int]) -> list[EngineJob]:
+        """Return Jobs without pods, by their template and their own times."""
+        found = []
+        for m in jobs:
+            item = self.source.items[m]
+            held = accelerators(requested(template(item)), self.resources)
+            started, ended = moment(at(item, "status", "startTime")), end_of_job(item)
+            if not held:
+                if not requested(template(item)):
+                    self.rows["plain"].append(m)
+                continue
+            if isnan(started):
+                self.rows["never"].append(m)
+                continue
+            if isnan(ended) and has_ended(item):
+                self.rows["undated"].append(m)
+                continue
+            end = self.listed_at[self.source.file[m]] if isnan(ended) else ended
+            created = moment(at(item, "metadata", "creationTimestamp"))
+            parallel = count(at(item, "spec", "parallelism", default=1))
+            queue = first_label(mapping(item, "metadata", "labels"), QUEUE_LABELS)
+            self.rows["gone"].append(m)
+            job = EngineJob(
+                row=m,
+                job_id=_name(item),
+                submitted=started if isnan(created) else created,
+                started=started,
+                ended=ended,
+                ran_s=max(0.0, end - started),
+                width=sum(held.values()) * min(parallel, count(at(item, "spec", "completions")) or parallel),
+                tenant=texts(item, "metadata", "namespace") if self.tenant == "namespace" else queue,
+                status=status_of(item, set()),
+                ran_on=device_type({}, max(held, key=lambda name, by=held: by[name])),
+                asked_for=asked_type(template(item)),
+            )
+            found.append(job)
+            self.held.append(held_row(job))
+        return found
 
+    def _say_of_pods(self, pods: Sequence[Pod]) -> None:
+        ran = [pod for pod in pods if pod.width and not isnan(pod.started)]
+        self.rows["services"] = [pod.row for pod in ran if pod.owner in SERVICES]
+        self.rows["sliced"] = [
+            pod.row
+            for pod in pods
+            if pod.width and (any(map(is_slice, pod.held)) or is_cut(self.labels.get(pod.machine, {})))
+        ]
 
-def _end_of_pod(item: Json) -> float:
-    """Return when the last container of a pod ended; nan while one runs, and where nothing says so."""
-    if texts(item, "status", "phase") not in ("Succeeded", "Failed"):
-        return np.nan
-    statuses = listed(item, "status", "containerStatuses")
-    ends = [moment(at(one, "state", "terminated", "finishedAt")) for one in statuses]
-    changes = [moment(at(one, "lastTransitionTime")) for one in listed(item, "status", "conditions")]
-    known = [end for end in ends if not isnan(end)] or [end for end in changes if not isnan(end)]
-    return max(known, default=moment(at(item, "metadata", "deletionTimestamp")))
-
-
-def _times(item: Json) -> list[float]:
-    """Return the times that say when the list was made: its latest one."""
-    found = [
-        at(item, "metadata", "creationTimestamp"),
-        at(item, "status", "startTime"),
-        at(item, "status", "completionTime"),
-    ]
-    found += [at(one, "lastHeartbeatTime") for one in listed(item, "status", "conditions")]
-    found += [at(one, "lastTransitionTime") for one in listed(item, "status", "conditions")]
-    found += [at(one, "state", "terminated", "finishedAt") for one in listed(item, "status", "containerStatuses")]
-    return [value for value in map(moment, found) if not isnan(value)]
-
-
-def _build(
-    source: Objects,
-    pods: Sequence[_Pod],
-    jobs: dict[str, int],
-    now: float,
-    type_by_node: dict[str, str],
-    tenant: str,
-    findings: ImportFindings,
-) -> History:
-    """Return the history of the groups of pods, and of Jobs without pods."""
-    groups: dict[str, list[_Pod]] = {}
-    for pod in pods:
-        groups.setdefault(pod.group, []).append(pod)
-    found: list[EngineJob] = []
-    never, plain, gone = list[int](), list[int](), list[int]()
-    for name, members in groups.items():
-        job = None if name not in jobs else source.items[jobs[name]]
-        ran = [pod for pod in members if pod.width and not isnan(pod.started)]
-        if not any(pod.width for pod in members):
-            plain.append(members[0].row)
-        elif not ran:
-            never.append(members[0].row)
-        else:
-            found.append(_of_pods(name, members, ran, job, now, type_by_node, tenant))
-    for name, m in jobs.items():
-        if name in groups:
-            continue
-        alone = _of_job(source.items[m], m, now, tenant)
-        if alone.width == 0:
-            plain.append(m)
-        elif isnan(alone.started):
-            never.append(m)
-        else:
-            gone.append(m)
-            found.append(alone)
-    as_rows = {
-        key: np.array(rows, dtype=np.int64) for key, rows in (("plain", plain), ("never", never), ("gone", gone))
-    }
-    findings.add("left out", "jobs asked for no accelerator", as_rows["plain"])
-    findings.add("left out", "jobs with accelerators never ran", as_rows["never"])
-    findings.add("assumed", "Jobs have no pod any more: their template and their own times count", as_rows["gone"])
-    services = [pod.row for pod in pods if pod.owner in SERVICES and pod.width and not isnan(pod.started)]
-    findings.add(
-        "assumed", "pods of deployments and other services are read as jobs", np.array(services, dtype=np.int64)
-    )
-    findings.add(
-        "assumed", "pods ask for slices of accelerators (MIG); each slice is read as a whole one",
-        np.array([pod.row for pod in pods if pod.is_sliced], dtype=np.int64),
-    )  # fmt: skip
-    if not found:
-        rule = "no job here ran on an accelerator (a resource whose name ends in /gpu)"
-        raise refused(source.name, None, None, rule, f"list the pods before they are deleted, with: {COMMAND}")
-    return build_history(source.name, found, findings, unread=UNREAD, partly=PARTLY)
-
-
-def _of_pods(
-    name: str,
-    members: Sequence[_Pod],
-    ran: Sequence[_Pod],
-    job: Json | None,
-    now: float,
-    type_by_node: dict[str, str],
-    tenant: str,
-) -> EngineJob:
-    """Return the job of a group of pods."""
-    ends = [pod.ended if not isnan(pod.ended) else max(now, pod.started) for pod in ran]
-    spans = [(pod.started, max(end, pod.started)) for pod, end in zip(ran, ends, strict=True)]
-    width = most_at_once(
-        (start, max(end, start + 1e-3), pod.width) for (start, end), pod in zip(spans, ran, strict=True)
-    )
-    labels = {} if job is None else mapping(job, "metadata", "labels")
-    queue = first_label(labels, QUEUE_LABELS) or next((pod.queue for pod in members if pod.queue), "")
-    runs = any(isnan(pod.ended) for pod in ran)
-    status = _status(job, members)
-    machines = tuple(dict.fromkeys(pod.machine for pod in ran if pod.machine and pod.phase != "Failed"))
-    machines = machines or tuple(dict.fromkeys(pod.machine for pod in ran if pod.machine))
-    submitted = [pod.created for pod in members] + (
-        [] if job is None else [moment(at(job, "metadata", "creationTimestamp"))]
-    )
-    failures = sum(pod.phase == "Failed" for pod in members)
-    return EngineJob(
-        row=members[0].row,
-        job_id=name,
-        submitted=min((value for value in submitted if not isnan(value)), default=spans[0][0]),
-        started=min(start for start, _ in spans),
-        ended=np.nan if runs else max(ends),
-        ran_s=busy_s(spans),
-        width=width,
-        tenant=name.split("/", 1)[0] if tenant == "namespace" else queue,
-        status=status,
-        retries=failures if status == "finished" else max(0, failures - 1),
-        ran_on=next((type_by_node[machine] for machine in machines if type_by_node.get(machine)), ""),
-        asked_for=next((pod.asked_for for pod in ran if pod.asked_for), ""),
-        machines=machines,
-    )
-
-
-def _of_job(item: Json, row: int, now: float, tenant: str) -> EngineJob:
-    """Return a Job by its template and its own times."""
-    spec = mapping(item, "spec", "template", "spec")
-    started, ended = moment(at(item, "status", "startTime")), moment(at(item, "status", "completionTime"))
-    for condition in listed(item, "status", "conditions"):
-        if texts(condition, "type") in ("Failed", "Complete") and texts(condition, "status") == "True" and isnan(ended):
-            ended = moment(at(condition, "lastTransitionTime"))
-    labels = mapping(item, "metadata", "labels")
-    end = ended if not isnan(ended) else now
-    return EngineJob(
-        row=row,
-        job_id=_name(item),
-        submitted=_or(moment(at(item, "metadata", "creationTimestamp")), started),
-        started=started,
-        ended=ended,
-        ran_s=0.0 if isnan(started) else max(0.0, end - started),
-        width=accelerators_of(spec)[0] * (_count(at(item, "spec", "parallelism", default=1))),
-        tenant=texts(item, "metadata", "namespace") if tenant == "namespace" else first_label(labels, QUEUE_LABELS),
-        status=_status(item, ()),
-        asked_for=_asked_type(spec),
-    )
-
-
-def _or(value: float, other: float) -> float:
-    return other if isnan(value) else value
-
-
-def _status(job: Json | None, pods: Sequence[_Pod]) -> str:
-    """Return how a job ended: as its conditions say, else as its pods did."""
-    for condition in listed(job, "status", "conditions"):
-        if texts(condition, "status") == "True" and texts(condition, "type") in ("Complete", "Failed"):
-            return "finished" if texts(condition, "type") == "Complete" else "failed"
-    phases = {pod.phase for pod in pods}
-    if job is not None or not phases:
-        return ""
-    return "finished" if phases == {"Succeeded"} else "failed" if phases <= {"Succeeded", "Failed"} else ""
+    def _say_of_resources(self, pods: Sequence[Pod], jobs: Sequence[int], findings: ImportFindings) -> None:
+        """Add a finding for each resource of devices that is not read: of what is left out, and of what is read."""
+        asked = [(pod.row, pod.asked, pod.width > 0) for pod in pods]
+        templates = [(m, requested(template(self.source.items[m]))) for m in jobs]
+        asked += [(m, found, bool(accelerators(found, self.resources))) for m, found in templates]
+        rows: dict[tuple[str, bool], list[int]] = defaultdict(list)
+        total: Counter[str] = Counter()
+        for m, resources, has_others in asked:
+            for name, number in resources.items():
+                if not is_read(name, self.resources):
+                    rows[name, has_others].append(m)
+                    total[name] += 0 if has_others else number
+        for (name, has_others), which in sorted(rows.items()):
+            how = "" if name == CLAIMS else f" (--resource {name} reads it as accelerators)"
+            what = f"pods or Jobs ask for {name}, {total[name]:,} in all, which is not read{how}"
+            if has_others:
+                what = f"pods or Jobs ask for {name} beside accelerators, which is not read{how}"
+            findings.add("assumed" if has_others else "left out", what, np.array(which, dtype=np.int64))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from eunomia.inputs.field_rules import (
     DEADLINE,
     DEMAND,
     DURATION,
+    ELIGIBLE,
+    ENDED,
     RETRIES,
     SCALE_FACTOR,
     STARTED,
@@ -21,14 +24,19 @@ from eunomia.inputs.field_rules import (
     WEIGHT,
 )
 from eunomia.inputs.open_table import read_table
+from eunomia.inputs.parquet import read_metadata
 from eunomia.inputs.problems import refused
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Floats
 from eunomia.traces.table import Trace, build_trace
 
 REQUIRED = ("job_id", "submitted_s", "scale_factor", "job_type")
-OPTIONAL = ("total_steps", "duration_s", "tenant", "app", "weight", "deadline_s", "cpus", "memory_gib", "status",
-            "retries", "command", "checkpoint_dir", "ran_on", "started_s")  # fmt: skip
+OPTIONAL = (
+    "total_steps", "duration_s", "tenant", "app", "weight", "deadline_s", "cpus", "memory_gib", "status", "retries",
+    "command", "checkpoint_dir", "ran_on", "started_s", "ended_s", "pauses", "eligible_s",
+)  # fmt: skip
+BEGAN = "eunomia.began"  # metadata of a Parquet file: the local date and time at 0 s
+OF_ANOTHER = 2  # columns with names of other systems
 OURS = ("", "finished", "failed", "cancelled")
 STATUSES = {
     **{word: word for word in OURS},
@@ -39,15 +47,22 @@ STATUSES = {
 
 
 def read(path: Path, *, began: str = "") -> Trace:
-    """Return the trace in a native file; `began` is the local date and time at 0 s, "" where it is not known.
+    """Return the trace in a native file; `began` is the local date and time at 0 s, "" for the one in a Parquet file.
 
     Raises InvalidInput with everything that is wrong with the file.
     """
     date = _read_date(path, began)
     sheet = read_table(path)
+    if date is None and path.suffix == ".parquet":
+        date = _read_date(path, read_metadata(path, BEGAN))
     sheet.expect(REQUIRED, OPTIONAL)
+    if len(sheet.renamings((*REQUIRED, *OPTIONAL))) >= OF_ANOTHER:
+        fix = f"read it as it is with: eunomia import csv {path}"
+        sheet.note(None, None, None, "this is a table with the columns of another system", fix)
     submitted_s = sheet.ordered("submitted_s", SUBMITTED)
     total_steps, duration_s = _read_work(sheet)
+    started_s = _read_starts(sheet, submitted_s)
+    ended_s = _read_ends(sheet, started_s)
     return build_trace(
         sheet,
         sheet.unique("job_id"),
@@ -67,7 +82,10 @@ def read(path: Path, *, began: str = "") -> Trace:
         command=_read_commands(sheet),
         checkpoint_dir=sheet.text("checkpoint_dir"),
         ran_on=sheet.text("ran_on"),
-        started_s=_read_starts(sheet, submitted_s),
+        started_s=started_s,
+        ended_s=ended_s,
+        pauses=_read_pauses(sheet, started_s, ended_s),
+        eligible_s=_read_eligibility(sheet, submitted_s, started_s),
         notes=_note_on_words(sheet),
         began=date,
     )
@@ -105,11 +123,58 @@ def _read_starts(sheet: InputTable, submitted_s: Floats) -> Floats:
     return started_s
 
 
+def _read_ends(sheet: InputTable, started_s: Floats) -> Floats:
+    """Return the ends in the schedule as it was, (row,); nan where the cell is empty."""
+    known = ~sheet.empty("ended_s")
+    ended_s = np.where(known, sheet.number("ended_s", ENDED, known), np.nan)
+    fix = "give both, the end after the start, or leave it empty"
+    sheet.refuse("ended_s", known & ~(ended_s > started_s), "is not after started_s", fix)
+    return ended_s
+
+
+def _read_pauses(sheet: InputTable, started_s: Floats, ended_s: Floats) -> tuple[tuple[tuple[float, float], ...], ...]:
+    """Return the times in which jobs held nothing between start and end, (row,), read from JSON lists of pairs."""
+    texts = sheet.text("pauses")
+    pauses = [_parse_spans(text) for text in texts]
+    lasted_s = (ended_s - started_s).tolist()
+    wrong = [
+        spans is None or (bool(spans) and not spans[-1][1] < lasted)
+        for spans, lasted in zip(pauses, lasted_s, strict=True)
+    ]
+    rule = "must be a JSON list of pairs of seconds from the start, in order, before the end in ended_s"
+    sheet.refuse("pauses", np.array(wrong, dtype=np.bool_), rule, "write it like [[1800, 3600]], or leave it empty")
+    return tuple(spans or () for spans in pauses)
+
+
+def _parse_spans(text: str) -> tuple[tuple[float, float], ...] | None:
+    """Return the pairs of seconds in a JSON list; None if they are no spans in order, or begin at 0."""
+    if not text:
+        return ()
+    try:
+        spans = tuple((float(begin), float(end)) for begin, end in json.loads(text))
+    except (TypeError, ValueError, RecursionError):
+        return None
+    bounds = [0.0, *(bound for span in spans for bound in span)]
+    return spans if all(a < b < np.inf for a, b in pairwise(bounds)) else None
+
+
+def _read_eligibility(sheet: InputTable, submitted_s: Floats, started_s: Floats) -> Floats:
+    """Return when jobs could start at the earliest, (row,); nan where the cell is empty."""
+    known = ~sheet.empty("eligible_s")
+    eligible_s = np.where(known, sheet.number("eligible_s", ELIGIBLE, known), np.nan)
+    fix = "correct one of the two, or leave it empty"
+    sheet.refuse("eligible_s", eligible_s < submitted_s, "is before submitted_s", fix)
+    sheet.refuse("eligible_s", eligible_s > started_s, "is after started_s", fix)
+    return eligible_s
+
+
 def _read_work(sheet: InputTable) -> tuple[Floats, Floats]:
     """Return total steps and durations, (row,) each; every job has exactly one of them, the other is nan."""
-    if "total_steps" not in sheet.columns and "duration_s" not in sheet.columns and sheet.columns:
+    works = {"total_steps", "duration_s"}
+    if not works & {*sheet.columns, *sheet.renamings(tuple(works)).values()} and sheet.columns:
         rule, fix = "this column is missing, and so is duration_s", "add one of the two to the header"
         sheet.note(sheet.header_line, "total_steps", None, rule, fix)
+    if not works & sheet.columns.keys():
         return np.full(len(sheet), np.nan), np.full(len(sheet), np.nan)
     no_steps, no_duration = sheet.empty("total_steps"), sheet.empty("duration_s")
     rule, fix = "may not be empty where duration_s is empty too", "give the job total_steps or duration_s"

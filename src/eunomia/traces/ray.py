@@ -1,41 +1,75 @@
-"""Jobs and placement groups of Ray, as its state API and its job API list them in JSON.
+"""Jobs, placement groups and tasks of Ray, as its state API and its job API list them in JSON.
 
 A placement group is a gang: it reserves its accelerators from its creation until it is removed, which Ray does not log;
 the end of the job that created it counts. A job that reserves accelerators for its entry point, in its metadata or in a
-field of its own, is a job too. Reference: Ray, ray.util.state PlacementGroupState, ray.job_submission JobDetails.
+field of its own, is a job too, and so are the tasks and actors of a job outside of placement groups, together.
+Reference: Ray, ray.util.state PlacementGroupState and TaskState, ray.job_submission JobDetails.
 """
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from math import isnan, nan
+from dataclasses import dataclass, field, replace
+from math import ceil, isnan, nan
 from pathlib import Path
 
 import numpy as np
 
 from eunomia.inputs.problems import refused
+from eunomia.traces.accelerator_hours import HOUR_S, AcceleratorHours
 from eunomia.traces.engine_objects import (
     EngineJob,
+    HeldRow,
     Json,
     Objects,
-    at,
     build_history,
-    listed,
     load_objects,
-    mapping,
-    moment,
+    one_run,
+    row_hours,
+    superseded,
     texts,
 )
-from eunomia.traces.import_findings import History, ImportFindings
+from eunomia.traces.import_findings import History, ImportFindings, Kind
+from eunomia.traces.ray_objects import (
+    ENDED,
+    Group,
+    Task,
+    held_by_entry_point,
+    is_actor,
+    is_task,
+    job_name,
+    job_times,
+    needs_of_actor,
+    read_group,
+    read_task,
+    status_of,
+)
 from eunomia.traces.table import Trace
 
 COMMAND = (
     "ray list jobs --detail --format json --limit 10000; ray list placement-groups --detail --format json --limit 10000"
 )
-STATUS_BY_WORD = {"SUCCEEDED": "finished", "FAILED": "failed", "STOPPED": "cancelled"}
-TYPE_RESOURCE = "accelerator_type:"
+LIMITS = (100, 10_000)  # of a list: the usual one, and the most that Ray allows
 UNREAD = ("entry points", "runtime environments", "metadata but for the tenant")
 PARTLY = "of the times and resources more than submission, duration and accelerators"
+FINDINGS: dict[str, tuple[Kind, str]] = {  # in the order in which they are reported
+    "plain": ("left out", "jobs and placement groups reserve no accelerator"),
+    "lost": ("left out", "placement groups, tasks or actors belong to a job that is not listed, or has no times"),
+    "never": ("left out", "jobs and placement groups never started"),
+    "undated": ("left out", "jobs with accelerators ended, and nothing says when; what they held is not known"),
+    "actors": (
+        "left out", "actors with accelerators have no task that created them in the list, so when they held them is "
+        "not known (ray list tasks --detail --format json lists these tasks)",
+    ),
+    "late": ("assumed", "placement groups are taken to last until their job ended, as Ray does not log when they end"),
+    "living": ("assumed", "actors are taken to hold their accelerators until their job ended"),
+    "uneven": (
+        "assumed", "jobs had tasks that did not start and end together; they are read as one run of the largest width "
+        "with the same accelerator-time",
+    ),
+    "parts": ("assumed", "jobs ask for parts of accelerators; each part is read as a whole one"),
+}  # fmt: skip
 
 
 def detects(line: Sequence[str]) -> bool:
@@ -52,141 +86,233 @@ def read(path: Path, *, tenant: str = "user") -> Trace:
 
 
 def read_history(paths: Sequence[Path], *, tenant: str = "user") -> History:
-    """Return the jobs of lists of jobs and of placement groups; arguments and errors are those of `read`."""
+    """Return the jobs of lists of jobs, placement groups and tasks; arguments and errors are those of `read`."""
     source = load_objects(paths, COMMAND)
-    source.names = [texts(item, "placement_group_id") or _job_name(item) for item in source.items]
-    findings = ImportFindings(source=source)
-    groups = [m for m, item in enumerate(source.items) if texts(item, "placement_group_id")]
-    jobs = [m for m, item in enumerate(source.items) if "placement_group_id" not in item and _job_name(item)]
-    if not groups and not jobs:
+    source.names = [_name(item) for item in source.items]
+    kinds = [_kind(item) for item in source.items]
+    if not {"group", "job"} & set(kinds):
         rule = "there is no job and no placement group of Ray here"
         raise refused(source.name, None, None, rule, f"write the files with: {COMMAND}")
-    return _build(source, groups, jobs, tenant, findings)
+    return _Reader(source=source, kinds=kinds, tenant=tenant).history()
 
 
-def _job_name(item: Json) -> str:
-    return texts(item, "submission_id") or texts(item, "job_id")
+def _kind(item: Json) -> str:
+    if is_task(item):
+        return "task"
+    if is_actor(item):
+        return "actor"
+    if texts(item, "placement_group_id"):
+        return "group"
+    return "job" if "placement_group_id" not in item and job_name(item) else ""
 
 
-def _build(
-    source: Objects, groups: Sequence[int], jobs: Sequence[int], tenant: str, findings: ImportFindings
-) -> History:
-    items = source.items
-    now = max((value for m in jobs for value in _job_times(items[m]) if not isnan(value)), default=nan)
-    by_id = {texts(items[m], "job_id"): m for m in jobs if texts(items[m], "job_id")}
-    found: list[EngineJob] = []
-    sorted_out: dict[str, list[int]] = {"plain": [], "lost": [], "late": [], "never": []}
-    creators: set[int] = set()
-    for m in groups:
-        job = _of_group(items[m], m)
-        creator = by_id.get(texts(items[m], "creator_job_id"))
-        if job.width == 0:
-            sorted_out["plain"].append(m)
-            continue
-        if creator is not None:
-            creators.add(creator)
-        if creator is None or isnan(_start(job, items[creator])):
-            sorted_out["lost"].append(m)
-        elif texts(items[m], "state") == "PENDING":
-            sorted_out["never"].append(m)
-        else:
-            _complete(job, items[creator], now, tenant)
-            sorted_out["late"].append(m)
-            found.append(job)
-    for m in jobs:
-        alone = _of_job(items[m], m, now, tenant)
-        if alone.width and not isnan(alone.started):
-            found.append(alone)
-        elif alone.width:
-            sorted_out["never"].append(m)
-        elif m not in creators:
-            sorted_out["plain"].append(m)
-    rows = {name: np.array(places, dtype=np.int64) for name, places in sorted_out.items()}
-    findings.add(
-        "left out", "jobs and placement groups reserve no accelerator; Ray does not list what tasks and actors held",
-        rows["plain"],
-    )  # fmt: skip
-    findings.add("left out", "placement groups belong to a job that is not listed, or has no times", rows["lost"])
-    findings.add("left out", "jobs and placement groups never started", rows["never"])
-    findings.add(
-        "assumed", "placement groups are taken to last until their job ended, as Ray does not log when they end",
-        rows["late"],
-    )  # fmt: skip
-    if not found:
-        rule = "no job here reserved accelerators in a placement group or for its entry point"
-        fix = f"list jobs and placement groups of one cluster, and name both files: {COMMAND}"
-        raise refused(source.name, None, None, rule, fix)
-    return build_history(source.name, found, findings, unread=UNREAD, partly=PARTLY)
-
-
-def _job_times(item: Json) -> tuple[float, float]:
-    return moment(at(item, "start_time")), moment(at(item, "end_time"))
-
-
-def _of_group(item: Json, row: int) -> EngineJob:
-    """Return a placement group: its width, its type, and when it was asked for and created."""
-    width, kinds, nodes = 0.0, list[str](), list[str]()
-    for bundle in listed(item, "bundles"):
-        resources = mapping(bundle, "unit_resources")
-        held = _number(resources.get("GPU")) if isinstance(resources, dict) else 0.0
-        width += held
-        kinds += [str(name).removeprefix(TYPE_RESOURCE) for name in resources if str(name).startswith(TYPE_RESOURCE)]
-        if held and texts(bundle, "node_id"):
-            nodes.append(texts(bundle, "node_id"))
-    asked = _number(at(item, "stats", "creation_request_received_ns")) / 1e9
-    latency_s = _number(at(item, "stats", "end_to_end_creation_latency_us")) / 1e6
-    return EngineJob(
-        row=row,
-        job_id=texts(item, "placement_group_id"),
-        submitted=asked or nan,
-        started=asked + latency_s if asked else nan,
-        ended=nan,
-        ran_s=0.0,
-        width=int(np.ceil(width)),  # a part of an accelerator becomes a whole one
-        tenant="",
-        status="",
-        asked_for=kinds[0] if kinds else "",
-        machines=tuple(dict.fromkeys(nodes)),
+def _name(item: Json) -> str:
+    return next(
+        (name for key in ("task_id", "actor_id", "placement_group_id") if (name := texts(item, key))), job_name(item)
     )
 
 
-def _start(group: EngineJob, job: Json) -> float:
-    return group.started if not isnan(group.started) else _job_times(job)[0]
+@dataclass(kw_only=True)
+class _Reader:
+    """Makes jobs of the objects, and collects what is to be said of them."""
+
+    source: Objects
+    kinds: list[str]
+    tenant: str
+    listed_at: dict[int, float] = field(default_factory=dict)  # latest time in each file
+    rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))  # by finding
+    held: list[HeldRow] = field(default_factory=list)
+    rounded: list[HeldRow] = field(default_factory=list)  # what whole accelerators add to parts
+    by_id: dict[str, int] = field(default_factory=dict)  # jobs
+
+    def history(self) -> History:
+        """Return the history of placement groups, tasks and jobs."""
+        findings = ImportFindings(source=self.source)
+        self._leave_out_repeated(findings)
+        items = self.source.items
+        jobs = self._of_kind("job")
+        self.by_id = {texts(items[m], "job_id"): m for m in jobs if texts(items[m], "job_id")}
+        owners: set[int] = set()
+        found = self._of_groups(owners) + self._of_tasks(owners)
+        found += self._of_entry_points(jobs, owners)
+        findings.hours = row_hours(self.held)
+        more = AcceleratorHours.summed(
+            [row.type for row in self.rounded],
+            [row.tenant for row in self.rounded],
+            [row.hours for row in self.rounded],
+        )
+        for name, (kind, what) in FINDINGS.items():
+            rows = np.array(self.rows[name], dtype=np.int64)
+            findings.add(kind, what, rows, change=more if name == "parts" else None)
+        if not found:
+            rule = "no job here reserved accelerators in a placement group or for its entry point"
+            fix = f"list jobs and placement groups of one cluster, and name both files: {COMMAND}"
+            raise refused(self.source.name, None, None, rule, fix)
+        history = build_history(self.source.name, found, findings, unread=UNREAD, partly=PARTLY)
+        return replace(history, assumed=self._doubts())
+
+    def _of_kind(self, kind: str) -> list[int]:
+        return [m for m, one in enumerate(self.kinds) if one == kind]
+
+    def _doubts(self) -> tuple[str, ...]:
+        """Return a sentence on each file that holds as many objects as a list has at most."""
+        size = Counter(self.source.file)
+        return tuple(
+            f"{name} holds {size[k]:,} entries, as many as a list of Ray has at most: there may be more (--limit)"
+            for k, name in enumerate(self.source.files)
+            if size[k] in LIMITS
+        )
+
+    def _leave_out_repeated(self, findings: ImportFindings) -> None:
+        """Blank the kind of objects of which a later version is listed too, as overlapping files do."""
+        identities, versions = [], []
+        for m, item in enumerate(self.source.items):
+            times = [value for value in job_times(item) if not isnan(value)]
+            file, latest = self.source.file[m], max(times, default=-np.inf)
+            self.listed_at[file] = max(latest, self.listed_at.get(file, -np.inf))
+            attempt = texts(item, "attempt_number") if self.kinds[m] == "task" else ""
+            identities.append(f"{self.kinds[m]} {self.source.names[m]} {attempt}" if self.kinds[m] else "")
+            versions.append((texts(item, "status") in ENDED or texts(item, "state") in ENDED, latest))
+        older = superseded(identities, versions)
+        findings.add("repaired", "objects are listed twice; the later version counts", older)
+        for m in older.tolist():
+            self.kinds[m] = ""
+
+    def _end(self, job: int) -> float:
+        """Return when a job ended, or was listed while it ran."""
+        start, end = job_times(self.source.items[job])
+        return max(self.listed_at[self.source.file[job]], start) if isnan(end) else end
+
+    def _is_undated(self, job: int) -> bool:
+        item = self.source.items[job]
+        return texts(item, "status") in ENDED and isnan(job_times(item)[1])
+
+    def _of_groups(self, owners: set[int]) -> list[EngineJob]:
+        """Return the jobs of placement groups; adds to the jobs that own one."""
+        found = []
+        for m in self._of_kind("group"):
+            group = read_group(self.source.items[m])
+            owner = self.by_id.get(group.owner)
+            if group.width == 0:
+                self.rows["plain"].append(m)
+                continue
+            if owner is not None:
+                owners.add(owner)
+            start = nan if owner is None else _or(group.created, job_times(self.source.items[owner])[0])
+            if owner is None or isnan(start):
+                self.rows["lost"].append(m)
+            elif group.is_pending:
+                self.rows["never"].append(m)
+            elif self._is_undated(owner):
+                self.rows["undated"].append(m)
+            else:
+                self.rows["late"].append(m)
+                found.append(self._of_group(m, group, owner, start))
+        return found
+
+    def _of_group(self, row: int, group: Group, owner: int, start: float) -> EngineJob:
+        end = max(start, self._end(owner))
+        return self._job(
+            row, group.name, owner, [(start, end, group.width)], submitted=_or(group.asked, start), kind=group.type,
+            machines=group.nodes,
+        )  # fmt: skip
+
+    def _of_tasks(self, owners: set[int]) -> list[EngineJob]:
+        """Return jobs for tasks and actors with accelerators outside of placement groups, one for a job and type."""
+        tasks = [(m, read_task(self.source.items[m])) for m in self._of_kind("task")]
+        created = {task.actor for _, task in tasks if task.creates_actor}
+        self.rows["actors"] = [
+            m
+            for m in self._of_kind("actor")
+            if needs_of_actor(self.source.items[m]) and texts(self.source.items[m], "actor_id") not in created
+        ]
+        by_owner: dict[tuple[int, str], list[tuple[int, Task]]] = {}
+        for m, task in tasks:
+            owner = self.by_id.get(task.owner)
+            if not task.width or isnan(task.started):
+                continue
+            if owner is None or isnan(job_times(self.source.items[owner])[0]):
+                self.rows["lost"].append(m)
+            elif self._is_undated(owner) and isnan(task.ended):
+                self.rows["undated"].append(m)
+            else:
+                by_owner.setdefault((owner, task.type), []).append((m, task))
+                owners.add(owner)
+        return [self._together(owner, kind, members) for (owner, kind), members in by_owner.items()]
+
+    def _together(self, owner: int, kind: str, members: Sequence[tuple[int, Task]]) -> EngineJob:
+        spans = []
+        for m, task in members:
+            if task.creates_actor:
+                self.rows["living"].append(m)
+            end = self._end(owner) if isnan(task.ended) else task.ended
+            spans.append((task.started, max(end, task.started), task.width))
+        return self._job(
+            members[0][0], f"{job_name(self.source.items[owner])}/tasks", owner, spans,
+            submitted=min(_or(task.created, task.started) for _, task in members), kind=kind,
+            machines=tuple(dict.fromkeys(task.node for _, task in members if task.node)),
+            rows=[m for m, _ in members], is_over=not any(isnan(task.ended) for _, task in members),
+        )  # fmt: skip
+
+    def _of_entry_points(self, jobs: Sequence[int], owners: set[int]) -> list[EngineJob]:
+        """Return the jobs that reserve accelerators for their entry points."""
+        found = []
+        for m in jobs:
+            item = self.source.items[m]
+            width, start = held_by_entry_point(item), job_times(item)[0]
+            if not width:
+                self.rows["plain"] += [] if m in owners else [m]
+            elif isnan(start) or texts(item, "status") == "PENDING":
+                self.rows["never"].append(m)
+            elif self._is_undated(m):
+                self.rows["undated"].append(m)
+            else:
+                found.append(
+                    self._job(m, job_name(item), m, [(start, max(start, self._end(m)), width)], submitted=start)
+                )
+        return found
+
+    def _job(
+        self,
+        row: int,
+        name: str,
+        owner: int,
+        spans: Sequence[tuple[float, float, float]],
+        *,
+        submitted: float,
+        kind: str = "",
+        machines: tuple[str, ...] = (),
+        rows: Sequence[int] = (),
+        is_over: bool = False,
+    ) -> EngineJob:
+        """Return one job for what was held from when to when, with whole accelerators for parts of one."""
+        item = self.source.items[owner]
+        run, tenant = one_run(spans), texts(item, "metadata", self.tenant)
+        width = ceil(run.width)
+        for m, (start, end, each) in zip(rows or [row], spans, strict=True):
+            self.held.append(HeldRow(row=m, type=kind, tenant=tenant, hours=(end - start) * each / HOUR_S))
+        if width != run.width:
+            self.rows["parts"].append(row)
+            more = (width - run.width) * run.ran_s / HOUR_S
+            self.rounded.append(HeldRow(row=row, type=kind, tenant=tenant, hours=more))
+        if run.is_uneven:
+            self.rows["uneven"].append(row)
+        still = not is_over and isnan(job_times(item)[1])
+        return EngineJob(
+            row=row,
+            job_id=name,
+            submitted=min(submitted, run.started),
+            started=run.started,
+            ended=nan if still else run.ended,
+            ran_s=run.ran_s,
+            width=width,
+            tenant=tenant,
+            status=status_of(item),
+            ran_on=kind,
+            asked_for=kind,
+            machines=machines,
+        )
 
 
-def _complete(group: EngineJob, job: Json, now: float, tenant: str) -> None:
-    """Fill in what the job that created a placement group says of it."""
-    group.started = _start(group, job)
-    group.submitted = group.started if isnan(group.submitted) else group.submitted
-    group.ended = _job_times(job)[1]
-    end = max(now, group.started) if isnan(group.ended) else group.ended
-    group.ran_s = max(0.0, end - group.started)
-    group.status = STATUS_BY_WORD.get(texts(job, "status"), "")
-    group.tenant = texts(job, "metadata", tenant)
-
-
-def _of_job(item: Json, row: int, now: float, tenant: str) -> EngineJob:
-    """Return a job by the accelerators of its entry point."""
-    started, ended = _job_times(item)
-    held = _number(at(item, "entrypoint_num_gpus", default=at(item, "metadata", "entrypoint_num_gpus")))
-    end = max(now, started) if isnan(ended) else ended
-    return EngineJob(
-        row=row,
-        job_id=_job_name(item),
-        submitted=started,
-        started=started if texts(item, "status") != "PENDING" else nan,
-        ended=ended,
-        ran_s=0.0 if isnan(started) else max(0.0, end - started),
-        width=int(np.ceil(held)),
-        tenant=texts(item, "metadata", tenant),
-        status=STATUS_BY_WORD.get(texts(item, "status"), ""),
-    )
-
-
-def _number(value: object) -> float:
-    """Return a number, which may be spelled as text; 0 for anything else."""
-    try:
-        number = float(str(value))
-    except ValueError:
-        return 0.0
-    return number if 0 < number < 1e30 else 0.0
+def _or(value: float, other: float) -> float:
+    return other if isnan(value) else value

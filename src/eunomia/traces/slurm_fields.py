@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 
 import numpy as np
@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from eunomia.model.arrays import Bools, Floats
 
-ABSENT = ("", "Unknown", "None", "(null)", "N/A", "INVALID")  # words for "no time"
+ABSENT = ("", "unknown", "none", "(null)", "n/a", "invalid", "0", "-1", "unlimited")  # words for "no time", in any case
+YEAR_S = 31_536_000.0  # dates of 1970 and before stand for "never"
 MOST_HOSTS = 100_000  # of one list: beyond any cluster
 _SPAN = r"^(?:(?P<d>\d+)-)?(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d+)(?:\.\d+)?$"
 _THOUSANDS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -24,32 +25,53 @@ _SHARES = ("shard", "mps")
 class Resources:
     """What a TRES or GRES text says of one job or node."""
 
-    accelerators: int = 0
-    type: str = ""  # as Slurm names it; the most numerous of several
-    is_mixed: bool = False  # several types
+    by_type: tuple[tuple[str, int], ...] = ()  # accelerators of each type as Slurm names it, most first; "" = not named
     shares: int = 0  # parts of accelerators: shards or MPS
     cpus: float = 0.0
     memory_gib: float = 0.0
 
+    @property
+    def accelerators(self) -> int:
+        """Accelerators of all types."""
+        return sum(count for _, count in self.by_type)
+
+    @property
+    def type(self) -> str:
+        """The most numerous type, "" if it is not named."""
+        return self.by_type[0][0] if self.by_type else ""
+
+    def on_nodes(self, nodes: int) -> Resources:
+        """Return the accelerators of so many nodes with these on each."""
+        return replace(
+            self,
+            by_type=tuple((kind, count * max(nodes, 1)) for kind, count in self.by_type),
+            shares=self.shares * nodes,
+        )
+
 
 def parse_tres(text: str, gres: str = "gpu") -> Resources:
-    """Return the resources of `cpu=8,mem=64G,gres/gpu=4,gres/gpu:a100=4`: the total and the typed counts agree."""
+    """Return the resources of `cpu=8,mem=64G,gres/gpu=4,gres/gpu:a100=4`: the total and the typed counts agree.
+
+    Where the database does not name its resources, as in `1=8,2=65536,1001=4`, `gres` is the number of the accelerator.
+    """
     total, shares, cpus, memory_gib = 0, 0, 0.0, 0.0
     count_by_type: dict[str, int] = {}
     for item in text.split(","):
         name, _, value = item.partition("=")
-        if name == "cpu":
+        if name in ("cpu", "1"):
             cpus = _amount(value)
         elif name == "mem":
             memory_gib = parse_memory_gib(value)
-        elif name == f"gres/{gres}":
+        elif name == "2":
+            memory_gib = parse_memory_gib(value if value[-1:].isalpha() else f"{value}M")
+        elif name in (f"gres/{gres}", gres):
             total = int(_amount(value))
         elif name.startswith(f"gres/{gres}:"):
             kind = name.split(":", 1)[1]
             count_by_type[kind] = count_by_type.get(kind, 0) + int(_amount(value))
         elif name.partition(":")[0] in [f"gres/{share}" for share in _SHARES]:
             shares += int(_amount(value))
-    return _resources(total, count_by_type, shares, cpus, memory_gib)
+    return Resources(_by_type(total, count_by_type), shares, cpus, memory_gib)
 
 
 def parse_gres(text: str, gres: str = "gpu") -> Resources:
@@ -68,13 +90,16 @@ def parse_gres(text: str, gres: str = "gpu") -> Resources:
             total += count
         elif name in _SHARES:
             shares += count
-    return _resources(total + sum(count_by_type.values()), count_by_type, shares, 0.0, 0.0)
+    return Resources(_by_type(total + sum(count_by_type.values()), count_by_type), shares)
 
 
-def _resources(total: int, count_by_type: dict[str, int], shares: int, cpus: float, memory_gib: float) -> Resources:
-    here = {kind: count for kind, count in count_by_type.items() if count}
-    kind = max(here, key=lambda name: here[name]) if here else ""
-    return Resources(max(total, sum(here.values())), kind, len(here) > 1, shares, cpus, memory_gib)
+def _by_type(total: int, count_by_type: dict[str, int]) -> tuple[tuple[str, int], ...]:
+    """Return the accelerators of each type, most first; what `total` has beyond typed counts is of the first type."""
+    here = sorted(((kind, count) for kind, count in count_by_type.items() if count), key=lambda each: -each[1])
+    rest = max(total - sum(count for _, count in here), 0)
+    if not here:
+        return (("", rest),) if rest else ()
+    return ((here[0][0], here[0][1] + rest), *here[1:])
 
 
 def _amount(text: str) -> float:
@@ -132,12 +157,14 @@ def read_moments(cells: pa.Array) -> tuple[Floats, Bools]:
     texts = pc.utf8_trim_whitespace(cells)
     dates = pc.strptime(texts, format="%Y-%m-%dT%H:%M:%S", unit="s", error_is_null=True)
     at = _floats(pc.cast(dates, pa.int64()))
+    never = at < YEAR_S
+    at = np.where(never, np.nan, at)
     if np.isnan(at).any():
         is_number = pc.match_substring_regex(texts, r"^\d{6,12}$")
         numbers = pc.cast(pc.if_else(is_number, texts, pa.scalar(None, pa.string())), pa.float64())
         at = np.where(np.isnan(at), _floats(numbers), at)
-    wrong = np.isnan(at) & ~_bools(pc.is_in(texts, pa.array(ABSENT)))
-    return at, wrong
+    wrong = np.isnan(at) & ~never
+    return at, wrong & ~_is_absent(texts) if wrong.any() else wrong
 
 
 def read_spans(cells: pa.Array) -> tuple[Floats, Bools]:
@@ -149,8 +176,12 @@ def read_spans(cells: pa.Array) -> tuple[Floats, Bools]:
         digits = pc.struct_field(parts, name)
         digits = pc.if_else(pc.equal(digits, ""), "0", digits)
         seconds += size * _floats(pc.cast(digits, pa.float64()))
-    wrong = np.isnan(seconds) & ~_bools(pc.is_in(texts, pa.array(ABSENT)))
-    return seconds, wrong
+    return seconds, np.isnan(seconds) & ~_is_absent(texts)
+
+
+def _is_absent(texts: pa.Array) -> Bools:
+    """Return (row,) whether a text stands for no value."""
+    return _bools(pc.is_in(pc.utf8_lower(texts), pa.array(ABSENT)))
 
 
 def read_numbers(cells: pa.Array) -> Floats:

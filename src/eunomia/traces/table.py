@@ -42,6 +42,9 @@ class Trace:
     checkpoint_dir: tuple[str, ...]  # "" = none
     ran_on: tuple[str, ...]  # accelerator type that it had in the schedule as it was; "" = unknown
     started_s: Floats  # its start in that schedule, counted like submitted_s; nan = unknown
+    ended_s: Floats  # its end in that schedule, counted like submitted_s; nan = when it had run its duration
+    pauses: tuple[tuple[tuple[float, float], ...], ...]  # seconds from its start there in which it held nothing
+    eligible_s: Floats  # when it could start at the earliest, counted like submitted_s; nan = at its submission
     row: Ints  # line of the file, the header being line 1
     began: datetime | None = None  # local date and time at 0 s, if the trace has it
     unread: tuple[str, ...] = ()  # columns of the file that are not here
@@ -56,6 +59,11 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self.job_id)
+
+    @property
+    def may_start_s(self) -> Floats:
+        """When each job could start at the earliest, (job,), counted like `submitted_s`."""
+        return np.where(np.isnan(self.eligible_s), self.submitted_s, self.eligible_s)
 
     def __repr__(self) -> str:
         return f"<Trace of {len(self):,} jobs from {self.source}>"
@@ -102,6 +110,9 @@ def trace_of(source: str, job_id: Sequence[str], submitted_s: Floats, scale_fact
         "checkpoint_dir": blank,
         "ran_on": blank,
         "started_s": nan,
+        "ended_s": nan,
+        "pauses": ((),) * jobs,
+        "eligible_s": nan,
         "row": np.arange(1, jobs + 1),
     }
     columns = {**defaults, **known}

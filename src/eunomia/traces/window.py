@@ -34,7 +34,8 @@ def window(
 ) -> Trace:
     """Return the first `max_jobs` jobs submitted in [start_s, end_s), with time counted from start_s.
 
-    Submission times are divided by `load`; durations stay, and a deadline keeps its distance to the submission.
+    Submission times are divided by `load`; durations stay, and deadlines, starts and the times at which jobs become
+    eligible keep their distance to the submission.
     Raises InvalidInput for a wrong bound, or when no job is left.
     """
     start, end = 0.0 if start_s is None else start_s, inf if end_s is None else end_s
@@ -61,7 +62,16 @@ def _rescale(trace: Trace, start: float, load: float) -> Trace:
     deadline_s = submitted_s + (trace.deadline_s - trace.submitted_s)
     began = None if trace.began is None or load != 1 else date_at(start, trace.began)  # scaled time has no date
     started_s = submitted_s + (trace.started_s - trace.submitted_s)
-    return replace(trace, submitted_s=submitted_s, deadline_s=deadline_s, started_s=started_s, began=began)
+    eligible_s = submitted_s + (trace.eligible_s - trace.submitted_s)
+    return replace(
+        trace,
+        submitted_s=submitted_s,
+        deadline_s=deadline_s,
+        started_s=started_s,
+        ended_s=submitted_s + (trace.ended_s - trace.submitted_s),
+        eligible_s=eligible_s,
+        began=began,
+    )
 
 
 def _with_note(trace: Trace, left_out: int, start: float, end: float) -> Trace:

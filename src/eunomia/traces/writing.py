@@ -16,6 +16,8 @@ import pyarrow.parquet as pq
 
 from eunomia.inputs.atomic_write import write_output
 from eunomia.inputs.problems import refused
+from eunomia.inputs.timestamps import is_date
+from eunomia.traces.native import BEGAN
 from eunomia.traces.table import Trace
 
 Column = tuple[str, ...] | np.ndarray
@@ -35,11 +37,15 @@ def write_native(trace: Trace, path: Path) -> None:
     raise refused(str(path), None, None, rule, "choose one of these endings")
 
 
-def list_losses(trace: Trace) -> tuple[str, ...]:
-    """Return what a native file cannot hold of the trace and its file, in phrases that follow "not written:"."""
+def list_losses(trace: Trace, ending: str = ".csv") -> tuple[str, ...]:
+    """Return what a native file with this ending cannot hold of the trace and its file, after "not written:"."""
     columns = f"columns {', '.join(trace.unread)}"
     date = f"the date of time 0, {trace.began}"
-    return (*[columns] * bool(trace.unread), *trace.partly, *[date] * (trace.began is not None))
+    return (
+        *[columns] * bool(trace.unread),
+        *trace.partly,
+        *[date] * (trace.began is not None and ending != ".parquet"),
+    )
 
 
 def _columns(trace: Trace) -> dict[str, Column]:
@@ -53,7 +59,8 @@ def _columns(trace: Trace) -> dict[str, Column]:
     }
     deadline_s = np.where(np.isinf(trace.deadline_s), np.nan, trace.deadline_s)
     numbers = {"total_steps": trace.total_steps, "duration_s": trace.duration_s, "deadline_s": deadline_s,
-               "started_s": trace.started_s}  # fmt: skip
+               "started_s": trace.started_s, "ended_s": trace.ended_s,
+               "eligible_s": trace.eligible_s}  # fmt: skip
     texts: dict[str, tuple[str, ...]] = {
         "tenant": trace.tenant,
         "app": trace.app,
@@ -61,6 +68,7 @@ def _columns(trace: Trace) -> dict[str, Column]:
         "checkpoint_dir": trace.checkpoint_dir,
         "ran_on": trace.ran_on,
         "command": tuple(json.dumps(argv, ensure_ascii=False) if argv else "" for argv in trace.command),
+        "pauses": tuple(json.dumps(spans) if spans else "" for spans in trace.pauses),
     }
     optional: dict[str, Column] = {name: column for name, column in numbers.items() if not np.isnan(column).all()}
     optional |= {name: column for name, column in texts.items() if any(column)}
@@ -96,7 +104,10 @@ def _gzipped(trace: Trace) -> bytes:
 
 def _parquet(trace: Trace) -> bytes:
     sink = BytesIO()
-    pq.write_table(pa.table({name: _array(column) for name, column in _columns(trace).items()}), sink)
+    table = pa.table({name: _array(column) for name, column in _columns(trace).items()})
+    if trace.began is not None and is_date(trace.began):
+        table = table.replace_schema_metadata({BEGAN: trace.began.isoformat(sep=" ")})
+    pq.write_table(table, sink)
     return sink.getvalue()
 
 

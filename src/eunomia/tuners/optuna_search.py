@@ -1,6 +1,6 @@
 """A tuner that uses Optuna: it chooses the settings of each trial from the losses of others.
 
-Needs the package optuna (`pip install 'eunomia[tuners]'`).
+Needs the package optuna (the extra `tuners`).
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from eunomia.inputs.install_hint import install_command
 from eunomia.model.events import JobCancelled
 from eunomia.tuners.trials import Trials
 from eunomia.tuners.tuner import NOTHING, TunerRequests
-
-INSTALL = "pip install 'eunomia[tuners]'"
 
 
 class OptunaSearch(Trials):
@@ -27,7 +26,9 @@ class OptunaSearch(Trials):
         try:
             import optuna
         except ImportError as error:
-            raise ImportError(f"the tuner optuna needs the package optuna; type: {INSTALL}") from error
+            raise ImportError(
+                f"the tuner optuna needs the package optuna; type: {install_command('tuners')}"
+            ) from error
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._space = {name: _distribution(optuna.distributions, range_) for name, range_ in space.items()}
         sampler = optuna.samplers.TPESampler(seed=seed)

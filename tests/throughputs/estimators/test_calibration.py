@@ -195,7 +195,7 @@ def test_intervals_beside_relatives_are_as_wide_as_errors_on_jobs_that_were_left
 @pytest.mark.parametrize(
     ("measured", "said"),
     [
-        (one(0.0), "has a rate of 0, and a measurement is above 0"),
+        (one(0.0), "has no measured rate above 0"),
         (one(4000.0), r"ResNet-50 .* on 1 v100 is a factor of [\d,]+ off its kind: is it in another unit"),
         (one(4.0, "my model", p100=3.0, k80=5000.0), r"my model on 1 k80 is a factor of [\d,]+ off its kind"),
         (Measurements("mine.csv", {("v1000", JOB, 1): 4.0}, {}), "not in the catalogue"),
@@ -212,7 +212,7 @@ def test_the_table_that_is_written_can_be_used_in_a_scenario(tmp_path: Path) -> 
     words = ["calibrate", str(tmp_path / "mine.csv"), "--types", "k80", "--sizes", "1,2", "--out", str(out)]
     ran = CliRunner().invoke(app, words)
     assert ran.exit_code == 0, ran.output
-    assert out.read_text().startswith("type,job_type,scale_factor,steps_per_s,steps_per_s_p10,steps_per_s_p90\n")
+    assert out.read_text().startswith("type,job_type,scale_factor,steps_per_s,steps_per_s_p10,steps_per_s_p90,origin\n")
     assert load(str(out), ("v100", "k80")).solo_throughput(JOB, 1)[0] == 4.5
     scenario = {
         "cluster": {"accelerators": {"v100": 2, "k80": 2}},

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from eunomia.sweeps.fingerprint import scenario_hash
+from eunomia.runs.fingerprint import scenario_hash
 from eunomia.sweeps.pool import Task
 from eunomia_reproduction.gavel.figure_runs import FigurePoint, FigureRun, throughputs_in
 from eunomia_reproduction.run_cache import RunRequest, failures, make_all

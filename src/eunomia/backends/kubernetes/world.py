@@ -9,6 +9,7 @@ from typing import Any
 from eunomia.backends.engines.engine import Engine
 from eunomia.backends.engines.world import EngineWorld
 from eunomia.backends.inputs import BackendInputs
+from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
 
 
@@ -52,7 +53,7 @@ class KubernetesWorld(EngineWorld):
 def check_options(options: Mapping[str, Any]) -> None:
     """Raise InvalidInput without the package or without an image for the pods."""
     if find_spec("lightkube") is None:
-        raise _refused("backend", "it needs the package lightkube", 'pip install "eunomia[kubernetes]"')
+        raise _refused("backend", "it needs the package lightkube", install_command("kubernetes"))
     if not options.get("image") and not options.get("adopt_submissions"):
         fix = "name an image with Python, such as python:3.12, or your own"
         raise _refused("kubernetes.image", "the pods of gangs need an image", fix)

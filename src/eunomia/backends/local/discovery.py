@@ -6,9 +6,10 @@ import re
 from typing import Any
 
 from eunomia.backends.local.device_use import NvidiaDriver
+from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
 
-FIX = 'declare them instead, as in accelerators = { v100 = 4 }, or pip install "nvidia-ml-py"'
+DECLARED = "declare them instead, as in accelerators = { v100 = 4 }"
 
 
 def discovered() -> tuple[list[dict[str, Any]], dict[str, float]]:
@@ -40,4 +41,4 @@ def _plain(name: str) -> str:
 
 
 def _refusal(rule: str) -> InvalidInput:
-    return InvalidInput([Problem(file="this machine", rule=rule, fix=FIX)])
+    return InvalidInput([Problem(file="this machine", rule=rule, fix=f"{DECLARED}, or {install_command('nvidia')}")])

@@ -10,6 +10,7 @@ from eunomia.backends.engines.world import EngineWorld
 from eunomia.backends.inputs import BackendInputs
 from eunomia.backends.ray.client import AgentClient
 from eunomia.backends.ray.engine import Ray
+from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
 
 NAMESPACE = "eunomia"
@@ -40,4 +41,4 @@ def check_installed() -> None:
     """Raise InvalidInput without the package."""
     if find_spec("ray") is None:
         rule = "the Ray backend needs the package ray"
-        raise InvalidInput([Problem(file="[world] backend", rule=rule, fix='pip install "eunomia[ray]"')])
+        raise InvalidInput([Problem(file="[world] backend", rule=rule, fix=install_command("ray"))])

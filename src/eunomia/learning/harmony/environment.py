@@ -2,7 +2,7 @@
 
 One step is one inference: one task is put on one server. The state has the published parts, padded to N jobs; action
 (n, k, m) is number (2 n + k) M + m. When nothing more can be placed, intervals are played until there is a choice
-again, and their rewards Σ c / e are paid. Needs the extra: pip install 'eunomia[learning]'.
+again, and their rewards Σ c / e are paid. Needs the extra `learning`.
 """
 
 from __future__ import annotations

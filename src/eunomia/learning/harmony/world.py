@@ -92,8 +92,10 @@ class WorldConfig:
         if kind == "synthetic":
             truth = synthetic_truth()
         elif kind == "pairs":
-            speeds = load(scenario.throughputs.source, types, base=scenario.base)
-            if not (names := tuple(name for name in speeds.job_types if (speeds.solo_throughput(name, 1) > 0).any())):
+            section = scenario.throughputs
+            speeds = load(section.source, types, base=scenario.base, missing=section.missing)
+            known = [name for name in speeds.job_types if not speeds.not_known(name)]
+            if not (names := tuple(name for name in known if (speeds.solo_throughput(name, 1) > 0).any())):
                 fix = "name a table with measured pairs of job types, such as Gavel's"
                 raise scenario.refused(
                     ("throughputs", "source"), "it lists no job types", fix, scenario.throughputs.source

@@ -19,8 +19,7 @@ from eunomia.model.answers import Answer, InvalidAnswer, Shares
 from eunomia.model.arrays import Ints
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
-
-_TOLERANCE = 1e-9  # of an accelerator
+from eunomia.model.tolerance import RELATIVE
 
 
 class FluidMechanism(Mechanism):
@@ -88,7 +87,7 @@ class FluidMechanism(Mechanism):
     @property
     def free(self) -> Ints:
         """Whole accelerators of each type that no job uses, (type,)."""
-        return np.floor(self.state.capacity - self.shares.used() + _TOLERANCE).astype(np.int64)
+        return np.floor(self.state.capacity * (1 + RELATIVE) - self.shares.used()).astype(np.int64)
 
     def wait_reason(self, row: int, at: float) -> tuple[str, str] | None:
         """Return why a job has no share: it came after the last ask, or the answer gives it none."""

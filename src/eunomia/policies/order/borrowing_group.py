@@ -8,16 +8,15 @@ from __future__ import annotations
 import heapq
 from bisect import insort
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.tolerance import is_at_least, is_at_most
 from eunomia.model.view import View
 from eunomia.policies.order.decayed_usage import top_of
-
-_ROUNDING = 1e-9  # of a share
 
 
 @dataclass(slots=True)
@@ -118,9 +117,9 @@ class BorrowingGroup:
         """Return the jobs to preempt so that the job fits on this type; empty if the job cannot fit."""
         stopped: list[int] = []
         if final:
-            self._by_final_share(job, type, stopped)
+            self._stop_by_share(job, type, stopped, self._keeps_final_share)
         if initial and not self._fits(job, type):
-            self._by_initial_share(job, type, stopped)
+            self._stop_by_share(job, type, stopped, self._keeps_initial_share)
         fits = self._fits(job, type)
         for other in stopped[:-1][::-1] if fits else []:  # undo stops that turned out unnecessary
             if self.free[type] - self.size[other] >= self.size[job]:
@@ -130,41 +129,53 @@ class BorrowingGroup:
             self._undo_stop(other)
         return stopped if fits else []
 
-    def _by_final_share(self, job: int, type: int, stopped: list[int]) -> None:
-        """Stop jobs of the queues that borrow most, while their shares stay at least the job's queue's with it."""
-        own, closed = self._share_with(job)
+    def _keeps_final_share(self, own: float, v: int, victim: int) -> bool:
+        """Return whether a share is at most that of queue v without one of its jobs."""
+        return bool(is_at_most(own, self.share(v, -float(self.size[victim]))))
+
+    def _keeps_initial_share(self, own: float, v: int, victim: int) -> bool:
+        """Return whether a share is below that of queue v as it is."""
+        return not is_at_least(own, self.shares[v])
+
+    def _stop_by_share(
+        self,
+        job: int,
+        type: int,
+        stopped: list[int],
+        keeps: Callable[[float, int, int], bool],
+    ) -> None:
+        """Stop jobs of other queues until the job fits: of the queue that borrows most, the last started first.
+
+        A candidate whose stop does not satisfy `keeps` is passed over, and the queue's next one is tried. The second
+        rule stops at most one job of each queue: without a job that the first rule passed over, a queue borrows less
+        than the job's queue would.
+        """
+        own = self.share(int(self.queue[job]), float(self.size[job]))
+        passed_over = np.zeros(len(self.quota), dtype=np.int64)  # (queue,) candidates tried and kept
+        passed_over[self.queue[job]] = len(self.newest)
         while not self._fits(job, type):
-            v = self._most_borrowing(type, closed)
-            if v < 0 or own > self.shares[v] + _ROUNDING:  # no other queue borrows enough either
+            v, is_tied = self._most_borrowing(type, passed_over)
+            if v < 0 or not is_at_most(own, self.shares[v]):  # no other queue borrows enough either
                 return
-            fair = (c for c in self._running[type, v] if own <= self.share(v, -float(self.size[c])) + _ROUNDING)
-            if (victim := next(fair, -1)) < 0:
-                closed[v] = True
-            else:
+            candidates = self._running[type, v][passed_over[v] :]
+            tried = candidates[:1] if is_tied else candidates
+            victim = next((m for m in tried if keeps(own, v, m)), -1)
+            passed_over[v] += len(tried) if victim < 0 else tried.index(victim)
+            if victim >= 0:
                 self.stop(victim)
                 stopped.append(victim)
 
-    def _by_initial_share(self, job: int, type: int, stopped: list[int]) -> None:
-        """Stop one job each of queues whose share is above that of the job's queue with it."""
-        own, closed = self._share_with(job)
-        while not self._fits(job, type):
-            v = self._most_borrowing(type, closed)
-            if v < 0 or own >= self.shares[v] - _ROUNDING:
-                return
-            stopped.append(self._running[type, v][0])
-            self.stop(stopped[-1])
-            closed[v] = True
+    def _most_borrowing(self, type: int, passed_over: Ints) -> tuple[int, bool]:
+        """Return the queue with the largest share among those that borrow and have candidates, and if others equal it.
 
-    def _share_with(self, job: int) -> tuple[float, Bools]:
-        """Return the share of a job's queue with it, and the queues, (queue,), that it may not preempt: its own."""
-        closed = np.zeros(len(self.quota), dtype=bool)
-        closed[self.queue[job]] = True
-        return self.share(int(self.queue[job]), float(self.size[job])), closed
-
-    def _most_borrowing(self, type: int, closed: Bools) -> int:
-        """Return the queue with the largest share among those that borrow and run jobs on the type; -1 = none."""
-        open_ = (self._count[type] > 0) & (self.used > self.quota) & ~closed
-        return int(np.argmax(np.where(open_, self.shares, -1.0))) if open_.any() else -1
+        Of equal ones it is that whose next candidate started last; -1 = there is none.
+        """
+        open_ = (self._count[type] > passed_over) & (self.used > self.quota)
+        if not open_.any():
+            return -1, False
+        shares = np.where(open_, self.shares, -1.0)
+        equal = np.flatnonzero(is_at_least(shares, shares.max())).tolist()
+        return min(equal, key=lambda v: self._place[self._running[type, v][passed_over[v]]]), len(equal) > 1
 
     def _fits(self, job: int, type: int) -> bool:
         return bool(self.free[type] >= self.size[job])

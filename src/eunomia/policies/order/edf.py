@@ -2,7 +2,7 @@
 
     order jobs by  d[m],  then by submission
 
-d deadline (job,), seconds; jobs without one are last. A job is late when t ≥ d[m], t now; the answer lists late jobs.
+d deadline (job,), seconds; jobs without one are last. A job is late when t > d[m], t now; the answer lists late jobs.
 With `late=last` they are behind all others.
 
 Example (examples/two_jobs.json). The deadline of image is in 4200 s, that of text in 12600 s. Image is first and gets
@@ -24,6 +24,7 @@ import numpy as np
 from eunomia.model.answers import Order, Rows
 from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
 from eunomia.model.taxonomy import Taxonomy
+from eunomia.model.tolerance import RELATIVE, is_at_most
 from eunomia.model.view import View
 from eunomia.policies.order.deadline_order import Late, check_late, late_jobs, order_by_deadline
 from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types, types_if_replanned
@@ -64,7 +65,7 @@ class Edf:
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the earliest deadline first."""
-        is_late = view.deadline <= view.at
+        is_late = ~is_at_most(view.at, view.deadline)
         order = order_by_deadline(view.deadline, is_late, self.late)
         rows, memory = candidates(view, order, self.types)
         late, why = late_jobs(is_late, view.deadline, "late: its deadline, {}, has passed")
@@ -75,4 +76,5 @@ class Edf:
         """Return when the first deadline passes, if a job waits: then others may go before that job."""
         if (types_if_replanned(view, rows) >= 0).all():
             return math.inf
-        return float(np.min(view.deadline[view.deadline > view.at], initial=np.inf))
+        soonest = float(np.min(view.deadline[is_at_most(view.at, view.deadline)], initial=np.inf))
+        return math.nextafter(soonest + RELATIVE * abs(soonest), math.inf)

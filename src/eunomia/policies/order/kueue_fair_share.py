@@ -4,16 +4,17 @@
     next job: the head of the queue whose D with that job is the smallest, then the earliest submission
       it fits                                           it runs, within Q[u] or borrowing
       it fits nowhere                                   jobs of borrowing queues are preempted, the largest D first:
-        final      while  D[u] with it ≤ D[v] without the preempted job     (LessThanOrEqualToFinalShare)
-        initial    then one job each of queues with  D[u] with it < D[v]    (LessThanInitialShare)
+        final      those of v with  D[u] with it ≤ D[v] without the preempted job     (LessThanOrEqualToFinalShare)
+        initial    those of v while  D[u] with it < D[v]                              (LessThanInitialShare)
+        both       final; if it does not fit yet, initial on those passed over, at most one of each queue
       it still does not fit                             it waits, and the next job of its queue is tried
 
 A ClusterQueue is a tenant at the top of the tree, with its quota Q (accelerators), weight w and whether it borrows; all
 are one cohort. C is the capacity: accelerators outside all quotas can be borrowed too. Types are flavors of one
-resource, tried the fastest first. The last started job is preempted first; jobs have no priorities, so
-`withinClusterQueue` has no effect. `admission=usage` orders the jobs of a queue as AdmissionFairSharing does: the
-tenants below it are its LocalQueues, the one with the least usage for its weight is first, and usage halves in every
-half-life; 168 hours of it are kept.
+resource, tried the fastest first. The last started job is preempted first; of queues that borrow equally, that whose
+next candidate started last gives way. Jobs have no priorities, so `withinClusterQueue` has no effect. `admission=usage`
+orders the jobs of a queue as AdmissionFairSharing does: the tenants below it are its LocalQueues, the one with the
+least usage for its weight is first, and usage of any age halves in every half-life.
 
 Example (examples/two_jobs.json). Each of the two queues has a quota of 1 of 3 accelerators, its part rounded down.
 Neither job borrows, and text was submitted first: it gets the v100. Image gets a k80.
@@ -32,12 +33,11 @@ import numpy as np
 
 from eunomia.model.answers import Order, Rows
 from eunomia.model.arrays import Ints
-from eunomia.model.policy import RECALLABLE, PolicyInfo, also_needs
+from eunomia.model.policy import RECALLABLE, PolicyInfo, also_needs, set_usage_half_life
 from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.borrowing_group import BorrowingGroup, QueueHeads
-from eunomia.policies.order.decayed_usage import check_half_life, decayed
 from eunomia.policies.order.type_choice import NEEDS, runnable
 
 _STRATEGIES = {"both": (True, True), "final": (True, False), "initial": (False, True), "never": (False, False)}
@@ -80,8 +80,8 @@ class KueueFairShare:
             raise ValueError(f"preemption is {self.preemption!r}; it is 'both', 'final', 'initial' or 'never'")
         if self.admission not in ("submission", "usage"):
             raise ValueError(f"admission is {self.admission!r}; it is 'submission' or 'usage'")
-        check_half_life(self.half_life_s)
-        also_needs(self, {"tenant_hourly_usage"} if self.admission == "usage" else ())
+        set_usage_half_life(self, self.half_life_s)
+        also_needs(self, {"tenant_usage"} if self.admission == "usage" else ())
 
     def decide(self, view: View) -> Order:
         """Return the running jobs that are not preempted, then the admitted jobs; other jobs have no row."""
@@ -138,8 +138,8 @@ class KueueFairShare:
         """Return the waiting jobs of each queue, its head first."""
         line = waiting
         if self.admission == "usage":
-            used = decayed(view.tenant_hourly_usage[:, :, 0], view.at, self.half_life_s) / view.tenants.weight
-            line = waiting[rising(used[view.tenant[waiting]])]
+            usage = view.tenant_usage / view.tenants.weight
+            line = waiting[rising(usage[view.tenant[waiting]])]
         lines: dict[int, deque[int]] = {}
         for m in line.tolist():
             lines.setdefault(int(cohort.queue[m]), deque()).append(m)

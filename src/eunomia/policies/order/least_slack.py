@@ -27,6 +27,7 @@ from eunomia.model.answers import Order
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
 from eunomia.model.taxonomy import Taxonomy
+from eunomia.model.tolerance import is_at_most
 from eunomia.model.view import View
 from eunomia.policies.order.deadline_order import Late, check_late, late_jobs, order_by_deadline
 from eunomia.policies.order.preemption_horizon import next_behind
@@ -40,7 +41,7 @@ from eunomia.policies.order.type_choice import (
     types_if_replanned,
 )
 
-_ROUNDING_S = 1e-6  # times are sums
+_LEAST_LEAD_S = 1e-6  # by which a waiting job must be ahead of another
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,9 @@ class LeastSlack:
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the least slack first."""
-        slack = self._slack(view)
-        is_late = slack < -_ROUNDING_S
-        key = slack - np.where(view.on_type >= 0, self.quantum, _ROUNDING_S)
+        done_at = view.at + self._time_left(view)
+        slack, is_late = view.deadline - done_at, ~is_at_most(done_at, view.deadline)
+        key = slack - np.where(view.on_type >= 0, self.quantum, _LEAST_LEAD_S)
         order = order_by_deadline(key, is_late, self.late)
         rows, memory = candidates(view, order, self.types)
         reason = "late: it cannot be done by its deadline, {}, even if it runs from now on"
@@ -93,11 +94,10 @@ class LeastSlack:
         again_at = max(view.at + soonest, math.nextafter(view.at, math.inf))
         return Order(rows, again_at=again_at, memory=memory, late=late, why=why)
 
-    def _slack(self, view: View) -> Floats:
-        """Return how long each job can wait and still meet its deadline, (job,) seconds."""
+    def _time_left(self, view: View) -> Floats:
+        """Return how long each job still takes on its fastest type, (job,) seconds."""
         best = np.where(runnable(view), view.throughput, 0.0).max(axis=1, initial=0.0)
-        left = np.divide(view.remaining, best, out=np.zeros(view.jobs), where=best > 0)
-        return np.asarray(view.deadline - view.at - left)
+        return np.asarray(np.divide(view.remaining, best, out=np.zeros(view.jobs), where=best > 0))
 
     def _next_crossing(self, slack: Floats, is_late: Bools, order: Ints, running: Bools) -> float:
         """Return the seconds until a waiting job overtakes a running one if no job starts or stops before."""

@@ -1,6 +1,6 @@
 """Slurm's fair share: tenants with little decayed usage for their share are first.
 
-    U_raw[u] = Σ_h 2^(-age_h / half-life) · used[h,u]        accelerator-seconds, with those of all tenants below u
+    U_raw[u] = ∫ held[u](s) · 2^(-(t - s) / half-life) ds    accelerator-seconds, with those of all tenants below u
 
     algorithm = fair_tree   L[u] = s[u] / U[u],  s, U parts of weight and of usage among u and its siblings
                             tenants ranked depth first by L, the largest first, ties merged;  F[u] = rank[u] / tenants
@@ -9,11 +9,11 @@
 
     order jobs by  F[u] + age_weight · min(age[m] / max_age_s, 1),  the largest first, then by submission
 
-u the tenant of job m, age[m] seconds since its submission, used by hour (hour, tenant). At most 168 hours of usage are
-kept: with the usual half-life of a week, usage that has decayed to less than half is dropped. A tenant that owns both
-jobs and tenants precedes the tenants below it. A gang that does not fit gets a reservation (`backfill=easy`, as in
-Slurm's backfill scheduler), stops the queue (`none`) or is passed over (`skip`). Job size, partitions, QOS and limits,
-which are also in Slurm's priority, are left out.
+u the tenant of job m, age[m] seconds since its submission, held[u](s) the accelerators that u held at time s, t the
+present. Usage is a running sum that decays, so usage of any age counts with what is left of it, and with
+`half_life_s=inf` all of it. A tenant that owns both jobs and tenants precedes the tenants below it. A gang that does
+not fit gets a reservation (`backfill=easy`, as in Slurm's backfill scheduler), stops the queue (`none`) or is passed
+over (`skip`). Job size, partitions, QOS and limits, which are also in Slurm's priority, are left out.
 
 Example (examples/two_jobs.json). A problem has no past usage: both tenants have the factor 1, and text, which was
 submitted first, gets its fastest type, the v100. Image gets a k80.
@@ -34,12 +34,12 @@ import numpy as np
 from eunomia.model import elementary
 from eunomia.model.answers import Misfit, Order
 from eunomia.model.arrays import Floats, Ints
-from eunomia.model.policy import ENDLESS, PolicyInfo
+from eunomia.model.policy import ENDLESS, PolicyInfo, set_usage_half_life
 from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.tenants import Tenants
 from eunomia.model.view import View
-from eunomia.policies.order.decayed_usage import among_siblings, check_half_life, decayed, rolled_up, whole_shares
+from eunomia.policies.order.decayed_usage import among_siblings, rolled_up, whole_shares
 from eunomia.policies.order.type_choice import NEEDS, by_fastest
 
 WEEK_S = 7 * 86400.0
@@ -57,7 +57,7 @@ class SlurmFairShare:
     Use it when users know Slurm, or you want to know what it would do: shares count over weeks, and jobs run
     undisturbed.
 
-    The worst-off is a job of a tenant that used much last week: it waits behind every job of the others until that
+    The worst-off is a job of a tenant that used much lately: it waits behind every job of the others until that
     usage has decayed, unless `age_weight` raises its priority. A job submitted to a full cluster waits for an end,
     whatever its share.
     """
@@ -77,7 +77,7 @@ class SlurmFairShare:
         technique="priority by decayed usage against shares, with backfilling",
         paper="Slurm's documentation: priority_multifactor, fair_tree, classic_fair_share",
         taxonomy=Taxonomy(objectives=("fairness",), fairness=("tenant", "long-term"), heterogeneity="partial"),
-        needs=NEEDS | {"submitted", "tenant", "tenants", "tenant_hourly_usage"},
+        needs=NEEDS | {"submitted", "tenant", "tenants", "tenant_usage"},
         mechanism=ENDLESS,
     )
 
@@ -86,7 +86,7 @@ class SlurmFairShare:
             raise ValueError(f"algorithm is {self.algorithm!r}; it is 'fair_tree' or 'classic'")
         if self.backfill not in _MISFIT:
             raise ValueError(f"backfill is {self.backfill!r}; it is 'easy', 'none' or 'skip'")
-        check_half_life(self.half_life_s)
+        set_usage_half_life(self, self.half_life_s)
         for name in ("dampening", "max_age_s", "recalculate_s"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} is {getattr(self, name)}; it is a number above 0")
@@ -96,7 +96,7 @@ class SlurmFairShare:
     def decide(self, view: View) -> Order:
         """Return all jobs, the highest priority first."""
         tenants = view.tenants
-        usage = rolled_up(decayed(view.tenant_hourly_usage[:, :, 0], view.at, self.half_life_s), tenants)
+        usage = rolled_up(view.tenant_usage, tenants)
         factor = fair_tree(usage, tenants) if self.algorithm == "fair_tree" else classic(usage, tenants, self.dampening)
         age = np.minimum((view.at - view.submitted) / self.max_age_s, 1.0)
         priority = np.round(factor[view.tenant], _ROUNDING) + self.age_weight * age

@@ -31,13 +31,13 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, also_needs, set_promises
 from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
+from eunomia.model.tolerance import RELATIVE
 from eunomia.model.view import View
 from eunomia.policies.order.gittins import authors, textbook, to_quantiles
 from eunomia.policies.order.tiresias_placement import order_with_placement
 from eunomia.policies.order.tiresias_queues import Queues, parse_limits, parse_numbers
 
 SKEWED = 0.3  # fraction of a model's parameters in one tensor, between ResNets and VGGs in the paper's table 2
-_ROUNDING = 1e-9  # of a quantum
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Tiresias:
         size: Ints = view.scale_factor
         left = queues.demotion_in(served, size)
         if self.index == "gittins":
-            step = (np.floor(served / self.quantum + _ROUNDING) + 1) * self.quantum
+            step = (np.floor(served / self.quantum * (1 + RELATIVE)) + 1) * self.quantum
             left = np.minimum(left, (step - served) / size)
         back = queues.promotion_in(served, ran, view.waiting_time)
         soonest = min(left[progressing].min(initial=np.inf), back[~runs].min(initial=np.inf))

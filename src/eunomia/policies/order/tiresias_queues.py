@@ -16,9 +16,9 @@ from functools import lru_cache
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.tolerance import RELATIVE
 
 ONE_QUEUE = "none"
-_ROUNDING = 1e-9  # of a limit: service is a sum of products
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,13 @@ class Queues:
 
     def of(self, served: Floats) -> Ints:
         """Return the queue of each job by its service, (job,), 0 = the first."""
-        return np.searchsorted(self.limits, served * (1 + _ROUNDING), side="right")
+        return np.searchsorted(self.limits, served * (1 + RELATIVE), side="right")
 
     def promoted(self, served: Floats, ran: Floats, wait: Floats) -> Bools:
         """Return whether each job is promoted to the first queue now, (job,)."""
         if math.isinf(self.knob):
             return np.zeros(len(served), dtype=bool)
-        return np.asarray((self.of(served) > 0) & (wait > 0) & (wait >= self.knob * ran * (1 - _ROUNDING)))
+        return np.asarray((self.of(served) > 0) & (wait > 0) & (wait >= self.knob * ran * (1 - RELATIVE)))
 
     def demotion_in(self, served: Floats, size: Ints) -> Floats:
         """Return the seconds until each job would enter its next queue if it ran, (job,)."""

@@ -3,7 +3,8 @@
     Σ_j T[m,j] X[m,j] ≥ r_m / (d_m - t - L)    for each job m with a deadline d_m, r remaining steps, t now
 
 L is the length of a lease: jobs receive their shares in whole leases, up to one of them late. No floor is above the
-speed of a job's best type, which all of its time brings. Where these floors cannot all be met, L = 0 is tried.
+speed of a job's best type, which all of its time brings: a job that can be in time alone, but for rounding
+(`model.tolerance`), is not late for its own sake. Where these floors cannot all be met, L = 0 is tried.
 When the floors cannot all be met, those of a set of jobs with the least total weight are dropped; these jobs are late,
 and the answer lists them. A job whose deadline has passed is late.
 """
@@ -15,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats
+from eunomia.model.tolerance import is_at_most
 from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs
-from eunomia.solvers.min_late_jobs import LateRows, late_rows
+from eunomia.solvers.min_late_jobs import SLACK, LateRows, late_rows
 
 NEEDS = frozenset({"deadline", "remaining", "longest_lease"})
 
@@ -53,11 +55,9 @@ def floors(view: View, T: Floats, other: Floats | None = None, *, space_sharing:
     timed = np.isfinite(left)
     other = np.zeros(view.jobs) if other is None else other
     fastest = T.max(axis=1, initial=0.0)
-    need = np.zeros(view.jobs)
-    soon = timed & (left > 0)
-    need[soon] = view.remaining[soon] / left[soon]
-    infeasible = (timed & (left <= 0) & (view.remaining > 0)) | (need > fastest * (1 + 1e-12))
-    kept = soon & ~infeasible
+    infeasible = timed & (view.remaining > 0) & ~is_at_most(view.at + _over(view.remaining, fastest), view.deadline)
+    kept = timed & ~infeasible
+    need = np.where(kept & (view.remaining > 0), np.minimum(_over(view.remaining, left), fastest), 0.0)
     floor = np.where(kept, need, other)
     early = floor.copy()
     if np.isfinite(view.longest_lease):
@@ -69,15 +69,16 @@ def floors(view: View, T: Floats, other: Floats | None = None, *, space_sharing:
         dropped = _dropped(view, T, floor, space_sharing)
     else:
         floor = early
+    floor = floor * (1 - SLACK)
     floor[dropped.rows] = 0.0
     late = infeasible.copy()
     late[dropped.rows] = True
     return DeadlineFloors(floor, late, tuple(np.flatnonzero(late & timed).tolist()), dropped.least)
 
 
-def _over(steps: Floats, seconds: Floats) -> Floats:
-    """Return steps ÷ seconds, inf where there are none left."""
-    return np.asarray(np.divide(steps, seconds, out=np.full(len(steps), np.inf), where=seconds > 0))
+def _over(steps: Floats, of: Floats) -> Floats:
+    """Return steps ÷ seconds, or steps ÷ speed; inf where there are none."""
+    return np.asarray(np.divide(steps, of, out=np.full(len(steps), np.inf), where=of > 0))
 
 
 def _dropped(view: View, T: Floats, floor: Floats, space_sharing: bool) -> LateRows:

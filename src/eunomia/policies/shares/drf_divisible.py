@@ -40,12 +40,11 @@ from eunomia.model.arrays import Floats
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.products import dot
 from eunomia.model.taxonomy import Taxonomy
+from eunomia.model.tolerance import RELATIVE
 from eunomia.model.view import View
 from eunomia.policies.shares import tickets
 from eunomia.policies.shares.share_inputs import clip_shares, speeds
 from eunomia.solvers.drf_divisible import Wishes, divided
-
-_ROUNDING = 1e-9  # of a resource's total
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ class DrfDivisible:
             X[rows, j[rows]] = more
             left = np.maximum(left - dot(more, task), 0.0)
         why = dict.fromkeys(np.flatnonzero(infeasible).tolist(), "it asks for more CPUs or memory than there are")
-        exhausted = np.isfinite(room) & (left[len(view.types) :] <= _ROUNDING * room)  # (2,) CPUs, memory
+        exhausted = np.isfinite(room) & (left[len(view.types) :] <= RELATIVE * room)  # (2,) CPUs, memory
         held_back = infeasible | (view.demand[:, exhausted] > 0).any(axis=1)
         return Shares(clip_shares(X), fill=not held_back.any(), why=why)
 

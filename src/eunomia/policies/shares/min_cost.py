@@ -32,14 +32,13 @@ from eunomia.model.arrays import Floats
 from eunomia.model.equal_share import alone_throughput
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.taxonomy import Taxonomy
+from eunomia.model.tolerance import RELATIVE
 from eunomia.model.view import View
 from eunomia.policies.shares import deadlines, linear_program, pair_programs
 from eunomia.policies.shares.options import LinearPoint, Types, check_options
 from eunomia.policies.shares.share_inputs import NEEDS, build_answer, divide, relative_speed, speeds
 from eunomia.policies.shares.throughput_per_cost import prices, with_late_jobs
 from eunomia.solvers.linear import best_total
-
-_ROUNDING = 1 - 1e-9  # of an equal part: all equal parts together fill the cluster exactly
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,8 @@ class MinCost:
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
         T, z, C = speeds(view, self.types), view.scale_factor.astype(float), view.capacity
-        equal = alone_throughput(T, view.scale_factor, C) * _ROUNDING
+        equal = alone_throughput(T, view.scale_factor, C, view.widest())
+        equal *= 1 - RELATIVE  # all equal parts together fill the cluster exactly
         floors = deadlines.DeadlineFloors.all_kept(equal)
         if self.deadlines:
             floors = deadlines.floors(view, T, equal, space_sharing=self.space_sharing)

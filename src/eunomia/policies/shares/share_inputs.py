@@ -9,9 +9,11 @@ import numpy as np
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.certificate import Certificate, find_bindings
+from eunomia.model.equal_share import usable_throughput
 from eunomia.model.products import dot
 from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
+from eunomia.model.tolerance import is_at_least
 from eunomia.model.view import View
 from eunomia.policies.shares.options import Types
 
@@ -30,9 +32,7 @@ def speeds(view: View, types: Types) -> Floats:
 
     Agnostic: the mean over the accelerators that can run the job, on each of them.
     """
-    T = np.asfortranarray(view.throughput)
-    if view.scale_factor.max(initial=0) > view.widest().min(initial=np.inf):
-        T = np.where(view.scale_factor[:, None] > view.widest(), 0.0, T)
+    T = np.asfortranarray(usable_throughput(view.throughput, view.scale_factor, view.widest()))
     if types == "aware":
         return T
     can = T > 0
@@ -81,7 +81,7 @@ def build_answer(
     within: whether no share is below 0 or above 1, not even by rounding.
     """
     if binding is None and price is not None:
-        binding = find_bindings(price, x > 0, x.sum(axis=1) >= 1 - 1e-9)
+        binding = find_bindings(price, x > 0, is_at_least(x.sum(axis=1), 1.0))
     proof = Certificate(
         objective=read(objective),
         bound=read(bound),

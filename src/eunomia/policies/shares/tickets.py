@@ -13,13 +13,13 @@ import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.tenants import Tenants
+from eunomia.model.tolerance import RELATIVE, is_at_least, is_at_most
 from eunomia.model.view import View
 from eunomia.policies.order.decayed_usage import whole_shares
 from eunomia.policies.shares.share_inputs import NEEDS as _NEEDS
 from eunomia.policies.shares.share_inputs import relative_speed, speeds
 
 NEEDS = _NEEDS | {"tenant", "tenants"}
-_ROUNDING = 1e-9  # of an accelerator
 
 
 def tickets_of(tenants: Tenants, owner: Ints) -> Floats:
@@ -37,13 +37,13 @@ def level_fill(amount: float, weight: Floats, cap: Floats) -> Floats:
     given, active = np.zeros(len(cap)), (cap > 0) & (weight > 0)
     while active.any():
         level = (amount - given.sum()) / weight[active].sum()
-        full = active & (cap <= level * weight + _ROUNDING)
+        full = active & is_at_most(cap, level * weight)
         if not full.any():
             given[active] = level * weight[active]
             return given
         given[full] = cap[full]
         active &= ~full
-        if amount - given.sum() <= _ROUNDING:
+        if is_at_least(given.sum(), amount):
             break
     return given
 
@@ -68,11 +68,12 @@ def allocate(demand: TicketDemand, capacity: Floats) -> Floats:
     """Return A (tenant, type) accelerators."""
     A = np.zeros_like(demand.on_type)
     for _ in range(A.size):
-        left, unmet = capacity - A.sum(axis=0), demand.total - A.sum(axis=1)
-        cap = np.where(unmet[:, None] > _ROUNDING, demand.on_type - A, 0.0)
+        left, met = capacity - A.sum(axis=0), A.sum(axis=1)
+        unmet = np.where(is_at_least(met, demand.total), 0.0, demand.total - met)
+        cap = np.where(unmet[:, None] > 0, demand.on_type - A, 0.0)
         more = np.stack([level_fill(left[j], demand.tickets, cap[:, j]) for j in range(len(left))], axis=1)
         more = _fastest_first(more, demand.worth, unmet)
-        if more.sum() <= _ROUNDING:
+        if more.sum() <= RELATIVE * capacity.sum():
             break
         A += more
     return A

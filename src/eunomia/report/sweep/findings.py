@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eunomia.report.certainty import signed
+from eunomia.report.estimated_throughputs import on_estimates
 from eunomia.report.findings import Findings
 from eunomia.report.number_format import plural
 from eunomia.report.seed_groups import sentence_on_alike_seeds
@@ -30,13 +31,16 @@ OTHER_JOBS = (
 def findings(content: SweepContent) -> Findings:
     """Return the verdict: `details` are not in it."""
     certain, *more = certainty(content)
+    means = ({name: each.mean for name, each in setting.averages.items()} for group in content.groups
+             for setting in group.settings)  # fmt: skip
+    warnings = (*_failed(content), *waits_of_history(content), *on_estimates(means))
     if len(content.compared) < 2:
         answer = f"Only {content.baseline} ran: there is nothing to compare it with."
-        return Findings(warnings=tuple(_failed(content)), answer=answer, certainty=certain, more=tuple(more))
+        return Findings(warnings=warnings, answer=answer, certainty=certain, more=tuple(more))
     answers = [answer_of(content, group) for group in content.groups]
     chosen = {name for name, _ in answers}
     return Findings(
-        warnings=(*_failed(content), *waits_of_history(content)),
+        warnings=warnings,
         answer=" ".join(text for _, text in answers),
         certainty=certain,
         chosen=chosen.pop() if len(chosen) == 1 else "",

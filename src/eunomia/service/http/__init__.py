@@ -1,1 +1,1 @@
-"""The HTTP API and the pages of the service. Needs starlette and uvicorn: pip install "eunomia[service]"."""
+"""The HTTP API and the pages of the service. Needs starlette and uvicorn: the extra `service`."""

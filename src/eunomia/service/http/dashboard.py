@@ -12,12 +12,14 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from eunomia.service import living_state, pages
+from eunomia.service import pages
 from eunomia.service.forecasts import NoForecast
 from eunomia.service.http import routes as api
 from eunomia.service.http.api import COOKIE, Refused, Service, authenticate, read_body, source_of
 from eunomia.service.http.forecast_routes import forecast_score, forecast_shown, what_if_shown
 from eunomia.service.http.tenant_routes import show_tenants
+from eunomia.service.http.visible_jobs import visible
+from eunomia.service.http.wait_routes import why_shown
 from eunomia.service.job_row import TERMINAL
 from eunomia.service.messages import Cancel, ChangeNode, Principal
 from eunomia.service.pages import render
@@ -39,25 +41,17 @@ async def now(service: Service, request: Request, who: Principal) -> Response:
         return [api._shown(service, row) for row in rows]
 
     running, waiting = some(*render.ON_SEATS), some(*render.WAITING)
-    whys = await asyncio.to_thread(_whys, service, [job["id"] for job in waiting if not job["reason"]])
     for job in waiting:
-        texts = whys.get(job["id"], ())
-        shown = texts if who.is_operator else (api._without_others(service, text, who) for text in texts)
-        job["reason"] = job["reason"] or "; ".join(shown)
+        job["reason"] = job["reason"] or await _why(service, job["id"], who)
     decided = (await api.show_decisions(service, request, who))["decisions"]
     return HTMLResponse(render.now_page(who.user, cluster, running, waiting, decided[:10]))
 
 
-def _whys(service: Service, job_ids: list[str]) -> dict[str, list[str]]:
-    """Return why jobs wait. The writer may take its turn between two of them."""
-    found = {}
-    for job_id in job_ids:
-        row = service.reader.job(job_id)
-        if row is not None:
-            with service.writer.lock:
-                said = living_state.why(service.writer.controller, row, service.writer.origin)
-            found[job_id] = [reason["text"] for reason in said["reasons"]]
-    return found
+async def _why(service: Service, job_id: str, who: Principal) -> str:
+    """Return why a job waits. The writer may take its turn between two of them."""
+    row = service.reader.job(job_id)
+    found = [] if row is None else (await why_shown(service, row, who, 0.0))["reasons"]
+    return "; ".join(reason["text"] for reason in found)
 
 
 async def jobs(service: Service, request: Request, who: Principal) -> Response:
@@ -69,7 +63,7 @@ async def jobs(service: Service, request: Request, who: Principal) -> Response:
 async def job(service: Service, request: Request, who: Principal) -> Response:
     """Show one job."""
     found = await api.show_job(service, request, who)
-    reasons = await api.why(service, request, who)
+    reasons = await why_shown(service, visible(service, request, who), who, FORECAST_S)
     text = ""
     if who.owns(found["owner"], found["tenant"]):
         *_, size = await asyncio.to_thread(api._read_log, service, found["id"], 0)

@@ -13,7 +13,7 @@ from eunomia.service.forecasts import NoForecast
 from eunomia.service.http.api import Refused, Service, read_json
 from eunomia.service.http.visible_jobs import visible
 from eunomia.service.job_admission import check_job
-from eunomia.service.job_document import FieldProblem, parse_job
+from eunomia.service.job_document import FieldProblem, JobDocument, parse_job
 from eunomia.service.job_row import JobRow, iso
 from eunomia.service.messages import Principal
 
@@ -155,22 +155,26 @@ def _question(service: Service, who: Principal, data: Any) -> dict[str, Any]:
 
 def _new_job(service: Service, who: Principal, given: Any) -> dict[str, Any]:
     document = parse_job({"command": ["true"], **given} if isinstance(given, dict) else given)
-    tenant = document.tenant or who.tenant
+    row, problems = new_row(service, document, document.tenant or who.tenant, who)
+    if problems:
+        raise Refused(422, "the job could not be accepted", tuple(problems), code="invalid")
+    return {"row": row.body()}
+
+
+def new_row(service: Service, document: JobDocument, tenant: str, who: Principal) -> tuple[JobRow, list[FieldProblem]]:
+    """Return the row that a job would have if it were submitted now, and what is wrong with it."""
     with service.writer.lock:
         controller = service.writer.controller
         problems, total, estimated, shapes = check_job(controller, document, tenant, who, {})
         number, at = controller.next_job, controller.at
-        memory_gib = controller.believed_memory(document.job_type, document.accelerator_memory_gib)
-    if problems:
-        raise Refused(422, "the job could not be accepted", tuple(problems), code="invalid")
-    row = JobRow(
-        id=f"{number}-what-if", number=number, tenant=tenant, owner=who.user, name="what-if", spec=document.spec(),
-        submitted=at, memory_gib=memory_gib, total_steps=total, estimated=estimated, other_shapes=shapes,
-    )  # fmt: skip
-    if estimated:
-        with service.writer.lock:
+        row = JobRow(
+            id=f"{number}-what-if", number=number, tenant=tenant, owner=who.user, name="what-if", spec=document.spec(),
+            submitted=at, total_steps=total, estimated=estimated, other_shapes=shapes,
+            memory_gib=controller.believed_memory(document.job_type, document.accelerator_memory_gib),
+        )  # fmt: skip
+        if estimated and not problems:
             row.estimate = controller.estimate_of(row)
-    return {"row": row.body()}
+    return row, problems
 
 
 async def forecast_score(service: Service, request: Request, who: Principal) -> dict[str, Any]:

@@ -41,7 +41,8 @@ from eunomia.service.http.job_routes import save_progress
 from eunomia.service.http.metrics import metrics_text
 from eunomia.service.http.site_routes import change_policy, change_tenant, reread_site
 from eunomia.service.http.tenant_routes import show_tenants
-from eunomia.service.http.visible_jobs import owned, visible
+from eunomia.service.http.visible_jobs import is_mine, owned, visible
+from eunomia.service.http.wait_routes import why
 from eunomia.service.job_document import FieldProblem, InvalidRequest, JobDocument, parse_job
 from eunomia.service.job_row import STATES, JobRow, iso
 from eunomia.service.messages import (
@@ -239,40 +240,6 @@ async def _follow(service: Service, job_id: str, start: int) -> AsyncIterator[st
                 yield ": waiting\n\n"
 
 
-async def why(service: Service, request: Request, who: Principal) -> dict[str, Any]:
-    """Say why a job does not run."""
-    row = visible(service, request, who)
-
-    def ask() -> dict[str, Any]:
-        with service.writer.lock:
-            return living_state.why(service.writer.controller, row, service.writer.origin)
-
-    found = await asyncio.to_thread(ask)
-    if not who.is_operator:  # ids of other tenants' jobs are not shown
-        for name in ("behind", "held_by"):
-            if name in found:
-                found[name] = [job for job in found[name] if _is_mine(service, job, who)]
-        found["reasons"] = [{**one, "text": _without_others(service, one["text"], who)} for one in found["reasons"]]
-        found["would_run_if"] = [_without_others(service, text, who) for text in found["would_run_if"]]
-    return found
-
-
-def _is_mine(service: Service, job_id: str, who: Principal) -> bool:
-    row = service.reader.job(job_id)
-    return row is not None and who.may_see(row.tenant)
-
-
-def _without_others(service: Service, text: str, who: Principal) -> str:
-    """Replace ids of other tenants' jobs in a text."""
-    ending = f"-{service.writer.controller.incarnation}"
-    words = text.replace("(", "( ").replace(")", " )").replace(",", " ,").split(" ")
-    shown = [
-        word if "-" not in word or not word[0].isdigit() or _is_mine(service, word, who) else "another tenant's job"
-        for word in words
-    ]
-    return " ".join(shown).replace("( ", "(").replace(" )", ")").replace(" ,", ",") if ending else text
-
-
 # ---- cluster ---------------------------------------------------------------------------------------------------------
 
 
@@ -286,7 +253,7 @@ async def show_nodes(service: Service, request: Request, who: Principal) -> dict
     """Show the nodes; operators see their jobs."""
     found = await read_state(service, living_state.nodes)
     if not who.is_operator:
-        found = [{**node, "jobs": [job for job in node["jobs"] if _is_mine(service, job, who)]} for node in found]
+        found = [{**node, "jobs": [job for job in node["jobs"] if is_mine(service, job, who)]} for node in found]
     return {"nodes": found}
 
 

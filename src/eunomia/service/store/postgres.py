@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.store.base import ServiceStore
 from eunomia.service.store.opening import StoreProblem, check_mode
@@ -28,7 +29,7 @@ try:
     import psycopg
 except ImportError:
     rule = "a PostgreSQL store needs psycopg, which is not installed"
-    raise InvalidInput([Problem(file="command line", rule=rule, fix='pip install "eunomia[postgres]"')]) from None
+    raise InvalidInput([Problem(file="command line", rule=rule, fix=install_command("postgres"))]) from None
 
 SCHEMA = "eunomia"  # holds all tables
 LEASE_S = 10.0  # without renewal for so long, another service may take over

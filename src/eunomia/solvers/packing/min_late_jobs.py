@@ -16,8 +16,9 @@ import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.products import dot
+from eunomia.model.tolerance import RELATIVE, is_at_least
 from eunomia.solvers.classes import Classes, group, later_members
-from eunomia.solvers.min_late_jobs import LateRows, late_rows, needed
+from eunomia.solvers.min_late_jobs import SLACK, LateRows, late_rows, needed
 from eunomia.solvers.packing.activities import Activities, activities
 from eunomia.solvers.packing.per_job_needs import best_shared_total_own
 from eunomia.solvers.program import INF, NoOptimum, Program
@@ -25,7 +26,6 @@ from eunomia.solvers.program import INF, NoOptimum, Program
 _FEW = 300  # sorts of floors up to which their number is searched
 _NODES = 20_000
 _ROUNDS = 30
-_BROKEN = 1e-9  # relative
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,8 @@ def late_shared_rows(
     Of rows that are alike the later ones are given up.
     """
     best = np.maximum(rate, beside.max(axis=1, initial=0.0))[:, capacity > 0].max(axis=1, initial=0.0)
-    able = floor <= best[of] * (1 + 1e-12)
+    able = is_at_least(best[of], floor)
+    floor = np.minimum(floor, best[of]) * (1 - SLACK)
     lost, some = np.flatnonzero(~able), np.flatnonzero(able & (floor > 0))
     asked = _Asked(rate, beside, size, capacity, of[some], floor[some], weight[some])
     late, bound = np.zeros(len(some), dtype=bool), 0.0
@@ -164,7 +165,7 @@ class _Search:
             for level in np.unique(rates[used]).tolist():
                 asked = float(dot(self._asks(each, level), kept))
                 done = float(dot(self.things.above(np.array([each]), np.array([level]))[:, 0], time))
-                if asked - done > _BROKEN * (asked + level * kept.sum()) and (each, level) not in self.threshold:
+                if asked - done > RELATIVE * (asked + level * kept.sum()) and (each, level) not in self.threshold:
                     self.threshold.append((each, level))
         return len(self.threshold) > known
 

@@ -22,7 +22,7 @@ from eunomia.throughputs.jobs import JobFacts, job_types
 from eunomia.throughputs.measured import Measurements, nearest_size, relative_rate
 
 Cell = tuple[int, int, int, float]  # job, type, size, rate
-COLUMNS = ("type", "job_type", "scale_factor", "steps_per_s", "steps_per_s_p10", "steps_per_s_p90")
+COLUMNS = ("type", "job_type", "scale_factor", "steps_per_s", "steps_per_s_p10", "steps_per_s_p90", "origin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ class CalibratedRate:
     median: float
     low: float
     high: float
+    is_measured: bool = False
 
 
 def calibrate(measured: Measurements, types: Sequence[str], sizes: Sequence[int]) -> list[CalibratedRate]:
@@ -42,10 +43,13 @@ def calibrate(measured: Measurements, types: Sequence[str], sizes: Sequence[int]
 
     A measured cell keeps its measured rate. Where a job was measured on a type, other sizes there follow from the
     nearest measured one; how gangs grow beside the analytic model, and how surely, is learnt from jobs measured in
-    several sizes. Raises InvalidInput for rates of 0, for those far from what the catalogue expects of their kind, and
-    for types that are not in the catalogue.
+    several sizes. A rate of 0 says that the job cannot run: it stays 0, as do sizes to which it is the nearest, and
+    nothing is learnt from it. Estimates among the measurements are made anew. Raises InvalidInput for rates far from
+    what the catalogue expects of their kind, for a job without a rate above 0, and for types that are not in the
+    catalogue.
     """
-    names = tuple(dict.fromkeys((*(key[0] for key in measured.alone), *types)))
+    measured, zeros = _above_zero(measured)
+    names = tuple(dict.fromkeys((*(key[0] for key in (*measured.alone, *zeros)), *types)))
     accelerators = resolve(names)
     jobs = tuple(dict.fromkeys(key[1] for key in measured.alone))
     facts = _facts(jobs, accelerators)
@@ -63,12 +67,14 @@ def calibrate(measured: Measurements, types: Sequence[str], sizes: Sequence[int]
     for m, job in enumerate(jobs):
         known_sizes = [size for own, _, size, _ in cells if own == m]
         for t, name in enumerate(names):
-            for size in sorted({*sizes, *known_sizes}):
+            no_sizes = [size for type, each, size in zeros if (type, each) == (name, job)]
+            here = [own for type, each, own in measured.alone if (type, each) == (name, job)]
+            for size in sorted({*sizes, *known_sizes, *no_sizes}):
                 rate = measured.alone.get((name, job, size))
-                if rate is None and not _fits(job, accelerators[t], size):
-                    rows.append(CalibratedRate(name, job, size, 0.0, 0.0, 0.0))
+                is_zero = bool(no_sizes) and nearest_size((*here, *no_sizes), size) in no_sizes
+                if is_zero or (rate is None and not _fits(job, accelerators[t], size)):
+                    rows.append(CalibratedRate(name, job, size, 0.0, 0.0, 0.0, size in no_sizes))
                     continue
-                here = [own for type, each, own in measured.alone if (type, each) == (name, job)]
                 near = nearest_size(here or known_sizes, size)
                 level = float(median[m, t]) * growth.between(m, t, 1, near)[0]
                 level = measured.alone[name, job, near] if here else level
@@ -76,8 +82,22 @@ def calibrate(measured: Measurements, types: Sequence[str], sizes: Sequence[int]
                 middle = level * grown if rate is None else rate
                 sd = _deviation(float(spread[m, t]), unsure, is_measured=bool(here), is_other_size=near != size)
                 factor = elementary.exp(GAUSSIAN_80 * sd)
-                rows.append(CalibratedRate(name, job, size, middle, middle / factor, middle * factor))
+                low, high = middle / factor, middle * factor
+                rows.append(CalibratedRate(name, job, size, middle, low, high, is_measured=rate is not None))
     return rows
+
+
+def _above_zero(measured: Measurements) -> tuple[Measurements, frozenset[tuple[str, str, int]]]:
+    """Return the measured rates above 0, and the keys of those of 0. Raises InvalidInput for jobs that have only 0."""
+    alone = {key: rate for key, rate in measured.alone.items() if rate > 0 and key not in measured.estimated}
+    zeros = frozenset(key for key, rate in measured.alone.items() if rate == 0)
+    problems, known = Problems(measured.name), {job for _, job, _ in alone}
+    for job in dict.fromkeys(job for _, job, _ in measured.alone):
+        if job not in known:
+            rule = f"{job} has no measured rate above 0, from which others could be estimated"
+            problems.add(rule, "measure it on one type, or leave its rows out", column="steps_per_s")
+    problems.raise_if_any()
+    return Measurements(measured.name, alone, {}), zeros
 
 
 def _smallest_sizes(cells: Sequence[Cell]) -> list[Cell]:
@@ -187,8 +207,21 @@ def as_csv(rows: Sequence[CalibratedRate]) -> str:
     writer.writerow(COLUMNS)
     for row in rows:
         rates = (f"{each:.6g}" for each in (row.median, row.low, row.high))
-        writer.writerow([row.type, row.job_type, row.scale_factor, *rates])
+        origin = "measured" if row.is_measured else "estimated"
+        writer.writerow([row.type, row.job_type, row.scale_factor, *rates, origin])
     return text.getvalue()
+
+
+def as_measurements(name: str, rows: Sequence[CalibratedRate]) -> Measurements:
+    """Return the rows as the table that `as_csv` writes of them."""
+    key = {row: (row.type, row.job_type, row.scale_factor) for row in rows}
+    return Measurements(
+        name,
+        {key[row]: row.median for row in rows},
+        {},
+        {key[row]: (row.low, row.high) for row in rows},
+        frozenset(key[row] for row in rows if not row.is_measured),
+    )
 
 
 def _facts(jobs: tuple[str, ...], accelerators: Sequence[Accelerator]) -> TransferFacts:
@@ -237,12 +270,6 @@ def _refuse_wrong(
     problems = Problems(measured.name)
     off: dict[int, list[tuple[float, int]]] = {}
     for place, (m, t, size, rate) in enumerate(cells):
-        if rate == 0:
-            rule = f"{jobs[m]} on {names[t]} has a rate of 0, and a measurement is above 0"
-            problems.add(
-                rule, "leave out types that cannot run the job, or measure again", column="steps_per_s", value=0
-            )
-            continue
         level = elementary.log(rate / _growth(names[t], jobs[m], size)) - float(facts.expected[m, t])
         off.setdefault(m, []).append((level, place))
     for m, levels in off.items():

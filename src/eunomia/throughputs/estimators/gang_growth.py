@@ -54,6 +54,14 @@ class GangGrowth:
         return float(self._posterior.mean[other] - self._posterior.mean[one]), max(float(variance), 0.0)
 
 
+def deviation_of_step(size: int, larger: int) -> float:
+    """Return the standard deviation of the logarithm of one size's rate over another's, of a job of unknown growth."""
+    if size == larger:
+        return 0.0
+    x = abs(elementary.log2(larger / size))
+    return float(np.sqrt((SLOPE + TYPE_SLOPE) * x * x + (WALK + TYPE_WALK) * x + 2.0 * NOISE))
+
+
 def common_growth(types: int, sizes: Sequence[int], jobs: Sequence[Rates]) -> Floats:
     """Return g, (type, size): 0 for the first size. What was measured from one size to another counts for each step."""
     x = elementary.log2(np.array(sizes, dtype=float))

@@ -17,6 +17,7 @@ NODE_FORMATS = {  # name → module, loaded on use
     "native": "eunomia.traces.machine_lists.native",
     "openb": "eunomia.traces.machine_lists.openb",
     "pai": "eunomia.traces.machine_lists.pai",
+    "alibaba-2026": "eunomia.traces.machine_lists.alibaba_2026",
     "lingjun": "eunomia.traces.machine_lists.lingjun",
     "partitions": "eunomia.traces.machine_lists.partitions",
     "switches": "eunomia.traces.machine_lists.switches",

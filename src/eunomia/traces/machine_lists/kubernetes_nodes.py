@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eunomia.inputs.problems import refused
-from eunomia.traces.engine_objects import Json, at, first_label, listed, load_objects, mapping, texts
-from eunomia.traces.kubernetes import TYPE_LABELS
+from eunomia.traces.engine_objects import Json, at, listed, load_objects, mapping, texts
 from eunomia.traces.machine_lists.machines import MachineList
 from eunomia.traces.machine_lists.named_nodes import NamedNode, distinct, machine_list
-from eunomia.traces.ray import TYPE_RESOURCE
+from eunomia.traces.pod_resources import accelerators, count, device_type, split_names
+from eunomia.traces.ray_objects import TYPE_RESOURCE
 
 COMMAND = "kubectl get nodes -o json"
 
@@ -20,32 +20,35 @@ def detects(line: Sequence[str]) -> bool:
     return False
 
 
-def read(path: Path) -> MachineList:
-    """Return the machines with accelerators. Raises InvalidInput for a file that lists no machines."""
-    return machine_list(path, read_named([path]))
+def read(path: Path, *, resource: str = "") -> MachineList:
+    """Return the machines with accelerators. Raises InvalidInput for a file that lists no machines.
+
+    `resource` names further resources that are accelerators, such as google.com/tpu, separated by commas.
+    """
+    return machine_list(path, read_named([path], resources=split_names(str(resource))))
 
 
-def read_named(paths: Sequence[Path], *, needed: bool = True) -> tuple[NamedNode, ...]:
+def read_named(paths: Sequence[Path], *, needed: bool = True, resources: Sequence[str] = ()) -> tuple[NamedNode, ...]:
     """Return all machines in these files, with their names. Raises InvalidInput as `read` does, if one is `needed`."""
     items = load_objects(paths, COMMAND).items
-    nodes = [_of_kubernetes(item) for item in items if texts(item, "kind") == "Node"]
+    nodes = [_of_kubernetes(item, resources) for item in items if texts(item, "kind") == "Node"]
     nodes += [_of_ray(item) for item in items if isinstance(item.get("resources_total"), dict)]
     if not nodes and needed:
         raise refused(str(paths[0]), "kind", None, "there is no Node here", f"write the file with: {COMMAND}")
     return distinct(nodes)
 
 
-def _of_kubernetes(item: Json) -> NamedNode:
+def _of_kubernetes(item: Json, resources: Sequence[str]) -> NamedNode:
     labels = mapping(item, "metadata", "labels")
     held = {**mapping(item, "status", "allocatable"), **mapping(item, "status", "capacity")}
     conditions = listed(item, "status", "conditions")
     ready = all(texts(one, "status") == "True" for one in conditions if texts(one, "type") == "Ready")
     cordoned = bool(at(item, "spec", "unschedulable", default=False))
-    counts = [int(value) for key, value in held.items() if key.endswith("/gpu") and str(value).isdigit()]
+    devices = accelerators({name: count(value) for name, value in held.items() if count(value)}, resources)
     return NamedNode(
         name=texts(item, "metadata", "name"),
-        type=first_label(labels, TYPE_LABELS),
-        accelerators=sum(counts),
+        type=device_type(labels, max(devices, key=lambda name: devices[name], default="")),
+        accelerators=sum(devices.values()),
         note="" if ready and not cordoned else "not ready or cordoned",
     )
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
+from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem, Problems
 from eunomia.mechanisms.leases import Leases
 from eunomia.model.job import Job
@@ -23,7 +24,7 @@ from eunomia.throughputs import load
 from eunomia_reproduction.peers.job_comparison import JobComparison, compared
 from eunomia_reproduction.peers.peer_sheet import PeerSheet, read
 from eunomia_reproduction.peers.pollux.inputs import MEASURED, WORKLOADS, profiles, trainings
-from eunomia_reproduction.peers.pollux.scattered import INSTALL, has_qhull
+from eunomia_reproduction.peers.pollux.scattered import has_qhull
 from eunomia_reproduction.peers.pollux.schedulers import OracleOptimus, TwoQueues
 from eunomia_reproduction.peers.pollux.training import PolluxJob
 from eunomia_reproduction.peers.pollux.world import MinuteWorld
@@ -89,7 +90,7 @@ def reproduce(folder: Path, request: Request) -> JobComparison:
         found.notes.append(f"pollux: {RESULTS}: not compared: columns {', '.join(others)}")
     found.notes += summary.notes("pollux")
     if not has_qhull():
-        found.notes.append(f"pollux: {OTHER_TIMES}; {INSTALL} to take theirs")
+        found.notes.append(f"pollux: {OTHER_TIMES}; {install_command('reproduce')} to take theirs")
     return found.settled()
 
 

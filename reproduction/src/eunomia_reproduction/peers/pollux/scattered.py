@@ -20,8 +20,6 @@ from eunomia.model.arrays import Floats
 from eunomia.model.products import dot
 from eunomia.solvers.program import Program
 
-INSTALL = "pip install 'eunomia[reproduce]'"
-
 
 @cache
 def has_qhull() -> bool:

@@ -12,10 +12,10 @@ import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.rounding import rising
+from eunomia.model.tolerance import is_at_least
 from eunomia.model.view import View
 from eunomia.policies.pair_memory import NO_PAIR, numbered, partners
 
-_ROUNDING = 1e-9
 _ROUNDING_S = 1e-6
 
 
@@ -37,7 +37,7 @@ class GangsAndPairs:
         gain = _can(view)[first].astype(float)
         both = second >= 0
         gain[both] = together(view, first[both], second[both])
-        return cls(first, second, np.where(gain >= 1.0 - _ROUNDING, gain, 0.0))
+        return cls(first, second, np.where(is_at_least(gain, 1.0), gain, 0.0))
 
 
 def together(view: View, m: Ints, n: Ints) -> Floats:
@@ -76,7 +76,7 @@ def packed(view: View, pair: Floats) -> Floats:
 
 def _pays(gain: Floats) -> Bools:
     """Say for which pairs both jobs together do at least as much as one alone, on some type."""
-    return np.asarray((gain >= 1.0 - _ROUNDING).any(axis=1))
+    return np.asarray(is_at_least(gain, 1.0).any(axis=1))
 
 
 def _can(view: View) -> Bools:

@@ -18,13 +18,13 @@ import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.products import whole_dot
+from eunomia.model.tolerance import RELATIVE
 from eunomia.model.topology import Topology
 from eunomia.model.view import View
 from eunomia.placement.levels import BEYOND, MACHINE, RACK, SLOT, racks_by_name
 from eunomia.policies.shares.tickets import level_fill, tickets_of
 
 HERE = -1  # the place of an option: where the gang runs now
-_ROUNDING = 1e-9  # of an accelerator
 _TIE_S = 1e-3  # of two gangs that are alike the earlier one has waited so much longer
 
 
@@ -142,7 +142,7 @@ def tenant_bounds(view: View, goes_on: Bools) -> Floats:
     widest = np.zeros(len(wants))
     np.maximum.at(widest, view.tenant[can], size[can])
     held = np.bincount(view.tenant[goes_on], size[goes_on], len(wants))
-    return np.asarray(np.maximum(np.maximum(np.ceil(part - _ROUNDING), widest) - held, 0.0))
+    return np.asarray(np.maximum(np.maximum(np.ceil(part * (1 - RELATIVE)), widest) - held, 0.0))
 
 
 def with_tenants(there: Options, view: View, pools: int) -> Options:
