@@ -20,6 +20,7 @@ CASES = (
     "auction",
     "first_call",
     "environment",
+    "border",
 )
 HEAD = f"{'case':<52} {'n':>9} {'ours':>11} {'other':>11} {'ratio':>8}  other"
 

@@ -21,7 +21,7 @@ from eunomia.model.certificate import Certificate
 from eunomia.model.policy import PolicyInfo
 from eunomia.model.view import COLUMNS, View
 from eunomia.policies import POLICIES, load
-from eunomia.testing.policy_contract import full_view
+from eunomia.testing.policy_rules import full_view
 
 Fields = dict[str, Any]
 Draw = Callable[..., Fields]

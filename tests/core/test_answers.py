@@ -95,7 +95,9 @@ def test_a_pair_of_gangs_of_two_sizes_is_refused(sit: Any) -> None:
 def test_what_is_no_answer_is_refused(sit: Any) -> None:
     desk = sit(reported("order"))
     desk.observe(0, *submitted("a"))
-    with pytest.raises(InvalidAnswer, match="'reported' answered Answer"):
+    with pytest.raises(
+        InvalidAnswer, match="'reported' at 0 s: it answered Answer, and its card says answer_type='order'"
+    ):
         desk.answer(0, Answer())
 
 

@@ -95,14 +95,14 @@ def test_pairs_change_partners_and_every_invariant_holds() -> None:
 
 @dataclass(frozen=True)
 class PairedShares:
-    """Every pair of neighbours gets half of the time."""
+    """Every pair of neighbours gets an equal part of the time."""
 
     info: ClassVar[PolicyInfo] = card("paired shares", "shares", "scale_factor", terms=ROUNDS)
 
     def decide(self, view: View) -> Shares:
         job = np.arange(view.jobs)
         partner = np.where(job + 1 < view.jobs, job + 1, -1)
-        return Shares(np.full(view.jobs, 0.5), rows=Rows(job, np.zeros_like(job), partner=partner))
+        return Shares(np.full(view.jobs, 1 / view.jobs), rows=Rows(job, np.zeros_like(job), partner=partner))
 
 
 def test_shares_of_pairs_are_carried_out_in_rounds() -> None:

@@ -40,7 +40,7 @@ def test_a_name_that_never_was_is_an_error_as_before() -> None:
     view = View(at=0.0, types=(), jobs=0, columns={})
     with pytest.raises(UndeclaredColumn, match="'weight', which its needs do not list"):
         _ = view.weight
-    with pytest.raises(AttributeError, match="no attribute 'weigth'"):
+    with pytest.raises(AttributeError, match="a view has no 'weigth'; a view has 'weight'"):
         _ = view.weigth  # type: ignore[attr-defined]
     with pytest.raises(TypeError, match="dor"):
         PolicyInfo(**CARD, dor="order", needs=frozenset())  # type: ignore[call-arg, arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -14,9 +15,10 @@ import numpy as np
 import pytest
 from tests.service.bench import Bench, LiveService, until
 
-from eunomia.model.answers import Answer, Order, Rows
+from eunomia.model.answers import Answer, Order, Rows, Shares
 from eunomia.model.decisions import Ask
 from eunomia.records.scheduler_snapshot import pack, unpack
+from eunomia.service import living_state
 from eunomia.service.child_process import ChildProcess
 from eunomia.service.messages import PolicyAnswered, PolicyOverran
 
@@ -139,6 +141,46 @@ def test_a_wrong_answer_of_a_policy_from_a_file_is_an_ask_without_an_answer(benc
     bench.do(PolicyAnswered(later.asks[0].asked, Order(Rows(np.array([7]), np.array([0])))))
     assert bench.state(job) == "pending"
     assert bench.store._db.execute("SELECT count(*) FROM news WHERE kind = 'solver_overrun'").fetchone() == (1,)
+
+
+NONSENSE = {
+    "rows.job has numbers of type float64": Order(Rows(np.array([0.0]), np.array([0]))),
+    "a row names a type outside 0 … 0": Order(Rows(np.array([0]), np.array([1]))),
+    "asked again at nan": Order(Rows(np.array([0]), np.array([0])), again_at=np.nan),
+    "its card says answer_type='order'": Shares(np.array([[np.nan]])),
+    "why names the job 9": Order(Rows(np.array([0]), np.array([0])), why={9: "no"}),
+}
+
+
+@pytest.mark.parametrize("rule", NONSENSE)
+def test_after_nonsense_the_last_answer_goes_on_and_the_service_says_so_until_there_is_a_usable_one(
+    tmp_path: Path, rule: str
+) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    bench, later = Bench(tmp_path, SITE.replace("cpu = 1", "cpu = 2")), LaterRunner()
+    bench.controller.runner = later
+    runs = bench.submit().body["id"]
+    bench.do(PolicyAnswered(later.asks[0].asked, first_in_order(later.asks[0])))
+    waits = bench.submit().body["id"]
+    for _ in range(2):
+        bench.do(PolicyAnswered(later.asks[-1].asked, NONSENSE[rule]))
+        bench.clock.at += 2.0
+        bench.do()
+    assert (bench.state(runs), bench.state(waits)) == ("starting", "pending")
+    assert bench.controller.refused_answers == 2
+    shown = living_state.cluster(bench.controller)["policy_problem"]
+    assert "'slow'" in shown and rule in shown
+    ((detail,),) = bench.store._db.execute("SELECT detail FROM news WHERE kind = 'solver_overrun'").fetchall()
+    assert rule in json.loads(detail)["reason"]
+    bench.restart()  # the replay finds no trace of the refused answers
+    assert (bench.state(runs), bench.state(waits)) == ("starting", "pending")
+    pending = bench.controller.scheduler.asks.pending
+    assert pending is not None
+    both = Order(Rows(np.arange(2), np.zeros(2, dtype=np.int64)))
+    bench.do(PolicyAnswered(pending.asked, both))
+    assert bench.state(waits) == "starting"
+    assert living_state.cluster(bench.controller)["policy_problem"] is None
+    bench.store.close()
 
 
 @pytest.mark.parametrize("wrong", ["late", "invalid"])

@@ -256,7 +256,7 @@ FAIR = SITE.replace('"las"\nquantum = 60', '"slurm_fair_share"').replace("cpu = 
 
 @pytest.mark.parametrize("end", range(3))
 def test_the_ended_job_that_is_named_lets_the_job_start_and_others_that_are_not_do_not(site: Any, end: int) -> None:
-    """Under Slurm's fair share, with jobs of three users, the end of each running job is tried in the service itself."""
+    """Under Slurm's fair share, with jobs of three users, the end of each running job is tried in the service."""
     carol, bench = Principal("carol", "text", "submitter"), site(FAIR)
     running = [
         bench.submit(who, accelerators=n, duration_s=900).body["id"] for who, n in ((ANN, 2), (BOB, 1), (ANN, 1))

@@ -27,7 +27,7 @@ class Interrupting:
                                             paper="", needs=frozenset())
 
     def decide(self, view):
-        if view.at > 0 and Path("interrupt").exists():
+        if view.types == ("mine",) and Path("interrupt").exists():
             raise KeyboardInterrupt
         return Order(Rows(job=np.arange(view.jobs), type=np.zeros(view.jobs, dtype=np.int64)))
 """
@@ -56,6 +56,13 @@ def test_an_error_of_the_interpreter_is_no_interruption() -> None:
         raise SystemError("broken")
 
 
+def write_policy(desk: Desk) -> None:
+    """Write a policy that is interrupted on the cluster of the scenario, and not where the policy is checked before."""
+    desk.write("interrupting.py", INTERRUPTING)
+    desk.write("interrupt", "")
+    desk.write("tiny.toml", (desk.folder / "tiny.toml").read_text().replace("v100", "mine"))
+
+
 def files(folder: Path) -> dict[str, bytes]:
     """All files of results but those that differ between two runs."""
     return {
@@ -75,8 +82,7 @@ def words(*, without: str = "", out: str = "out") -> tuple[str, ...]:
 
 
 def test_an_interrupted_comparison_keeps_what_is_finished_and_the_same_command_goes_on(desk: Desk) -> None:
-    desk.write("interrupting.py", INTERRUPTING)
-    desk.write("interrupt", "")
+    write_policy(desk)
     assert desk.type(*words()) == INTERRUPTED
     assert desk.stderr.splitlines()[-1] == (
         "interrupted; 1 of 6 runs are finished, in out; the same command goes on from there"
@@ -91,8 +97,7 @@ def test_an_interrupted_comparison_keeps_what_is_finished_and_the_same_command_g
 
 
 def test_an_interrupted_comparison_of_other_inputs_is_refused_and_kept(desk: Desk) -> None:
-    desk.write("interrupting.py", INTERRUPTING)
-    desk.write("interrupt", "")
+    write_policy(desk)
     assert desk.type(*words()) == INTERRUPTED
     trace = (desk.folder / "jobs.csv").read_text()
     desk.write("jobs.csv", trace.replace(",100", ",101"))
@@ -108,8 +113,7 @@ def test_an_interrupted_comparison_of_other_inputs_is_refused_and_kept(desk: Des
 
 
 def test_an_interruption_of_the_first_run_leaves_nothing(desk: Desk) -> None:
-    desk.write("interrupting.py", INTERRUPTING)
-    desk.write("interrupt", "")
+    write_policy(desk)
     assert desk.type(*words(without="fifo")) == INTERRUPTED
     assert desk.stderr.splitlines()[-1] == "interrupted; nothing was written"
     assert not (desk.folder / "out").exists()

@@ -17,12 +17,15 @@ from eunomia.allocation.parse_problem import problem_of
 from eunomia.allocation.problem import AllocationProblem
 from eunomia.allocation.reading import read_fields
 from eunomia.allocation.timing import timed
-from eunomia.allocation.view_from_problem import view_of
+from eunomia.allocation.view_from_problem import known_columns, view_of
+from eunomia.core.answer_check import ColumnFacts, check_answer
+from eunomia.core.answer_rows import PendingAsk
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.model.answers import Answer, Grants, InvalidAnswer, Order, Rows, Shares
+from eunomia.model.answers import Answer, Grants, Order, Rows, Shares
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.policy import Policy
 from eunomia.placement.selection import MISFIT, Candidates, PlacementResult, choose
+from eunomia.records.policy_call import ask_policy
 from eunomia.scenario import parse_policy
 from eunomia.setup.policy_lookup import find_policy
 
@@ -38,7 +41,8 @@ def solve(policy: str | Policy, problem: Asked) -> Solution | AuctionResult:
 
     Returns an `AuctionResult` for bids, else a `Solution`.
 
-    Raises InvalidInput for a wrong policy or problem, and NoOptimum where a solver finds no optimum.
+    Raises InvalidInput for a wrong policy or problem, InvalidAnswer and PolicyFailed for a policy whose answer breaks a
+    rule or that raises an exception, and NoOptimum where a solver finds no optimum.
     """
     file = str(problem) if isinstance(problem, Path | str) else "problem"
     asked, spelling = _policy(policy)
@@ -51,8 +55,10 @@ def solve(policy: str | Policy, problem: Asked) -> Solution | AuctionResult:
     order = problem.submission_order()
     ordered = problem if order is None else problem.reordered(order)
     view = view_of(ordered, asked, file)
-    answer, seconds, compile_seconds = timed(asked, lambda: asked.decide(view))
-    rows, share = _shares(answer, ordered, spelling)
+    answer, seconds, compile_seconds = timed(asked, lambda: ask_policy(asked, view))
+    facts = ColumnFacts(asked.info, view, known_columns(ordered), ordered.name)
+    check_answer(answer, facts, PendingAsk(0, facts.active))
+    rows, share = _shares(answer, ordered)
     if order is not None:
         answer, rows, share = _original_order(answer, rows, share, order)
     return Solution(
@@ -80,7 +86,7 @@ def _run_auction(policy: Policy, spelling: str, fields: Mapping[str, object], fi
     )
 
 
-def _shares(answer: Answer, problem: AllocationProblem, policy: str) -> tuple[Rows | None, Floats]:
+def _shares(answer: Answer, problem: AllocationProblem) -> tuple[Rows | None, Floats]:
     """Return the shares of an answer: 1 for candidates that an order or a grant starts, 0 for others."""
     match answer:
         case Shares():
@@ -89,7 +95,7 @@ def _shares(answer: Answer, problem: AllocationProblem, policy: str) -> tuple[Ro
             return _place(answer, problem)
         case Grants():
             return answer.rows, np.ones(len(answer.rows))
-    raise InvalidAnswer(f"{policy} answered with {type(answer).__name__}; see eunomia.model.answers")
+    raise AssertionError(f"{type(answer).__name__} has passed the check of answers")
 
 
 def _place(order: Order, problem: AllocationProblem) -> tuple[Rows | None, Floats]:

@@ -120,6 +120,11 @@ SOURCES: Mapping[str, _Source] = {
     "shape_throughput": _Source((), lambda p: p.placed_throughput[:, None, :]),
 }
 MEMORIES: Mapping[str, str] = {"alone_time": "isolated_time_s"}  # column of a policy's memory → field of the problem
+# Columns that an answer is checked against.
+ANSWERED = frozenset({
+    "scale_factor", "throughput", "capacity", "packed_throughput", "job_class", "shapes", "shape_throughput",
+    "topology", "holder", "lease_end",
+})  # fmt: skip
 _FILE_NAMES = {"kind": "job_type"}  # attribute of the problem → field of the file, where they differ
 
 
@@ -144,6 +149,15 @@ def view_of(problem: AllocationProblem, policy: Policy, file: str = "problem") -
         columns={column: SOURCES[column].read(problem) for column in needs},
         memory={name: _memory(name, default, problem) for name, default in policy.info.memory_columns.items()},
     )
+
+
+def known_columns(problem: AllocationProblem) -> dict[str, Any]:
+    """Return the columns that an answer is checked against, as far as the problem has their fields."""
+    return {
+        column: source.read(problem)
+        for column, source in SOURCES.items()
+        if column in ANSWERED and all(getattr(problem, field) is not None for field in source.fields)
+    }
 
 
 def _memory(name: str, default: float, problem: AllocationProblem) -> Floats:

@@ -14,6 +14,8 @@ import typer
 
 from eunomia import __version__
 from eunomia.cli.calibrate import calibrate
+from eunomia.cli.check import check as check_policy
+from eunomia.cli.check import check_policies_of_files
 from eunomia.cli.data import app as data
 from eunomia.cli.errors import (
     FAILED,
@@ -132,6 +134,7 @@ def simulate(
             wanted = varied(load_scenario(scenario, set_ or []), policy=policy, check=check or None)
         given.raise_if_any()
         label = pictures.names.get(spelling(wanted), spelling(wanted))
+        check_policies_of_files([wanted])
         with whole_folder(place, force=force) as folder, progress_bar(as_json) as bar:
             result = run(
                 wanted,
@@ -209,6 +212,7 @@ def compare(
         with given.check():
             check_free(place, force=replaces)
         given.raise_if_any()
+        check_policies_of_files(case.scenario for case in combinations)
         with whole_folder(place, force=replaces) as folder, progress_bar(as_json, len(combinations)) as bar:
             copy_runs(place, folder, list(done))
             labels = {case.folder: _label(case, combinations) for case in combinations}
@@ -358,6 +362,7 @@ def schema(
     print(json.dumps(json_schema(), indent=2))
 
 
+app.command(epilog="Example:  eunomia check mine.py:WidestFirst")(check_policy)
 app.command(epilog="Example:  eunomia run examples/local/local.toml")(run)
 app.command(epilog="Example:  eunomia policies themis, or eunomia policies --where objective=deadline")(policies)
 app.add_typer(trace, name="trace")

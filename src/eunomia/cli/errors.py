@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -25,16 +26,13 @@ Finished = TypeVar("Finished")
 def handle_errors(as_json: bool) -> Iterator[None]:
     """Print every problem of the input and exit with code 2; with 130 on Ctrl-C.
 
+    A policy whose answer breaks a rule, or that raises an exception, is a problem of the input.
     An error of the operating system, such as a full disk, is printed in one sentence, with exit code 1.
     """
     try:
         yield
     except InvalidInput as error:
-        if as_json:
-            print(json.dumps(error.as_dict()))
-        else:
-            print(f"error: {error.count} problem{'s' if error.count != 1 else ''} in the input", file=sys.stderr)
-            print(error, file=sys.stderr)
+        _show_problems(error, as_json)
         raise typer.Exit(MISUSED) from None
     except (KeyboardInterrupt, SystemError) as error:
         if not is_interruption(error):
@@ -42,8 +40,15 @@ def handle_errors(as_json: bool) -> Iterator[None]:
         print("interrupted; nothing was written", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
     except plugin_errors() as error:
+        from eunomia.records.policy_call import TRACEBACK, policy_problem
         from eunomia.tuners.tuner import InvalidTunerRequest
 
+        if os.environ.get(TRACEBACK):
+            traceback.print_exception(error)
+        wrong = policy_problem(error)
+        if wrong is not None:
+            _show_problems(InvalidInput([wrong]), as_json)
+            raise typer.Exit(MISUSED) from None
         failed = "a search" if isinstance(error, InvalidTunerRequest) else "the policy"
         print(f"error: {failed} failed, nothing was written: {error}", file=sys.stderr)
         raise typer.Exit(FAILED) from None
@@ -73,6 +78,14 @@ def finished_before_interruption(running: Iterable[Finished]) -> list[Finished]:
         if not is_interruption(error) or not finished:
             raise
     return finished
+
+
+def _show_problems(error: InvalidInput, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(error.as_dict()))
+    else:
+        print(f"error: {error.count} problem{'s' if error.count != 1 else ''} in the input", file=sys.stderr)
+        print(error, file=sys.stderr)
 
 
 def fail_if_unfinished(runs: Sequence[tuple[str, Sequence[str]]]) -> None:
@@ -114,8 +127,8 @@ def _output_path() -> Path | None:
 def plugin_errors() -> tuple[type[Exception], ...]:
     """Return the exceptions of a policy or tuner whose message is clear without a traceback."""
     from eunomia.model.answers import InvalidAnswer
-    from eunomia.model.view import UndeclaredColumn
+    from eunomia.records.policy_call import PolicyFailed
     from eunomia.solvers.program import NoOptimum
     from eunomia.tuners.tuner import InvalidTunerRequest
 
-    return InvalidAnswer, UndeclaredColumn, NoOptimum, InvalidTunerRequest
+    return InvalidAnswer, PolicyFailed, NoOptimum, InvalidTunerRequest

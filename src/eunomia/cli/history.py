@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -324,5 +325,5 @@ def _import(
     if reason:
         print(printable(f"the schedule as it was (as_it_was) is not known: {reason}"))
     names = (*([] if reason else ["as_it_was"]), "fifo", "las", "max_min_fairness")
-    policies = " ".join(f"--policy {name}" for name in names)
-    print(f"next: eunomia compare {out / SCENARIO} {policies}")
+    policies = (word for name in names for word in ("--policy", name))
+    print(f"next: {shlex.join(['eunomia', 'compare', str(out / SCENARIO), *policies])}")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from eunomia.cli.check import check_policies_of_files
 from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors, is_interruption, plugin_errors
 from eunomia.cli.live import printable, say
 from eunomia.cli.options import JsonOption, ScenarioArgument, results_folder, title_of
@@ -57,6 +58,7 @@ def run(
             _show_finished(out, as_json)
             return
         wanted = load_scenario(scenario, set_ or [])
+        check_policies_of_files([wanted])
         verb = "resuming the run" if resume else "run"
         with _resumable(out, command), watching() as watcher:
             announcing = _Announcing(
@@ -107,6 +109,11 @@ def _resumable(out: Path, command: str) -> Iterator[None]:
                 say("nothing was written")
         raise typer.Exit(INTERRUPTED) from None
     except plugin_errors() as error:
+        from eunomia.records.policy_call import policy_problem
+
+        if policy_problem(error) is not None:
+            show_command()
+            raise
         say(f"error: the policy or the search failed: {error}")
         show_command()
         raise typer.Exit(FAILED) from None

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from eunomia.cli.check import check_policies_of_files
 from eunomia.cli.errors import handle_errors
 from eunomia.cli.options import JsonOption
 from eunomia.cli.service_access import login, token_app
@@ -42,6 +43,8 @@ def serve(
             check_extra()
             print(json.dumps({"plan": plan(wanted)}) if as_json else "\n".join(plan(wanted)))
             return
+        if isinstance(wanted.place, Path) and not wanted.place.exists():  # a service that has run goes on
+            check_policies_of_files([wanted.setup.scenario])
         code = run(wanted, announce=lambda line: print(line, flush=True), stop_jobs=stop_jobs)
         if code:
             raise typer.Exit(code)

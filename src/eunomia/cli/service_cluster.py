@@ -35,6 +35,8 @@ def cluster(
         show_table(("type", "accelerators", "busy", "free", "taken", "drained"), rows, "no accelerators")
         states = ", ".join(f"{count:,} {state}" for state, count in found["jobs"].items())
         show_lines(f"policy {found['policy']}; jobs: {states or 'none'}")
+        if found.get("policy_problem"):
+            show_lines(f"the policy's last usable answer goes on: {found['policy_problem']}")
 
     session.watch(lambda: session.client.get("/v1/cluster"), show, watch)
 

@@ -6,20 +6,18 @@ import numpy as np
 
 from eunomia.core.belief import Belief
 from eunomia.core.state import State
-from eunomia.kernels import kernel
-from eunomia.model.answers import InvalidAnswer, Rows, Shares
+from eunomia.model.answers import Rows, Shares
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.job_lifecycle import Stage
 
 _NO_FLOATS: Floats = np.empty(0)
-_RUNS = int(Stage.RUNNING)
 _NONE, _ZERO = np.full(64, -1), np.zeros(64, dtype=np.int64)
 
 
 class PendingAsk:
     """The jobs an ask was about and, once answered, the candidates that were named, as job rows."""
 
-    __slots__ = ("active", "asked", "job", "partner", "shape", "source", "type", "within", "x")
+    __slots__ = ("active", "asked", "found", "job", "partner", "shape", "source", "type", "within", "x")
 
     def __init__(
         self,
@@ -37,42 +35,9 @@ class PendingAsk:
         self.job, self.type = np.ascontiguousarray(job), np.ascontiguousarray(type)
         self.partner, self.shape, self.x = np.ascontiguousarray(partner), np.ascontiguousarray(shape), x
         self.within = _as_asked(len(job))[2] if within is None else within
+        # Candidates of a plain answer as the check at the border has listed them: job, type and x, None without shares.
+        self.found: tuple[Ints, Ints, Floats | None] | None = None
         self.source: Ints | None = None  # (row,) place in the answer; left out: all rows, as they stand there
-
-
-def _demand(holds: object, message: str) -> None:
-    if not holds:
-        raise InvalidAnswer(message)
-
-
-def _in_range(values: Ints, low: int, high: int, what: str) -> None:
-    if len(values):
-        _demand(values.min() >= low and values.max() < high, f"a row names {what} outside {low} … {high - 1}")
-
-
-def _rows_of(shares: Shares, jobs: int, types: int) -> tuple[Rows, Floats]:
-    """Return candidates and their x; a plain X of shape (job, type) names every pair that has a share."""
-    if shares.rows is not None:
-        _demand(shares.x.shape == (len(shares.rows),), f"x has shape {shares.x.shape} for {len(shares.rows)} rows")
-        return shares.rows, np.clip(shares.x, 0.0, 1.0)
-    _demand(shares.x.shape == (jobs, types), f"x has shape {shares.x.shape}; it should be {(jobs, types)}")
-    job, type = np.nonzero(shares.x > 0)
-    return Rows(job, type), np.clip(shares.x[job, type], 0.0, 1.0)
-
-
-@kernel()
-def _simple_rows(job: Ints, type: Ints, active: Ints, types: int, stage: Ints) -> Ints:
-    """Return the rows of the job table that plain rows name; nothing if a row is wrong or a job has ended."""
-    found = np.empty(len(job), dtype=np.int64)
-    if len(job) != len(type):
-        return found[:0]
-    for row in range(len(job)):
-        if not (0 <= job[row] < len(active) and 0 <= type[row] < types):
-            return found[:0]
-        found[row] = active[job[row]]
-        if stage[found[row]] > _RUNS:
-            return found[:0]
-    return found
 
 
 def _as_asked(n: int) -> tuple[Ints, Ints, Ints]:
@@ -84,24 +49,16 @@ def _as_asked(n: int) -> tuple[Ints, Ints, Ints]:
 
 
 def job_columns(answer: Rows | Shares, question: PendingAsk, state: State) -> PendingAsk:
-    """Check the rows, drop those whose jobs ended since the ask, and name jobs by their rows in the table.
-
-    Raises InvalidAnswer when a row names a job, type, partner or shape that is not there.
-    """
-    n, types = len(question.active), len(state.topology.types)
-    if isinstance(answer, Rows) and answer.partner is None and answer.shape is None and answer.within is None:
-        job = _simple_rows(answer.job, answer.type, question.active, types, state.jobs.stage)
-        if len(job):
-            return PendingAsk(question.asked, question.active, job, answer.type, *_as_asked(len(job)))
-    rows, x = _rows_of(answer, n, types) if isinstance(answer, Shares) else (answer, _NO_FLOATS)
-    _in_range(rows.job, 0, n, "a job")
-    _in_range(rows.type, 0, types, "a type")
-    _demand(len(rows.job) == len(rows.type), "rows.job and rows.type differ in length")
+    """Drop rows of a checked answer whose jobs ended since the ask, and name jobs by their rows in the table."""
+    if question.found is not None:
+        job, type, share = question.found
+        x = _NO_FLOATS if share is None else share
+        return PendingAsk(question.asked, question.active, job, type, *_as_asked(len(job)), x)
+    rows, x = _rows_of(answer) if isinstance(answer, Shares) else (answer, _NO_FLOATS)
     job = question.active[rows.job]
-    plain = rows.partner is None and rows.shape is None and rows.within is None
     partner, shape, within = rows.filled()
-    if not plain:
-        partner, shape = _check_wide(job, partner, shape, question, state)
+    if rows.partner is not None:
+        partner = np.where(partner >= 0, question.active[partner], -1)
     alive = state.jobs.stage[job] <= Stage.RUNNING
     alive &= (partner < 0) | (state.jobs.stage[partner] <= Stage.RUNNING)
     if not alive.all():
@@ -113,20 +70,12 @@ def job_columns(answer: Rows | Shares, question: PendingAsk, state: State) -> Pe
     return PendingAsk(question.asked, question.active, job, rows.type, partner, shape, within, x)
 
 
-def _check_wide(job: Ints, partner: Ints, shape: Ints, question: PendingAsk, state: State) -> tuple[Ints, Ints]:
-    """Check partners and shapes; return partners as rows of the job table, and shapes."""
-    _in_range(partner, -1, len(question.active), "a partner")
-    mates = np.where(partner >= 0, question.active[partner], -1)
-    _demand((mates != job).all(), "a row pairs a job with itself")
-    sizes = state.jobs.scale_factor
-    _demand((sizes[job] == sizes[mates])[mates >= 0].all(), "a row pairs gangs of different scale factors")
-    other = np.flatnonzero(shape)
-    if len(other):
-        known = state.shapes.counts_of(job[other])
-        for m in np.flatnonzero((shape[other] < 0) | (shape[other] >= known))[:1].tolist():
-            raise InvalidAnswer(f"a row names shape {shape[other[m]]} of a job that has {known[m]}")
-        _demand((mates[other] < 0).all(), "a row gives a pair another shape")
-    return mates, shape
+def _rows_of(shares: Shares) -> tuple[Rows, Floats]:
+    """Return candidates and their x; a plain X of shape (job, type) names every pair that has a share."""
+    if shares.rows is not None:
+        return shares.rows, np.clip(shares.x, 0.0, 1.0)
+    job, type = np.nonzero(shares.x > 0)
+    return Rows(job, type), np.clip(shares.x[job, type], 0.0, 1.0)
 
 
 def sizes_of(job: Ints, shape: Ints, state: State) -> Ints:

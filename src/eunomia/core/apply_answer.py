@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eunomia.core.answer_rows import PendingAsk, run_times, sizes_of
+from eunomia.core.answer_rows import PendingAsk, run_times
 from eunomia.core.placement_pass import (
     HEAD,
     MISPLACED,
@@ -23,7 +23,7 @@ from eunomia.core.placement_pass import (
     follow_implied,
 )
 from eunomia.core.scheduler_state import SchedulerState
-from eunomia.model.answers import Grants, InvalidAnswer, Misfit
+from eunomia.model.answers import Grants, Misfit
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.decisions import Decision, Renew, Starts, Stop
 from eunomia.placement.selection import MISFIT
@@ -133,10 +133,7 @@ class AnswerPlacer:
     # ---- by grants -------------------------------------------------------------------------------------------
 
     def grant(self, grants: Grants, named: PendingAsk) -> None:
-        """Apply grants. A gang of which a job or a device left since the ask is dropped whole.
-
-        Raises InvalidAnswer for a gang of the wrong size, a seat of another type, or a seat given twice.
-        """
+        """Apply checked grants. A gang of which a job or a device left since the ask is dropped whole."""
         state = self.state
         stop = named.active[grants.stop]
         granted: set[int] = set()
@@ -168,24 +165,12 @@ class AnswerPlacer:
             self._decisions.append(self._granted(np.array(started)))
 
     def _gangs(self, grants: Grants, named: PendingAsk) -> list[tuple[int, Ints]]:
-        """Return each granted row with its seats, whole."""
-        topology = self.state.topology
-        if len(grants.device) and not 0 <= grants.device.min() <= grants.device.max() < topology.devices:
-            raise InvalidAnswer(f"a seat names a device outside 0 … {topology.devices - 1}")
-        if len(np.unique(grants.device)) < len(grants.device):
-            raise InvalidAnswer("grants give one device twice")
-        if (grants.until <= self.at).any():
-            raise InvalidAnswer(f"a lease is granted until {grants.until.min()}, but it is {self.at}")
-        size = sizes_of(named.job, named.shape, self.state)
+        """Return each granted row with its seats, whole; leases that are over by now are left out."""
         gangs = []
         for row in range(len(named.job)):
-            seats = np.sort(grants.device[grants.row == _source(named, row)])
-            if len(seats) != size[row]:
-                name = self.state.ids[int(named.job[row])]
-                raise InvalidAnswer(f"job {name!r} is granted {len(seats)} seats; its gang is {size[row]}")
-            if (topology.type[seats] != named.type[row]).any():
-                raise InvalidAnswer(f"row {row} is granted seats of another type than it names")
-            gangs.append((row, seats))
+            source = _source(named, row)
+            if not grants.until[source] <= self.at:
+                gangs.append((row, np.sort(grants.device[grants.row == source])))
         return gangs
 
     def _clear(self, rows: list[int]) -> None:

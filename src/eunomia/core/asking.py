@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.core.answer_check import StateFacts, check_answer
 from eunomia.core.answer_rows import PendingAsk
 from eunomia.core.columns import GrowingColumns
 from eunomia.core.scheduler_state import SchedulerState
-from eunomia.model.answers import Answer, InvalidAnswer
+from eunomia.model.answers import Answer
 from eunomia.model.arrays import NO_INTS, Ints
 from eunomia.model.certificate import Certificate
 from eunomia.model.decisions import Ask, Decision, Refuse
@@ -91,16 +92,17 @@ class Asks:
                 self.note_changes()
                 self.again_at = event.next_at
 
-    def accept(self, answer: Answer, at: float, decisions: list[Decision]) -> PendingAsk:
-        """Store the rest of an answer besides its candidates, refuse jobs it refuses, and return the ask.
+    def check(self, answer: Answer, question: PendingAsk, asked: float, at: float) -> None:
+        """Raise InvalidAnswer unless the answer to a question of `asked` can be carried out at `at`; change nothing."""
+        facts = StateFacts(
+            self.info, self._sched, question, asked, at, stale=self.is_stale and question is self.pending
+        )
+        check_answer(answer, facts, question)
 
-        Raises InvalidAnswer for a refusal of a job that has run, and for a wish to be asked again at once.
-        """
+    def accept(self, answer: Answer, at: float, decisions: list[Decision]) -> PendingAsk:
+        """Store the rest of a checked answer besides its candidates, refuse jobs it refuses, and return the ask."""
         question, self.pending = self.pending, None
         assert question is not None
-        if not answer.again_at > at:
-            when = f"wants to be asked again at {answer.again_at}, but it is {at}"
-            raise InvalidAnswer(f"policy {self.info.name!r} {when}")
         self.again_at = answer.again_at
         for name, values in answer.memory.items():
             if name in self.info.memory_columns:
@@ -116,9 +118,6 @@ class Asks:
         state = self._sched.state
         for m, why in answer.refuse.items():
             row = int(question.active[m])
-            if state.jobs.ran[row]:
-                name = state.ids[row]
-                raise InvalidAnswer(f"policy {self.info.name!r} refused job {name!r}, which has run already")
             if state.jobs.stage[row] == Stage.WAITING:
                 decisions.append(Refuse(state.ids[row], why))
                 self._sched.leave(row, at, Cause.REFUSED)

@@ -55,7 +55,10 @@ class Scheduler:
         self.mechanism = mechanism.bind(Core(sched, self.asks, seed))
 
     def handle(self, moment: Moment) -> list[Decision]:
-        """Apply all events of one instant, then decide once."""
+        """Apply all events of one instant, then decide once.
+
+        Raises InvalidAnswer for an answer that breaks a rule; nothing of it is used.
+        """
         at, mechanism, asks = moment.at, self.mechanism, self.asks
         decisions: list[Decision] = []
         self._history.append((moment, decisions))
@@ -64,7 +67,8 @@ class Scheduler:
             mechanism.receive(moment, decisions)
             asks.note_abandoned(moment)
             answer, more = None if asks.pending is None else asks.answer_in(moment), True
-            if answer is not None:
+            if answer is not None and asks.pending is not None:
+                asks.check(answer, asks.pending, asks.last_at, at)
                 mechanism.order(answer, asks.accept(answer, at, decisions), at)
                 more = mechanism.settle(at, decisions)
                 more = more or (at > asks.last_at and asks.is_stale)  # what came since the ask needs one of its own

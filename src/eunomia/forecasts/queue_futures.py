@@ -14,12 +14,14 @@ from typing import Self
 import numpy as np
 
 from eunomia.backends.simulated.completion_heap import IN_HEAP, foresee_end, forget_end, no_ends
+from eunomia.core.answer_rows import PendingAsk
 from eunomia.core.scheduler import Scheduler
 from eunomia.kernels import kernel
 from eunomia.model.answers import Answer, Order
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.policy import Policy
 from eunomia.model.view import View
+from eunomia.records.policy_call import ask_policy
 
 FIXED_COLUMNS = frozenset({"throughput", "scale_factor", "capacity", "on_type", "submitted", "weight", "deadline"})
 
@@ -88,12 +90,13 @@ def _play(
 
 
 def answer_at(scheduler: Scheduler, policy: Policy, at: float, rows: Ints) -> Answer:
-    """Return what a policy that remembers nothing says of these jobs."""
+    """Return what a policy that remembers nothing says of these jobs. Raises InvalidAnswer and PolicyFailed."""
     columns = scheduler.mechanism.columns(at, rows)
     memory = {name: np.full(len(rows), first) for name, first in policy.info.memory_columns.items()}
-    return policy.decide(
-        View(at=at, types=scheduler.state.topology.types, jobs=len(rows), columns=columns, memory=memory)
-    )
+    view = View(at=at, types=scheduler.state.topology.types, jobs=len(rows), columns=columns, memory=memory)
+    answer = ask_policy(policy, view)
+    scheduler.asks.check(answer, PendingAsk(-1, rows), at, at)
+    return answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,9 +28,9 @@ def completion(run: RunTables) -> Numbers:
     for percent in (50, 95, 99):
         numbers[f"jct_p{percent}_s"] = float(np.percentile(jct, percent)) if len(jct) else None
     numbers["queueing_mean_s"] = mean(waits)
-    numbers["total_wait_mean_s"] = mean(jobs["total_wait_s"][status != "rejected"])
     if "wait_not_eligible_s" in jobs:
         numbers["not_eligible_mean_s"] = mean(jobs["wait_not_eligible_s"])
+    numbers["total_wait_mean_s"] = mean(jobs["total_wait_s"][status != "rejected"])
     numbers["makespan_s"] = float(finished.max() - jobs["submitted_s"].min()) if len(finished) else None
     return numbers
 

@@ -111,4 +111,21 @@ class Grants(Answer):
 
 
 class InvalidAnswer(ValueError):
-    """A policy's answer that cannot be carried out; the message names the mistake."""
+    """A policy's answer that cannot be carried out: which rule it breaks, and what to change. Nothing was changed.
+
+    `policy` is its name and `at` the moment of the ask in seconds; "" and nan where they are not known.
+    """
+
+    def __init__(self, rule: str, fix: str = "", policy: str = "", at: float = math.nan) -> None:
+        super().__init__(rule, fix, policy, at)  # all of them, so that the error can be sent to another process
+        self.rule, self.fix, self.policy, self.at = rule, fix, policy, at
+
+    @property
+    def place(self) -> str:
+        """Which policy, and when."""
+        when = "" if math.isnan(self.at) else f"at {self.at:,.9g} s"
+        return " ".join(part for part in (f"policy {self.policy!r}" * bool(self.policy), when) if part)
+
+    def __str__(self) -> str:
+        place = f"{self.place}: " if self.place else ""
+        return f"{place}{self.rule}{f'; {self.fix}' if self.fix else ''}"

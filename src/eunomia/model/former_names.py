@@ -18,8 +18,13 @@ def present_name(name: str, names: Mapping[str, str], owner: str) -> str:
     return names[name]
 
 
-def accepts_former_names(names: Mapping[str, str]) -> Callable[[C], C]:
-    """Let a class be built with keywords, and read, by its former `names` too."""
+def accepts_former_names(
+    names: Mapping[str, str], missing: Callable[[Any, str], str] | None = None
+) -> Callable[[C], C]:
+    """Let a class be built with keywords, and read, by its former `names` too.
+
+    `missing` gives the message of the AttributeError for an object and a name that it never had; "" = the usual one.
+    """
 
     def extend(cls: C) -> C:
         init = cls.__init__
@@ -29,6 +34,8 @@ def accepts_former_names(names: Mapping[str, str]) -> Callable[[C], C]:
             init(self, *values, **{present_name(name, names, cls.__name__): value for name, value in fields.items()})
 
         def read(self: Any, name: str) -> Any:
+            if missing is not None and name not in names and (text := missing(self, name)):
+                raise AttributeError(text, name=name, obj=self)
             if name not in names:
                 return object.__getattribute__(self, name)  # raises the error of the first attempt again
             return getattr(self, present_name(name, names, cls.__name__))

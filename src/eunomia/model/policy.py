@@ -36,6 +36,7 @@ class LeaseTerms:
 ENDLESS = LeaseTerms()
 RECALLABLE = LeaseTerms(recall=True)
 ROUNDS = LeaseTerms(length_s=360.0, aligned=True)
+BY_ANSWER_TYPE = LeaseTerms()  # a card that says nothing: shares change hands in rounds, others hold endless leases
 
 
 _MEASURES: Mapping[str, str] = {"jct": "jct_mean_s", "cost": "cost_usd", "deadline": "deadlines_missed"}  # by objective
@@ -64,7 +65,7 @@ class PolicyInfo:
     taxonomy: Taxonomy | None = None  # where it stands in the survey of the field; every policy of ours says it
     oracle: bool = False  # uses what only an oracle knows, such as the remaining steps
     memory_columns: Mapping[str, float] = field(default_factory=dict)  # by job: its value for a new one
-    mechanism: LeaseTerms = ENDLESS
+    mechanism: LeaseTerms = BY_ANSWER_TYPE  # left out: ROUNDS for shares, ENDLESS for others
     explains_waits: bool = False  # its reason for a wait begins with its cause: fair share, fragmentation or another
     measure: str = ""  # number of summary.json that it is meant to keep small; "" = that of its first objective
     # Promises, which spare questions; `eunomia.testing` checks them. The first is of grants, the others of an order.
@@ -91,6 +92,8 @@ class PolicyInfo:
     fallback: str = ""  # the policy that answers in the service where this one fails; it needs no other columns
 
     def __post_init__(self) -> None:
+        if self.mechanism is BY_ANSWER_TYPE:
+            object.__setattr__(self, "mechanism", ROUNDS if self.answer_type == "shares" else ENDLESS)
         if not self.needs.isdisjoint(FORMER_COLUMNS):
             needs = frozenset(present_name(column, FORMER_COLUMNS, f"needs of {self.name!r}") for column in self.needs)
             object.__setattr__(self, "needs", needs)

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 
 RELATIVE = 1e-9  # of the bound
+# Of a share, and of the accelerators of a type: what an optimiser's answer may be over, as a policy's may be that stops
+# at such a gap. More than that is a mistake.
+SOLVED = 1e-6
 
 
 def is_at_most(value: Any, bound: Any) -> Any:

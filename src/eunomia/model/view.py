@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -36,6 +37,31 @@ FORMER_COLUMNS = {
 }
 
 
+# What other simulators call it → what to read instead.
+_OTHER_NAMES = {
+    **dict.fromkeys(("now", "time", "t", "clock", "current_time", "timestamp"), "at"),
+    **dict.fromkeys(("n", "num_jobs", "n_jobs", "job_count"), "jobs"),
+    **dict.fromkeys(("gpus", "num_gpus", "accelerators", "gang_size", "workers", "z"), "scale_factor"),
+    **dict.fromkeys(("steps_remaining", "remaining_steps", "remaining_time"), "remaining"),
+    **dict.fromkeys(("arrival", "arrival_time", "submit_time", "submitted_at"), "submitted"),
+    **dict.fromkeys(("attained_service", "executed_time"), "service"),
+    **dict.fromkeys(("owner", "user", "users"), "tenant"),
+    **dict.fromkeys(("accelerator_types", "gpu_types"), "types"),
+    "random": "rng",
+}
+
+
+def _no_such(view: View, name: str) -> str:
+    """Return the message for an attribute that no view has; "" for a column or a name of Python's own."""
+    if name in COLUMNS or name.startswith("_"):
+        return ""
+    whole = [*View.__slots__, "rng", "part"]
+    close = _OTHER_NAMES.get(name) or next(iter(get_close_matches(name, [*whole, *sorted(COLUMNS)], 1)), "")
+    instead = f"a view has {close!r}; " if close else ""
+    columns = ", ".join(sorted(view.columns))
+    return f"a view has no {name!r}; {instead}this one has {', '.join(whole)} and the columns of info.needs: {columns}"
+
+
 class UndeclaredColumn(AttributeError):
     """A policy read a column that its `needs` do not list."""
 
@@ -56,7 +82,7 @@ class _Column(Generic[T]):
             ) from None
 
 
-@accepts_former_names(FORMER_COLUMNS)
+@accepts_former_names(FORMER_COLUMNS, _no_such)
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class View(ValueEqual):
     """What is believed at one instant. Axes: job m in order of (submission, row), type j in `types` order.

@@ -10,11 +10,12 @@ from typing import Protocol
 
 from eunomia.backends.protocol import Backend
 from eunomia.core.scheduler import Scheduler
-from eunomia.model.answers import Answer, InvalidAnswer
+from eunomia.model.answers import Answer
 from eunomia.model.decisions import Ask, Decision
 from eunomia.model.events import Answered, Moment
 from eunomia.model.moment_batch import INSTANT_S, MomentBatch
 from eunomia.model.policy import Policy
+from eunomia.records.policy_call import ask_policy
 
 MEASURED_ASKS, EVERY = 100, 64  # asks whose CPU time is measured each, and after how many from then on
 MAX_MOMENTS = 1_000  # in one instant
@@ -48,13 +49,10 @@ class InlinePolicyRunner:
         self.latency_s = array("d")  # of each answer, wall-clock
 
     def answer(self, ask: Ask) -> Answer:
-        """Return the policy's answer. Raises InvalidAnswer for anything else, as after a forgotten return."""
+        """Return the policy's answer. Raises InvalidAnswer and PolicyFailed as `ask_policy` does."""
         begun = time.perf_counter()
         before = time.process_time() if self.asks % self._every == 0 else -1.0
-        answer = self._policy.decide(ask.view)
-        if not isinstance(answer, Answer):
-            name, kind = self._policy.info.name, type(answer).__name__
-            raise InvalidAnswer(f"policy {name!r} answered {kind}; it answers Shares, Order or Grants")
+        answer = ask_policy(self._policy, ask.view)
         self.latency_s.append(time.perf_counter() - begun)
         if before >= 0.0:  # the clock of the processor is dear: many quick answers are measured by a sample
             self.cpu_s += (time.process_time() - before) * self._every

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 from eunomia.inputs.problems import InvalidInput
+from eunomia.model.answers import InvalidAnswer
+from eunomia.records.policy_call import PolicyFailed
 from eunomia.service.child_process import answer_frames
 from eunomia.service.followed_state import LogReader, SiteChanged
 from eunomia.service.forecast_answers import ForecastAnswers
@@ -27,6 +29,9 @@ def main(path: Path) -> None:
         except InvalidInput as error:
             one = error.problems[0]
             found = {"error": one.rule, "code": "invalid", "field": one.column, "value": one.value, "fix": one.fix}
+        except (InvalidAnswer, PolicyFailed) as error:
+            fix = "correct the policy, or choose another one"
+            found = {"error": str(error), "code": "invalid", "field": "policy", "value": None, "fix": fix}
         return json.dumps(found, allow_nan=False).encode()
 
     answer_frames(answer)

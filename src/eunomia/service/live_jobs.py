@@ -75,6 +75,8 @@ class LiveJobs:
         self.stale_reports = 0
         self.asked: Ask | None = None  # the last one
         self.fallbacks = 0  # asks that the policy's fallback has answered
+        self.refused_answers = 0  # that broke a rule
+        self.policy_problem = ""  # why the policy's last answer could not be used, or there was none
         self.waiting: Counter[str] = Counter()  # jobs that wait, by tenant
         self.followers: defaultdict[str, list[str]] = defaultdict(list)
         self.timers: list[tuple[float, str, str, int]] = []  # when, what, job, epoch

@@ -127,7 +127,12 @@ def cluster(controller: Controller) -> dict[str, Any]:
             "busy": int((mine & up).sum() - state.floor.free[j]),
             "taken": int((mine & state.taken).sum()),
         }
-    return {"types": shown, "nodes": len(set(topology.node[there].tolist())), "policy": controller.scheduler.info.name}
+    return {
+        "types": shown,
+        "nodes": len(set(topology.node[there].tolist())),
+        "policy": controller.scheduler.info.name,
+        "policy_problem": controller.policy_problem or None,  # why its last answer is not used
+    }
 
 
 def nodes(controller: Controller) -> list[dict[str, Any]]:

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from eunomia.model.answers import Answer
+from eunomia.model.answers import InvalidAnswer
 from eunomia.model.policy import Policy
 from eunomia.policies import POLICIES, load
 from eunomia.policies.presets import PRESETS
+from eunomia.records.policy_call import PolicyFailed, ask_policy
 from eunomia.records.scheduler_snapshot import pack, unpack
 from eunomia.service.child_process import answer_frames
 
@@ -36,10 +37,10 @@ def main(text: str, base: Path) -> None:
         if frame[:1] == READY:
             return READY
         try:
-            found = policy.decide(unpack(frame[1:]))
-            if not isinstance(found, Answer):
-                return FAILED + f"it answered {type(found).__name__}, not Shares, Order or Grants".encode()
-            return ANSWER + pack(found)
+            return ANSWER + pack(ask_policy(policy, unpack(frame[1:])))
+        except (InvalidAnswer, PolicyFailed) as error:
+            _log.warning("%s", error)
+            return FAILED + str(error).encode()[:2000]
         except (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError,
                 ValueError) as error:  # fmt: skip
             _log.exception("policy %s failed", policy.info.name)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import replace
 
 import numpy as np
 
+from eunomia.core.answer_check import check_kind
 from eunomia.model.answers import Answer, InvalidAnswer
 from eunomia.model.events import Answered, AskAbandoned, Moment
 from eunomia.policies import build
@@ -14,9 +16,8 @@ from eunomia.service.live_jobs import LiveJobs
 from eunomia.service.messages import PolicyAnswered, PolicyOverran
 
 PAUSE_S = 1.0  # after an ask without an answer, before the policy is asked again
-
-
 SOON_S = 0.01
+_log = logging.getLogger(__name__)
 OURS = "eunomia.policies."
 
 
@@ -27,17 +28,24 @@ def take_solver_report(jobs: LiveJobs, message: PolicyAnswered | PolicyOverran) 
     is_ours = message.runner is None or message.runner is jobs.runner
     if pending is None or pending.asked != message.asked or not is_ours:
         return
+    is_new = True
     if isinstance(message, PolicyAnswered):
-        answer = _in_time(jobs, message.answer)
-        reason = _wrong(jobs, message.asked, answer)
-        if not reason:
-            jobs.emit("", Answered(message.asked, answer))
+        reason = _wrong(jobs, message.asked, message.answer)
+        if reason:
+            jobs.refused_answers += 1
+            is_new = reason != jobs.policy_problem  # such a mistake comes again with each answer
+            if is_new:
+                _log.warning("the last answer goes on: %s", reason)
+        else:
+            jobs.emit("", Answered(message.asked, _in_time(jobs, message.answer)))
     else:
         reason = message.reason
+    jobs.policy_problem = reason
     if reason:
         instead = _fallback_answer(jobs, message.asked)
         kind = "solver_overrun" if instead is None else "policy_fallback"
-        jobs.turn.news.append(("", "", kind, json.dumps({"reason": reason, "epoch": 0})))
+        if is_new:
+            jobs.turn.news.append(("", "", kind, json.dumps({"reason": reason, "epoch": 0})))
         if instead is None:
             jobs.emit("", AskAbandoned(message.asked, jobs.at + PAUSE_S))
         else:
@@ -57,8 +65,8 @@ def _fallback_answer(jobs: LiveJobs, asked: int) -> Answer | None:
     heuristic, view = build(policy.info.fallback), ask.view
     fresh = {name: np.full(view.jobs, value) for name, value in heuristic.info.memory_columns.items()}
     answer = heuristic.decide(replace(view, memory={**fresh, **view.memory}))
-    answer = _in_time(jobs, replace(answer, memory={}, again_at=min(answer.again_at, jobs.at + PAUSE_S)))
-    return None if _wrong(jobs, asked, answer) else answer
+    answer = replace(answer, memory={}, again_at=min(answer.again_at, jobs.at + PAUSE_S))
+    return None if _wrong(jobs, asked, answer) else _in_time(jobs, answer)
 
 
 def _in_time(jobs: LiveJobs, answer: Answer) -> Answer:
@@ -77,7 +85,9 @@ def _wrong(jobs: LiveJobs, asked: int, answer: Answer) -> str:
     if is_known and not jobs.scheduler.asks.is_stale:
         return ""
     try:
+        check_kind(answer, jobs.scheduler.info, jobs.scheduler.asks.last_at)
         jobs.scheduler.copy().handle(Moment(jobs.at, (Answered(asked, answer),)))
     except InvalidAnswer as error:
-        return f"the policy's answer cannot be carried out: {error}"
+        fix = f"; {error.fix}" if error.fix else ""
+        return f"the answer of policy {jobs.scheduler.info.name!r} cannot be carried out: {error.rule}{fix}"
     return ""

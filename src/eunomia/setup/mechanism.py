@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, cast
@@ -35,6 +36,17 @@ def mechanism_of(scenario: Scenario, policy: Policy, jobs: int, *, real_time: bo
         return Leases(length=asked.length_s, aligned=asked.aligned, recall=asked.recall, solve_gap=asked.solve_gap_s)
     except ValueError as error:
         raise InvalidInput([_problem(scenario, "", str(error), "fix [mechanism]")]) from error
+
+
+def notes_on_endless_shares(policy: Policy, mechanism: MechanismConfig) -> tuple[str, ...]:
+    """Return a note where a policy shares time and leases have no end, so that few of its shares come about."""
+    if policy.info.answer_type != "shares" or not isinstance(mechanism, Leases) or math.isfinite(mechanism.length):
+        return ()
+    when = "jobs come or end" if mechanism.recall else "a job ends"
+    return (
+        f"{policy.info.name} shares time, and its leases have no end: accelerators change hands only when {when}, so "
+        "jobs do not get their shares. Give [mechanism] length_s, such as 360, for rounds.",
+    )
 
 
 def _configured(

@@ -40,7 +40,7 @@ class PluginLoader:
 
         Raises InvalidInput with the nearest of the `known` names, or with the line at which loading failed.
         """
-        if _is_file_spec(name):
+        if is_file_spec(name):
             return self._from_file(name, base, where)
         points = {point.name: point for point in entry_points(group=self.group)}
         if name not in points:
@@ -87,7 +87,7 @@ class PluginLoader:
         return InvalidInput([Problem(file=file, row=row, column=".".join(self.key), value=name, rule=rule, fix=fix)])
 
 
-def _is_file_spec(name: str) -> bool:
+def is_file_spec(name: str) -> bool:
     """Whether a name means a class in a file."""
     return name.endswith(".py") or ".py:" in name
 

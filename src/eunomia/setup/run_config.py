@@ -49,7 +49,7 @@ from eunomia.setup.belief_estimate import (
 )
 from eunomia.setup.belief_noise import NoisySpeeds
 from eunomia.setup.feasibility import check_lease_length, check_outages
-from eunomia.setup.mechanism import mechanism_of
+from eunomia.setup.mechanism import mechanism_of, notes_on_endless_shares
 from eunomia.setup.plugins import METRICS, find_backend
 from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.stated_throughputs import NOTHING_USED, SpeedOrigins, resolved, stated_throughputs, true_throughputs
@@ -242,6 +242,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
             *_note_on_training(policy),
             *_note_on_host_capacity(policy, mechanism, topology, work.jobs),
             *mechanism.notes(topology.types),
+            *notes_on_endless_shares(policy, mechanism),
         ),
         backend=backend,
         metrics_of_users={name: METRICS.find(name, scenario.base, scenario.where) for name in scenario.measure.metrics},

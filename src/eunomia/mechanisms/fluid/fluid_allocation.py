@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.core.answer_rows import PendingAsk
-from eunomia.core.check import check_lives
+from eunomia.core.check import BrokenInvariant, check_lives
 from eunomia.core.scheduler_state import SchedulerState
-from eunomia.model.answers import InvalidAnswer
 from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
 from eunomia.model.decisions import SetShares
 from eunomia.model.job_lifecycle import Cause, Stage
+from eunomia.model.tolerance import SOLVED
 
-_ROUNDING = 1e-6  # of a share and of a type; what more than that is too much is a policy's mistake
 _NO_FLOATS: Floats = np.empty(0)
 
 
@@ -37,14 +36,13 @@ class FluidShares:
         ledger.since[self.job] = at
 
     def turn(self, rows: PendingAsk, size: Ints) -> None:
-        """Apply the shares of an answer from now on. Raises InvalidAnswer for more than there is."""
+        """Apply the shares of a checked answer from now on."""
         given = rows.x > 0
         job, type, partner, x = rows.job[given], rows.type[given], rows.partner[given], rows.x[given]
         two = partner >= 0
         self.job, self.partner = np.concatenate((job, partner[two])), np.concatenate((partner, job[two]))
         self.type, self.x = np.concatenate((type, type[two])), np.concatenate((x, x[two]))
         self.size = np.concatenate((size[given], size[given][two]))
-        self._demand_that_it_fits()
         self._rate = self._believed()
         self._mark_running()
 
@@ -72,23 +70,15 @@ class FluidShares:
         return SetShares(names(self.job), self.type, self.x, self.size, names(self.partner))
 
     def check(self) -> None:
-        """Raise `BrokenInvariant` or InvalidAnswer unless jobs and shares agree. The cost grows with jobs."""
-        check_lives(self._sched.state)
-        self._demand_that_it_fits()
-
-    def _demand_that_it_fits(self) -> None:
+        """Raise `BrokenInvariant` unless jobs and shares agree. The cost grows with jobs."""
         state = self._sched.state
+        check_lives(state)
         time = np.bincount(self.job, self.x, minlength=1)
-        if time.max() > 1 + _ROUNDING:
-            name = state.ids[int(time.argmax())]
-            raise InvalidAnswer(f"job {name!r} is given {time.max():.6g} of its time; shares of a job are at most 1")
-        over = self.used() - state.capacity * (1 + _ROUNDING)
-        if over.max() > _ROUNDING:
-            j = int(over.argmax())
-            raise InvalidAnswer(
-                f"shares take {self.used()[j]:.6g} accelerators of {state.topology.types[j]}, which has "
-                f"{state.capacity[j]}"
-            )
+        if time.max() > 1 + SOLVED:
+            raise BrokenInvariant(f"job row {int(time.argmax())} is given {time.max():.6g} of its time")
+        used = self.used()
+        if (used > state.capacity * (1 + SOLVED) + SOLVED).any():
+            raise BrokenInvariant(f"shares take {used.tolist()} accelerators of {state.capacity.tolist()}, by type")
 
     def _believed(self) -> Floats:
         """Return believed steps/s of each entry while it has its accelerators, (entry,)."""

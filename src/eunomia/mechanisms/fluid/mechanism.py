@@ -62,10 +62,7 @@ class FluidMechanism(Mechanism):
         """Apply the shares of an answer from now on."""
         if self._is_fresh and self._candidates is not None:
             named, self._is_fresh = self._candidates, False
-            try:
-                self.shares.turn(named, sizes_of(named.job, named.shape, self.state))
-            except InvalidAnswer as error:
-                raise InvalidAnswer(f"policy {self.info.name!r}: {error}") from error
+            self.shares.turn(named, sizes_of(named.job, named.shape, self.state))
             decisions.append(self.shares.order())
         return False
 
@@ -97,5 +94,5 @@ class FluidMechanism(Mechanism):
         return "no_share", "the last answer gives it no share of time"
 
     def check(self) -> None:
-        """Raise `BrokenInvariant` or InvalidAnswer unless jobs and shares agree."""
+        """Raise `BrokenInvariant` unless jobs and shares agree."""
         self.shares.check()

@@ -15,7 +15,7 @@ from eunomia.core.ranked_pass import UNKNOWN, rank_of
 from eunomia.mechanisms.leases.config import Leases
 from eunomia.mechanisms.leases.lease_extension import extend_leases, settle_extensions
 from eunomia.mechanisms.service_deficits import ServiceDeficits
-from eunomia.model.answers import Answer, Grants, InvalidAnswer, Order, Shares
+from eunomia.model.answers import Answer, Grants, Order, Shares
 from eunomia.model.arrays import Ints
 from eunomia.model.decisions import Decision, Renew
 from eunomia.model.events import Moment
@@ -132,8 +132,6 @@ class LeaseMechanism(Mechanism):
             named = job_columns(answer, question, self.state)
             self.deficits.advance(at)
             self.deficits.adopt(named, answer.fill, self.state)
-        else:
-            raise InvalidAnswer(f"policy {self.info.name!r} answered {type(answer).__name__}; see model.answers")
         self._fresh = answer, named
 
     def settle(self, at: float, decisions: list[Decision]) -> bool:

@@ -36,6 +36,7 @@ def metrics_text(service: Service) -> str:
         ("eunomia_stale_writes_refused_total", writer.controller.stale_reports),
         ("eunomia_solver_overruns_total", service.overruns()),
         ("eunomia_policy_fallbacks_total", writer.controller.fallbacks),
+        ("eunomia_policy_answers_refused_total", writer.controller.refused_answers),
         ("eunomia_requests_refused_total", service.refused),
         ("eunomia_generation", writer.store.generation),
     ):
