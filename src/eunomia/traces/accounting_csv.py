@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, tzinfo
+from datetime import tzinfo
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +25,7 @@ from eunomia.traces.engine_objects import EngineJob, build_history
 from eunomia.traces.import_findings import History, ImportFindings, RowSource
 from eunomia.traces.native import OURS, STATUSES
 from eunomia.traces.run_times import RunTimes, read_run_times
-from eunomia.traces.sacct_clock import find_zone
-from eunomia.traces.table_times import absent
+from eunomia.traces.table_times import absent, read_zone
 
 UNENDED = ("running", "pending", "suspended", "unknown")
 OTHER_SEPARATORS = (";", "\t", "|")
@@ -44,7 +43,7 @@ def read_history(path: Path, columns: Mapping[str, str] | None = None, *, timezo
     names. `timezone` is that of dates without one, such as Europe/Berlin. Raises InvalidInput with everything that is
     wrong with the file.
     """
-    zone = find_zone(str(path), timezone) or UTC
+    zone = read_zone(timezone, "--timezone")
     sheet = read_table(path).stripped()
     if sheet.columns and not (len(sheet) or sheet.count):
         sheet.note(None, None, None, "a trace must hold at least one job", "add the rows, or name another file")

@@ -36,8 +36,6 @@ from eunomia.traces.ray_objects import (
     PlacementGroup,
     RayTask,
     held_by_entry_point,
-    is_actor,
-    is_task,
     job_name,
     job_times,
     needs_of_actor,
@@ -92,28 +90,22 @@ def read_history(paths: Sequence[Path], *, tenant: str = "user") -> History:
 
 def history_of(source: Objects, *, tenant: str = "user") -> History:
     """Return the jobs of objects that are loaded; arguments and errors are those of `read`."""
-    source.names = [_name(item) for item in source.items]
-    kinds = [_kind(item) for item in source.items]
+    found = [_identify(item) for item in source.items]
+    source.names, kinds = [name for _, name in found], [kind for kind, _ in found]
     if not {"group", "job"} & set(kinds):
         rule = "there is no job and no placement group of Ray here"
         raise refused(source.name, None, None, rule, f"write the files with: {COMMAND}")
     return _Reader(source=source, kinds=kinds, tenant=tenant).history()
 
 
-def _kind(item: Json) -> str:
-    if is_task(item):
-        return "task"
-    if is_actor(item):
-        return "actor"
-    if texts(item, "placement_group_id"):
-        return "group"
-    return "job" if "placement_group_id" not in item and job_name(item) else ""
-
-
-def _name(item: Json) -> str:
-    return next(
-        (name for key in ("task_id", "actor_id", "placement_group_id") if (name := texts(item, key))), job_name(item)
-    )
+def _identify(item: Json) -> tuple[str, str]:
+    """Return what an object is ("" for none of Ray's) and its name."""
+    for key, kind in (("task_id", "task"), ("actor_id", "actor"), ("placement_group_id", "group")):
+        name = texts(item, key) if key in item else ""
+        if name:
+            return kind, name
+    name = job_name(item)
+    return "job" if name and "placement_group_id" not in item else "", name
 
 
 @dataclass(kw_only=True)
@@ -136,7 +128,7 @@ class _Reader:
         self._leave_out_repeated(findings)
         items = self.source.items
         jobs = self._of_kind("job")
-        self.by_id = {texts(items[m], "job_id"): m for m in jobs if texts(items[m], "job_id")}
+        self.by_id = {name: m for m in jobs if (name := texts(items[m], "job_id"))}
         owners: set[int] = set()
         found = self._of_groups(owners) + self._of_tasks(owners)
         found += self._of_entry_points(jobs, owners)
@@ -178,7 +170,7 @@ class _Reader:
             self.listed_at[file] = max(latest, self.listed_at.get(file, -np.inf))
             attempt = texts(item, "attempt_number") if self.kinds[m] == "task" else ""
             identities.append(f"{self.kinds[m]} {self.source.names[m]} {attempt}" if self.kinds[m] else "")
-            versions.append((texts(item, "status") in ENDED or texts(item, "state") in ENDED, latest))
+            versions.append((item.get("status") in ENDED or item.get("state") in ENDED, latest))
         older = superseded(identities, versions)
         findings.add("repaired", "objects are listed twice; the later version counts", older)
         for m in older.tolist():
@@ -191,7 +183,7 @@ class _Reader:
 
     def _is_undated(self, job: int) -> bool:
         item = self.source.items[job]
-        return texts(item, "status") in ENDED and isnan(self.times[job][1])
+        return item.get("status") in ENDED and isnan(self.times[job][1])
 
     def _of_groups(self, owners: set[int]) -> list[EngineJob]:
         """Return the jobs of placement groups; adds to the jobs that own one."""
@@ -268,7 +260,7 @@ class _Reader:
             width, start = held_by_entry_point(item), self.times[m][0]
             if not width:
                 self.rows["plain"] += [] if m in owners else [m]
-            elif isnan(start) or texts(item, "status") == "PENDING":
+            elif isnan(start) or item.get("status") == "PENDING":
                 self.rows["never"].append(m)
             elif self._is_undated(m):
                 self.rows["undated"].append(m)

@@ -12,16 +12,6 @@ ENDED = (*STATUS_BY_WORD, "FINISHED", "REMOVED", "DEAD")
 TYPE_RESOURCE = "accelerator_type:"
 
 
-def is_task(item: Json) -> bool:
-    """Say whether an object is a task."""
-    return bool(texts(item, "task_id"))
-
-
-def is_actor(item: Json) -> bool:
-    """Say whether an object is an actor."""
-    return bool(texts(item, "actor_id")) and not is_task(item)
-
-
 def job_name(item: Json) -> str:
     """Return the id of a job: the one under which it was submitted, else Ray's own."""
     return texts(item, "submission_id") or texts(item, "job_id")
@@ -29,7 +19,7 @@ def job_name(item: Json) -> str:
 
 def job_times(item: Json) -> tuple[float, float]:
     """Return when a job started and ended, in seconds since 1970; nan = not yet, or not known."""
-    return moment(at(item, "start_time")), moment(at(item, "end_time"))
+    return moment(item.get("start_time")), moment(item.get("end_time"))
 
 
 def status_of(item: Json) -> str:
@@ -39,7 +29,8 @@ def status_of(item: Json) -> str:
 
 def held_by_entry_point(item: Json) -> float:
     """Return the accelerators that a job reserves for its entry point."""
-    return _number(at(item, "entrypoint_num_gpus", default=at(item, "metadata", "entrypoint_num_gpus")))
+    said = item.get("entrypoint_num_gpus")
+    return _number(at(item, "metadata", "entrypoint_num_gpus") if said is None else said)
 
 
 def needs_of_actor(item: Json) -> float:
@@ -125,6 +116,8 @@ def _types(resources: Json) -> list[str]:
 
 def _number(value: object) -> float:
     """Return a number, which may be spelled as text; 0 for anything else."""
+    if value is None:
+        return 0.0
     try:
         number = float(str(value))
     except ValueError:

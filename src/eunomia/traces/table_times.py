@@ -5,12 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import UTC, datetime, tzinfo
 from math import isfinite, nan
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from eunomia.inputs.columns import numbers
+from eunomia.inputs.problems import refused
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Floats
 
@@ -18,6 +20,15 @@ ABSENT = ("", "-", "nan", "nat", "none", "null", "n/a", "na", "unknown", "(null)
 DATED, PLAIN = r"^\d{4}[-/]", r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}$"  # a date, and one that is read at once
 ZERO_S = 172_800.0  # a date up to here is the zero of a clock, in whatever zone it was written
 UNITS = ((1e17, 1e9, "nanoseconds"), (1e14, 1e6, "microseconds"), (1e11, 1e3, "milliseconds"))  # seconds since 1970
+
+
+def read_zone(name: str, option: str) -> tzinfo:
+    """Return the zone of a name such as Europe/Berlin, UTC for "". Raises InvalidInput for a name that is not known."""
+    try:
+        return ZoneInfo(name) if name else UTC
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        fix = "write it like Europe/Berlin or America/New_York"
+        raise refused("command line", option, name, "this time zone is not known", fix) from error
 
 
 def read_times(sheet: InputTable, name: str, zone: tzinfo = UTC, *, fold: int = 0) -> Floats:
