@@ -192,7 +192,7 @@ def compare(
     """
     with handle_errors(as_json):
         from eunomia.cli.output import progress_bar, show_comparison
-        from eunomia.runs.compare import cases, write_table, write_tenants
+        from eunomia.runs.compare import as_rows, cases, write_table, write_tenants
         from eunomia.runs.compare import compare as run
         from eunomia.runs.report_input import report
         from eunomia.runs.results_dir import check_free, whole_folder
@@ -235,23 +235,12 @@ def compare(
             finished = f"{len(results)} of {len(combinations)} runs are finished, in {place}"
             print(f"interrupted; {finished}; the same command goes on from there", file=sys.stderr)
             raise typer.Exit(INTERRUPTED)
-        labelled = [(_label(case, combinations), result) for case, result in results]
         if as_json:
-            rows = [
-                {
-                    "policy": case.policy,
-                    "load": case.load,
-                    "seed": case.seed,
-                    **result.as_dict(),
-                    "knows_durations": result.knows_durations,
-                }
-                for case, result in results
-            ]
-            print(json.dumps(rows, allow_nan=False))
+            print(json.dumps(as_rows(results), allow_nan=False))
         else:
             show_comparison(shown, content)
             print(f"report: {place / 'report.html'}")
-        fail_if_unfinished([(label, result.unfinished) for label, result in labelled])
+        fail_if_unfinished([(_label(case, combinations), result.unfinished) for case, result in results])
 
 
 def _compared(cases: list[Case]) -> str:

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from eunomia.history.cluster_guess import PER_NODE, guess_nodes
-from eunomia.history.imported_files import ANY, SPEEDS, Imported
+from eunomia.history.imported_files import SPEEDS, Imported
+from eunomia.history.speeds_table import ANY, only
 from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.topology import Node
@@ -73,7 +74,7 @@ def build_import(
     if (factor != 1).any():
         other = ", ".join(sorted(set(types) - {reference}))
         assumed.append(f"durations on {other} are converted to {reference} by the relative speeds in {SPEEDS}")
-    job_type = tuple(f"only {kind}" if kind else ANY for kind in pinned)
+    job_type = tuple(only(kind) if kind else ANY for kind in pinned)
     written = replace(
         replace(trace, started_s=_starts(history)).submitted_at(trace.submitted_s - trace.submitted_s[0]),
         job_type=job_type,
@@ -94,6 +95,7 @@ def build_import(
         nodes=cluster,
         speeds=speed,
         reference_type=reference,
+        stated=tuple(map(type_name, speeds or {})),
         pinned=tuple(sorted({kind for kind in pinned if kind})),
         findings=tuple(findings),
         assumed=tuple(assumed),

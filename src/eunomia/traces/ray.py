@@ -25,16 +25,16 @@ from eunomia.traces.engine_objects import (
     Objects,
     build_history,
     load_objects,
-    one_run,
     row_hours,
     superseded,
     texts,
 )
+from eunomia.traces.gang_runs import one_run
 from eunomia.traces.import_findings import History, ImportFindings, Kind
 from eunomia.traces.ray_objects import (
     ENDED,
-    Group,
-    Task,
+    PlacementGroup,
+    RayTask,
     held_by_entry_point,
     is_actor,
     is_task,
@@ -87,7 +87,11 @@ def read(path: Path, *, tenant: str = "user") -> Trace:
 
 def read_history(paths: Sequence[Path], *, tenant: str = "user") -> History:
     """Return the jobs of lists of jobs, placement groups and tasks; arguments and errors are those of `read`."""
-    source = load_objects(paths, COMMAND)
+    return history_of(load_objects(paths, COMMAND), tenant=tenant)
+
+
+def history_of(source: Objects, *, tenant: str = "user") -> History:
+    """Return the jobs of objects that are loaded; arguments and errors are those of `read`."""
     source.names = [_name(item) for item in source.items]
     kinds = [_kind(item) for item in source.items]
     if not {"group", "job"} & set(kinds):
@@ -119,6 +123,7 @@ class _Reader:
     source: Objects
     kinds: list[str]
     tenant: str
+    times: list[tuple[float, float]] = field(default_factory=list)  # start and end of each object
     listed_at: dict[int, float] = field(default_factory=dict)  # latest time in each file
     rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))  # by finding
     held: list[HeldRow] = field(default_factory=list)
@@ -167,7 +172,8 @@ class _Reader:
         """Blank the kind of objects of which a later version is listed too, as overlapping files do."""
         identities, versions = [], []
         for m, item in enumerate(self.source.items):
-            times = [value for value in job_times(item) if not isnan(value)]
+            self.times.append(job_times(item))
+            times = [value for value in self.times[m] if not isnan(value)]
             file, latest = self.source.file[m], max(times, default=-np.inf)
             self.listed_at[file] = max(latest, self.listed_at.get(file, -np.inf))
             attempt = texts(item, "attempt_number") if self.kinds[m] == "task" else ""
@@ -180,12 +186,12 @@ class _Reader:
 
     def _end(self, job: int) -> float:
         """Return when a job ended, or was listed while it ran."""
-        start, end = job_times(self.source.items[job])
+        start, end = self.times[job]
         return max(self.listed_at[self.source.file[job]], start) if isnan(end) else end
 
     def _is_undated(self, job: int) -> bool:
         item = self.source.items[job]
-        return texts(item, "status") in ENDED and isnan(job_times(item)[1])
+        return texts(item, "status") in ENDED and isnan(self.times[job][1])
 
     def _of_groups(self, owners: set[int]) -> list[EngineJob]:
         """Return the jobs of placement groups; adds to the jobs that own one."""
@@ -198,7 +204,7 @@ class _Reader:
                 continue
             if owner is not None:
                 owners.add(owner)
-            start = nan if owner is None else _or(group.created, job_times(self.source.items[owner])[0])
+            start = nan if owner is None else _or(group.created, self.times[owner][0])
             if owner is None or isnan(start):
                 self.rows["lost"].append(m)
             elif group.is_pending:
@@ -210,7 +216,7 @@ class _Reader:
                 found.append(self._of_group(m, group, owner, start))
         return found
 
-    def _of_group(self, row: int, group: Group, owner: int, start: float) -> EngineJob:
+    def _of_group(self, row: int, group: PlacementGroup, owner: int, start: float) -> EngineJob:
         end = max(start, self._end(owner))
         return self._job(
             row, group.name, owner, [(start, end, group.width)], submitted=_or(group.asked, start), kind=group.type,
@@ -226,12 +232,12 @@ class _Reader:
             for m in self._of_kind("actor")
             if needs_of_actor(self.source.items[m]) and texts(self.source.items[m], "actor_id") not in created
         ]
-        by_owner: dict[tuple[int, str], list[tuple[int, Task]]] = {}
+        by_owner: dict[tuple[int, str], list[tuple[int, RayTask]]] = {}
         for m, task in tasks:
             owner = self.by_id.get(task.owner)
             if not task.width or isnan(task.started):
                 continue
-            if owner is None or isnan(job_times(self.source.items[owner])[0]):
+            if owner is None or isnan(self.times[owner][0]):
                 self.rows["lost"].append(m)
             elif self._is_undated(owner) and isnan(task.ended):
                 self.rows["undated"].append(m)
@@ -240,7 +246,7 @@ class _Reader:
                 owners.add(owner)
         return [self._together(owner, kind, members) for (owner, kind), members in by_owner.items()]
 
-    def _together(self, owner: int, kind: str, members: Sequence[tuple[int, Task]]) -> EngineJob:
+    def _together(self, owner: int, kind: str, members: Sequence[tuple[int, RayTask]]) -> EngineJob:
         spans = []
         for m, task in members:
             if task.creates_actor:
@@ -259,7 +265,7 @@ class _Reader:
         found = []
         for m in jobs:
             item = self.source.items[m]
-            width, start = held_by_entry_point(item), job_times(item)[0]
+            width, start = held_by_entry_point(item), self.times[m][0]
             if not width:
                 self.rows["plain"] += [] if m in owners else [m]
             elif isnan(start) or texts(item, "status") == "PENDING":
@@ -297,7 +303,7 @@ class _Reader:
             self.rounded.append(HeldRow(row=row, type=kind, tenant=tenant, hours=more))
         if run.is_uneven:
             self.rows["uneven"].append(row)
-        still = not is_over and isnan(job_times(item)[1])
+        still = not is_over and isnan(self.times[owner][1])
         return EngineJob(
             row=row,
             job_id=name,
@@ -311,6 +317,7 @@ class _Reader:
             ran_on=kind,
             asked_for=kind,
             machines=machines,
+            pauses=run.pauses,
         )
 
 

@@ -48,7 +48,7 @@ def needs_of_actor(item: Json) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class PlacementGroup:
     """What counts of a placement group. Times are seconds since 1970, nan = not known."""
 
     name: str
@@ -61,7 +61,7 @@ class Group:
     is_pending: bool
 
 
-def read_group(item: Json) -> Group:
+def read_group(item: Json) -> PlacementGroup:
     """Return what counts of a placement group."""
     width, kinds, nodes = 0.0, list[str](), list[str]()
     for bundle in listed(item, "bundles"):
@@ -73,7 +73,7 @@ def read_group(item: Json) -> Group:
             nodes.append(texts(bundle, "node_id"))
     asked = _number(at(item, "stats", "creation_request_received_ns")) / 1e9
     latency_s = _number(at(item, "stats", "end_to_end_creation_latency_us")) / 1e6
-    return Group(
+    return PlacementGroup(
         name=texts(item, "placement_group_id"),
         owner=texts(item, "creator_job_id"),
         width=width,
@@ -86,7 +86,7 @@ def read_group(item: Json) -> Group:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class RayTask:
     """What counts of a task. Times are seconds since 1970, nan = not known."""
 
     owner: str  # id of its job
@@ -100,13 +100,13 @@ class Task:
     ended: float  # nan for one that creates an actor, too: the actor stays
 
 
-def read_task(item: Json) -> Task:
+def read_task(item: Json) -> RayTask:
     """Return what counts of a task: one that calls a method of an actor holds nothing itself."""
     kind = texts(item, "type")
     inside = bool(texts(item, "placement_group_id")) or kind in ("ACTOR_TASK", "DRIVER_TASK")
     resources = mapping(item, "required_resources")
     kinds = _types(resources)
-    return Task(
+    return RayTask(
         owner=texts(item, "job_id"),
         actor=texts(item, "actor_id"),
         creates_actor=kind == "ACTOR_CREATION_TASK",
