@@ -167,9 +167,12 @@ def _types_of_jobs(
 ) -> tuple[tuple[str, ...], str, list[str]]:
     """Return (job,) the type that each job ran on, the type of accelerators without one, and notes.
 
-    The type is that of the allocation, else of the job's machine in the list, else the request's.
+    The type is that of the allocation, else of the job's machine: in the list, or of other jobs there; else the
+    request's.
     """
-    type_by_machine = {node.name: type_name(node.type) for node in nodes if node.type and node.accelerators}
+    type_by_machine = _types_seen(history) | {
+        node.name: type_name(node.type) for node in nodes if node.type and node.accelerators
+    }
     known = {type_name(kind) for kind in set(history.ran_on) - {""}} | set(type_by_machine.values())
     unsaid = type_name(unnamed) if unnamed else next(iter(known)) if len(known) == 1 else UNNAMED
     by_name: dict[str, str] = {"": ""}
@@ -185,6 +188,17 @@ def _types_of_jobs(
         how = "as --type says" if unnamed else "the only type seen" if len(known) == 1 else "give --type to name it"
         notes.append(f"{guessed:,} jobs name no accelerator type: it is taken as {unsaid} ({how})")
     return tuple(types), unsaid, notes
+
+
+def _types_seen(history: History) -> dict[str, str]:
+    """Return the type of each machine on which jobs name one type, if some jobs name none."""
+    if all(history.ran_on):
+        return {}
+    seen: dict[str, set[str]] = {}
+    for kind, hosts in zip(history.ran_on, history.machines, strict=True):
+        for host in hosts if kind else ():
+            seen.setdefault(host, set()).add(kind)
+    return {host: next(iter(kinds)) for host, kinds in seen.items() if len(kinds) == 1}
 
 
 def _cluster(
