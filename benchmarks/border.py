@@ -48,22 +48,25 @@ def _asked(policy: Policy) -> tuple[Scheduler, Ask]:
 def cases() -> Iterator[Comparison]:
     """Yield one comparison for each policy."""
     for name in POLICIES:
-        policy = build(name)
-        scheduler, ask = _asked(policy)
-        answer, question = policy.decide(ask.view), scheduler.asks.pending
-        assert question is not None
-        fresh = [scheduler.copy() for _ in range(CALLS * (REPEATS + 1))]
+        yield _compared(name, build(name))
 
-        def decide() -> None:
-            for _ in range(CALLS):
-                one = fresh.pop()
-                one.mechanism.columns(0.0, question.active)
-                one.handle(Moment(0.0, (Answered(ask.asked, policy.decide(ask.view)),)))
 
-        def check() -> None:
-            for _ in range(CALLS):
-                scheduler.asks.check(answer, PendingAsk(0, question.active), 0.0, 0.0)
+def _compared(name: str, policy: Policy) -> Comparison:
+    scheduler, ask = _asked(policy)
+    answer, question = policy.decide(ask.view), scheduler.asks.pending
+    assert question is not None
+    fresh = [scheduler.copy() for _ in range(CALLS * (REPEATS + 1))]
 
-        decide()
-        check()
-        yield compare(f"check of an answer: {name}", JOBS, check, decide, "whole decision", repeats=REPEATS)
+    def decide() -> None:
+        for _ in range(CALLS):
+            one = fresh.pop()
+            one.mechanism.columns(0.0, question.active)
+            one.handle(Moment(0.0, (Answered(ask.asked, policy.decide(ask.view)),)))
+
+    def check() -> None:
+        for _ in range(CALLS):
+            scheduler.asks.check(answer, PendingAsk(0, question.active), 0.0, 0.0)
+
+    decide()
+    check()
+    return compare(f"check of an answer: {name}", JOBS, check, decide, "whole decision", repeats=REPEATS)

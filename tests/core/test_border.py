@@ -103,7 +103,7 @@ def test_no_mechanism_takes_nonsense_and_the_state_stays_as_it_was(name: str, ki
     ("world", "kind"), [*((w, k) for w in ("plain", "detailed") for k in KINDS), ("fluid", "shares")]
 )
 def test_no_world_goes_on_with_nonsense(world: str, kind: str) -> None:
-    speeds = PlacedThroughputs(SPEEDS, ClusterUnits(TOPOLOGY, 0)) if world == "detailed" else SPEEDS
+    speeds = PlacedThroughputs(SPEEDS, ClusterUnits(TOPOLOGY)) if world == "detailed" else SPEEDS
     backend = {"plain": Simulation, "detailed": DetailedSimulation, "fluid": FluidSimulation}[world]
 
     def play(policy: Says) -> None:

@@ -21,7 +21,7 @@ from eunomia.model.job import Job
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.topology import Node, Topology
 from eunomia.policies.order.slurm_fair_share import SlurmFairShare
-from eunomia.records.scheduler_snapshot import capture, restore
+from eunomia.records.scheduler_snapshot import capture, digest, restore
 from eunomia.testing.small_worlds import one_type
 
 
@@ -98,6 +98,7 @@ def test_usage_is_all_kept_with_an_infinite_half_life_and_by_a_snapshot() -> Non
         core.handle(Moment.of(3600, (JobFinished("one", 1),)))
         again = fresh(half_life_s)
         restore(again, capture(core).content())
+        assert digest(again) == digest(core) != digest(fresh(half_life_s))
         for one in (core, again):
             one.handle(Moment.of(7200, (come("two", 7200),)))
             assert one.state.entitlements is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -40,9 +39,9 @@ class Watch:
                 for name in decision.job_ids:
                     self.stopped[moment.at, name] = self.seats.pop(name)
             if isinstance(decision, Start):
-                for name in (decision.job_id, decision.partner_id):
-                    if name is not None:
-                        self.started[moment.at, name] = self.seats[name] = decision.seats
+                for one in (decision.job_id, decision.partner_id):
+                    if one is not None:
+                        self.started[moment.at, one] = self.seats[one] = decision.seats
         for row, name in enumerate(self.scheduler.state.ids):
             self.logs[name].note(moment, self.scheduler, row)
 
@@ -77,7 +76,7 @@ def test_preemptions_are_those_of_the_decisions_and_name_the_jobs_that_started_t
             InlinePolicyRunner(policy),
             [watch, metrics],
         )
-        jobs: dict[str, Any] = metrics.figures(bins=20).jobs
+        jobs = metrics.figures(bins=20).jobs
         for name, count in zip(jobs["job_id"], jobs["preemptions"], strict=True):
             log = watch.logs[str(name)].found
             assert len(log) == count, f"seed {seed}, {name}: {log}"

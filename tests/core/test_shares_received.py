@@ -29,7 +29,7 @@ X = np.array([[0.5, 0.25], [0.25, 0.75], [0.6, 0.0], [0.65, 0.0], [0.0, 1.0]])  
 
 @dataclass(frozen=True)
 class Fixed:
-    """Answers X, from its row `first` on, whatever happens."""
+    """Answers X, from its row `first` on, scaled to the cluster, whatever happens."""
 
     fill: bool = False
     first: int = 0
@@ -39,12 +39,13 @@ class Fixed:
         objective="",
         technique="",
         paper="",
-        needs=frozenset(),
+        needs=frozenset({"capacity"}),
         mechanism=LeaseTerms(length_s=ROUND_S, aligned=True),
     )
 
     def decide(self, view: View) -> Shares:
-        return Shares(X[self.first :][: view.jobs], fill=self.fill)
+        x = X[self.first :][: view.jobs]
+        return Shares(x / max(1.0, (x.sum(axis=0) / view.capacity).max()), fill=self.fill)
 
 
 def received(rounds: int, policy: Fixed) -> Floats:

@@ -22,6 +22,7 @@ from eunomia.forecasts.start_conditions import StartCondition, start_conditions
 from eunomia.mechanisms import from_dict
 from eunomia.mechanisms.leases import Leases
 from eunomia.model.answers import Answer, Order
+from eunomia.model.arrays import Ints
 from eunomia.model.decisions import Ask, Decision, SetTimer
 from eunomia.model.events import (
     Answered,
@@ -203,7 +204,7 @@ def look(name: str, seed: int, moments: int) -> set[str]:
     return said
 
 
-def check_order(present: PresentState, policy: Noting, job: str, ahead: tuple[int, ...]) -> None:
+def check_order(present: PresentState, policy: Noting, job: str, ahead: Ints) -> None:
     """The jobs ahead are those before it in what the policy answers when it is asked now."""
     scheduler = present.scheduler.copy()
     scheduler._sched.advance_to(present.at)
@@ -216,7 +217,7 @@ def check_order(present: PresentState, policy: Noting, job: str, ahead: tuple[in
     if row not in order:
         return  # no type in service is large enough
     before = order[: order.index(row)]
-    assert list(ahead) == [one for one in before if scheduler.state.jobs.stage[one] == Stage.WAITING]
+    assert ahead.tolist() == [one for one in before if scheduler.state.jobs.stage[one] == Stage.WAITING]
 
 
 @pytest.mark.parametrize("name", policies.POLICIES)
@@ -306,7 +307,7 @@ def test_a_node_that_is_back_and_a_larger_quota_are_played_too() -> None:
     found = start_conditions(present, "b")
     assert [one.node for one in found.conditions if one.kind == "node"] == [1]
 
-    policy = policies.load("quotas")(inner="fifo")
+    policy = policies.build("quotas?inner=fifo")
     jobs = tuple(replace(job, tenant="lab") for job in line_up((0, 9, 2), (0, 9, 1)))
     world = SmallWorld(nodes=(Node(type="gpu", accelerators=4),), speeds=one_type(), jobs=jobs)
     scheduler = scheduler_of(policy, world, lab=Tenant(quota=2.0, borrows=False))

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 HOUR, WEEK = 3600, 7 * 86_400
-SPEEDS = "type,job_type,scale_factor,steps_per_s\nv100,any,1,1\nh100,any,1,2\na100-80gb,any,1,1.5\nv100,only v100,1,1\n"
+SPEEDS = (
+    "type,job_type,scale_factor,steps_per_s\nv100,any,1,1\nh100,any,1,2\na100-80gb,any,1,1.5\nv100,only v100,1,1\n"
+    "h100,only v100,1,0\na100-80gb,only v100,1,0\n"
+)
 
 
 def jobs_csv(weeks: int, bursts: int = 4, job_type: str = "any") -> str:

@@ -39,7 +39,7 @@ class Drawn:
     said: list[tuple[float, Allocation]] = field(default_factory=list)
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="drawn", answer_type="shares", objective="", technique="", paper="",
-        needs=frozenset({"scale_factor", "submitted"}), mechanism=ROUNDS,
+        needs=frozenset({"scale_factor", "submitted", "throughput", "capacity"}), mechanism=ROUNDS,
     )  # fmt: skip
 
     def decide(self, view: View) -> Answer:
@@ -53,6 +53,12 @@ class Drawn:
                     first.append(mate)
                     second.append(m)
         x = rng.choice([0.0, 0.0, 0.2, 0.5, 1.0], size=(len(first), len(view.types))) / max(view.jobs, 1)
+        one, two, size = np.array(first), np.array(second), view.scale_factor[first]
+        runs = (view.throughput[one] > 0) & ((two < 0)[:, None] | (view.throughput[two] > 0))
+        x[~runs | (size[:, None] > view.capacity)] = 0.0
+        time = np.bincount(one, x.sum(axis=1), view.jobs)
+        time += np.bincount(two[two >= 0], x[two >= 0].sum(axis=1), view.jobs)
+        x /= max(1.0, time.max(), ((x * size[:, None]).sum(axis=0) / view.capacity).max())
         names = rows_of(view)
         said = {
             tuple(names[m] for m in (a, b) if m >= 0): dict(zip(view.types, row.tolist(), strict=True))

@@ -126,3 +126,14 @@ def test_who_is_late_is_named_when_the_deadline_has_passed_or_as_soon_as_it_must
     assert by_deadline.why == {0: "late: its deadline, 100 s, has passed"}
     assert by_slack.why[1] == "late: it cannot be done by its deadline, 150 s, even if it runs from now on"
     assert Edf(late="last").decide(view).rows.job.tolist() == [1, 2, 3, 0]
+
+
+def test_a_job_that_ends_at_its_deadline_but_for_rounding_is_not_stopped_before() -> None:
+    """0.1 + 0.2 is above 0.3: a, submitted at 0.1, ends a little after its deadline, at which b waits and comes."""
+    jobs = line_up((0.1, 0.2), (0.15, 5.0), (0.3, 5.0))
+    jobs = (replace(jobs[0], deadline=0.3), replace(jobs[1], deadline=9.0), replace(jobs[2], deadline=8.0))
+    world = SmallWorld(nodes=(Node(type="gpu", accelerators=1),), jobs=jobs, speeds=one_type())
+    run = play(Edf(late="last"), world)
+    assert run.finished["a"] == pytest.approx(0.3)
+    assert run.figures.summary["deadlines_missed"] == 2 - 1  # only b is: c runs before it
+    assert run.figures.summary["preemptions"] == 0

@@ -105,6 +105,12 @@ def test_without_room_at_its_level_a_gang_waits_and_after_three_tries_takes_two_
     assert starts(play(Philly(relax_after=0), there))["c"][0] >= 2000.0
 
 
+def test_a_gang_that_no_rack_could_hold_starts_across_racks_even_where_locality_is_never_given_up() -> None:
+    there = world([(4, "r0"), (4, "r1")], line_up((0, 100, 8)))
+    for relax_after in (0, 3):
+        assert starts(play(Philly(relax_after=relax_after), there)) == {"a": [0.0]}
+
+
 def test_a_virtual_cluster_borrows_what_is_idle_and_gives_it_back_when_the_cluster_is_full() -> None:
     quotas = {"x": Tenant(quota=4), "y": Tenant(quota=4)}
     there = world([(4, "r0"), (4, "r0")], owned((0, 900, 4, "x"), (10, 900, 4, "x"), (20, 100, 4, "y")))

@@ -228,13 +228,21 @@ def test_the_history_is_no_rival_and_the_wait_that_no_policy_explains_is_credite
     found = findings(a_report(past, fifo))
     assert found.warnings == (
         "As it was, jobs completed after 2.70 h and waited 10.0 min to the first start on average. The simulation "
-        "explains at most 0 s of that, 0.0 %: so long they wait under fifo, where they wait longest of the policies "
-        "here. The rest has causes that are not simulated, and is credited to no policy.",
+        "explains none of that, as jobs wait under no policy here: it has causes that are not simulated, and no policy "
+        "is credited with it.",
     )
     assert found.answer.startswith("fifo finished 1 of 1 jobs.")
+    las = a_run("las", [HOUR], summary={"queueing_mean_s": 150.0})
+    assert (
+        "explains at most 2.50 min of that, 25.0 %: so long they wait under las, the policy here under which they wait "
+        "longest. The rest has causes"
+    ) in findings(a_report(past, fifo, las)).warnings[0]
     las = a_run("las", [HOUR], summary={"queueing_mean_s": 700.0})
     found = findings(a_report(past, fifo, las))
-    assert "under las, where they wait longest of the policies here, it is 11.7 min" in found.warnings[0]
+    assert (
+        "A queue can explain that: under las, the policy here under which they wait longest, it is 11.7 min."
+        in (found.warnings[0])
+    )
     assert found.answer.startswith("Use las: jobs complete after 60.0 min on average, 60 % sooner than under fifo, the")
 
 

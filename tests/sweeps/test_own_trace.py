@@ -30,7 +30,7 @@ def test_weeks_are_resampled_and_no_policy_is_credited_with_a_difference_to_the_
     found = desk.sweep()
     assert [run["policy"] for run in found["runs"]][:2] == ["as_it_was", "as_it_was"]
     assert found["verdict"][0].startswith("As it was, jobs completed after 2.23 h and waited ")
-    assert "is credited to no policy" in found["verdict"][0]
+    assert "no policy is credited with it" in found["verdict"][0]
     assert found["verdict"][1] == (
         "Use srtf: jobs complete sooner on average than under fifo (−49 %, −49 % to −48 %). Nothing else here is worse "
         "for certain. srtf knows durations, which a real cluster does not: of the runs that do not know them the "

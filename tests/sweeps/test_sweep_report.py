@@ -71,6 +71,54 @@ def test_where_no_policy_is_better_for_certain_the_baseline_stays() -> None:
     assert findings(noisy).answer == "Keep fifo: no other run completes jobs sooner, by more than 1 %, for certain."
 
 
+def test_where_the_recommended_run_is_worse_is_named_with_its_place() -> None:
+    three = [setting("las", place, 1.5, (-0.25, 0.05, "better")) for place in (1.0, 2.0)]
+    later = setting("las", 3.0, 3.0, (0.5, 0.05, "worse"))
+    answer = findings(content(*(setting("fifo", place, 2.0) for place in (1.0, 2.0, 3.0)), *three, later)).answer
+    assert "at load 1 (−25 %, −30 % to −20 %), 2 (−25 %, −30 % to −20 %). Later at load 3 (+50 %, +45 % to +55 %)." in (
+        answer
+    )
+
+
+def test_a_run_that_is_better_at_one_place_and_worse_at_two_is_not_called_no_better() -> None:
+    las = [setting("las", 1.0, 1.5, (-0.25, 0.05, "better"))]
+    las += [setting("las", place, 3.0, (0.5, 0.05, "worse")) for place in (2.0, 3.0)]
+    found = findings(content(*(setting("fifo", place, 2.0) for place in (1.0, 2.0, 3.0)), *las))
+    assert found.answer.endswith("by more than 1 %, for certain at more places than later.")
+
+
+def test_nothing_is_called_not_worse_that_the_table_shows_as_worse() -> None:
+    las = setting("las", 1.0, 1.5, (-0.25, 0.05, "better"))
+    stops = BaselineDifference(change=interval(10.0, 1.0), relative=None, verdict="worse")
+    las = replace(las, versus={**las.versus, "preemptions": stops})
+    answer = findings(content(setting("fifo", 1.0, 2.0), las)).answer
+    assert answer.endswith("Worse for certain: preemptions.")
+
+
+def test_one_run_below_one_per_cent_is_no_reason_to_change() -> None:
+    fifo = SweepSetting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={})
+    found = findings(content(fifo, setting("las", 1.0, 1.99, (-0.005, None, "unknown"))))
+    assert found.answer == "On these jobs keep fifo: no other run completes them sooner by more than 1 %."
+
+
+def test_a_run_that_knows_durations_is_marked_and_the_soonest_of_the_others_is_named() -> None:
+    srtf = replace(setting("srtf", 1.0, 1.0, (-0.5, 0.05, "better")), knows_durations=True)
+    las = setting("las", 1.0, 1.5, (-0.25, 0.05, "better"))
+    report = content(setting("fifo", 1.0, 2.0), srtf, las)
+    assert findings(report).answer.endswith(
+        "srtf knows durations, which a real cluster does not: of the runs that do not know them the lowest average "
+        "completion time is that of las (90.0 min)."
+    )
+    assert "srtf <small>knows durations</small>" in page(report)
+
+
+def test_the_schedule_as_it_was_is_no_baseline_of_policies() -> None:
+    past = replace(setting("fifo", 1.0, 2.0), is_history=True)
+    found = findings(content(past, setting("las", 1.0, 1.5, (-0.25, 0.05, "better"))))
+    assert found.chosen == ""
+    assert "no policy is credited with a difference to it" in found.answer
+
+
 def test_the_price_of_the_recommendation_is_named() -> None:
     las = setting("las", 1.0, 1.5, (-0.25, 0.05, "better"))
     cost = BaselineDifference(change=interval(10.0, 1.0), relative=interval(0.1, 0.01), verdict="worse")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from eunomia.inputs.problems import InvalidInput
 from eunomia.traces import kubernetes, ray, read
-from eunomia.traces.engine_objects import busy_s, most_at_once
+from eunomia.traces.gang_runs import busy_s, most_at_once
 from eunomia.traces.import_findings import History
 from eunomia.traces.machine_lists import kubernetes_nodes, slurm_nodes
 
@@ -89,6 +89,7 @@ def test_a_pod_that_failed_and_was_replaced_is_a_retry(written: Write) -> None:
     found = of_kubernetes(written, *pods)
     assert found.trace.scale_factor.tolist() == [4]
     assert found.trace.duration_s.tolist() == [1200]
+    assert (found.trace.ended_s.tolist(), found.trace.pauses) == ([3000], (((600, 1800),),))
     assert found.trace.retries.tolist() == [0]
     assert found.trace.status == ("failed",)  # no Job says that it completed
     done = {"type": "Complete", "status": "True"}

@@ -104,7 +104,7 @@ def test_an_option_reads_further_resources_under_the_type_of_their_maker(written
     assert found.ran_on == ("Tesla-T4", "tpu", "Tesla-T4")
     path = written(raw=json.dumps([node]).encode())
     assert [one.accelerators for one in kubernetes_nodes.read_named([path])] == [2]
-    assert [one.accelerators for one in kubernetes_nodes.read_named([path], resources=("google.com/tpu",))] == [6]
+    assert [one.accelerators for one in kubernetes_nodes.read_named([path], resources=("google.com/tpu",))] == [4, 2]
 
 
 def test_a_resource_that_nothing_has_is_refused_with_the_nearest(written: Write) -> None:
@@ -174,7 +174,7 @@ def test_of_two_lists_the_later_state_of_an_object_counts_in_either_order_of_fil
         assert lasted == {"a/p": 3, "a/gone": 2, "a/other": 2, "a/late": 12}
 
 
-def test_widths_that_change_and_types_that_differ_keep_the_sums(written: Write) -> None:
+def test_widths_that_change_keep_the_sums_and_each_type_is_a_job_of_its_own(written: Write) -> None:
     nodes = [
         {"kind": "Node", "metadata": {"name": name, "labels": {"nvidia.com/gpu.product": kind}}}
         for name, kind in (("n1", "Tesla-T4"), ("n2", "NVIDIA-H100-80GB-HBM3"))
@@ -184,11 +184,28 @@ def test_widths_that_change_and_types_that_differ_keep_the_sums(written: Write) 
         one["metadata"]["labels"] = {"volcano.sh/job-name": "gang"}
         one["spec"]["nodeName"] = node
     found = history(written, *pods, *nodes)
-    assert (found.trace.scale_factor.tolist(), found.trace.duration_s.tolist()) == ([16], [5.5 * 3600])
+    assert found.trace.job_id == ("a/gang", "a/gang@h100")
+    assert (found.trace.scale_factor.tolist(), found.trace.duration_s.tolist()) == ([8, 8], [36_000, 3600])
     assert found.hours is not None
     assert found.hours.by_type() == pytest.approx({"Tesla-T4": 80, "NVIDIA-H100-80GB-HBM3": 8})
-    moved = next(one.change for one in found.findings if "several accelerator types" in one.what)
-    assert (found.hours + moved).by_type() == pytest.approx({"Tesla-T4": 88, "NVIDIA-H100-80GB-HBM3": 0})
+    assert finding(found, "several accelerator types") == ("assumed", 1, "a/w0")
+    pods[1]["spec"]["nodeName"] = "n1"
+    found = history(written, *pods, *nodes)
+    assert (found.trace.scale_factor.tolist(), found.trace.duration_s.tolist()) == ([16], [5.5 * 3600])
+
+
+def test_slices_are_types_and_machines_of_their_own(written: Write) -> None:
+    labels = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB"}
+    node = {"kind": "Node", "metadata": {"name": "n1", "labels": labels},
+            "status": {"capacity": {GPU: "6", "nvidia.com/mig-1g.5gb": "14"}}}  # fmt: skip
+    found = history(written, node, pod("p", container("nvidia.com/mig-1g.5gb", 1)), pod("q", container()))
+    assert found.ran_on == ("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "NVIDIA-A100-SXM4-40GB")
+    assert finding(found, "slices") == ("assumed", 1, "a/p")
+    nodes = kubernetes_nodes.read_named([written(raw=json.dumps([node]).encode())])
+    assert {one.type: one.accelerators for one in nodes} == {
+        "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb": 14,
+        "NVIDIA-A100-SXM4-40GB": 6,
+    }
 
 
 def test_whole_devices_of_a_node_that_cuts_them_are_slices(written: Write) -> None:

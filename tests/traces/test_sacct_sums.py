@@ -20,7 +20,9 @@ TWICE = "the hour that the clock showed twice"
 def check(seed: int, folder: Path) -> None:
     history = SacctHistory(seed)
     files = history.write(folder)
-    read = read_history(files, timezone=ZONE)
+    read = read_history(files)
+    if history.season != "plain" and not any(f"read as those of {ZONE}" in each.what for each in read.findings):
+        read = read_history(files, timezone=ZONE)  # no line shows that clocks were changed
     imported = build_import("slurm", [], read)
     balance = imported.balance
     assert balance is not None

@@ -13,6 +13,7 @@ from eunomia.history.importing import build_import
 from eunomia.inputs.problems import InvalidInput
 from eunomia.traces.import_findings import History
 from eunomia.traces.machine_lists.named_nodes import NamedNode
+from eunomia.traces.machine_lists.slurm_nodes import read_named
 from eunomia.traces.sacct_demands import WholeMachines
 from eunomia.traces.slurm import read_history
 
@@ -162,18 +163,24 @@ def test_with_a_time_zone_waits_are_right_in_nights_in_which_clocks_are_changed(
     assert said(autumn, "another time between Start and End") == said(spring, "another time between Start and End") == 0
 
 
-def test_without_a_time_zone_a_start_before_its_submission_is_an_hour_later_in_such_a_night_only(
-    written: Write,
-) -> None:
-    found = read(written, *AUTUMN)
-    assert dict(zip(found.trace.job_id, waits(found), strict=True))["2"] == 1200
-    assert said(found, "as in a night in which clocks are set back") == 1
+def test_without_a_time_zone_the_lines_themselves_show_that_clocks_were_changed(written: Write) -> None:
+    autumn, spring = (read(written, *rows) for rows in (AUTUMN, SPRING))
+    assert dict(zip(autumn.trace.job_id, waits(autumn), strict=True)) == {"1": 600, "2": 1200, "3": 3 * 3600}
+    assert dict(zip(spring.trace.job_id, waits(spring), strict=True)) == {"1": 1200, "2": 1800}
+    assert said(autumn, "read as those of Europe/Berlin") == 2
+    assert said(spring, "read as those of Europe/Berlin") == 1
+    america = read(written, row("1", "11-03T01:10:00", "11-03T02:30:00", 4800, submit="11-03T01:50:00"))
+    assert waits(america) == [1200]
+    assert said(america, "read as those of America/New_York") == 1
+
+
+def test_a_start_before_its_submission_on_another_day_is_said_and_counts_as_no_wait(written: Write) -> None:
     plain = read(written, row("1", "07-03T02:10:00", "07-03T03:10:00", 3600, submit="07-03T02:50:00"))
     assert said(plain, "runs start before they were submitted; their wait counts as 0 s") == 1
 
 
 def test_a_time_zone_that_there_is_not_is_refused(written: Write) -> None:
-    with pytest.raises(InvalidInput, match="write a name of the tz database"):
+    with pytest.raises(InvalidInput, match="no such time zone"):
         read(written, *AUTUMN, timezone="Mars/Base")
 
 
@@ -262,3 +269,13 @@ def test_the_quality_report_has_both_sums_and_each_difference(written: Write, tm
     ]
     assert check["by_tenant"] == {"lab": {"source": 104, "written": 4}}
     assert check["unexplained"] == []
+
+
+def test_a_machine_of_several_types_holds_each_of_them(written: Write) -> None:
+    nodes = written(
+        "NodeName=n1 CPUTot=64 RealMemory=512000 Gres=gpu:t4:8,gpu:h100:4(S:0) State=IDLE", name="nodes.txt"
+    )
+    found = read(written, row("1", "05-01T09:00:00", "05-01T19:00:00", 36000, tres="gres/gpu:t4=8,gres/gpu:h100=4"))
+    imported = build_import("slurm", [], found, nodes=read_named(nodes))
+    assert {node.type: (node.accelerators, node.cpus) for node in imported.nodes} == {"t4": (8, 64), "h100": (4, 0)}
+    assert imported.hours.by_type() == pytest.approx({"t4": 80, "h100": 40})

@@ -189,6 +189,8 @@ def test_messages_name_the_columns_of_the_file(table: Read) -> None:
         table("Submit Time,begun,NumGPUs", "0,5,1")
     (problem,) = error.value.problems
     assert "of Submit Time, begun, NumGPUs" in problem.fix
+    with pytest.raises(InvalidInput, match="separated by ';'"):
+        table("Submit Time;runtime;NumGPUs", "0;5;1")
     with pytest.raises(InvalidInput, match=r"the column Submit Time"):
         table("Submit Time,runtime,NumGPUs", "soon,5,1")
     with pytest.raises(InvalidInput, match=r"scale_factor=tres:1001"):

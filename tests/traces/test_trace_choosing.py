@@ -114,7 +114,7 @@ def test_a_table_of_another_system_is_answered_with_each_of_our_names_once(writt
     fixes = {problem.column: problem.fix for problem in refused.value.problems}
     assert fixes["job name"] == "rename it to job_id"
     assert fixes["runtime"] == "rename it to duration_s"
-    assert set(fixes) == {None, "job name", "submit time", "GPUs", "runtime", "user", "job_type"}
+    assert set(fixes) == {None, "job name", "submit time", "GPUs", "runtime", "user"}
     assert "eunomia import csv" in fixes[None]
 
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.verdict.plain_figures import PlainRun
+from tests.verdict.plain_figures import PlainFigures
+from tests.verdict.plain_settings import Contradicted, Setting
 from tests.verdict.plain_timelines import read_history, read_rows, value
-from tests.verdict.plain_verdict import Contradicted, Setting, Verdict
+from tests.verdict.plain_verdict import Verdict
 from tests.verdict.worlds import World, random_world
 
 import eunomia
@@ -40,7 +41,7 @@ def play(
     result = eunomia.simulate(scenario, record_to=folder / "record.jsonl.gz")
     result.write(folder)
     type_of = [name for name, size in world.nodes for _ in range(size)]
-    run = PlainRun(world, read_history(folder / "record.jsonl.gz", type_of))
+    run = PlainFigures(world, read_history(folder / "record.jsonl.gz", type_of))
     jobs = run.job_rows()
     tenants = run.tenant_rows(jobs)
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))

@@ -136,6 +136,7 @@ def test_no_policy_starts_a_job_before_it_is_eligible_and_its_wait_counts_from_t
         assert result.jobs["submitted_s"].tolist() == [0, 50, 0]
         assert result.jobs["jct_s"].tolist() == (result.jobs["finished_s"] - result.jobs["submitted_s"]).tolist()
         assert result.summary["queueing_mean_s"] == pytest.approx(waited / 3)
+        assert result.figures.tenants["jct_mean_s"].tolist() == [pytest.approx(result.summary["jct_mean_s"])]
 
 
 def test_without_a_time_of_eligibility_no_figure_of_it_is_written(desk: Desk) -> None:

@@ -140,9 +140,7 @@ def test_a_run_that_is_given_up_leaves_the_others_of_a_comparison_and_of_a_sweep
     words = [word for name in policies for word in ("--policy", name)]
     assert desk.type("compare", "tiny.toml", *words, "--out", "out", "--json") == 1
     assert [row["jobs_finished"] for row in json.loads(desk.stdout)] == [3, 0]
-    assert desk.stderr.startswith(
-        "error: restless.py:Restless?later=1e-9: 0 of 2 jobs finished; 2 were left unfinished"
-    )
+    assert "error: restless.py:Restless?later=1e-9: 0 of 2 jobs finished; 2 were left unfinished" in desk.stderr
     desk.write("sweep.toml", f'scenario = "tiny.toml"\n[axes]\npolicy = {json.dumps(policies)}\n')
     for _ in range(2):  # made, and found to be done
         assert desk.type("sweep", "sweep.toml", "--out", "swept", "--jobs", "1", "--json") == 1, desk.stderr

@@ -71,9 +71,9 @@ def test_a_policy_of_an_installed_package_is_known_by_its_name(desk: Desk, monke
         ("return view.throughput", "add 'throughput' to info.needs"),
     ],
 )
-def test_an_invalid_answer_is_an_error_and_nothing_is_written(desk: Desk, decides: str, said: str) -> None:
+def test_an_invalid_answer_is_wrong_input_and_nothing_is_written(desk: Desk, decides: str, said: str) -> None:
     desk.write("wrong.py", OUTSIDE.partition("        rows =")[0] + f"        {decides}\n")
     before = desk.listing()
-    assert desk.type("simulate", "tiny.toml", "--policy", "wrong.py:Lifo", "--out", "out") == 1
+    assert desk.type("simulate", "tiny.toml", "--policy", "wrong.py:Lifo", "--out", "out") == 2
     assert said in desk.stderr
     assert desk.listing() == before

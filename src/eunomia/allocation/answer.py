@@ -14,6 +14,7 @@ from eunomia.model.answers import Answer, Rows
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.certificate import Certificate
 from eunomia.model.products import row_dots
+from eunomia.model.speeds import ESTIMATED, USED
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,9 +88,16 @@ class Solution:
             "point": proof.point if proof else "",
             "late": [problem.name(m) for m in self.answer.late],
             "why": self.why(),
+            **self.origins,
             "seconds": self.seconds,
             "compile_seconds": self.compile_seconds,
         }
+
+    @property
+    def origins(self) -> dict[str, int]:
+        """How many throughputs are above 0, and how many of them estimates; nothing where the problem does not say."""
+        runs, guessed = self.problem.throughput > 0, self.problem.throughput_estimated
+        return {} if guessed is None else {USED: int(runs.sum()), ESTIMATED: int((runs & (guessed > 0)).sum())}
 
     def row_records(self) -> list[dict[str, Any]]:
         """Return the rows with a share above 0, jobs by name."""

@@ -11,10 +11,15 @@ import numpy as np
 
 from eunomia.inputs.field_rules import MOST_S, Rule
 from eunomia.inputs.problems import SHOWN, Problems
-from eunomia.model.arrays import Array, Floats
+from eunomia.model.arrays import Array, Bools, Floats
 
 Place: TypeAlias = tuple[int, ...]
 MOST = 2**31  # of accelerators in a gang
+RATES = ("throughput", "throughput_apart")
+UNKNOWN_FIX = (
+    "give steps/s of the whole gang: 0 if it cannot run there, an estimate (`eunomia calibrate --help`) if it was not "
+    "measured"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "deadline_s": ("job",),
     "price": ("type",),
     "throughput_apart": ("job", "type"),
+    "throughput_estimated": ("job", "type"),
     "accelerators_per_node": ("type",),
 }
 _AT_LEAST_0 = Rule(what="a finite number, at least 0", least=0.0, fix="")
@@ -63,7 +69,7 @@ RULES: dict[str, Rule] = {
         most=MOST,
         fix="give the accelerators of this type",
     ),
-    "throughput": replace(_AT_LEAST_0, fix="give steps/s of the whole gang; 0 = it cannot run there"),
+    "throughput": replace(_AT_LEAST_0, fix="give steps/s of the whole gang; 0 = it cannot run there", empty=math.nan),
     "scale_factor": replace(_GANG, fix="give the accelerators that the gang holds"),
     "weight": replace(_ABOVE_0, fix="give 1 to a job like any other"),
     "steps_remaining": replace(_AT_LEAST_0, fix="give the steps still to do"),
@@ -86,24 +92,38 @@ RULES: dict[str, Rule] = {
         fix="give null to a job without a deadline",
     ),
     "price": replace(_AT_LEAST_0, fix="give US$ per accelerator-hour"),
-    "throughput_apart": replace(_AT_LEAST_0, fix="give steps/s when spread over machines; 0 = cannot"),
+    "throughput_apart": replace(_AT_LEAST_0, fix="give steps/s when spread over machines; 0 = cannot", empty=math.nan),
+    "throughput_estimated": Rule(what="0 or 1", least=0, most=1, whole=True, fix="give 1 where it is an estimate"),
     "accelerators_per_node": replace(_GANG, fix="give the accelerators of one machine"),
 }
 
 
 def read_numbers(field: str, raw: object, names: AxisNames, problems: Problems) -> Floats | None:
     """Return the field as an array over its axes; None after noting what is wrong with it."""
-    axes, rule, before = AXES[field], RULES[field], problems.count
+    axes, rule, before, kept = AXES[field], RULES[field], problems.count, len(problems.kept)
     found = _as_array(field, raw, axes, names, problems, rule)
     if found is None:
         return None
-    broken = rule.broken_by(found)
+    broken, unknown = rule.broken_by(found), np.isnan(found) & (field in RATES)
     if not broken.any():
         return found if problems.count == before else None
-    for at in first_of(np.argwhere(broken), problems):
+    for at in first_of(np.argwhere(broken & ~unknown), problems):
         row, column = names.place(field, axes, tuple(at))
         problems.add(f"must be {rule.what}", rule.fix, row=row, column=column, value=found[tuple(at)])
+    if unknown.any():
+        _note_unknown(field, unknown, names, problems)
+    problems.kept[kept:] = sorted(problems.kept[kept:], key=lambda each: (each.row or 0, each.column or ""))
     return None
+
+
+def _note_unknown(field: str, unknown: Bools, names: AxisNames, problems: Problems) -> None:
+    """Note the throughputs that are not known, (job, type), one problem for each type."""
+    for j in np.flatnonzero(unknown.any(axis=0)).tolist():
+        rows = np.flatnonzero(unknown[:, j]).tolist()
+        listed = ", ".join(str(m + 1) for m in rows[:SHOWN]) + (" …" if len(rows) > SHOWN else "")
+        which = f"for {len(rows):,} of {len(unknown):,} jobs (rows {listed})" if len(rows) > 1 else "here"
+        row, column = names.place(field, AXES[field], (rows[0], j))
+        problems.add(f"is not known {which}, and not known is not 0", UNKNOWN_FIX, row=row, column=column, value="null")
 
 
 def first_of(bad: Array, problems: Problems) -> list[Any]:

@@ -29,6 +29,7 @@ class AllocationProblem:
     deadline_s: Floats | None = None  # (job,) from now; inf = none
     price: Floats | None = None  # (type,) US$ per accelerator-hour
     throughput_apart: Floats | None = None  # (job, type) steps/s of the gang when spread over machines
+    throughput_estimated: Floats | None = None  # (job, type) 1 = an estimate, 0 = measured
     accelerators_per_node: Floats | None = None  # (type,) of each machine
     entity: Ints | None = None  # (job,) rows of `entities`
     entities: Tenants | None = None
@@ -64,5 +65,6 @@ class AllocationProblem:
 
 BY_JOB = (
     "throughput", "scale_factor", "weight", "job_ids", "steps_remaining", "elapsed_s", "isolated_throughput",
-    "isolated_time_s", "attained_service", "submitted_s", "deadline_s", "throughput_apart", "entity", "kind",
+    "isolated_time_s", "attained_service", "submitted_s", "deadline_s", "throughput_apart", "throughput_estimated",
+    "entity", "kind",
 )  # fmt: skip

@@ -48,6 +48,7 @@ def _arrays(solution: Solution | AuctionResult) -> dict[str, Array]:
         "seconds": solution.seconds,
         "compile_seconds": solution.compile_seconds,
     }
+    arrays |= solution.origins
     arrays["late"] = np.array(solution.answer.late, dtype=np.int64)
     if solution.certificate is not None:
         proof = solution.certificate

@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -60,7 +60,6 @@ from eunomia.inputs.problems import InvalidInput, Problem, Together
 if TYPE_CHECKING:
     from eunomia.history.judged_comparison import JudgedHistory
     from eunomia.runs.compare import Case
-    from eunomia.runs.simulation import Result
     from eunomia.scenario import Scenario
 
 app = typer.Typer(
@@ -199,8 +198,8 @@ def compare(
     """
     with handle_errors(as_json):
         from eunomia.cli.output import progress_bar, show_comparison
+        from eunomia.runs.compare import as_rows, write_table, write_tenants
         from eunomia.runs.compare import compare as run
-        from eunomia.runs.compare import write_table, write_tenants
         from eunomia.runs.report_input import report
         from eunomia.runs.results_dir import check_free, whole_folder
         from eunomia.runs.scenario_variants import varied
@@ -243,27 +242,12 @@ def compare(
             finished = f"{len(results)} of {len(combinations)} runs are finished, in {place}"
             print(f"interrupted; {finished}; the same command goes on from there", file=sys.stderr)
             raise typer.Exit(INTERRUPTED)
-        labelled = [(_label(case, combinations), result) for case, result in results]
         if as_json:
-            print(json.dumps(_rows(results), allow_nan=False))
+            print(json.dumps(as_rows(results), allow_nan=False))
         else:
             show_comparison(shown, content)
             print(f"report: {place / 'report.html'}")
-        fail_if_unfinished([(label, result.unfinished) for label, result in labelled])
-
-
-def _rows(results: Sequence[tuple[Case, Result]]) -> list[dict[str, Any]]:
-    """Return the JSON form of each run."""
-    return [
-        {
-            "policy": case.policy,
-            "load": case.load,
-            "seed": case.seed,
-            **result.as_dict(),
-            "knows_durations": result.knows_durations,
-        }
-        for case, result in results
-    ]
+        fail_if_unfinished([(_label(case, combinations), result.unfinished) for case, result in results])
 
 
 def _judged_cases(

@@ -41,7 +41,8 @@ def calibrate(
     """Estimate throughputs on all types and sizes from your own few measurements.
 
     The measurements are placed beside the catalogue's analytic model; the table has the median and both ends of the
-    80 % interval. Of a run, the rates are those between the steps that its jobs reported.
+    80 % interval, and says of each rate whether it is measured or estimated. A rate of 0 among yours says that the job
+    cannot run there, and stays. Of a run, the rates are those between the steps that its jobs reported.
 
     Example: eunomia calibrate measured.csv --types v100,a100-80gb,h100 --out throughputs.csv
     """
@@ -62,8 +63,10 @@ def calibrate(
         write_output(out, as_csv(rows).encode(), column="--out")
         widths = interval_width(rows)
         summary = {
-            "measurements": len(found.alone),
+            "measurements": len(found.alone.keys() - found.estimated),
             "rows": len(rows),
+            "measured": sum(row.is_measured and row.median > 0 for row in rows),
+            "estimated": sum(not row.is_measured and row.median > 0 for row in rows),
             "cannot_run": len(rows) - len(widths),
             "median_p90_over_p10": round(float(np.median(widths)), 4) if len(widths) else None,
             "out": str(out),
@@ -72,7 +75,8 @@ def calibrate(
             print(json.dumps(summary))
         else:
             counts = f"{summary['rows']} rows from {summary['measurements']} measurements"
-            print(f"{counts}, {summary['cannot_run']} cannot run")
+            origins = f"{summary['measured']} measured, {summary['estimated']} estimated"
+            print(f"{counts}: {origins}, {summary['cannot_run']} cannot run")
             print(f"p90 / p10 is {summary['median_p90_over_p10']} in the median")
             if checked is not None:
                 print(

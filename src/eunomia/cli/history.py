@@ -139,16 +139,17 @@ def kubernetes(
     Kubernetes deletes its objects after a while: list often enough that pods are still there, and name all the files.
     """
     with handle_errors(as_json):
-        from eunomia.traces.kubernetes import read_history
-        from eunomia.traces.machine_lists.kubernetes_nodes import read_named
+        from eunomia.traces.engine_objects import load_objects
+        from eunomia.traces.kubernetes import COMMAND, history_of
+        from eunomia.traces.machine_lists.kubernetes_nodes import nodes_of, read_named
         from eunomia.traces.pod_resources import split_names
 
-        resources = split_names(resource or ())
+        resources, source = split_names(resource or ()), load_objects(files, COMMAND)
         _import(
             "kubernetes",
             files,
-            lambda: read_history(files, tenant=tenant, resources=resources),
-            read_named(files if nodes is None else [nodes], needed=nodes is not None, resources=resources),
+            lambda: history_of(source, tenant=tenant, resources=resources),
+            nodes_of(source, resources=resources) if nodes is None else read_named([nodes], resources=resources),
             out,
             speed,
             force=force,
@@ -178,14 +179,16 @@ def ray(
     The output of ray list nodes may be a further one, or --nodes.
     """
     with handle_errors(as_json):
-        from eunomia.traces.machine_lists.kubernetes_nodes import read_named
-        from eunomia.traces.ray import read_history
+        from eunomia.traces.engine_objects import load_objects
+        from eunomia.traces.machine_lists.kubernetes_nodes import nodes_of, read_named
+        from eunomia.traces.ray import COMMAND, history_of
 
+        source = load_objects(files, COMMAND)
         _import(
             "ray",
             files,
-            lambda: read_history(files, tenant=tenant),
-            read_named(files if nodes is None else [nodes], needed=nodes is not None),
+            lambda: history_of(source, tenant=tenant),
+            nodes_of(source) if nodes is None else read_named([nodes]),
             out,
             speed,
             force=force,

@@ -334,6 +334,8 @@ def _fate(found: Explanation) -> str:
 
 def show_solution(found: Solution) -> None:
     """Print the quality of a decision, then the first jobs, one row each."""
+    from eunomia.report.estimated_throughputs import on_estimates
+
     console = Console(highlight=False)
     problem, proof = found.problem, found.certificate
     head = f"{found.policy}: {found.status} in {found.seconds:.3g} s, {problem.jobs:,} job{'s' * (problem.jobs != 1)}"
@@ -348,6 +350,8 @@ def show_solution(found: Solution) -> None:
         more = f" and {len(found.answer.late) - ROWS_SHOWN:,} more" * (len(found.answer.late) > ROWS_SHOWN)
         console.print(f"late: {late}{more}", markup=False, soft_wrap=True)
     console.print(_shares_table(found))
+    for sentence in on_estimates([found.origins]):
+        console.print(sentence, markup=False, soft_wrap=True)
     if problem.jobs > ROWS_SHOWN:
         console.print(f"… and {problem.jobs - ROWS_SHOWN:,} jobs more; --json or --out FILE has all")
 

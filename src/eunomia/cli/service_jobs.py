@@ -270,6 +270,8 @@ def _show_why(found: dict[str, Any]) -> None:
         show_lines(f"  it starts at {found['starts_unchanged']} if nothing changes until then")
     for text in found["would_run_if"]:
         show_lines(f"  it would run if {text}")
+    if (tried := found.get("changes_played")) and not found["would_run_if"]:
+        show_lines(f"  of {tried:,} changes that were played, none would let it start now")
     for key in ("note", "outcome"):
         if found.get(key):
             show_lines(f"  {found[key]}")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eunomia.cli.check import check_policies_of_files
 from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors
 from eunomia.cli.options import (
     ChartsOption,
@@ -85,7 +84,6 @@ def sweep(
         if dry_run:
             _show_plan(sweep_file, rows, place, workers, as_json)
             return
-        check_policies_of_files(row.scenario for row in rows)
         outcome = _carry_out(sweep_file, rows, place, workers if on == "local" else jobs or 0, on, anew=force)
         _report(content_of(sweep_file, frame, outcome).renamed(pictures.names), outcome, place, pictures, as_json)
         if outcome.failures or outcome.unfinished:

@@ -129,7 +129,7 @@ class Entitlements(GrowingColumns):
             return
         active, owner, size, width, weight = present
         tenants = len(tree.names)
-        used = np.bincount(owner, width, minlength=tenants) * 1.0
+        used = np.bincount(owner, width, minlength=tenants).astype(np.float64)
         if "tenant_usage" in self.kept:
             self._decay_usage(used, seconds)
         if self.kept.isdisjoint(_OWED):

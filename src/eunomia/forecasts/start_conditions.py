@@ -20,7 +20,7 @@ from eunomia.core.ranked_pass import BY_SUBMISSION, rank_of
 from eunomia.core.scheduler import Scheduler
 from eunomia.forecasts.changed_state import handle_at_once
 from eunomia.forecasts.futures import PresentState
-from eunomia.model.arrays import Bools
+from eunomia.model.arrays import Bools, Ints
 from eunomia.model.decisions import Decision
 from eunomia.model.events import (
     AskAbandoned,
@@ -38,6 +38,7 @@ from eunomia.model.events import (
 from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.tenants import INNER, Tenant
+from eunomia.records.policy_call import ask_policy
 from eunomia.records.queue_position import jobs_ahead, seat_holders
 from eunomia.records.run import InlinePolicyRunner
 
@@ -72,7 +73,8 @@ class StartConditions:
 
     unchanged: float
     conditions: tuple[StartCondition, ...] = ()
-    ahead: tuple[int, ...] | None = None
+    ahead: Ints | None = None
+    changes: int = 0  # that were tried
     plays: int = 0
 
 
@@ -129,7 +131,9 @@ def start_conditions(
                 kind=kind, starts=starts, jobs=change.jobs, accelerators=change.accelerators, node=change.node,
                 tenant=change.tenant,
             ))  # fmt: skip
-    return StartConditions(unchanged=math.inf, conditions=tuple(found), ahead=ahead, plays=plays)
+    return StartConditions(
+        unchanged=math.inf, conditions=tuple(found), ahead=ahead, changes=sum(tried.values()), plays=plays
+    )
 
 
 def start_of(present: PresentState, job_id: str, moments: Sequence[Sequence[Event]]) -> float:
@@ -154,7 +158,7 @@ def start_of(present: PresentState, job_id: str, moments: Sequence[Sequence[Even
     return math.inf
 
 
-def rows_ahead_now(present: PresentState, row: int) -> tuple[int, ...] | None:
+def rows_ahead_now(present: PresentState, row: int) -> Ints | None:
     """Return the waiting jobs before a job in the order that the policy makes now; None where it makes none now.
 
     A policy of shares is only asked when a round begins, and then ranks jobs by what they are owed: its last order
@@ -163,8 +167,7 @@ def rows_ahead_now(present: PresentState, row: int) -> tuple[int, ...] | None:
     scheduler = present.scheduler
     if scheduler.info.answer_type == "order" and rank_of(scheduler.info) != BY_SUBMISSION:
         scheduler = _asked_now(present)
-    ahead = jobs_ahead(scheduler, row)
-    return None if ahead is None or scheduler.info.answer_type == "grants" else tuple(ahead)
+    return None if scheduler.info.answer_type == "grants" else jobs_ahead(scheduler, row)
 
 
 def _asked_now(present: PresentState) -> Scheduler:
@@ -174,7 +177,9 @@ def _asked_now(present: PresentState) -> Scheduler:
     scheduler._sched.advance_to(at)
     rows = mechanism.shown()
     ask = asks.ask(at, rows, mechanism.columns(at, rows))
-    answer = InlinePolicyRunner(present.policy).answer(ask)
+    answer = ask_policy(present.policy, ask.view)
+    if asks.pending is not None:
+        asks.check(answer, asks.pending, at, at)
     mechanism.order(answer, asks.accept(answer, at, decisions), at)
     return scheduler
 
@@ -186,7 +191,7 @@ def _changes(
     present: PresentState,
     row: int,
     smaller: Sequence[tuple[Job, Estimated | None]],
-    ahead: Sequence[int] | None,
+    ahead: Ints | None,
     first: Callable[[str], bool],
 ) -> Iterator[_Change]:
     scheduler = present.scheduler
@@ -208,8 +213,9 @@ def _changes(
     yield from _larger_quotas(scheduler, row)
     if ahead is None:
         earlier = state.active[: np.searchsorted(state.active, row)]
-        ahead = earlier[state.jobs.stage[earlier] == Stage.WAITING].tolist()
-    for one in sorted(ahead[: 4 * MOST_PLAYS["cancelled"]], key=lambda other: not first(state.submitted[other].tenant)):
+        ahead = earlier[state.jobs.stage[earlier] == Stage.WAITING]
+    first_ahead = ahead[: 4 * MOST_PLAYS["cancelled"]].tolist()
+    for one in sorted(first_ahead, key=lambda other: not first(state.submitted[other].tenant)):
         yield _Change("cancelled", (((JobCancelled(state.ids[one]),),),), (state.ids[one],))
 
 

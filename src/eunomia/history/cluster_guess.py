@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
-from eunomia.model.arrays import Floats, Ints
+from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.topology import Node
 from eunomia.scenario.schema_models import whole_nodes
 from eunomia.throughputs.accelerator_slices import slice_of
@@ -58,7 +57,7 @@ def guess_nodes(history: History, types: Sequence[str]) -> tuple[tuple[Node, ...
 
 
 def _of_machines(history: History, types: Sequence[str], rows: Ints) -> tuple[list[Node], list[str]]:
-    """Return the machines that these jobs name: the type seen most, and the accelerators in use at the same time."""
+    """Return the machines that these jobs name, with the accelerators of each type in use at the same time there."""
     counts = np.array([len(history.machines[m]) for m in rows.tolist()])
     places = {
         name: k for k, name in enumerate(dict.fromkeys(host for m in rows.tolist() for host in history.machines[m]))
@@ -66,22 +65,42 @@ def _of_machines(history: History, types: Sequence[str], rows: Ints) -> tuple[li
     host = np.array([places[name] for m in rows.tolist() for name in history.machines[m]])
     job = np.repeat(rows, counts)
     held = np.repeat(-(-history.trace.scale_factor[rows] // counts), counts)  # an even split, rounded up
-    peak = np.zeros(len(places), dtype=np.int64)
-    np.maximum.at(peak, host, held)
     alone = np.repeat(counts == 1, counts)  # how gangs on several machines were split is not known: not summed
+    code = {name: k for k, name in enumerate(dict.fromkeys(types))}
+    kind = np.repeat(np.array([code[types[m]] for m in rows.tolist()]), counts)
+    names, pairs, place = list(code), *_pairs(host, kind, alone)
+    peak = np.zeros(len(pairs), dtype=np.int64)
+    np.maximum.at(peak, place, held)
     if alone.any():
-        own, levels = _peaks(host[alone], *_intervals(history, job[alone]), held[alone])
+        own, levels = _peaks(place[alone], *_intervals(history, job[alone]), held[alone])
         peak[own] = np.maximum(peak[own], levels)
-    kinds: list[Counter[str]] = [Counter() for _ in places]
-    for place, m in zip(host.tolist(), job.tolist(), strict=True):
-        kinds[place][types[m]] += 1
-    types_here = [kinds[k].most_common(1)[0][0] for k in range(len(places))]
-    nodes = [Node(type=kind, accelerators=_usual_size(int(peak[k]), kind)) for k, kind in enumerate(types_here)]
+    kinds = [names[k] for k in pairs[:, 1].tolist()]
+    nodes = [Node(type=each, accelerators=_usual_size(int(peak[k]), each)) for k, each in enumerate(kinds)]
     note = (
-        f"the cluster is the {len(nodes):,} machines on which jobs ran, each with the accelerators that were in use at "
-        "the same time by jobs on one machine, rounded up to a usual number; machines that no job used are not in it"
+        f"the cluster is the {len(places):,} machines on which jobs ran, each with the accelerators that were in use "
+        "at the same time by jobs on one machine, rounded up to a usual number; machines that no job used are not in it"
     )
     return nodes, [note]
+
+
+def _pairs(host: Ints, kind: Ints, alone: Bools) -> tuple[Ints, Ints]:
+    """Return the machines and types, (pair, 2), and the pair of each entry, (entry,), a job on a machine.
+
+    A machine has the types of the jobs that ran on it alone, else the one that most gangs over several machines name;
+    a gang of another type is counted with the type that most jobs there name.
+    """
+    many = int(kind.max()) + 1
+    seen, counts = np.unique(host * many + kind, return_counts=True)
+    main = np.full(int(host.max()) + 1, -1)
+    for certain in (np.isin(seen, host[alone] * many + kind[alone]), np.ones(len(seen), dtype=np.bool_)):
+        order = np.flatnonzero(certain)[np.argsort(counts[certain], kind="stable")]  # the last one written counts
+        found = np.full(len(main), -1)
+        found[seen[order] // many] = seen[order]
+        main = np.where(main < 0, found, main)
+    kept = np.union1d(np.unique(host[alone] * many + kind[alone]), main)
+    pair = host * many + kind
+    pair = np.where(np.isin(pair, kept), pair, main[host])
+    return np.stack([kept // many, kept % many], axis=1), np.searchsorted(kept, pair)
 
 
 def _usual_size(peak: int, kind: str) -> int:

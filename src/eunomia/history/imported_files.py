@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from eunomia.history.preemption_costs import ASSUMED
+from eunomia.history.speeds_table import speeds_csv
 from eunomia.inputs.timestamps import is_date
 from eunomia.model.topology import Node
 from eunomia.traces.accelerator_hours import AcceleratorHours, HoursBalance
 from eunomia.traces.import_findings import ImportFinding
 from eunomia.traces.table import Trace
-from eunomia.traces.writing import quote_cell, write_native
+from eunomia.traces.writing import write_native
 
 TRACE, SPEEDS, SCENARIO, QUALITY = "jobs.parquet", "throughputs.csv", "scenario.toml", "quality.json"
 DAY_S = 86_400.0
-ANY = "any"  # job type of jobs that run on every type
 POLICY_BY_ENGINE = {
     "slurm": "order of submission with EASY backfilling; Slurm's priorities and limits are not in the history",
     "kubernetes": "order of submission; a gang that does not fit is passed over, as by a scheduler of single pods",
@@ -43,6 +43,7 @@ class Imported:
     nodes: tuple[Node, ...]
     speeds: Mapping[str, float]
     reference_type: str
+    stated: tuple[str, ...]  # types whose speed the user gave
     pinned: tuple[str, ...]  # types that some jobs must have
     findings: tuple[ImportFinding, ...]
     assumed: tuple[str, ...]  # about the whole history, in sentences
@@ -75,17 +76,11 @@ class Imported:
     def write(self, folder: Path) -> None:
         """Write the trace, the speeds, the scenario and the quality report."""
         write_native(self.trace, folder / TRACE)
-        (folder / SPEEDS).write_text(_speeds_csv(self.speeds, self.pinned), encoding="utf-8")
+        table = speeds_csv(self.speeds, self.pinned, self.reference_type, self.stated)
+        (folder / SPEEDS).write_text(table, encoding="utf-8")
         (folder / SCENARIO).write_text(_scenario_toml(self), encoding="utf-8")
         text = json.dumps(self.quality(), indent=2, allow_nan=False, ensure_ascii=False)
         (folder / QUALITY).write_text(text + "\n", encoding="utf-8")
-
-
-def _speeds_csv(speeds: Mapping[str, float], pinned: Sequence[str]) -> str:
-    """Return the long table of throughputs: one job type for jobs that run anywhere, one for each type asked for."""
-    rows = [f"{quote_cell(kind)},{ANY},1,{speed:g}\n" for kind, speed in speeds.items()]
-    rows += [f"{quote_cell(kind)},{quote_cell(f'only {kind}')},1,{speeds[kind]:g}\n" for kind in pinned]
-    return "".join(["type,job_type,scale_factor,steps_per_s\n", *rows])
 
 
 def _scenario_toml(imported: Imported) -> str:

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from eunomia.history.cluster_guess import PER_NODE, guess_nodes
-from eunomia.history.imported_files import ANY, SPEEDS, Imported
+from eunomia.history.imported_files import SPEEDS, Imported
 from eunomia.history.preemption_costs import ASSUMED, CAN_SAVE, described_costs
+from eunomia.history.speeds_table import ANY, only
 from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.topology import Node
@@ -75,16 +76,12 @@ def build_import(
         other = ", ".join(sorted(set(types) - {reference}))
         assumed.append(f"durations on {other} are converted to {reference} by the relative speeds in {SPEEDS}")
     assumed += [f"{described_costs(ASSUMED)}, which accounting does not say: change [overheads]", CAN_SAVE]
-    job_type = tuple(f"only {kind}" if kind else ANY for kind in pinned)
+    job_type = tuple(only(kind) if kind else ANY for kind in pinned)
     written = replace(
-        trace,
+        replace(trace, started_s=_starts(history)).submitted_at(trace.submitted_s - trace.submitted_s[0]),
         job_type=job_type,
         duration_s=duration_s,
-        submitted_s=trace.submitted_s - trace.submitted_s[0],
         ran_on=types,
-        started_s=_starts(history) - trace.submitted_s[0],
-        eligible_s=trace.eligible_s - trace.submitted_s[0],
-        ended_s=trace.ended_s - trace.submitted_s[0],
     )
     hours = _written_hours(written, speed, reference)
     return Imported(
@@ -100,6 +97,7 @@ def build_import(
         nodes=cluster,
         speeds=speed,
         reference_type=reference,
+        stated=tuple(map(type_name, speeds or {})),
         pinned=tuple(sorted({kind for kind in pinned if kind})),
         findings=tuple(findings),
         assumed=tuple(assumed),
@@ -171,9 +169,12 @@ def _types_of_jobs(
 ) -> tuple[tuple[str, ...], str, list[str]]:
     """Return (job,) the type that each job ran on, the type of accelerators without one, and notes.
 
-    The type is that of the allocation, else of the job's machine in the list, else the request's.
+    The type is that of the allocation, else of the job's machine: in the list, or of other jobs there; else the
+    request's.
     """
-    type_by_machine = {node.name: type_name(node.type) for node in nodes if node.type and node.accelerators}
+    type_by_machine = _types_seen(history) | {
+        node.name: type_name(node.type) for node in nodes if node.type and node.accelerators
+    }
     known = {type_name(kind) for kind in set(history.ran_on) - {""}} | set(type_by_machine.values())
     unsaid = type_name(unnamed) if unnamed else next(iter(known)) if len(known) == 1 else UNNAMED
     by_name: dict[str, str] = {"": ""}
@@ -189,6 +190,17 @@ def _types_of_jobs(
         how = "as --type says" if unnamed else "the only type seen" if len(known) == 1 else "give --type to name it"
         notes.append(f"{guessed:,} jobs name no accelerator type: it is taken as {unsaid} ({how})")
     return tuple(types), unsaid, notes
+
+
+def _types_seen(history: History) -> dict[str, str]:
+    """Return the type of each machine on which jobs name one type, if some jobs name none."""
+    if all(history.ran_on):
+        return {}
+    seen: dict[str, set[str]] = {}
+    for kind, hosts in zip(history.ran_on, history.machines, strict=True):
+        for host in hosts if kind else ():
+            seen.setdefault(host, set()).add(kind)
+    return {host: next(iter(kinds)) for host, kinds in seen.items() if len(kinds) == 1}
 
 
 def _cluster(

@@ -32,13 +32,13 @@ USUAL_NAMES = {  # columns of other systems, in lower case → ours
         "scale_factor",
     ),
     **dict.fromkeys(
-        ("submit_time", "submitted", "submission_time", "arrival_time", "arrival", "submit", "submitted_at",
+        ("submit_time", "submitted", "submission_time", "arrival_time", "arrival", "submit", "submit_s", "submitted_at",
          "time_submit", "created_at", "creation_time", "create_time", "queued_at"),
         "submitted_s",
     ),
     **dict.fromkeys(
         ("runtime", "run_time", "duration", "elapsed", "duration_seconds", "elapsed_raw", "run_time_s", "runtime_s",
-         "elapsed_s"),
+         "elapsed_s", "service_s"),
         "duration_s",
     ),
     **dict.fromkeys(

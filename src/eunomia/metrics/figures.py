@@ -97,7 +97,7 @@ class Metrics(MetricsCollector):
         change = np.stack([integral(self.capacity_change(j), edges) for j in types])
         available = self.topology.capacity()[:, None] * (edges - begin) + change
         running, present = integral(self.running(), edges), integral(self.present(), edges)
-        by_tenant, sharing = usage.table(self, alone, jobs, available[:, -1])
+        by_tenant, sharing = usage.table(self, alone, jobs | {"jct_s": shown["jct_s"]}, available[:, -1])
         width = max(edges[1] - edges[0], 1e-12)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.diff(busy) / np.diff(available)

@@ -66,18 +66,19 @@ class FairShares:
         self._last: tuple[float, Bools, Floats] | None = None  # capacity, tenants with demand, shares
 
     def shares(self, capacity: float, present: Bools) -> Floats:
-        """Return S, (tenant,), in a cluster of `capacity` accelerators.
+        """Return S, (tenant,), in a cluster of `capacity` accelerators; not to be changed.
 
         `present` (tenant,): whether its own jobs ask for any.
         """
         last = self._last
-        if last is None or last[0] != capacity or not np.array_equal(last[1], present):
-            self._last = last = capacity, present.copy(), self._divide(capacity, present)
-        return last[2].copy()
+        if last is None or last[0] != capacity or (last[1] != present).any():
+            self._last = last = capacity, present, self._divide(capacity, present)
+        return last[2]
 
     def owned(self, capacity: float, demand: Array) -> Floats:
         """Return O, (tenant,), from the accelerators that each tenant's own jobs ask for."""
         own = self.shares(capacity, demand > 0)
+        own = own.copy() if self.below else own
         for u, rows in self.below.items():
             own[u] = left(own[u], of_tenants(demand[rows], own[rows]).sum())
         return own

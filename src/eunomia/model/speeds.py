@@ -8,6 +8,7 @@ import numpy as np
 
 from eunomia.model.arrays import Floats
 
+USED, ESTIMATED = "throughputs_used", "throughputs_estimated"  # counts in results: above 0; of them not measured
 LEVELS = 4  # the smallest unit that holds a whole gang: slot, machine, rack, none
 
 

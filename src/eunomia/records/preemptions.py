@@ -75,6 +75,7 @@ class PreemptionLog:
 
 
 def _seats_of(scheduler: Scheduler, row: int) -> Ints:
-    """Return the seats of a running job, also of the second of a pair."""
+    """Return the seats of a running job, also of the second of a pair; none where time is divided without seats."""
     state = scheduler.state
-    return state.seats_of(row if state.jobs.first_device[row] >= 0 else int(state.jobs.partner[row]))
+    holder = row if state.jobs.first_device[row] >= 0 else int(state.jobs.partner[row])
+    return state.seats_of(holder) if holder >= 0 else NO_INTS

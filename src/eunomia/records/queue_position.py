@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from eunomia.core.ranked_pass import BY_SUBMISSION, rank_of
 from eunomia.core.scheduler import Scheduler
 from eunomia.core.state import State
-from eunomia.model.arrays import Bools, Ints
+from eunomia.model.arrays import NO_INTS, Bools, Ints
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.tenants import NO_TENANT
 from eunomia.records.wait_reasons import describe_ahead
@@ -26,40 +26,51 @@ class QueuePosition:
     accelerators: int  # that they need in all
     names: tuple[str, ...]  # of the first ones that may be named
     first_fits: bool  # the first of them would fit into what is free
+    is_old: bool = False  # the order was made before the present moment, and may have changed since
 
     def describe(self) -> str:
         """Return it in words; "" where no job is ahead."""
-        return describe_ahead(self.count, self.accelerators, self.names) if self.count else ""
+        old = " by the last order" if self.is_old else ""
+        return f"{describe_ahead(self.count, self.accelerators, self.names)}{old}" if self.count else ""
 
 
-def position_behind(scheduler: Scheduler, ahead: Sequence[int], may_see: Callable[[str], bool]) -> QueuePosition:
+def last_position(scheduler: Scheduler, row: int, at: float, may_see: Callable[[str], bool]) -> QueuePosition | None:
+    """Return the position of a job in the last order; None if the policy has not ranked it yet."""
+    ahead = jobs_ahead(scheduler, row)
+    if ahead is None:
+        return None
+    is_old = scheduler.asks.last_at < at and rank_of(scheduler.info) != BY_SUBMISSION
+    return replace(position_behind(scheduler, ahead, may_see), is_old=is_old)
+
+
+def position_behind(scheduler: Scheduler, ahead: Ints, may_see: Callable[[str], bool]) -> QueuePosition:
     """Return the position behind these jobs, of which those are named whose tenant the asker may see."""
     state = scheduler.state
     is_free = False
-    if ahead:
+    if len(ahead):
         runs = scheduler.belief.throughput[ahead[0]] > 0
         is_free = bool((state.floor.free[runs] >= state.jobs.scale_factor[ahead[0]]).any())
-    needs = int(state.jobs.scale_factor[list(ahead)].sum())
+    needs = int(state.jobs.scale_factor[ahead].sum())
     return QueuePosition(
         count=len(ahead), accelerators=needs, names=names_of(scheduler, ahead, may_see), first_fits=is_free
     )
 
 
-def names_of(scheduler: Scheduler, rows: Sequence[int], may_see: Callable[[str], bool]) -> tuple[str, ...]:
+def names_of(scheduler: Scheduler, rows: Sequence[int] | Ints, may_see: Callable[[str], bool]) -> tuple[str, ...]:
     """Return the ids of the first of these jobs that the asker may see."""
     state, every = scheduler.state, np.asarray(rows, dtype=np.int64)
     seen = np.array([may_see("" if name == NO_TENANT else name) for name in state.owners.tree.names], dtype=bool)
     return tuple(state.ids[row] for row in every[seen[state.jobs.owner[every]]][:SHOWN].tolist())
 
 
-def jobs_ahead(scheduler: Scheduler, row: int) -> list[int] | None:
+def jobs_ahead(scheduler: Scheduler, row: int) -> Ints | None:
     """Return the waiting jobs before a job in the last order; None if the policy has not ranked it yet.
 
     A policy that gives seats itself makes no order: no job is ahead of another.
     """
     state, last = scheduler.state, scheduler.mechanism.candidates
     if scheduler.info.answer_type == "grants":
-        return []
+        return NO_INTS
     if rank_of(scheduler.info) == BY_SUBMISSION:
         before = state.active[: np.searchsorted(state.active, row)]
         fits = state.capacity >= state.jobs.scale_factor[before][:, None]
@@ -73,8 +84,8 @@ def jobs_ahead(scheduler: Scheduler, row: int) -> list[int] | None:
     return _waiting(state, _once(last.job, len(state.jobs)))  # the last answer left it out: it ranks last
 
 
-def _waiting(state: State, rows: Ints) -> list[int]:
-    found: list[int] = rows[state.jobs.stage[rows] == Stage.WAITING].tolist()
+def _waiting(state: State, rows: Ints) -> Ints:
+    found: Ints = rows[state.jobs.stage[rows] == Stage.WAITING]
     return found
 
 

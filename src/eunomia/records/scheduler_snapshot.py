@@ -61,6 +61,8 @@ def digest(scheduler: Scheduler) -> str:
         found.update(np.ascontiguousarray(array).tobytes())
     if state.taken.any():
         found.update(state.taken.tobytes())
+    if state.entitlements is not None and "tenant_usage" in state.entitlements.kept:
+        found.update(state.entitlements.decayed_usage(len(state.owners.tree.names)).tobytes())
     pending = None if asks.pending is None else asks.pending.asked
     found.update(repr((n, state.ids[-1:], asks.count, asks.last_at, asks.again_at, pending)).encode())
     return found.hexdigest()[:32]

@@ -10,8 +10,8 @@ import numpy as np
 
 from eunomia.core.scheduler import Scheduler
 from eunomia.records.preemptions import Preemption
-from eunomia.records.queue_position import QueuePosition, jobs_ahead, names_of, position_behind, seat_holders
-from eunomia.records.wait_reasons import code_of, describe_takers, listed
+from eunomia.records.queue_position import QueuePosition, last_position, names_of, seat_holders
+from eunomia.records.wait_reasons import code_of, describe_takers, free_words, listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +51,7 @@ def diagnose(
     free, runs = free_by_type(scheduler), scheduler.belief.throughput[row] > 0
     holders = seat_holders(scheduler, runs)
     held = names_of(scheduler, holders, may_see)
-    if position is None and (ahead := jobs_ahead(scheduler, row)) is not None:
-        position = position_behind(scheduler, ahead, may_see)
+    position = last_position(scheduler, row, at, may_see) if position is None else position
     reason, text = _reason(scheduler, row, at, runs, position)
     if reason == "no_capacity" and position is not None and position.count == 0 and holders:
         text += f"; the others are held by {listed(held, len(holders), 'job')}"
@@ -89,7 +88,7 @@ def _reason(scheduler: Scheduler, row: int, at: float, runs: Any, position: Queu
         if spare >= size:
             return (
                 "fragmentation",
-                f"it needs {size} of one type; {spare} are free, spread over {', '.join(on)}{behind}",
+                f"it needs {size} of one type; {free_words(spare)}, spread over {', '.join(on)}{behind}",
             )
         share = _describe_spent_share(scheduler, row)
         if share:
@@ -97,12 +96,12 @@ def _reason(scheduler: Scheduler, row: int, at: float, runs: Any, position: Queu
                 "share_used",
                 f"it has had its share for now ({share}), and no seat is spare{_describe_prices(scheduler)}",
             )
-        return "no_capacity", f"it needs {size}; {spare} are free on {', '.join(on)}{behind}"
+        return "no_capacity", f"it needs {size}; {free_words(spare)} on {', '.join(on)}{behind}"
     wanted = _wanted(scheduler, row)
     if wanted and not any(has_room[j] for j in wanted):
         named = ", ".join(types[j] for j in wanted)
         return "type_drawn", f"it may only use {named}, where fewer than {size} are free{behind}"
-    room = f"{int(state.floor.free[has_room].max())} are free and it needs {size}"
+    room = f"{free_words(int(state.floor.free[has_room].max()))} and it needs {size}"
     if position is None:
         return "next_question", f"{room}; {queue}"
     if position.count:

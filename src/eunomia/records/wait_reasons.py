@@ -31,6 +31,11 @@ REASONS = (*PUBLISHED, *OF_SIMULATIONS)
 _BY_PREFIX = {"fair share": "quota", "quota": "quota", "fragmentation": "fragmentation"}
 
 
+def free_words(count: int) -> str:
+    """Return `1 is free` or `4 are free`."""
+    return f"{count:,} {'is' if count == 1 else 'are'} free"
+
+
 def listed(names: Sequence[str], count: int, noun: str = "") -> str:
     """Return some of so many things in words: their names, and how many others there are."""
     more = count - len(names)

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-USED, ESTIMATED = "throughputs_used", "throughputs_estimated"  # fields of summary.json
+from eunomia.model.speeds import ESTIMATED, USED
 
 
-def on_estimates(summaries: Iterable[Mapping[str, float | int | None]]) -> tuple[str, ...]:
-    """Return the sentence for a verdict on runs with these numbers; none where nothing is estimated.
+def on_estimates(counts: Iterable[Mapping[str, float | int | None]]) -> tuple[str, ...]:
+    """Return the sentence about results with these counts, as in summary.json; none where nothing is estimated.
 
-    Of runs that differ, as several seeds may, the one with the most estimates is told.
+    Of results that differ, as those of several loads may, the one with the most estimates is described.
     """
-    counts = [(int(each.get(ESTIMATED) or 0), int(each.get(USED) or 0)) for each in summaries]
-    estimated, used = max(counts, default=(0, 0))
-    if not estimated:
-        return ()
-    return (
-        f"{estimated:,} of {used:,} throughputs are estimates, not measurements: with draw = true in [throughputs] "
-        "several seeds show how much rests on them.",
-    )
+    found = [(int(each.get(ESTIMATED) or 0), int(each.get(USED) or 0)) for each in counts]
+    estimated, used = max(found, default=(0, 0))
+    return (f"{estimated:,} of {used:,} throughputs are estimates, not measurements.",) if estimated else ()

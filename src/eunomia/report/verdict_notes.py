@@ -63,13 +63,14 @@ def sentences_on_history(took: float | None, wait: float, most: float, longest: 
 
 
 def _explained(wait: float, most: float, longest: str) -> str:
-    under = f"under {longest}, where they wait longest of the policies here,"
+    credit = "causes that are not simulated, and no policy is credited with it"
+    if most <= 0:
+        return f"The simulation explains none of that, as jobs wait under no policy here: it has {credit}."
+    where = f"under {longest}, the policy here under which they wait longest"
     if most >= wait:
-        return f"A queue can explain that wait: {under} it is {shown(most, 's')}."
-    return (
-        f"The simulation explains at most {shown(most, 's')} of that, {shown(most / wait, 'share')}: so long they wait "
-        f"{under.rstrip(',')}. The rest has causes that are not simulated, and is credited to no policy."
-    )
+        return f"A queue can explain that: {where}, it is {shown(most, 's')}."
+    part = f"at most {shown(most, 's')} of that, {shown(most / wait, 'share')}"
+    return f"The simulation explains {part}: so long they wait {where}. The rest has {credit}."
 
 
 def durations_known(group: Sequence[SeedGroup]) -> list[str]:

@@ -22,10 +22,10 @@ from eunomia.model.job import Job
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.scenario import Scenario
 from eunomia.setup.run_config import RunConfig
+from eunomia.traces.accelerator_hours import MOST_BEYOND
 
 AS_IT_WAS = "as_it_was"  # its name among policies
 END, PAUSE, SUBMISSION, START = 0, 1, 2, 3  # at one instant in this order: what ends makes room for what starts
-MOST_BEYOND = 0.05  # fraction of the accelerator-time that may be beyond the cluster: lists of machines are not exact
 
 
 def past_metrics(setup: RunConfig) -> tuple[Metrics, tuple[str, ...]]:

@@ -118,6 +118,15 @@ def compare(
         yield case, result
 
 
+def as_rows(results: Sequence[tuple[Case, Result]]) -> list[dict[str, Any]]:
+    """Return the JSON form: a dictionary for each run."""
+    return [
+        {"policy": case.policy, "load": case.load, "seed": case.seed, **result.as_dict(),
+         KNOWS_DURATIONS: result.knows_durations}
+        for case, result in results
+    ]  # fmt: skip
+
+
 def write_table(path: Path, results: Sequence[tuple[Case, Result]]) -> None:
     """Write compare.csv: policy, load, seed, the names of summary.json, `PRICES`, then whether it knows durations."""
     names = list(dict.fromkeys(name for _, result in results for name in result.summary))

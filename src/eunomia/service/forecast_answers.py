@@ -153,6 +153,7 @@ class ForecastAnswers:
         tenants = {name: state.submitted[state.row_of[name]].tenant for one in found.conditions for name in one.jobs}
         return {
             "unchanged": _or_none(found.unchanged),
+            "changes": found.changes,
             "position": None if behind is None else asdict(behind),
             "conditions": [
                 {

@@ -44,12 +44,12 @@ def mechanism_of(scenario: Scenario, policy: Policy, jobs: Sequence[Job], *, rea
 
 def notes_on_endless_shares(policy: Policy, mechanism: MechanismConfig) -> tuple[str, ...]:
     """Return a note where a policy shares time and leases have no end, so that few of its shares come about."""
-    if policy.info.answer_type != "shares" or not isinstance(mechanism, Leases) or math.isfinite(mechanism.length):
+    if policy.info.answer_type != "shares" or mechanism.divides_time or math.isfinite(mechanism.lease_s):
         return ()
-    when = "jobs come or end" if mechanism.recall else "a job ends"
     return (
-        f"{policy.info.name} shares time, and its leases have no end: accelerators change hands only when {when}, so "
-        "jobs do not get their shares. Give [mechanism] length_s, such as 360, for rounds.",
+        f"{policy.info.name} shares time, and its leases have no end: accelerators change hands only when a job ends "
+        "(with recall, also when one comes), so jobs do not get their shares. Give [mechanism] length_s, such as 360, "
+        "for rounds.",
     )
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.policy import Policy, PolicyInfo, check_values
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.policies import POLICIES, build, load
 from eunomia.policies.presets import PRESETS
-from eunomia.scenario import Scenario
 from eunomia.setup.plugins import PluginLoader, Where
+
+if TYPE_CHECKING:
+    from eunomia.scenario import Scenario
 
 
 def _no_place(path: tuple[str, ...]) -> tuple[str, int | None]:

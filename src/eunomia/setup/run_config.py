@@ -203,7 +203,8 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
     truth = true_throughputs(scenario, stated)
     work = work or workload_of(scenario, topology, truth)
     detailed = is_searching(scenario) or observes_losses(policy) or world_models.is_on(scenario)
-    real, assumed = truth, stated
+    real: Speeds = truth
+    assumed: Speeds = stated
     if detailed:
         real = world_models.placed_throughputs(scenario, topology, truth)
         assumed = real if truth is stated else world_models.placed_throughputs(scenario, topology, stated)

@@ -10,8 +10,8 @@ import numpy as np
 
 from eunomia.inputs.problems import InvalidInput
 from eunomia.metrics import Figures
+from eunomia.model.speeds import ESTIMATED, USED
 from eunomia.model.topology import Topology
-from eunomia.report.estimated_throughputs import ESTIMATED, USED
 from eunomia.scenario import Scenario
 from eunomia.scenario.load import AUTO
 from eunomia.setup.cluster_types import types_where_named

@@ -114,6 +114,7 @@ def _checked(
     _check_app_owners(unowned)
     trace, tenant_notes = owned(unowned, scenario.workload.missing_vc, scenario.seed)
     notes = [*trace.notes, *tenant_notes, *notes_on_idle_tenants(scenario, trace)]
+    notes += _notes_on_eligibility(trace)
     job_type = trace.job_type
     if job_type is None:
         job_type, note = _draw_types(scenario, trace, speeds)
@@ -134,6 +135,12 @@ def _by_eligibility(trace: Trace) -> Trace:
     if np.isnan(trace.eligible_s).all() or bool((np.diff(trace.may_start_s) >= 0).all()):
         return trace
     return trace.take(np.argsort(trace.may_start_s, kind="stable"))
+
+
+def _notes_on_eligibility(trace: Trace) -> list[str]:
+    later = int(np.count_nonzero(trace.eligible_s > trace.submitted_s))
+    said = f"{later:,} jobs became eligible to start later than they were submitted, and wait from then on."
+    return [said] * bool(later)
 
 
 def _check_app_owners(trace: Trace) -> None:

@@ -85,7 +85,8 @@ def _searched(
             return False
         return True
 
-    late = needed(later(late, weight, possible), weight, possible)
+    whole = late & (floor == np.where(capacity > 0, rate, 0.0).max(axis=1, initial=0.0))
+    late = needed(later(late, whole, weight, possible), weight, possible)
     return np.flatnonzero(late), max(solved.bound, 0.0)
 
 
@@ -101,13 +102,14 @@ def needed(late: Bools, weight: Floats, possible: Callable[[Bools], bool]) -> Bo
     return found
 
 
-def later(late: Bools, weight: Floats, possible: Callable[[Bools], bool]) -> Bools:
-    """Return late rows (row,) of the same weights, each the last that may take its place, where tries are few.
+def later(late: Bools, whole: Bools, weight: Floats, possible: Callable[[Bools], bool]) -> Bools:
+    """Return late rows (row,) of the same weights, where those that are `whole` are kept for later rows if they can.
 
-    Which of two equal sets a search finds hangs on how near a floor is to the most that a row can get.
+    A row is whole whose floor takes all of its time. A search gives it up before others of its weight, but not one
+    whose floor takes a little less.
     """
     found, tries = late.copy(), 0
-    for row in np.flatnonzero(late).tolist():
+    for row in np.flatnonzero(whole).tolist():
         alike = ~found & is_at_most(weight, weight[row]) & is_at_least(weight, weight[row])
         for other in np.flatnonzero(alike & (np.arange(len(late)) > row))[::-1].tolist():
             if (tries := tries + 1) > _TRIED:

@@ -35,6 +35,7 @@ class RuleFinding:
     seed: int | None = None  # that breaks it
     text: str = ""
     unless: str = ""  # when it may be broken
+    raised: bool = False  # the policy raised an exception, so that the rule could not be tried
 
     def as_dict(self) -> dict[str, str | int | None]:
         """Return the JSON form."""
@@ -98,7 +99,10 @@ def _examine(policy: Policy, rule: PolicyRule, seeds: Sequence[int]) -> RuleFind
             outcome: Outcome = "fail" if rule.binding else "note"
             broken_by = None if rule.once else seed
             text = _described(policy, error)
-            return RuleFinding(rule=rule.name, outcome=outcome, seed=broken_by, text=text, unless=rule.unless)
+            raised = not isinstance(error, AssertionError | InvalidAnswer)
+            return RuleFinding(
+                rule=rule.name, outcome=outcome, seed=broken_by, text=text, unless=rule.unless, raised=raised
+            )
     return RuleFinding(rule=rule.name, outcome="pass")
 
 

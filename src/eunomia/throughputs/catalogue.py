@@ -91,7 +91,8 @@ def resolve(types: tuple[str, ...]) -> tuple[Accelerator, ...]:
     problems = Problems("the catalogue")
     for name, accelerator in by_name.items():
         if accelerator is None:
-            fix = f"{nearest(name, _name_by_spelling())} (types: {', '.join(accelerators())})"
+            known = f"{nearest(name, _name_by_spelling())} (types: {', '.join(accelerators())})"
+            fix = f'{known}; or give a table of throughputs, or one speed for all types: source = "uniform"'
             problems.add("this accelerator type is not in the catalogue", fix, column="type", value=name)
     problems.raise_if_any()
     return tuple(accelerator for accelerator in by_name.values() if accelerator is not None)

@@ -22,6 +22,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 RELATIVE = 1e-3  # by which the sums of source and import may differ
 SMALLEST = 1e-6  # accelerator-hours: less than a clock of whole seconds can tell
 HOUR_S = 3600.0
+MOST_BEYOND = 0.05  # fraction of the accelerator-time that may be beyond the cluster: lists of machines are not exact
 Owner: TypeAlias = tuple[str, str]  # accelerator type, tenant
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from eunomia.inputs.columns import numbers
 from eunomia.inputs.field_rules import MOST
 from eunomia.inputs.open_table import read_table
+from eunomia.inputs.problems import refused
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.traces.accelerator_hours import HOUR_S, AcceleratorHours, RowHours
@@ -27,6 +28,7 @@ from eunomia.traces.run_times import RunTimes, read_run_times
 from eunomia.traces.table_times import absent, read_zone
 
 UNENDED = ("running", "pending", "suspended", "unknown")
+OTHER_SEPARATORS = (";", "\t", "|")
 PARTLY = "of the rows more than times, accelerators, type, tenant and outcome"
 WORD_BY_STATE = {  # of Slurm's database
     "0": "pending", "1": "running", "2": "suspended", "3": "completed", "4": "cancelled", "5": "failed", "6": "timeout",
@@ -45,6 +47,10 @@ def read_history(path: Path, columns: Mapping[str, str] | None = None, *, timezo
     sheet = read_table(path).stripped()
     if sheet.columns and not (len(sheet) or sheet.count):
         sheet.note(None, None, None, "a trace must hold at least one job", "add the rows, or name another file")
+    separators = [mark for mark in OTHER_SEPARATORS if len(sheet.columns) == 1 and mark in next(iter(sheet.columns))]
+    if separators:
+        rule = f"the columns of this table seem to be separated by {separators[0]!r}"
+        raise refused(sheet.file, None, None, rule, "write it with commas, or as Parquet", row=sheet.header_line)
     mapping = map_columns(sheet, columns or {})
     _expect(sheet, mapping)
     sheet.raise_if_any()
@@ -63,8 +69,9 @@ def _expect(sheet: InputTable, mapping: ColumnMapping) -> None:
             sheet.note(sheet.header_line, field, None, "no column holds this", missing[field])
     if "duration_s" not in found and sheet.columns and not {"ended_s", "started_s"} <= found.keys():
         other = "ended_s" if "started_s" in found else "started_s" if "ended_s" in found else "duration_s"
+        instead = "started_s=NAME and --column ended_s=NAME" if other == "duration_s" else "duration_s=NAME"
         rule = "no column holds this, and so no column says how long jobs ran"
-        fix = f"say which column it is: --column {other}=NAME, or --column duration_s=NAME, {named}"
+        fix = f"say which column it is: --column {other}=NAME, or --column {instead}, {named}"
         sheet.note(sheet.header_line, other, None, rule, fix)
 
 

@@ -16,6 +16,7 @@ from eunomia.inputs.columns import NUMBER, numbers, spelled
 from eunomia.inputs.problems import Problems
 from eunomia.inputs.table import InputTable, squeezed, usual_name
 from eunomia.model.spelling_suggestions import nearest
+from eunomia.traces.sacct_clock import CLOCK_S
 
 TIMES = ("submitted_s", "started_s", "ended_s")
 LENGTHS = ("duration_s", "wait_s")
@@ -42,7 +43,6 @@ PER_UNIT = {  # accelerators of one unit → columns that count its units
 UNITS = tuple(dict.fromkeys(name for names in PER_UNIT.values() for name in names))
 LISTED = re.compile(r"[\w/:.]+=\d+(,[\w/:.]+=\d+)*")  # 1=40,1001=2
 FIRST_DEVICE = 1001  # Slurm's database numbers other resources than CPUs, memory and the like from here
-CLOCK_S = 2.0  # by which two roundings to seconds may differ
 MOSTLY = 0.9  # of the rows
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import isfinite, isnan, nan
@@ -17,13 +17,14 @@ from eunomia.inputs.problems import refused
 from eunomia.inputs.timestamps import date_at
 from eunomia.model.arrays import Ints
 from eunomia.traces.accelerator_hours import HOUR_S, AcceleratorHours, RowHours
+from eunomia.traces.gang_runs import Spans
 from eunomia.traces.import_findings import History, ImportFindings, RowSource
 from eunomia.traces.notes import SHORTEST_S
+from eunomia.traces.sacct_clock import CLOCK_S
 from eunomia.traces.table import in_order, trace_of
 
 Json: TypeAlias = "dict[str, Any]"
 FIRST_DAY_S = 86_400.0  # of 1970
-CLOCK_S = 2.0  # by which two roundings to seconds may differ
 
 
 @dataclass(kw_only=True)
@@ -149,15 +150,7 @@ class EngineJob:
     ran_on: str = ""
     asked_for: str = ""
     machines: tuple[str, ...] = ()
-
-
-def busy_s(intervals: Iterable[tuple[float, float]]) -> float:
-    """Return the seconds in which at least one of these intervals lasts."""
-    total, reached = 0.0, -np.inf
-    for start, end in sorted(intervals):
-        total += max(0.0, end - max(start, reached))
-        reached = max(reached, end)
-    return float(total)
+    pauses: Spans = ()  # seconds from its start in which it held nothing
 
 
 def superseded(identities: Sequence[str], versions: Sequence[tuple[Any, ...]]) -> Ints:
@@ -175,43 +168,6 @@ def superseded(identities: Sequence[str], versions: Sequence[tuple[Any, ...]]) -
             kept[name] = m if versions[m] >= versions[other] else other
             older.append(m + other - kept[name])
     return np.array(sorted(older), dtype=np.int64)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GangRun:
-    """The runs of a job's parts, read as one run of a gang with the same accelerator-time."""
-
-    started: float
-    ended: float
-    ran_s: float
-    width: float  # most accelerators that were held at the same time
-    is_uneven: bool  # the width changed while it ran
-
-
-def one_run(spans: Sequence[tuple[float, float, float]]) -> GangRun:
-    """Return (start, end, width) of parts as one run: as wide as they were together, and of their accelerator-time.
-
-    Where they ran without a break, it starts with the first of them, and ends when its accelerator-time is used.
-    """
-    width = most_at_once((start, max(end, start + 1e-3), size) for start, end, size in spans)
-    held_s = sum((end - start) * size for start, end, size in spans)
-    busy = busy_s((start, end) for start, end, _ in spans)
-    first, last = min(start for start, _, _ in spans), max(end for _, end, _ in spans)
-    is_uneven = abs(busy * width - held_s) > 1e-9 * max(1.0, held_s)
-    ran_s = held_s / width if is_uneven else busy
-    whole = last - first <= busy + CLOCK_S
-    ended = first + ran_s if is_uneven and whole else last
-    return GangRun(started=first, ended=ended, ran_s=ran_s, width=width, is_uneven=is_uneven)
-
-
-def most_at_once(intervals: Iterable[tuple[float, float, float]]) -> float:
-    """Return the largest sum of the widths of intervals that last at the same time."""
-    changes = [(at_s, k, k * width) for start, end, width in intervals for at_s, k in ((start, 1), (end, -1))]
-    level = most = 0.0
-    for _, _, change in sorted(changes):  # what ends at an instant is given back first
-        level += change
-        most = max(most, level)
-    return most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,6 +217,7 @@ def build_history(
     for name, what in (("tenant", "jobs name no tenant"), ("ran_on", "jobs name no accelerator type")):
         findings.add("missing", what, rows[np.array([not getattr(job, name) for job in jobs], dtype=np.bool_)])
     origin = min(job.submitted for job in jobs)
+    broken = [job.ended - job.started > max(job.ran_s, SHORTEST_S) + CLOCK_S for job in jobs]  # held longer than it ran
     trace = trace_of(
         source,
         _unique([job.job_id for job in jobs]),
@@ -270,6 +227,8 @@ def build_history(
         tenant=tuple(job.tenant for job in jobs),
         status=tuple(job.status for job in jobs),
         retries=np.array([job.retries for job in jobs], dtype=np.int64),
+        ended_s=np.array([job.ended - origin if late else nan for job, late in zip(jobs, broken, strict=True)]),
+        pauses=tuple(job.pauses if late else () for job, late in zip(jobs, broken, strict=True)),
         row=rows + 1,
         began=date_at(origin),
         unread=unread,
@@ -301,4 +260,7 @@ def _unique(names: Sequence[str]) -> tuple[str, ...]:
 
 def first_label(labels: Mapping[str, Any], keys: Sequence[str]) -> str:
     """Return the first of these labels that is there; "" for none."""
-    return next((str(labels[key]) for key in keys if labels.get(key)), "")
+    for key in keys:
+        if labels.get(key):
+            return str(labels[key])
+    return ""

@@ -7,7 +7,7 @@ Reference: Kubernetes API, batch/v1 JobStatus and core/v1 PodStatus.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan, nan
@@ -17,7 +17,7 @@ import numpy as np
 
 from eunomia.inputs.options import one_of
 from eunomia.inputs.problems import refused
-from eunomia.traces.accelerator_hours import HOUR_S, NO_HOURS, AcceleratorHours
+from eunomia.traces.accelerator_hours import HOUR_S
 from eunomia.traces.engine_objects import (
     EngineJob,
     HeldRow,
@@ -30,11 +30,11 @@ from eunomia.traces.engine_objects import (
     load_objects,
     mapping,
     moment,
-    one_run,
     row_hours,
     superseded,
     texts,
 )
+from eunomia.traces.gang_runs import one_run
 from eunomia.traces.import_findings import History, ImportFindings, Kind
 from eunomia.traces.kubernetes_objects import (
     ENDED,
@@ -43,20 +43,20 @@ from eunomia.traces.kubernetes_objects import (
     asked_type,
     end_of_job,
     has_ended,
+    latest_time,
     read_pod,
     status_of,
     template,
-    times_of,
 )
+from eunomia.traces.machine_lists.named_nodes import type_name
 from eunomia.traces.pod_resources import (
-    CLAIMS,
     accelerators,
     check_names,
     count,
     device_type,
     is_cut,
-    is_read,
     is_slice,
+    note_unread,
     requested,
     split_names,
 )
@@ -78,7 +78,7 @@ FINDINGS: dict[str, tuple[Kind, str]] = {  # in the order in which they are repo
         "assumed", "jobs had pods that did not start and end together; each is read as one run of its largest width "
         "with the same accelerator-time",
     ),
-    "types": ("assumed", "jobs ran on several accelerator types; each counts as run on the one that it held longest"),
+    "types": ("assumed", "jobs ran on several accelerator types, at once or in turn; each is one job for each type"),
     "services": ("assumed", "pods of deployments and other services are read as jobs"),
     "sliced": ("assumed", "pods ask for slices of accelerators (MIG, or shared); each slice is read as a whole one"),
 }  # fmt: skip
@@ -100,8 +100,12 @@ def read(path: Path, *, tenant: str = "namespace", resource: str = "") -> Trace:
 
 def read_history(paths: Sequence[Path], *, tenant: str = "namespace", resources: Sequence[str] = ()) -> History:
     """Return the jobs of one or several files with the schedule as it was; arguments and errors are those of `read`."""
-    one_of(str(paths[0]), "tenant", tenant, TENANTS)
-    source = load_objects(paths, COMMAND)
+    return history_of(load_objects(paths, COMMAND), tenant=tenant, resources=resources)
+
+
+def history_of(source: Objects, *, tenant: str = "namespace", resources: Sequence[str] = ()) -> History:
+    """Return the jobs of objects that are loaded; arguments and errors are those of `read`."""
+    one_of(source.files[0], "tenant", tenant, TENANTS)
     source.names = [_name(item) for item in source.items]
     kinds = [texts(item, "kind") for item in source.items]
     if not {"Job", "Pod"} & set(kinds):
@@ -126,7 +130,6 @@ class _Reader:
     listed_at: dict[int, float] = field(default_factory=dict)  # latest time in each file
     rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))  # by finding
     held: list[HeldRow] = field(default_factory=list)  # by each pod, and by each Job without pods
-    moved: AcceleratorHours = NO_HOURS  # from the types of pods to that of their job
 
     def history(self) -> History:
         """Return the history of the groups of pods, and of Jobs without pods."""
@@ -139,14 +142,16 @@ class _Reader:
         self.labels = {texts(item, "metadata", "name"): mapping(item, "metadata", "labels") for item in nodes}
         self._check_names(pods, jobs.values(), nodes)
         found = self._jobs_of_pods(pods, jobs)
-        gone = [m for name, m in jobs.items() if name not in {pod.group for pod in pods}]
+        groups = {pod.group for pod in pods}
+        gone = [m for name, m in jobs.items() if name not in groups]
         found += self._jobs_alone(gone)
         findings.hours = row_hours(self.held)
         self._say_of_pods(pods)
-        self._say_of_resources(pods, gone, findings)
+        asked = [(pod.row, pod.asked) for pod in pods]
+        asked += [(m, requested(template(items[m]))) for m in gone]
+        note_unread(asked, self.resources, findings)
         for name, (kind, what) in FINDINGS.items():
-            rows = np.array(self.rows[name], dtype=np.int64)
-            findings.add(kind, what, rows, change=self.moved if name == "types" else None)
+            findings.add(kind, what, np.array(self.rows[name], dtype=np.int64))
         if not found:
             rule = "no job here ran on an accelerator (a resource whose name ends in /gpu, or given by --resource)"
             said = [finding for finding in findings.notes() if "not read" in finding]
@@ -164,7 +169,7 @@ class _Reader:
             uid = texts(item, "metadata", "uid")
             made = texts(item, "metadata", "creationTimestamp")
             identities.append(uid or (f"{self.kinds[m]} {_name(item)} {made}" if made else ""))
-            latest = max(times_of(item), default=-np.inf)
+            latest = latest_time(item)
             file = self.source.file[m]
             self.listed_at[file] = max(latest, self.listed_at.get(file, -np.inf))
             versions.append((texts(item, "status", "phase") in ENDED or has_ended(item), latest))
@@ -194,11 +199,14 @@ class _Reader:
             elif not started:
                 self.rows["never"].append(members[0].row)
             elif ran:
-                found.append(self._of_pods(name, members, ran, job))
+                for k, (kind, alike) in enumerate(self._by_type(ran)):
+                    found.append(self._of_pods(name, members, alike, job, kind, is_main=k == 0))
         return found
 
     def _dated(self, started: Sequence[Pod], job: Json | None) -> list[Pod]:
         """Return the pods of which something says when they ended, if only their Job does."""
+        if not any(pod.is_undated for pod in started):
+            return list(started)
         end = end_of_job(job)
         for pod in started:
             if pod.is_undated and end > pod.started:
@@ -207,14 +215,12 @@ class _Reader:
         self.rows["undated"] += [pod.row for pod in started if pod.is_undated]
         return [pod for pod in started if not pod.is_undated]
 
-    def _of_pods(self, name: str, members: Sequence[Pod], ran: Sequence[Pod], job: Json | None) -> EngineJob:
-        """Return the job of a group of pods."""
-        spans = []
-        for pod in ran:
-            end = self.listed_at[self.source.file[pod.row]] if isnan(pod.ended) else pod.ended
-            spans.append((pod.started, max(end, pod.started), pod.width))
-            if end < pod.started:
-                self.rows["backwards"].append(pod.row)
+    def _of_pods(
+        self, name: str, members: Sequence[Pod], ran: Sequence[Pod], job: Json | None, kind: str, *, is_main: bool
+    ) -> EngineJob:
+        """Return the job of those pods of a group that ran on one type; the main type is that of most of its time."""
+        spans = [self._span(pod) for pod in ran]
+        self.rows["backwards"] += [pod.row for pod in ran if pod.ended < pod.started]
         run = one_run(spans)
         if run.is_uneven:
             self.rows["uneven"].append(members[0].row)
@@ -228,9 +234,13 @@ class _Reader:
         )
         failures = sum(pod.phase == "Failed" for pod in members)
         tenant = name.split("/", 1)[0] if self.tenant == "namespace" else queue
+        self.held += [
+            HeldRow(row=pod.row, type=kind, tenant=tenant, hours=(end - start) * width / HOUR_S)
+            for pod, (start, end, width) in zip(ran, spans, strict=True)
+        ]
         return EngineJob(
             row=members[0].row,
-            job_id=name,
+            job_id=name if is_main else f"{name}@{type_name(kind)}",
             submitted=min((value for value in submitted if not isnan(value)), default=run.started),
             started=run.started,
             ended=nan if any(isnan(pod.ended) for pod in ran) else run.ended,
@@ -238,35 +248,30 @@ class _Reader:
             width=int(run.width),
             tenant=tenant,
             status=status,
-            retries=failures if status == "finished" else max(0, failures - 1),
-            ran_on=self._type_of(ran, tenant, [(end - start) * width / HOUR_S for start, end, width in spans]),
+            retries=0 if not is_main else failures if status == "finished" else max(0, failures - 1),
+            ran_on=kind,
             asked_for=next((pod.asked_for for pod in ran if pod.asked_for), ""),
             machines=machines,
+            pauses=run.pauses,
         )
 
-    def _type_of(self, ran: Sequence[Pod], tenant: str, hours: Sequence[float]) -> str:
-        """Return the accelerator type that pods, of these accelerator-hours, held longest; "" where none is named."""
-        held = [
-            HeldRow(
-                row=pod.row,
-                type=device_type(
-                    self.labels.get(pod.machine, {}), max(pod.held, key=lambda name, by=pod.held: by[name])
-                ),
-                tenant=tenant,
-                hours=each,
-            )
-            for pod, each in zip(ran, hours, strict=True)
-        ]
-        self.held += held
-        by_type: dict[str, float] = {}
-        for row in held:
-            by_type[row.type] = by_type.get(row.type, 0.0) + row.hours
-        longest = max(by_type, key=lambda kind: (by_type[kind], bool(kind)))
-        if len(by_type) > 1:
-            self.rows["types"].append(ran[0].row)
-            other = AcceleratorHours.summed(by_type, [tenant] * len(by_type), by_type.values())
-            self.moved += AcceleratorHours({(longest, tenant): other.total}) - other
-        return longest
+    def _span(self, pod: Pod) -> tuple[float, float, float]:
+        """Return from when to when a pod held its accelerators, and how many."""
+        end = self.listed_at[self.source.file[pod.row]] if isnan(pod.ended) else pod.ended
+        return pod.started, max(end, pod.started), pod.width
+
+    def _by_type(self, ran: Sequence[Pod]) -> list[tuple[str, list[Pod]]]:
+        """Return pods by the accelerator type that they held, "" where none is named; most accelerator-time first."""
+        by_type: dict[str, list[Pod]] = {}
+        for pod in ran:
+            resource = max(pod.held, key=pod.held.__getitem__)
+            by_type.setdefault(device_type(self.labels.get(pod.machine, {}), resource), []).append(pod)
+        if len(by_type) == 1:
+            return list(by_type.items())
+        self.rows["types"].append(ran[0].row)
+        spans = {kind: map(self._span, pods) for kind, pods in by_type.items()}
+        held_s = {kind: sum((end - start) * width for start, end, width in each) for kind, each in spans.items()}
+        return sorted(by_type.items(), key=lambda item: (-held_s[item[0]], item[0]))
 
     def _jobs_alone(self, jobs: Sequence[int]) -> list[EngineJob]:
         """Return Jobs without pods, by their template and their own times."""
@@ -300,7 +305,7 @@ class _Reader:
                 width=sum(held.values()) * min(parallel, count(at(item, "spec", "completions")) or parallel),
                 tenant=texts(item, "metadata", "namespace") if self.tenant == "namespace" else queue,
                 status=status_of(item, set()),
-                ran_on=device_type({}, max(held, key=lambda name, by=held: by[name])),
+                ran_on=device_type({}, max(held, key=held.__getitem__)),
                 asked_for=asked_type(template(item)),
             )
             found.append(job)
@@ -315,22 +320,3 @@ class _Reader:
             for pod in pods
             if pod.width and (any(map(is_slice, pod.held)) or is_cut(self.labels.get(pod.machine, {})))
         ]
-
-    def _say_of_resources(self, pods: Sequence[Pod], jobs: Sequence[int], findings: ImportFindings) -> None:
-        """Add a finding for each resource of devices that is not read: of what is left out, and of what is read."""
-        asked = [(pod.row, pod.asked, pod.width > 0) for pod in pods]
-        templates = [(m, requested(template(self.source.items[m]))) for m in jobs]
-        asked += [(m, found, bool(accelerators(found, self.resources))) for m, found in templates]
-        rows: dict[tuple[str, bool], list[int]] = defaultdict(list)
-        total: Counter[str] = Counter()
-        for m, resources, has_others in asked:
-            for name, number in resources.items():
-                if not is_read(name, self.resources):
-                    rows[name, has_others].append(m)
-                    total[name] += 0 if has_others else number
-        for (name, has_others), which in sorted(rows.items()):
-            how = "" if name == CLAIMS else f" (--resource {name} reads it as accelerators)"
-            what = f"pods or Jobs ask for {name}, {total[name]:,} in all, which is not read{how}"
-            if has_others:
-                what = f"pods or Jobs ask for {name} beside accelerators, which is not read{how}"
-            findings.add("assumed" if has_others else "left out", what, np.array(which, dtype=np.int64))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan, nan
+from math import inf, isnan, nan
 
 from eunomia.traces.engine_objects import Json, at, first_label, listed, mapping, moment, texts
 from eunomia.traces.pod_resources import TYPE_LABELS, accelerators, requested
@@ -16,6 +16,7 @@ GANG_LABELS = (  # of operators that start several pods for one job
 JOB_LABELS = ("batch.kubernetes.io/job-name", "job-name")
 QUEUE_LABELS = ("kueue.x-k8s.io/queue-name", "eunomia.dev/queue", "volcano.sh/queue-name")
 ENDED = ("Succeeded", "Failed")
+USUAL = len("2024-01-31T00:00:00Z")
 STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 
 
@@ -35,11 +36,7 @@ class Pod:
     asked_for: str
     queue: str
     owner: str  # kind
-
-    @property
-    def width(self) -> int:
-        """The accelerators that it holds."""
-        return sum(self.held.values())
+    width: int  # accelerators
 
     @property
     def is_undated(self) -> bool:
@@ -60,6 +57,7 @@ def read_pod(item: Json, row: int, resources: Sequence[str]) -> Pod:
     if isnan(started):
         began = [moment(at(one, "startedAt")) for one in _runs(item)]
         started = min((value for value in began if not isnan(value)), default=nan)
+    held = accelerators(asked, resources)
     return Pod(
         row=row,
         group=f"{texts(item, 'metadata', 'namespace')}/{name}",
@@ -67,12 +65,13 @@ def read_pod(item: Json, row: int, resources: Sequence[str]) -> Pod:
         started=started,
         ended=_end_of_pod(item, started),
         asked=dict(asked),
-        held=accelerators(asked, resources),
+        held=held,
         phase=texts(item, "status", "phase"),
         machine=texts(item, "spec", "nodeName"),
         asked_for=asked_type(mapping(item, "spec")),
         queue=first_label(labels, QUEUE_LABELS),
         owner=kind,
+        width=sum(held.values()),
     )
 
 
@@ -92,13 +91,13 @@ def asked_type(spec: Json) -> str:
     return selected or (named.pop() if len(named) == 1 else "")
 
 
-def _runs(item: Json, states: Sequence[str] = ("state", "lastState")) -> list[Json]:
+def _runs(item: Json) -> list[Json]:
     """Return the states of containers that say when one began or ended: those now, and those before a restart."""
     statuses = [one for name in STATUSES for one in listed(item, "status", name)]
     return [
         state
         for one in statuses
-        for when in states
+        for when in ("state", "lastState")
         for word in ("terminated", "running")
         if (state := mapping(one, when, word))
     ]
@@ -112,7 +111,8 @@ def _end_of_pod(item: Json, started: float) -> float:
     """
     if texts(item, "status", "phase") not in ENDED:
         return nan
-    ends = [moment(at(one, "finishedAt")) for one in _runs(item, ("state",))]
+    statuses = [one for name in STATUSES for one in listed(item, "status", name)]
+    ends = [moment(at(one, "state", "terminated", "finishedAt")) for one in statuses]
     known = [end for end in ends if not isnan(end)]
     if not known:
         ends = [
@@ -126,18 +126,18 @@ def _end_of_pod(item: Json, started: float) -> float:
     return max(known, default=nan)
 
 
-def times_of(item: Json) -> list[float]:
-    """Return the times that an object holds, of which the latest says when it was listed at the earliest."""
-    found = [
-        at(item, "metadata", "creationTimestamp"),
-        at(item, "status", "startTime"),
-        at(item, "status", "completionTime"),
-    ]
-    for one in listed(item, "status", "conditions"):
+def latest_time(item: Json) -> float:
+    """Return the latest time that an object holds, which says when it was listed at the earliest; -inf for none."""
+    status = mapping(item, "status")
+    found = [at(item, "metadata", "creationTimestamp"), status.get("startTime"), status.get("completionTime")]
+    for one in listed(status, "conditions"):
         found += [at(one, "lastHeartbeatTime"), at(one, "lastTransitionTime")]
-    for run in _runs(item):
-        found += [at(run, "startedAt"), at(run, "finishedAt")]
-    return [value for value in map(moment, found) if not isnan(value)]
+    for one in listed(status, "containerStatuses"):
+        found.append(at(one, "state", "terminated", "finishedAt"))
+    texts = [text for text in found if isinstance(text, str)]
+    usual = max((text for text in texts if len(text) == USUAL and text[-1] == "Z"), default="")  # by text as by time
+    other = [text for text in texts if len(text) != USUAL or text[-1] != "Z"]
+    return max((value for value in map(moment, (usual, *other)) if not isnan(value)), default=-inf)
 
 
 def template(job: Json) -> Json:

@@ -30,10 +30,10 @@ from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Floats
 from eunomia.traces.table import Trace, build_trace
 
-REQUIRED = ("job_id", "submitted_s", "scale_factor", "job_type")
+REQUIRED = ("job_id", "submitted_s", "scale_factor")
 OPTIONAL = (
-    "total_steps", "duration_s", "tenant", "app", "weight", "deadline_s", "cpus", "memory_gib", "status", "retries",
-    "command", "checkpoint_dir", "interruptible", "ran_on", "started_s", "ended_s", "pauses", "eligible_s",
+    "job_type", "total_steps", "duration_s", "tenant", "app", "weight", "deadline_s", "cpus", "memory_gib", "status",
+    "retries", "command", "checkpoint_dir", "interruptible", "ran_on", "started_s", "ended_s", "pauses", "eligible_s",
 )  # fmt: skip
 BEGAN = "eunomia.began"  # metadata of a Parquet file: the local date and time at 0 s
 OF_ANOTHER = 2  # columns with names of other systems

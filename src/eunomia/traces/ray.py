@@ -25,19 +25,17 @@ from eunomia.traces.engine_objects import (
     Objects,
     build_history,
     load_objects,
-    one_run,
     row_hours,
     superseded,
     texts,
 )
+from eunomia.traces.gang_runs import one_run
 from eunomia.traces.import_findings import History, ImportFindings, Kind
 from eunomia.traces.ray_objects import (
     ENDED,
-    Group,
-    Task,
+    PlacementGroup,
+    RayTask,
     held_by_entry_point,
-    is_actor,
-    is_task,
     job_name,
     job_times,
     needs_of_actor,
@@ -87,29 +85,27 @@ def read(path: Path, *, tenant: str = "user") -> Trace:
 
 def read_history(paths: Sequence[Path], *, tenant: str = "user") -> History:
     """Return the jobs of lists of jobs, placement groups and tasks; arguments and errors are those of `read`."""
-    source = load_objects(paths, COMMAND)
-    source.names = [_name(item) for item in source.items]
-    kinds = [_kind(item) for item in source.items]
+    return history_of(load_objects(paths, COMMAND), tenant=tenant)
+
+
+def history_of(source: Objects, *, tenant: str = "user") -> History:
+    """Return the jobs of objects that are loaded; arguments and errors are those of `read`."""
+    found = [_identify(item) for item in source.items]
+    source.names, kinds = [name for _, name in found], [kind for kind, _ in found]
     if not {"group", "job"} & set(kinds):
         rule = "there is no job and no placement group of Ray here"
         raise refused(source.name, None, None, rule, f"write the files with: {COMMAND}")
     return _Reader(source=source, kinds=kinds, tenant=tenant).history()
 
 
-def _kind(item: Json) -> str:
-    if is_task(item):
-        return "task"
-    if is_actor(item):
-        return "actor"
-    if texts(item, "placement_group_id"):
-        return "group"
-    return "job" if "placement_group_id" not in item and job_name(item) else ""
-
-
-def _name(item: Json) -> str:
-    return next(
-        (name for key in ("task_id", "actor_id", "placement_group_id") if (name := texts(item, key))), job_name(item)
-    )
+def _identify(item: Json) -> tuple[str, str]:
+    """Return what an object is ("" for none of Ray's) and its name."""
+    for key, kind in (("task_id", "task"), ("actor_id", "actor"), ("placement_group_id", "group")):
+        name = texts(item, key) if key in item else ""
+        if name:
+            return kind, name
+    name = job_name(item)
+    return "job" if name and "placement_group_id" not in item else "", name
 
 
 @dataclass(kw_only=True)
@@ -119,6 +115,7 @@ class _Reader:
     source: Objects
     kinds: list[str]
     tenant: str
+    times: list[tuple[float, float]] = field(default_factory=list)  # start and end of each object
     listed_at: dict[int, float] = field(default_factory=dict)  # latest time in each file
     rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))  # by finding
     held: list[HeldRow] = field(default_factory=list)
@@ -131,7 +128,7 @@ class _Reader:
         self._leave_out_repeated(findings)
         items = self.source.items
         jobs = self._of_kind("job")
-        self.by_id = {texts(items[m], "job_id"): m for m in jobs if texts(items[m], "job_id")}
+        self.by_id = {name: m for m in jobs if (name := texts(items[m], "job_id"))}
         owners: set[int] = set()
         found = self._of_groups(owners) + self._of_tasks(owners)
         found += self._of_entry_points(jobs, owners)
@@ -167,12 +164,13 @@ class _Reader:
         """Blank the kind of objects of which a later version is listed too, as overlapping files do."""
         identities, versions = [], []
         for m, item in enumerate(self.source.items):
-            times = [value for value in job_times(item) if not isnan(value)]
+            self.times.append(job_times(item))
+            times = [value for value in self.times[m] if not isnan(value)]
             file, latest = self.source.file[m], max(times, default=-np.inf)
             self.listed_at[file] = max(latest, self.listed_at.get(file, -np.inf))
             attempt = texts(item, "attempt_number") if self.kinds[m] == "task" else ""
             identities.append(f"{self.kinds[m]} {self.source.names[m]} {attempt}" if self.kinds[m] else "")
-            versions.append((texts(item, "status") in ENDED or texts(item, "state") in ENDED, latest))
+            versions.append((item.get("status") in ENDED or item.get("state") in ENDED, latest))
         older = superseded(identities, versions)
         findings.add("repaired", "objects are listed twice; the later version counts", older)
         for m in older.tolist():
@@ -180,12 +178,12 @@ class _Reader:
 
     def _end(self, job: int) -> float:
         """Return when a job ended, or was listed while it ran."""
-        start, end = job_times(self.source.items[job])
+        start, end = self.times[job]
         return max(self.listed_at[self.source.file[job]], start) if isnan(end) else end
 
     def _is_undated(self, job: int) -> bool:
         item = self.source.items[job]
-        return texts(item, "status") in ENDED and isnan(job_times(item)[1])
+        return item.get("status") in ENDED and isnan(self.times[job][1])
 
     def _of_groups(self, owners: set[int]) -> list[EngineJob]:
         """Return the jobs of placement groups; adds to the jobs that own one."""
@@ -198,7 +196,7 @@ class _Reader:
                 continue
             if owner is not None:
                 owners.add(owner)
-            start = nan if owner is None else _or(group.created, job_times(self.source.items[owner])[0])
+            start = nan if owner is None else _or(group.created, self.times[owner][0])
             if owner is None or isnan(start):
                 self.rows["lost"].append(m)
             elif group.is_pending:
@@ -210,7 +208,7 @@ class _Reader:
                 found.append(self._of_group(m, group, owner, start))
         return found
 
-    def _of_group(self, row: int, group: Group, owner: int, start: float) -> EngineJob:
+    def _of_group(self, row: int, group: PlacementGroup, owner: int, start: float) -> EngineJob:
         end = max(start, self._end(owner))
         return self._job(
             row, group.name, owner, [(start, end, group.width)], submitted=_or(group.asked, start), kind=group.type,
@@ -226,12 +224,12 @@ class _Reader:
             for m in self._of_kind("actor")
             if needs_of_actor(self.source.items[m]) and texts(self.source.items[m], "actor_id") not in created
         ]
-        by_owner: dict[tuple[int, str], list[tuple[int, Task]]] = {}
+        by_owner: dict[tuple[int, str], list[tuple[int, RayTask]]] = {}
         for m, task in tasks:
             owner = self.by_id.get(task.owner)
             if not task.width or isnan(task.started):
                 continue
-            if owner is None or isnan(job_times(self.source.items[owner])[0]):
+            if owner is None or isnan(self.times[owner][0]):
                 self.rows["lost"].append(m)
             elif self._is_undated(owner) and isnan(task.ended):
                 self.rows["undated"].append(m)
@@ -240,7 +238,7 @@ class _Reader:
                 owners.add(owner)
         return [self._together(owner, kind, members) for (owner, kind), members in by_owner.items()]
 
-    def _together(self, owner: int, kind: str, members: Sequence[tuple[int, Task]]) -> EngineJob:
+    def _together(self, owner: int, kind: str, members: Sequence[tuple[int, RayTask]]) -> EngineJob:
         spans = []
         for m, task in members:
             if task.creates_actor:
@@ -259,10 +257,10 @@ class _Reader:
         found = []
         for m in jobs:
             item = self.source.items[m]
-            width, start = held_by_entry_point(item), job_times(item)[0]
+            width, start = held_by_entry_point(item), self.times[m][0]
             if not width:
                 self.rows["plain"] += [] if m in owners else [m]
-            elif isnan(start) or texts(item, "status") == "PENDING":
+            elif isnan(start) or item.get("status") == "PENDING":
                 self.rows["never"].append(m)
             elif self._is_undated(m):
                 self.rows["undated"].append(m)
@@ -297,7 +295,7 @@ class _Reader:
             self.rounded.append(HeldRow(row=row, type=kind, tenant=tenant, hours=more))
         if run.is_uneven:
             self.rows["uneven"].append(row)
-        still = not is_over and isnan(job_times(item)[1])
+        still = not is_over and isnan(self.times[owner][1])
         return EngineJob(
             row=row,
             job_id=name,
@@ -311,6 +309,7 @@ class _Reader:
             ran_on=kind,
             asked_for=kind,
             machines=machines,
+            pauses=run.pauses,
         )
 
 

@@ -12,16 +12,6 @@ ENDED = (*STATUS_BY_WORD, "FINISHED", "REMOVED", "DEAD")
 TYPE_RESOURCE = "accelerator_type:"
 
 
-def is_task(item: Json) -> bool:
-    """Say whether an object is a task."""
-    return bool(texts(item, "task_id"))
-
-
-def is_actor(item: Json) -> bool:
-    """Say whether an object is an actor."""
-    return bool(texts(item, "actor_id")) and not is_task(item)
-
-
 def job_name(item: Json) -> str:
     """Return the id of a job: the one under which it was submitted, else Ray's own."""
     return texts(item, "submission_id") or texts(item, "job_id")
@@ -29,7 +19,7 @@ def job_name(item: Json) -> str:
 
 def job_times(item: Json) -> tuple[float, float]:
     """Return when a job started and ended, in seconds since 1970; nan = not yet, or not known."""
-    return moment(at(item, "start_time")), moment(at(item, "end_time"))
+    return moment(item.get("start_time")), moment(item.get("end_time"))
 
 
 def status_of(item: Json) -> str:
@@ -39,7 +29,8 @@ def status_of(item: Json) -> str:
 
 def held_by_entry_point(item: Json) -> float:
     """Return the accelerators that a job reserves for its entry point."""
-    return _number(at(item, "entrypoint_num_gpus", default=at(item, "metadata", "entrypoint_num_gpus")))
+    said = item.get("entrypoint_num_gpus")
+    return _number(at(item, "metadata", "entrypoint_num_gpus") if said is None else said)
 
 
 def needs_of_actor(item: Json) -> float:
@@ -48,7 +39,7 @@ def needs_of_actor(item: Json) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class PlacementGroup:
     """What counts of a placement group. Times are seconds since 1970, nan = not known."""
 
     name: str
@@ -61,7 +52,7 @@ class Group:
     is_pending: bool
 
 
-def read_group(item: Json) -> Group:
+def read_group(item: Json) -> PlacementGroup:
     """Return what counts of a placement group."""
     width, kinds, nodes = 0.0, list[str](), list[str]()
     for bundle in listed(item, "bundles"):
@@ -73,7 +64,7 @@ def read_group(item: Json) -> Group:
             nodes.append(texts(bundle, "node_id"))
     asked = _number(at(item, "stats", "creation_request_received_ns")) / 1e9
     latency_s = _number(at(item, "stats", "end_to_end_creation_latency_us")) / 1e6
-    return Group(
+    return PlacementGroup(
         name=texts(item, "placement_group_id"),
         owner=texts(item, "creator_job_id"),
         width=width,
@@ -86,7 +77,7 @@ def read_group(item: Json) -> Group:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class RayTask:
     """What counts of a task. Times are seconds since 1970, nan = not known."""
 
     owner: str  # id of its job
@@ -100,13 +91,13 @@ class Task:
     ended: float  # nan for one that creates an actor, too: the actor stays
 
 
-def read_task(item: Json) -> Task:
+def read_task(item: Json) -> RayTask:
     """Return what counts of a task: one that calls a method of an actor holds nothing itself."""
     kind = texts(item, "type")
     inside = bool(texts(item, "placement_group_id")) or kind in ("ACTOR_TASK", "DRIVER_TASK")
     resources = mapping(item, "required_resources")
     kinds = _types(resources)
-    return Task(
+    return RayTask(
         owner=texts(item, "job_id"),
         actor=texts(item, "actor_id"),
         creates_actor=kind == "ACTOR_CREATION_TASK",
@@ -125,6 +116,8 @@ def _types(resources: Json) -> list[str]:
 
 def _number(value: object) -> float:
     """Return a number, which may be spelled as text; 0 for anything else."""
+    if value is None:
+        return 0.0
     try:
         number = float(str(value))
     except ValueError:

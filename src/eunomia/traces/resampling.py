@@ -52,12 +52,9 @@ def resample(trace: Trace, unit: str, seed: int) -> Trace:
     ]
     return in_order(
         replace(
-            taken,
+            taken.submitted_at(taken.submitted_s + shift),
             job_id=_numbered(taken.job_id, times),
             app=_numbered(taken.app, times),
-            submitted_s=taken.submitted_s + shift,
-            deadline_s=taken.deadline_s + shift,
-            started_s=taken.started_s + shift,
             notes=(*taken.notes, f"The jobs are {count} of its {unit}, drawn from them with seed {seed}."),
         )
     )

@@ -18,8 +18,8 @@ from eunomia.inputs.field_rules import MOST_S
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Floats
 from eunomia.traces.column_mapping import ColumnMapping
-from eunomia.traces.engine_objects import CLOCK_S
 from eunomia.traces.import_findings import ImportFindings, Kind
+from eunomia.traces.sacct_clock import CLOCK_S
 from eunomia.traces.slurm_fields import read_spans
 from eunomia.traces.table_times import absent, is_dated, never, offset_s, read_times, unit_of
 
@@ -137,12 +137,13 @@ class _Reader:
         """Return a column of seconds or of `days-hours:minutes:seconds`, (row,); nan where a cell says nothing."""
         if name not in self.sheet.columns:
             return np.full(len(self.sheet), nan)
-        texts = [text.replace(" days ", "-") for text in self.sheet.text(name)]
-        spans = read_spans(pa.array(texts, pa.string()))[0]
         plain = numbers(self.sheet.columns[name])
+        spans = np.full(len(plain), nan)
+        if np.isnan(plain).any():
+            texts = [text.replace(" days ", "-") for text in self.sheet.text(name)]
+            spans = read_spans(pa.array(texts, pa.string()))[0]
+        wrong = np.isnan(spans) & ~absent(self.sheet, name) & ~((plain >= 0) & (plain <= MOST_S)) & (plain != -1)
         plain[plain == -1] = nan
-        wrong = np.isnan(spans) & ~absent(self.sheet, name) & ~(numbers(self.sheet.columns[name]) == -1)
-        wrong &= ~((plain >= 0) & (plain <= MOST_S))
         rule, fix = "must be a number of seconds, 0 to 1e12", "write seconds, or 1-02:03:04, or leave it empty"
         self._refuse(name, wrong, rule, fix)
         return np.where(np.isnan(spans), plain, spans)

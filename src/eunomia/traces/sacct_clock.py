@@ -1,4 +1,4 @@
-"""Local times that sacct writes, in nights in which clocks are changed: with a time zone exactly, without one in part.
+"""Local times that sacct writes, in nights in which clocks are changed.
 
 A local hour that the clock shows twice is decided by what must hold: a job is submitted before it starts, and between
 Start and End lie the time that it ran and that for which it was suspended. What that leaves open is the first of both.
@@ -6,19 +6,24 @@ Start and End lie the time that it ran and that for which it was suspended. What
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
 from eunomia.inputs.problems import refused
-from eunomia.inputs.timestamps import EPOCH, date_at
+from eunomia.inputs.timestamps import EPOCH
 from eunomia.model.arrays import Bools, Floats
 
 DAY_S, HOUR_S = 86_400.0, 3600.0
 CLOCK_S = 2.0  # by which two roundings to seconds may differ
 TIMES = ("Submit", "Eligible", "Start", "End")
-MONTHS_SET_BACK = (3, 4, 9, 10, 11)  # in the south, in the north
+ZONES = (  # one for each rule by which clocks are changed
+    "Europe/Berlin", "America/New_York", "Europe/London", "Europe/Helsinki", "Australia/Sydney", "Pacific/Auckland",
+    "America/Santiago", "Asia/Jerusalem", "Africa/Cairo",
+)  # fmt: skip
 
 
 def find_zone(source: str, name: str) -> ZoneInfo | None:
@@ -32,15 +37,7 @@ def find_zone(source: str, name: str) -> ZoneInfo | None:
         raise refused(source, "timezone", name, "there is no such time zone here", fix) from None
 
 
-def local_date(seconds: float, zone: ZoneInfo | None) -> datetime | None:
-    """Return the local date and time of seconds since 1970, which are local ones where there is no zone."""
-    date = date_at(seconds)
-    if date is None or zone is None:
-        return date
-    return date + (datetime.fromtimestamp(seconds, zone).utcoffset() or timedelta())
-
-
-def with_zone(times: dict[str, Floats], lasted_s: Floats, zone: ZoneInfo) -> tuple[dict[str, Floats], Bools]:
+def with_zone(times: dict[str, Floats], lasted_s: Floats, zone: tzinfo) -> tuple[dict[str, Floats], Bools]:
     """Return seconds since 1970 of local times, and the lines in which an hour that occurs twice stays undecided.
 
     Axes: (line,). `lasted_s` is the time between Start and End that the line states, nan where it does not.
@@ -65,7 +62,7 @@ def with_zone(times: dict[str, Floats], lasted_s: Floats, zone: ZoneInfo) -> tup
     return {"Submit": first["Submit"], "Eligible": eligible, "Start": start, "End": end}, undecided
 
 
-def _first_and_second(local_s: Floats, zone: ZoneInfo) -> tuple[Floats, Floats]:
+def _first_and_second(local_s: Floats, zone: tzinfo) -> tuple[Floats, Floats]:
     """Return seconds since 1970 of local times, where they occur twice of both; a skipped time is read as later."""
     known = ~np.isnan(local_s)
     days, place = np.unique(local_s[known] // DAY_S, return_inverse=True)
@@ -83,23 +80,44 @@ def _first_and_second(local_s: Floats, zone: ZoneInfo) -> tuple[Floats, Floats]:
     return first, np.maximum(first, second)
 
 
-def _offset_s(date: datetime, zone: ZoneInfo) -> float:
+def _offset_s(date: datetime, zone: tzinfo) -> float:
     offset = date.replace(tzinfo=zone).utcoffset()
     return 0.0 if offset is None else offset.total_seconds()
 
 
-def set_back(times: dict[str, Floats]) -> tuple[dict[str, Floats], Bools]:
-    """Return times with starts and ends an hour later where a start precedes its submission as clocks are set back.
+def guess_zone(times: dict[str, Floats], lasted_s: Floats) -> tuple[ZoneInfo | None, Bools]:
+    """Return the zone whose changes of clocks explain most contradictions, and the lines that have them, (line,).
 
-    Also returns these lines, (line,). They start within an hour before they were submitted, in the first four hours of
-    a Sunday of the months in which clocks are set back.
+    Contradictions are an hour more or less between Start and End than a run lasted, and a start within an hour before
+    its submission. None if no zone explains more of them than an unchanged clock does.
     """
+    off_s = np.abs(np.abs(times["End"] - times["Start"] - lasted_s) - HOUR_S)
     early_s = times["Submit"] - times["Start"]
-    rows = np.flatnonzero((early_s > CLOCK_S) & (early_s <= HOUR_S))  # of nan: False
-    moved = np.zeros(len(early_s), dtype=np.bool_)
-    for m in rows.tolist():
-        date = date_at(float(times["Start"][m]))
-        moved[m] = date is not None and date.weekday() == 6 and date.hour < 4 and date.month in MONTHS_SET_BACK
-    if not moved.any():
-        return times, moved
-    return times | {name: np.where(moved, times[name] + HOUR_S, times[name]) for name in ("Start", "End")}, moved
+    suspects = (off_s <= CLOCK_S) | ((early_s > CLOCK_S) & (early_s <= HOUR_S))  # of nan: False
+    best: ZoneInfo | None = None
+    if not suspects.any():
+        return best, suspects
+    nights = np.unique(np.concatenate([times[name][suspects] // DAY_S for name in ("Start", "End")]))
+    near = np.zeros(len(suspects), dtype=np.bool_)
+    for name in ("Submit", "Start", "End"):
+        near |= np.isin(times[name] // DAY_S, np.concatenate([nights - 1, nights, nights + 1]))
+    rows = np.flatnonzero(near)
+    here, lasted_here = {name: times[name][rows] for name in TIMES}, lasted_s[rows]
+    least = _contradictions(here, lasted_here)
+    for zone in _known_zones():
+        count = _contradictions(with_zone(here, lasted_here, zone)[0], lasted_here)
+        if count < least:
+            least, best = count, zone
+    return best, suspects
+
+
+def _known_zones() -> Iterator[ZoneInfo]:
+    """Yield a zone for each rule that this machine's tz database has."""
+    for name in ZONES:
+        with suppress(ZoneInfoNotFoundError):
+            yield ZoneInfo(name)
+
+
+def _contradictions(times: dict[str, Floats], lasted_s: Floats) -> int:
+    off = np.abs(times["End"] - times["Start"] - lasted_s) > CLOCK_S
+    return int(np.count_nonzero(off) + np.count_nonzero(times["Start"] < times["Submit"] - CLOCK_S))

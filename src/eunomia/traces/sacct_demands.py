@@ -47,10 +47,11 @@ class WholeMachines:
         if partitions and not any(node.accelerators for node in nodes):
             rule, fix = "needs the accelerators of the machines", "name their list with --nodes"
             raise refused("command line", "--exclusive", ", ".join(partitions), rule, fix)
-        return cls(
-            partitions=tuple(partitions),
-            by_machine={node.name: ((node.type, node.accelerators),) for node in nodes if node.accelerators},
-        )
+        by_machine: dict[str, list[tuple[str, int]]] = {}
+        for node in nodes:
+            if node.accelerators:  # NAME:TYPE is a further type of a machine
+                by_machine.setdefault(node.name.partition(":")[0], []).append((node.type, node.accelerators))
+        return cls(partitions=tuple(partitions), by_machine=by_machine)
 
     def resources(self, nodes: str) -> Resources:
         """Return the accelerators of the machines in a list of hosts."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import tzinfo
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.traces.import_findings import ImportFindings, Kind
-from eunomia.traces.sacct_clock import CLOCK_S, TIMES, set_back, with_zone
+from eunomia.traces.sacct_clock import CLOCK_S, TIMES, guess_zone, with_zone
 from eunomia.traces.sacct_demands import WholeMachines, note_demands, read_demands, row_hours
 from eunomia.traces.sacct_lines import SacctLines
 from eunomia.traces.slurm_fields import Resources, read_moments, read_numbers, read_spans
@@ -74,6 +74,7 @@ class Runs:
     resources: tuple[Resources, ...]  # the distinct ones
     allocated: Ints  # which of them a run was given
     requested: Ints  # which of them it requested
+    zone: tzinfo | None  # of the local times that the lines have
     held: Ints  # which of them count: accelerators allocated, else those requested, else one for a part of one
 
     def __len__(self) -> int:
@@ -105,7 +106,7 @@ def read_runs(
     *,
     tenant: str,
     gres: str,
-    zone: ZoneInfo | None,
+    zone: tzinfo | None,
     whole_machines: WholeMachines,
 ) -> Runs:
     """Return the lines of jobs that name a submission, in the order of the files.
@@ -145,6 +146,7 @@ def read_runs(
         allocated=demands.allocated,
         requested=demands.requested,
         held=demands.held,
+        zone=elapsed.zone,
     )
     note_demands(demands, elapsed.seconds, findings)
     absent = np.isnan(runs.submitted_s)
@@ -170,11 +172,12 @@ class _Elapsed:
     seconds: Floats  # nan = not known
     suspended_s: Floats
     times: dict[str, Floats]
+    zone: tzinfo | None
     found: list[tuple[Kind, str, Bools]]
 
 
 def _read_elapsed(
-    lines: SacctLines, times: dict[str, Floats], state: pa.DictionaryArray, zone: ZoneInfo | None
+    lines: SacctLines, times: dict[str, Floats], state: pa.DictionaryArray, zone: tzinfo | None
 ) -> _Elapsed:
     """Return Elapsed, else End less Start, of running jobs what they ran until the latest time of their file."""
     seconds = read_numbers(lines.text("ElapsedRaw"))
@@ -187,16 +190,7 @@ def _read_elapsed(
     seconds = np.where(np.isnan(seconds), spelled, seconds)
     waits, runs_on = words_in(state, WAITING), words_in(state, RUNNING)
     times = times | {"Start": np.where(waits, np.nan, times["Start"])}  # that of a waiting job is an estimate
-    if zone is None:
-        times, moved = set_back(times)
-        what = "runs start before they were submitted, as in a night in which clocks are set back; they count as an "
-        found.append(("repaired", f"{what}hour later (--timezone reads such nights exactly)", moved))
-    else:
-        times, undecided = with_zone(times, seconds + suspended_s, zone)
-        what = (
-            "runs have a time in the hour that the clock showed twice, and nothing says which; it counts as the first"
-        )
-        found.append(("assumed", what, undecided))
+    times, zone = _true_times(lines, times, seconds + suspended_s, zone, found)
     early = times["Start"] < times["Submit"] - CLOCK_S
     found.append(("assumed", "runs start before they were submitted; their wait counts as 0 s", early))
     between_s = times["End"] - times["Start"] - suspended_s
@@ -214,7 +208,30 @@ def _read_elapsed(
         found.append(("assumed", what, cut))
     unknown = np.isnan(seconds) & ~np.isnan(times["Start"]) & ~waits
     found.append(("missing", "runs have neither Elapsed nor End; how long they lasted is not known", unknown))
-    return _Elapsed(seconds=seconds, suspended_s=suspended_s, times=times, found=found)
+    return _Elapsed(seconds=seconds, suspended_s=suspended_s, times=times, zone=zone, found=found)
+
+
+def _true_times(
+    lines: SacctLines,
+    times: dict[str, Floats],
+    lasted_s: Floats,
+    zone: tzinfo | None,
+    found: list[tuple[Kind, str, Bools]],
+) -> tuple[dict[str, Floats], tzinfo | None]:
+    """Return the times without changes of clocks, and the zone, which is guessed where changes show; they are noted."""
+    if not pc.any(pc.match_substring(lines.text("Submit"), "T")).as_py():
+        return times, zone  # numbers of seconds are those of no zone
+    if zone is None:
+        zone, suspects = guess_zone(times, lasted_s)
+        what = "runs have an hour too much or too little between their times, as where clocks are changed; times are "
+        if zone is not None:
+            found.append(("repaired", f"{what}read as those of {zone} (--timezone names another)", suspects))
+    if zone is None:
+        return times, zone
+    times, undecided = with_zone(times, lasted_s, zone)
+    what = "runs have a time in the hour that the clock showed twice, and nothing says which; it counts as the first"
+    found.append(("assumed", what, undecided))
+    return times, zone
 
 
 def _latest_of_file(lines: SacctLines, times: dict[str, Floats], runs_on: Bools) -> Floats:

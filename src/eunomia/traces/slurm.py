@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -17,12 +16,13 @@ import pyarrow.compute as pc
 
 from eunomia.inputs.options import one_of
 from eunomia.inputs.problems import InvalidInput, refused
+from eunomia.inputs.timestamps import date_at
 from eunomia.model.arrays import Bools, Ints
 from eunomia.traces.accelerator_hours import HOUR_S, AcceleratorHours
 from eunomia.traces.import_findings import History, ImportFindings
 from eunomia.traces.machine_lists.named_nodes import UNNAMED
 from eunomia.traces.notes import SHORTEST_S
-from eunomia.traces.sacct_clock import find_zone, local_date
+from eunomia.traces.sacct_clock import find_zone
 from eunomia.traces.sacct_demands import NO_WHOLE_MACHINES, WholeMachines
 from eunomia.traces.sacct_file import is_header
 from eunomia.traces.sacct_jobs import JobParts, SacctJobs, group_runs, parts_of
@@ -30,6 +30,7 @@ from eunomia.traces.sacct_lines import SacctLines, read_lines
 from eunomia.traces.sacct_runs import RUNNING, STATUS_BY_STATE, TENANT_FIELDS, Runs, read_runs
 from eunomia.traces.slurm_fields import expand_hosts
 from eunomia.traces.table import Trace, trace_of
+from eunomia.traces.table_times import offset_s
 
 REQUEUES = ("sum", "last")
 INSTANT = (
@@ -84,7 +85,7 @@ def read_history(
     jobs = group_runs(runs, findings)
     parts = parts_of(jobs, requeues, findings)
     instant = _sort_out(lines, jobs, parts, findings, gres_option)
-    return _history(lines, jobs, _with_instants(jobs, parts, instant), findings, zone)
+    return _history(lines, jobs, _with_instants(jobs, parts, instant), findings)
 
 
 def _sort_out(lines: SacctLines, jobs: SacctJobs, parts: JobParts, findings: ImportFindings, gres_option: str) -> Ints:
@@ -178,9 +179,7 @@ def _with_instants(jobs: SacctJobs, parts: JobParts, instant: Ints) -> JobParts:
     )
 
 
-def _history(
-    lines: SacctLines, jobs: SacctJobs, parts: JobParts, findings: ImportFindings, zone: ZoneInfo | None
-) -> History:
+def _history(lines: SacctLines, jobs: SacctJobs, parts: JobParts, findings: ImportFindings) -> History:
     """Return the history of the parts of jobs, each a job of its own."""
     runs = jobs.runs
     tail = runs.take(parts.last)
@@ -217,7 +216,7 @@ def _history(
         pauses=pauses,
         eligible_s=eligible - origin,
         row=lines.line[tail.row],
-        began=local_date(origin, zone),
+        began=date_at(origin + (0.0 if runs.zone is None else offset_s(submitted, runs.zone))),
         unread=lines.unread,
         partly=(f"of {', '.join(name for name in LOGGED if lines.has(name))} more than durations and retries",),
         notes=findings.notes(),

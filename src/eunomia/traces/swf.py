@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
-from eunomia.inputs.columns import NUMBER
+from eunomia.inputs.columns import NUMBER, Cells
 from eunomia.inputs.field_rules import MOST, MOST_S, Rule
 from eunomia.inputs.file_contents import contents, decoded
 from eunomia.inputs.options import one_of
@@ -113,7 +113,8 @@ def _read_lines(file: str, text: str) -> InputTable:
             lines.append(number)
         elif cells:
             ragged.append((number, len(cells)))
-    columns = dict(zip(FIELDS, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(FIELDS, ())
+    columns: dict[str, Cells] = dict.fromkeys(FIELDS, ())
+    columns.update(zip(FIELDS, zip(*rows, strict=True), strict=False))
     sheet = InputTable(file=file, header_line=1, line=np.array(lines, dtype=np.int64), columns=columns)
     for number, width in ragged[:SHOWN]:
         rule = f"this line has {width} numbers where the Standard Workload Format has {len(FIELDS)}"

@@ -76,12 +76,18 @@ class Trace:
         columns = {name: getattr(self, name) for name in COLUMNS}
         return pa.table({name: pa.array(list(column)) for name, column in columns.items() if column is not None})
 
+    def submitted_at(self, submitted_s: Floats) -> Trace:
+        """Return the jobs with these submissions, (job,); all their other times keep the distance to them."""
+        moved = {name: submitted_s + (getattr(self, name) - self.submitted_s) for name in TIMES}
+        return replace(self, submitted_s=submitted_s, **moved)
+
     def take(self, keep: Ints) -> Trace:
         """Return the jobs at the positions `keep`, in that order, with the notes of the whole trace."""
         columns: dict[str, Any] = {name: _take(getattr(self, name), keep) for name in COLUMNS}
         return replace(self, **columns)
 
 
+TIMES = ("deadline_s", "started_s", "ended_s", "eligible_s")  # counted like submitted_s
 COLUMNS = tuple(f.name for f in fields(Trace) if f.name not in ("source", "began", "unread", "partly", "notes"))
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime, tzinfo
 from math import isfinite, nan
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from eunomia.inputs.columns import NUMBER, numbers
+from eunomia.inputs.columns import numbers
 from eunomia.inputs.problems import refused
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Floats
 
 ABSENT = ("", "-", "nan", "nat", "none", "null", "n/a", "na", "unknown", "(null)", "<na>", "0000-00-00 00:00:00")
+DATED, PLAIN = r"^\d{4}[-/]", r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2}$"  # a date, and one that is read at once
 ZERO_S = 172_800.0  # a date up to here is the zero of a clock, in whatever zone it was written
 UNITS = ((1e17, 1e9, "nanoseconds"), (1e14, 1e6, "microseconds"), (1e11, 1e3, "milliseconds"))  # seconds since 1970
 
@@ -34,13 +38,26 @@ def read_times(sheet: InputTable, name: str, zone: tzinfo = UTC, *, fold: int = 
     """
     if name not in sheet.columns:
         return np.full(len(sheet), nan)
-    values = numbers(sheet.columns[name])
+    cells = _array(sheet, name)
+    plain = pc.match_substring_regex(cells, PLAIN) if zone is UTC else pa.array(np.zeros(len(cells), dtype=np.bool_))
+    values = numbers(pc.if_else(pc.match_substring_regex(cells, DATED), "", cells))
     values[~np.isfinite(values)] = nan
-    dates = np.flatnonzero(np.isnan(values))
-    if len(dates):
+    with suppress(pa.ArrowInvalid):  # a month 13, or an hour 25: then each is looked at
+        values[_mask(plain)] = np.asarray(pc.cast(cells.filter(plain), pa.timestamp("s")).cast(pa.int64()), dtype=float)
+    rest = np.flatnonzero(np.isnan(values))
+    if len(rest):
         texts = sheet.text(name)
-        values[dates] = [_seconds(texts[m], zone, fold) for m in dates.tolist()]
+        values[rest] = [_seconds(texts[m], zone, fold) for m in rest.tolist()]
     return values
+
+
+def _array(sheet: InputTable, name: str) -> pa.StringArray:
+    cells = sheet.columns[name]
+    return pa.array(cells, pa.string()) if isinstance(cells, tuple) else cells
+
+
+def _mask(array: pa.Array) -> Bools:
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def _seconds(text: str, zone: tzinfo, fold: int) -> float:
@@ -55,9 +72,7 @@ def _seconds(text: str, zone: tzinfo, fold: int) -> float:
 
 def absent(sheet: InputTable, name: str) -> Bools:
     """Return (row,): True where the cell holds nothing, or a word for nothing."""
-    texts = sheet.text(name)
-    nothing = {text for text in set(texts) if text.lower() in ABSENT}
-    return np.array([text in nothing for text in texts], dtype=np.bool_)
+    return _mask(pc.is_in(pc.utf8_lower(_array(sheet, name)), pa.array(ABSENT)))
 
 
 def never(times: Floats, dated: Bools, earliest: Floats) -> Bools:
@@ -70,8 +85,8 @@ def never(times: Floats, dated: Bools, earliest: Floats) -> Bools:
 
 
 def is_dated(sheet: InputTable, name: str) -> Bools:
-    """Return (row,): True where the cell is no number."""
-    return np.array([not NUMBER.fullmatch(text) for text in sheet.text(name)], dtype=np.bool_)
+    """Return (row,): True where the cell is a date."""
+    return _mask(pc.match_substring_regex(_array(sheet, name), DATED))
 
 
 def unit_of(times: Floats) -> tuple[float, str]:

@@ -58,20 +58,8 @@ def window(
 def _rescale(trace: Trace, start: float, load: float) -> Trace:
     if start == 0 and load == 1:
         return trace  # without rounding errors
-    submitted_s = (trace.submitted_s - start) / load
-    deadline_s = submitted_s + (trace.deadline_s - trace.submitted_s)
     began = None if trace.began is None or load != 1 else date_at(start, trace.began)  # scaled time has no date
-    started_s = submitted_s + (trace.started_s - trace.submitted_s)
-    eligible_s = submitted_s + (trace.eligible_s - trace.submitted_s)
-    return replace(
-        trace,
-        submitted_s=submitted_s,
-        deadline_s=deadline_s,
-        started_s=started_s,
-        ended_s=submitted_s + (trace.ended_s - trace.submitted_s),
-        eligible_s=eligible_s,
-        began=began,
-    )
+    return replace(trace.submitted_at((trace.submitted_s - start) / load), began=began)
 
 
 def _with_note(trace: Trace, left_out: int, start: float, end: float) -> Trace:

@@ -28,9 +28,8 @@ def container(name: str, number: int, rng: Random, **more: object) -> Json:
     return {"resources": rng.choice(({"limits": asked}, {"limits": asked, "requests": asked})), **more}
 
 
-def containers(rng: Random, width: int) -> Json:
+def containers(rng: Random, width: int, gpu: str = "nvidia.com/gpu") -> Json:
     """Return a specification of a pod that holds so many accelerators, in one of the ways in which it may."""
-    gpu = rng.choice(("nvidia.com/gpu", "nvidia.com/gpu", "nvidia.com/mig-1g.5gb"))
     way = rng.randrange(4)
     if way == 0 and width > 1:
         return {"containers": [container(gpu, 1, rng), container(gpu, width - 1, rng)]}
@@ -104,6 +103,7 @@ class Lists:
             self.pod(f"{name}-0", tenant, kind, containers(rng, width), created, start, end, owner=name, phase="Failed")
             self.pod(f"{name}-1", tenant, kind, containers(rng, width), end, again, again + 600, owner=name)
             truth.add(kind, tenant, hours + width * 600 / HOUR_S)
+            truth.wait_s[key] = start - created
         elif what in (4, 5):  # a gang whose pods do not start and end together, on one type or on two
             kinds = [kind, kind] if what == 4 else [kind, rng.choice(TYPES)]
             lasts = 4000 + rng.randrange(9000)
@@ -113,9 +113,10 @@ class Lists:
             parts = [width * (last - first) / HOUR_S for first, last in spans]
             longest = kinds[0] if parts[0] >= parts[1] else kinds[1]
             for own, part in zip(kinds, parts, strict=True):
-                truth.add(own, tenant, part, written=0.0)
-            truth.add(longest, tenant, 0.0, written=sum(parts))
-            truth.wait_s[key] = min(first for first, _ in spans) - created
+                truth.add(own, tenant, part)
+            for own in set(kinds):
+                first = min(first for (first, _), one in zip(spans, kinds, strict=True) if one == own)
+                truth.wait_s[key if own == longest else f"{key}@{own}"] = first - created
         elif what == 6:  # a Job whose pods are gone, which names no type
             template = {"spec": {"containers": [container("nvidia.com/gpu", width, rng)],
                                  "nodeSelector": {"nvidia.com/gpu.product": PRODUCTS[kind]}}}  # fmt: skip
@@ -128,7 +129,10 @@ class Lists:
             truth.add(kind, tenant, 0.0, written=2 * width * max(end - start, 1) / HOUR_S)
             truth.wait_s[key] = start - created
         else:
-            self.pod(name, tenant, kind, containers(rng, width), created, start, end)
+            is_slice = chance(rng, 0.3)
+            gpu = "nvidia.com/mig-1g.5gb" if is_slice else "nvidia.com/gpu"
+            self.pod(name, tenant, kind, containers(rng, width, gpu), created, start, end)
+            kind = f"{PRODUCTS[kind]}-MIG-1g.5gb".lower() if is_slice else kind
             truth.add(kind, tenant, hours, written=width * max(end - start, 1) / HOUR_S)
             truth.wait_s[key] = start - created
 

@@ -22,7 +22,7 @@ class Truth:
 
     source: dict[Owner, float] = field(default_factory=dict)  # accelerator-hours of the lines that say how long
     written: dict[Owner, float] = field(default_factory=dict)
-    wait_s: dict[str, float] = field(default_factory=dict)  # by job; none for jobs in several runs, or without a start
+    wait_s: dict[str, float] = field(default_factory=dict)  # to the first start, by job; none for jobs without a start
 
     def add(self, kind: str, tenant: str, hours: float, *, written: float | None = None) -> None:
         """Add accelerator-hours; `written` are those of the import, if others."""

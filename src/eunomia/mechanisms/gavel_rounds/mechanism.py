@@ -192,7 +192,8 @@ class GavelMechanism(Mechanism):
         room = np.where(self.belief.throughput[row] > 0, state.floor.free, 0)
         if room.max() < size and state.jobs.submitted[row] <= now.at:
             return None
-        free = f"{room.max()} are free and it needs {size}, but " if room.max() >= size else ""
+        most = int(room.max())
+        free = f"{most} {'is' if most == 1 else 'are'} free and it needs {size}, but " if most >= size else ""
         if at == now.at:
             return "not_chosen", f"{free}the round that begins now gives it none; the next begins at {now.end:,.0f} s"
         return "next_round", f"{free}seats are given when a round begins; the next begins at {now.end:,.0f} s"

@@ -38,10 +38,11 @@ class BorrowingGroup:
     _running: dict[tuple[int, int], list[int]] = field(init=False)  # (type, queue) -> jobs of `newest` not stopped
     _count: Ints = field(init=False)  # (type, queue) number of these jobs
     _place: dict[int, int] = field(init=False)  # of a job in `newest`
+    _sizes: list[int] = field(init=False)  # (job,) as `size`
 
     def __post_init__(self) -> None:
         self.shares = np.array([self.share(u) for u in range(len(self.quota))])
-        self._place = {m: place for place, m in enumerate(self.newest)}
+        self._place, self._sizes = {m: place for place, m in enumerate(self.newest)}, self.size.tolist()
         self._running, self._count = {}, np.zeros((len(self.free), len(self.quota)), dtype=np.int64)
         for m in self.newest:
             self._add_running(m)
@@ -146,36 +147,41 @@ class BorrowingGroup:
     ) -> None:
         """Stop jobs of other queues until the job fits: of the queue that borrows most, the last started first.
 
-        A candidate whose stop does not satisfy `keeps` is passed over, and the queue's next one is tried. The second
-        rule stops at most one job of each queue: without a job that the first rule passed over, a queue borrows less
-        than the job's queue would.
+        A candidate whose stop does not satisfy `keeps` is passed over, and the queue's next smaller one is tried: what
+        the rules do not allow of a job they do not allow of a larger one. The second rule stops at most one job of each
+        queue: without a job that the first rule passed over, a queue borrows less than the job's queue would.
         """
         own = self.share(int(self.queue[job]), float(self.size[job]))
         passed_over = np.zeros(len(self.quota), dtype=np.int64)  # (queue,) candidates tried and kept
         passed_over[self.queue[job]] = len(self.newest)
         while not self._fits(job, type):
-            v, is_tied = self._most_borrowing(type, passed_over)
-            if v < 0 or not is_at_most(own, self.shares[v]):  # no other queue borrows enough either
+            queues = self._most_borrowing(type, passed_over)
+            if not queues or not is_at_most(own, self.shares[queues[0]]):  # no other queue borrows enough either
                 return
-            candidates = self._running[type, v][passed_over[v] :]
-            tried = candidates[:1] if is_tied else candidates
-            victim = next((m for m in tried if keeps(own, v, m)), -1)
-            passed_over[v] += len(tried) if victim < 0 else tried.index(victim)
-            if victim >= 0:
-                self.stop(victim)
-                stopped.append(victim)
+            heads = [(self._place[self._running[type, v][passed_over[v]]], v) for v in queues]
+            heapq.heapify(heads)
+            while heads:
+                v = heads[0][1]
+                victim = self._running[type, v][passed_over[v]]
+                if keeps(own, v, victim):
+                    self.stop(victim)
+                    stopped.append(victim)
+                    break
+                running, size = self._running[type, v], self._sizes[victim]
+                later = range(int(passed_over[v]) + 1, len(running))
+                passed_over[v] = next((k for k in later if self._sizes[running[k]] < size), len(running))
+                heapq.heappop(heads)
+                if passed_over[v] < len(running):
+                    heapq.heappush(heads, (self._place[running[passed_over[v]]], v))
 
-    def _most_borrowing(self, type: int, passed_over: Ints) -> tuple[int, bool]:
-        """Return the queue with the largest share among those that borrow and have candidates, and if others equal it.
+    def _most_borrowing(self, type: int, passed_over: Ints) -> list[int]:
+        """Return the queues with the largest share among those that borrow and have candidates left on the type.
 
-        Of equal ones it is that whose next candidate started last; -1 = there is none.
+        Of several that whose next candidate started last gives way.
         """
-        open_ = (self._count[type] > passed_over) & (self.used > self.quota)
-        if not open_.any():
-            return -1, False
-        shares = np.where(open_, self.shares, -1.0)
-        equal = np.flatnonzero(is_at_least(shares, shares.max())).tolist()
-        return min(equal, key=lambda v: self._place[self._running[type, v][passed_over[v]]]), len(equal) > 1
+        shares = np.where((self._count[type] > passed_over) & (self.used > self.quota), self.shares, -1.0)
+        largest = shares.max()
+        return np.flatnonzero(is_at_least(shares, largest)).tolist() if largest >= 0 else []
 
     def _fits(self, job: int, type: int) -> bool:
         return bool(self.free[type] >= self.size[job])

@@ -2,8 +2,8 @@
 
     order jobs by  d[m],  then by submission
 
-d deadline (job,), seconds; jobs without one are last. A job is late when t > d[m], t now; the answer lists late jobs.
-With `late=last` they are behind all others.
+d deadline (job,), seconds; jobs without one are last. A job is late when t ≥ d[m], t now, a running one when t > d[m]
+by more than rounding; the answer lists late jobs. With `late=last` they are behind all others.
 
 Example (examples/two_jobs.json). The deadline of image is in 4200 s, that of text in 12600 s. Image is first and gets
 the v100, where it ends after 12600 / 4 = 3150 s; text gets a k80, where it ends after 12600 / 1 s, just in time.
@@ -22,9 +22,10 @@ from typing import ClassVar
 import numpy as np
 
 from eunomia.model.answers import Order, Rows
+from eunomia.model.arrays import Floats
 from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
 from eunomia.model.taxonomy import Taxonomy
-from eunomia.model.tolerance import RELATIVE, is_at_most
+from eunomia.model.tolerance import RELATIVE
 from eunomia.model.view import View
 from eunomia.policies.order.deadline_order import Late, check_late, late_jobs, order_by_deadline
 from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types, types_if_replanned
@@ -65,7 +66,7 @@ class Edf:
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the earliest deadline first."""
-        is_late = ~is_at_most(view.at, view.deadline)
+        is_late = _late_from(view) <= view.at
         order = order_by_deadline(view.deadline, is_late, self.late)
         rows, memory = candidates(view, order, self.types)
         late, why = late_jobs(is_late, view.deadline, "late: its deadline, {}, has passed")
@@ -76,5 +77,11 @@ class Edf:
         """Return when the first deadline passes, if a job waits: then others may go before that job."""
         if (types_if_replanned(view, rows) >= 0).all():
             return math.inf
-        soonest = float(np.min(view.deadline[is_at_most(view.at, view.deadline)], initial=np.inf))
-        return math.nextafter(soonest + RELATIVE * abs(soonest), math.inf)
+        late_from = _late_from(view)
+        return float(np.min(late_from[late_from > view.at], initial=np.inf))
+
+
+def _late_from(view: View) -> Floats:
+    """Return when each job is late, (job,): a running one may end at its deadline, which rounding does not change."""
+    deadline = view.deadline
+    return np.where(view.on_type >= 0, np.nextafter(deadline + RELATIVE * np.abs(deadline), np.inf), deadline)

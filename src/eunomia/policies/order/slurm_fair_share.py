@@ -1,6 +1,6 @@
 """Slurm's fair share: tenants with little decayed usage for their share are first.
 
-    U_raw[u] = ∫ held[u](s) · 2^(-(t - s) / half-life) ds    accelerator-seconds, with those of all tenants below u
+    U_raw[u] = ∫ held[u,s] · 2^(-(t - s) / half-life) ds    accelerator-seconds, with those of all tenants below u
 
     algorithm = fair_tree   L[u] = s[u] / U[u],  s, U parts of weight and of usage among u and its siblings
                             tenants ranked depth first by L, the largest first, ties merged;  F[u] = rank[u] / tenants
@@ -9,7 +9,7 @@
 
     order jobs by  F[u] + age_weight · min(age[m] / max_age_s, 1),  the largest first, then by submission
 
-u the tenant of job m, age[m] seconds since its submission, held[u](s) the accelerators that u held at time s, t the
+u the tenant of job m, age[m] seconds since its submission, held[u,s] the accelerators that u held at time s, t the
 present. Usage is a running sum that decays, so usage of any age counts with what is left of it, and with
 `half_life_s=inf` all of it. A tenant that owns both jobs and tenants precedes the tenants below it. A gang that does
 not fit gets a reservation (`backfill=easy`, as in Slurm's backfill scheduler), stops the queue (`none`) or is passed

@@ -11,7 +11,9 @@ and the answer lists them. A job whose deadline has passed is late.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,7 +22,9 @@ from eunomia.model.tolerance import is_at_most
 from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs
 from eunomia.solvers.min_late_jobs import SLACK, LateRows, late_rows
+from eunomia.solvers.program import Infeasible
 
+Solved = TypeVar("Solved")
 NEEDS = frozenset({"deadline", "remaining", "longest_lease"})
 
 
@@ -37,6 +41,13 @@ class DeadlineFloors:
     def all_kept(cls, floor: Floats) -> DeadlineFloors:
         """Return floors none of which is dropped."""
         return cls(floor, np.zeros(len(floor), dtype=bool), ())
+
+    def solved(self, program: Callable[[Floats], Solved]) -> Solved:
+        """Return a program's answer to these floors, lowered by `SLACK` where rounding leaves no room for them."""
+        try:
+            return program(self.floor)
+        except Infeasible:
+            return program(self.floor * (1 - SLACK))
 
     def why(self) -> dict[int, str]:
         """Return the reason of each job whose floor is dropped."""
@@ -69,7 +80,6 @@ def floors(view: View, T: Floats, other: Floats | None = None, *, space_sharing:
         dropped = _dropped(view, T, floor, space_sharing)
     else:
         floor = early
-    floor = floor * (1 - SLACK)
     floor[dropped.rows] = 0.0
     late = infeasible.copy()
     late[dropped.rows] = True

@@ -38,7 +38,7 @@ from eunomia.policies.shares import deadlines, linear_program, pair_programs
 from eunomia.policies.shares.options import LinearPoint, Types, check_options
 from eunomia.policies.shares.share_inputs import NEEDS, build_answer, divide, relative_speed, speeds
 from eunomia.policies.shares.throughput_per_cost import prices, with_late_jobs
-from eunomia.solvers.linear import best_total
+from eunomia.solvers.linear import LinearResult, best_total
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,14 @@ class MinCost:
         cost_rate = np.where(T > 0, z[:, None] * prices(view), 0.0)
         reward = 2 * cost_rate.max(initial=0.0)  # of the full speed of a job with a dropped floor: exceeds any cost
         if self.space_sharing:
-            return with_late_jobs(_solve_pairs(view, T, reward, floors), floors)
+            return with_late_jobs(floors.solved(lambda floor: _solve_pairs(view, T, reward, floors, floor)), floors)
         worth = reward * relative_speed(T) * floors.dropped[:, None] - cost_rate
-        optimum = best_total(worth, z, C, rate=T, floor=floors.floor)
-        x = linear_program.choose_optimum(view, worth, optimum, self.point, rate=T, floor=floors.floor)
+
+        def program(floor: Floats) -> tuple[LinearResult, Floats]:
+            optimum = best_total(worth, z, C, rate=T, floor=floor)
+            return optimum, linear_program.choose_optimum(view, worth, optimum, self.point, rate=T, floor=floor)
+
+        optimum, x = floors.solved(program)
         cost = float((cost_rate * x).sum())
         least = cost - (optimum.bound - float((worth * x).sum()))
         answer = build_answer(
@@ -99,10 +103,10 @@ def _point(floors: deadlines.DeadlineFloors) -> str:
     return "dropped floors come before money: a smaller bill is possible" if floors.dropped.any() else ""
 
 
-def _solve_pairs(view: View, T: Floats, reward: float, floors: deadlines.DeadlineFloors) -> Shares:
+def _solve_pairs(view: View, T: Floats, reward: float, floors: deadlines.DeadlineFloors, floor: Floats) -> Shares:
     """Return rows with partners; a pair pays for its accelerators once."""
     v = np.where(floors.dropped, divide(np.full(view.jobs, reward), T.max(axis=1, initial=0.0)), 0.0)
-    answer, cost = pair_programs.cheapest(view, T, v, prices(view), floors.floor)
+    answer, cost = pair_programs.cheapest(view, T, v, prices(view), floor)
     proof = answer.certificate
     assert proof is not None
     proof = replace(proof, objective=cost, bound=cost - (proof.bound - proof.objective), point=_point(floors))

@@ -96,16 +96,19 @@ class ThroughputPerCost:
         if not T.any():
             return with_late_jobs(build_answer(np.zeros_like(T), 0.0, 0.0), floors)
         if self.space_sharing:
-            return with_late_jobs(_solve_pairs(view, T, p, floors.floor, self.objective), floors)
-        if self.objective == "ratio":
-            ratio = best_ratio(relative_speed(T), z[:, None] * p, z, C, rate=T, floor=floors.floor)
-            answer = build_answer(ratio.x, ratio.objective, ratio.bound, price=ratio.total.price)
-        else:
-            optimum = best_total(T / p, z, C, rate=T, floor=floors.floor)
-            x = linear_program.choose_optimum(view, T / p, optimum, self.point, rate=T, floor=floors.floor)
+            pairs = floors.solved(lambda floor: _solve_pairs(view, T, p, floor, self.objective))
+            return with_late_jobs(pairs, floors)
+
+        def program(floor: Floats) -> Shares:
+            if self.objective == "ratio":
+                ratio = best_ratio(relative_speed(T), z[:, None] * p, z, C, rate=T, floor=floor)
+                return build_answer(ratio.x, ratio.objective, ratio.bound, price=ratio.total.price)
+            optimum = best_total(T / p, z, C, rate=T, floor=floor)
+            x = linear_program.choose_optimum(view, T / p, optimum, self.point, rate=T, floor=floor)
             done = float((T / p * x).sum())
-            answer = build_answer(x, done, optimum.bound, price=optimum.price, scale=optimum.scale, point=self.point)
-        return with_late_jobs(answer, floors)
+            return build_answer(x, done, optimum.bound, price=optimum.price, scale=optimum.scale, point=self.point)
+
+        return with_late_jobs(floors.solved(program), floors)
 
 
 def _solve_pairs(view: View, T: Floats, p: Floats, floor: Floats, objective: str) -> Shares:

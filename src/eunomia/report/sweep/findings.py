@@ -33,14 +33,14 @@ def findings(content: SweepContent) -> Findings:
     certain, *more = certainty(content)
     means = ({name: each.mean for name, each in setting.averages.items()} for group in content.groups
              for setting in group.settings)  # fmt: skip
-    warnings = (*_failed(content), *on_estimates(means))
+    warnings = (*_failed(content), *waits_of_history(content), *on_estimates(means))
     if len(content.compared) < 2:
         answer = f"Only {content.baseline} ran: there is nothing to compare it with."
         return Findings(warnings=warnings, answer=answer, certainty=certain, more=tuple(more))
     answers = [answer_of(content, group) for group in content.groups]
     chosen = {name for name, _ in answers}
     return Findings(
-        warnings=(*warnings, *waits_of_history(content)),
+        warnings=warnings,
         answer=" ".join(text for _, text in answers),
         certainty=certain,
         chosen=chosen.pop() if len(chosen) == 1 else "",

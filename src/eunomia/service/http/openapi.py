@@ -24,6 +24,7 @@ _QUERY = {
     "days": ("integer", "days to look back; left out: 7 of a summary, 1 of tenants"),
     "dry_run": ("boolean", "only show what would change"),
     "arrivals": ("boolean", "tenants go on submitting jobs as they did before"),
+    "played": ("boolean", "0: leave out what would let the job start, which has to be played"),
     "at": ("string", "a time as answers show it, such as 2026-11-23T16:00:00Z: what was decided until then"),
     "after": ("integer", "number of the last event that was seen; like Last-Event-ID"),
 }

@@ -439,7 +439,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("POST", f"{_JOB}/release", "submitter", "owned job", "Release a held job", release),
     ApiRoute("GET", f"{_JOB}/log", "viewer", "owned job", "Read the output of a job", log, query=("from", "follow"),
              media="text/plain"),
-    ApiRoute("GET", f"{_JOB}/why", "viewer", "job", "Say why a job does not run", why),
+    ApiRoute("GET", f"{_JOB}/why", "viewer", "job", "Say why a job does not run", why, query=("played",)),
     ApiRoute("GET", f"{_JOB}/when", "viewer", "job", "Say when a job starts and finishes", when, query=("arrivals",)),
     ApiRoute("POST", f"{_JOB}/progress", "job", "job", "Report the steps in a checkpoint", save_progress,
              body="Progress"),

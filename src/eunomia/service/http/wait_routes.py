@@ -20,7 +20,7 @@ from eunomia.service.job_row import JobRow, iso
 from eunomia.service.messages import Principal
 
 LIMIT_S = 15.0  # for what is played; without it the answer is only what is known of the state
-NOT_PLAYED = "what would let it start was not played in time; ask again"
+NOT_PLAYED = "what would let it start was not played"
 
 
 async def why(service: Service, request: Request, who: Principal) -> dict[str, Any]:
@@ -46,8 +46,10 @@ async def why_shown(service: Service, row: JobRow, who: Principal, limit_s: floa
             if (behind := played["position"]) is not None:
                 found = await asyncio.to_thread(ask, QueuePosition(**{**behind, "names": tuple(behind["names"])}))
             found |= _played(service, played, who)
-        except (TimeoutError, NoForecast):
-            found["note"] = NOT_PLAYED
+        except TimeoutError:
+            found["note"] = f"{NOT_PLAYED} in time; ask again"
+        except NoForecast as error:
+            found["note"] = f"{NOT_PLAYED}: {error}"
     if not who.is_operator:  # a policy's own words may name other tenants' jobs
         found["reasons"] = [{**one, "text": without_others(service, one["text"], who)} for one in found["reasons"]]
     return found
@@ -86,4 +88,5 @@ def _played(service: Service, found: dict[str, Any], who: Principal) -> dict[str
             "text": describe_condition(one["kind"], jobs, hidden, one["accelerators"], node, one["tenant"], starts),
         })  # fmt: skip
     texts = list(dict.fromkeys(one["text"] for one in conditions))
-    return {"starts_unchanged": when(found["unchanged"]), "would_run_if": texts, "conditions": conditions}
+    unchanged, tried = when(found["unchanged"]), found["changes"]
+    return {"starts_unchanged": unchanged, "would_run_if": texts, "conditions": conditions, "changes_played": tried}

@@ -200,7 +200,10 @@ def job_page(
         ("saved steps", f"{job['steps']:g}"), ("start number", str(job["epoch"])), ("reason", job["reason"] or "–"),
     ]  # fmt: skip
     reasons = [f"{one['text']} [{one['code']}]" for one in why["reasons"]]
+    if why.get("starts_unchanged"):
+        reasons.append(f"it starts at {why['starts_unchanged']} if nothing changes until then")
     reasons += [f"it would run if {text}" for text in why["would_run_if"]]
+    facts += [("preempted", moment(why["preempted"]["at"]))] if "preempted" in why else []
     act = Html("")
     if job["state"] not in TERMINAL:
         act = Html(

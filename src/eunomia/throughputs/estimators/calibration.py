@@ -82,8 +82,8 @@ def calibrate(measured: Measurements, types: Sequence[str], sizes: Sequence[int]
                 middle = level * grown if rate is None else rate
                 sd = _deviation(float(spread[m, t]), unsure, is_measured=bool(here), is_other_size=near != size)
                 factor = elementary.exp(GAUSSIAN_80 * sd)
-                low, high = middle / factor, middle * factor
-                rows.append(CalibratedRate(name, job, size, middle, low, high, is_measured=rate is not None))
+                ends = middle / factor, middle * factor
+                rows.append(CalibratedRate(name, job, size, middle, *ends, is_measured=rate is not None))
     return rows
 
 

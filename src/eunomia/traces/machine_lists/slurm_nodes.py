@@ -15,7 +15,7 @@ from eunomia.inputs.options import one_of
 from eunomia.inputs.problems import Problems, refused
 from eunomia.traces.machine_lists.machines import MachineList
 from eunomia.traces.machine_lists.named_nodes import NamedNode, distinct, machine_list
-from eunomia.traces.slurm_fields import expand_hosts, parse_gres
+from eunomia.traces.slurm_fields import Resources, expand_hosts, parse_gres
 
 MIB = 1024.0  # of a GiB
 COMMAND = "scontrol show nodes --oneliner"
@@ -60,15 +60,26 @@ def _of_scontrol(name: str, lines: Sequence[str], gres: str) -> Iterator[NamedNo
         fields = dict(re.findall(r"(?:^|\s)([A-Za-z]+)=(\S*)", block))
         if not fields.get("NodeName"):
             continue
-        here = parse_gres(fields.get("Gres", ""), gres)
         state = fields.get("State", "")
+        yield from _by_type(
+            fields["NodeName"],
+            parse_gres(fields.get("Gres", ""), gres),
+            _number(fields.get("CPUTot", "")),
+            _number(fields.get("RealMemory", "")) / MIB,
+            state if _is_out_of_use(state) else "",
+        )
+
+
+def _by_type(name: str, here: Resources, cpus: float, memory_gib: float, note: str) -> Iterator[NamedNode]:
+    """Yield a machine; one that holds several accelerator types is one for each, NAME:TYPE after the first."""
+    for k, (kind, accelerators) in enumerate(here.by_type or (("", 0),)):
         yield NamedNode(
-            name=fields["NodeName"],
-            type=here.type,
-            accelerators=here.accelerators,
-            cpus=_number(fields.get("CPUTot", "")),
-            memory_gib=_number(fields.get("RealMemory", "")) / MIB,
-            note=state if _is_out_of_use(state) else "",
+            name=f"{name}:{kind}" if k else name,
+            type=kind,
+            accelerators=accelerators,
+            cpus=0.0 if k else cpus,
+            memory_gib=0.0 if k else memory_gib,
+            note=note,
         )
 
 
@@ -94,13 +105,12 @@ def _of_sinfo(name: str, lines: Sequence[str], columns: list[str], gres: str) ->
         cells = dict(zip(columns, words, strict=True))
         here = parse_gres(cells["gres"], gres)
         for host in _hosts(cells, row):
-            yield NamedNode(
-                name=host,
-                type=here.type,
-                accelerators=here.accelerators,
-                cpus=_number(cells.get("cpus", "")),
-                memory_gib=_number(cells.get("memory", "")) / MIB,
-                note=cells.get("state", "") if _is_out_of_use(cells.get("state", "")) else "",
+            yield from _by_type(
+                host,
+                here,
+                _number(cells.get("cpus", "")),
+                _number(cells.get("memory", "")) / MIB,
+                cells.get("state", "") if _is_out_of_use(cells.get("state", "")) else "",
             )
     problems.raise_if_any()
 

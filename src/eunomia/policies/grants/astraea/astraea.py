@@ -1,6 +1,6 @@
 """Long-term accelerator-time fairness by leases: tenants get their quotas over hours, jobs their part of them.
 
-    Q[u] = ⌊ C · w[u] / Σ w ⌋,   dD[m]/dt = min( z[m], Q[u] · v[m] / Σ v ),   ρ[m] = U[m] / D[m]
+    Q[u] = ⌊ C · w[u] / Σ w ⌋,   dD[m]/dt = min( z[m], S[u] · v[m] / Σ v ),   ρ[m] = U[m] / D[m]
 
 Whenever accelerators come free or a job is submitted, pending jobs and those whose leases have ended compete:
 
@@ -13,8 +13,9 @@ A job that is chosen again keeps its devices for another lease, at no cost. Whil
 never ran may end leases of its tenant that are younger than `delay_s`, the most over-served first; those jobs are
 checkpointed, and wait.
 
-C accelerators, w and v weights of tenants and jobs, z scale factor, U used and D deserved accelerator-seconds. `quota`:
-"fair" lends everything that is idle, "static" nothing, "dynamic" up to `lend` times a quota, and takes it back.
+C accelerators, w and v weights of tenants and jobs, z scale factor, U used and D deserved accelerator-seconds. S is a
+declared quota, else the share by weight among tenants with demand, a fraction (in the paper Q). `quota`: "fair" lends
+everything that is idle, "static" nothing, "dynamic" up to `lend` times a quota, and takes it back.
 `selection` ranks a tenant's jobs otherwise: by classes of ρ, by these and the chance to be done in a lease
 (`job_reward`), by finish-time fairness (`themis`), least run (`2das`), least wide, least remaining, submission, or a
 draw at each decision. The lease of a gang wider than `exempt_above` (the artifact's option: 32) does not end.

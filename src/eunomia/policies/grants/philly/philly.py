@@ -3,7 +3,8 @@
     first            pending jobs with  used[v] + z[m] ≤ quota[v], by submission
     then             those of virtual clusters that may borrow, by submission; jobs that fit overtake those that do not
     place            level 0: one rack, on the fewest machines that an empty rack would need; 1: one rack; 2: anywhere;
-                     level = ⌊tries / relax_after⌋; the rack of which the smallest part is allocated comes first
+                     level = ⌊tries / relax_after⌋, and 2 for a gang that no rack could hold even if it were empty; the
+                     rack of which the smallest part is allocated comes first
     no place         a job within its quota holds the free accelerators of its best place; after hold_s it releases
                      them, tries ← tries + 1, and pauses for backoff_s
     used ≥ 90 %      for a job within its quota that has no place, jobs of virtual clusters over theirs are preempted,
@@ -14,7 +15,7 @@
 v virtual cluster of job m (its tenant at the top of the tree), z scale factor (job,). Quotas are the tenants'; without
 one it is a part of the cluster by weight. The paper's guidelines (section 5):
 
-    relax_after=0    locality is never given up
+    relax_after=0    locality is never given up: tries raise no level. A gang that no rack could hold still runs
     isolate=true     gangs look for idle machines first, single accelerators for machines without a gang
     defragment=k     up to k small gangs at a time move to other machines where that makes a whole one for a gang
     prerun_s=300     gangs first run for so long on one accelerator of a pool, `pool` of each type set apart, and wait
