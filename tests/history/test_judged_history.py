@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from eunomia import simulate
 from eunomia.cli.app import app
 from eunomia.history.judged_comparison import MOST_JOBS, run_each, sample_of
 from eunomia.history.logged_wait import LoggedWait
@@ -22,6 +24,7 @@ from eunomia.traces.table import trace_of
 
 Write = Callable[..., Path]
 RUN = CliRunner()
+DATA = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 HEADER = "JobID|Account|State|Submit|Start|End|ElapsedRaw|NodeList|AllocTRES|ReqTRES"
 
 
@@ -259,3 +262,34 @@ def test_a_policy_that_cannot_run_at_a_cost_takes_for_ever(tmp_path: Path) -> No
     extra = '[mechanism]\nname = "leases"\nlength_s = 300\n'
     scenario = load_scenario(scenario_of(tmp_path, extra=extra)).with_policy("locality")
     assert run_each([at_cost(scenario, 600.0)])[0].jct_s == math.inf
+
+
+@pytest.mark.slow
+def test_real_jobs_are_judged_at_an_assumed_cost(tmp_path: Path) -> None:
+    """The first jobs of Venus with starts as under order of submission on 160 accelerators."""
+    real = DATA / "traces" / "helios-venus" / "venus_gpu_jobs.csv.gz"
+    if not real.exists():
+        pytest.skip(f"{real} is absent; set EUNOMIA_DATA to the folder of real data")
+    own = {
+        "cluster": {"accelerators": {"v100": 160}, "accelerators_per_node": 8},
+        "workload": {"trace": str(real), "format": "venus", "max_jobs": 1500},
+        "throughputs": {"source": "uniform"},
+        "policy": {"name": "fifo"},
+    }
+    jobs = simulate(own).jobs
+    lines = ["job_id,submitted_s,scale_factor,job_type,duration_s,started_s"]
+    for job, at, size, start, end in zip(
+        *(jobs[name].tolist() for name in ("job_id", "submitted_s", "scale_factor", "first_started_s", "finished_s")),
+        strict=True,
+    ):
+        lines.append(f"{job},{at},{size},any,{end - start},{start}")
+    (tmp_path / "jobs.csv").write_text("\n".join([*lines, ""]))
+    path = tmp_path / "own.toml"
+    path.write_text(
+        '[cluster]\naccelerators = { v100 = 160 }\naccelerators_per_node = 8\n[workload]\ntrace = "jobs.csv"\n'
+        '[throughputs]\nsource = "uniform"\n[policy]\nname = "fifo"\n'
+    )
+    text, rows = compared(path, tmp_path / "out", "--policy", "fifo", "--policy", "srtf")
+    assert "declares no [overheads]" in text
+    assert int(rows["srtf"]["preemptions"]) > 0
+    assert float(rows["srtf"]["lost_restore_accelerator_s"]) > 0
