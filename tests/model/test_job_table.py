@@ -45,6 +45,7 @@ def jobs_of(count: int) -> tuple[Job, ...]:
             cpus=float(m % 3),
             retries=m % 2,
             status="failed" if m % 4 == 0 else "",
+            interruptible=m % 3 > 0,
             command=("python", f"{m}.py"),
         )
         for m in range(count)

@@ -18,7 +18,10 @@ from eunomia.inputs.problems import InvalidInput
 from eunomia.traces import read
 
 Write = Callable[..., Path]
-HEADER = "job_id,submitted_s,scale_factor,job_type,total_steps,duration_s,weight,deadline_s,retries,status,command"
+HEADER = (
+    "job_id,submitted_s,scale_factor,job_type,total_steps,duration_s,weight,deadline_s,retries,status,"
+    "command,interruptible"
+)
 GOOD = {
     "job_id": "a",
     "submitted_s": "10",
@@ -31,6 +34,7 @@ GOOD = {
     "retries": "",
     "status": "",
     "command": "",
+    "interruptible": "",
 }
 
 
@@ -59,6 +63,7 @@ def problems_of(path: Path, format: str = "native", **options: object) -> list[t
         *[("deadline_s", value) for value in ("9.5", "-1", "nan", "inf", "never")],
         *[("retries", value) for value in ("-1", "0.5", "nan", "inf", "1e12")],
         *[("status", value) for value in ("Pas", "perhaps", "0")],
+        *[("interruptible", value) for value in ("maybe", "2", "-")],
         *[
             ("command", value)
             for value in (

@@ -50,6 +50,7 @@ def traces(draw: st.DrawFn) -> Trace:
         status=column(st.sampled_from(["", "finished", "failed", "cancelled"])),
         retries=np.array(column(st.integers(0, 9))),
         checkpoint_dir=column(TEXT),
+        interruptible=np.array(column(st.booleans())),
         command=column(st.lists(WORD, max_size=3).map(tuple)),
     )
 

@@ -7,6 +7,7 @@ import json
 import re
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -37,6 +38,7 @@ from eunomia.cli.options import (
     OutOption,
     PictureOptions,
     ScenarioArgument,
+    TurnOption,
     WidthOption,
     new_results_folder,
     title_of,
@@ -56,7 +58,9 @@ from eunomia.cli.world import app as world
 from eunomia.inputs.problems import InvalidInput, Problem, Together
 
 if TYPE_CHECKING:
+    from eunomia.history.judged_comparison import JudgedHistory
     from eunomia.runs.compare import Case
+    from eunomia.scenario import Scenario
 
 app = typer.Typer(
     name="eunomia",
@@ -181,18 +185,20 @@ def compare(
     width: WidthOption = None,
     font: FontOption = None,
     name: NameOption = None,
+    turn: TurnOption = True,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Replay jobs under several policies.
 
     Every policy meets the same jobs, at every load and with every seed. Writes compare.csv, one report.html about all
-    of them, and a folder for each into DIR. Exit code 1 when a run left jobs unfinished. After Ctrl-C DIR has the runs
-    that are finished, and the same command makes the others.
+    of them, and a folder for each into DIR. Where the jobs are a history, a preemption has a cost even if the scenario
+    declares none, and the verdict says at which cost it turns. Exit code 1 when a run left jobs unfinished. After
+    Ctrl-C DIR has the runs that are finished, and the same command makes the others.
     """
     with handle_errors(as_json):
         from eunomia.cli.output import progress_bar, show_comparison
-        from eunomia.runs.compare import as_rows, cases, write_table, write_tenants
+        from eunomia.runs.compare import as_rows, write_table, write_tenants
         from eunomia.runs.compare import compare as run
         from eunomia.runs.report_input import report
         from eunomia.runs.results_dir import check_free, whole_folder
@@ -201,12 +207,12 @@ def compare(
         from eunomia.scenario import load_scenario
 
         place = new_results_folder(out, scenario, force=force, goes_on=True)
-        given, done = Together(), {}
+        given, done, history = Together(), {}, None
         with given.check():
             pictures = PictureOptions.of(charts, width, font, name or [])
         with given.check():
             wanted = varied(load_scenario(scenario, set_ or []), check=check or None)
-            combinations = cases(wanted, policy or USUAL, load or [], seed or [])
+            history, combinations = _judged_cases(wanted, policy or USUAL, load or [], seed or [], turn)
             done = {} if force else finished_runs(place, combinations)
         replaces = force or bool(done)
         with given.check():
@@ -228,6 +234,7 @@ def compare(
                 shown, f"{title_of(scenario)}: {_compared(combinations)}", folder,
                 charts=pictures.formats, style=pictures.style,
                 folders=[case.folder for case, _ in results],
+                judge=None if interrupted or history is None else history.judge(results, pictures.names),
             )  # fmt: skip
             if interrupted:
                 keep_unfinished(folder, results)
@@ -241,6 +248,17 @@ def compare(
             show_comparison(shown, content)
             print(f"report: {place / 'report.html'}")
         fail_if_unfinished([(_label(case, combinations), result.unfinished) for case, result in results])
+
+
+def _judged_cases(
+    scenario: Scenario, policies: Sequence[str], loads: Sequence[float], seeds: Sequence[int], turn: bool
+) -> tuple[JudgedHistory | None, list[Case]]:
+    """Return every combination, and the history if the jobs are one: preemption then has a cost."""
+    from eunomia.history.judged_comparison import judged
+    from eunomia.runs.compare import cases
+
+    history = judged(scenario, looks_for_turn=turn)
+    return history, cases(scenario if history is None else history.scenario, policies, loads, seeds)
 
 
 def _compared(cases: list[Case]) -> str:

@@ -327,6 +327,6 @@ def _import(
     reason = why_no_past(imported)
     if reason:
         print(printable(f"the schedule as it was (as_it_was) is not known: {reason}"))
-    names = (*([] if reason else ["as_it_was"]), "fifo", "las", "max_min_fairness")
+    names = (*([] if reason else ["as_it_was"]), "fifo", "tiresias", "max_min_fairness")
     policies = (word for name in names for word in ("--policy", name))
     print(f"next: {shlex.join(['eunomia', 'compare', str(out / SCENARIO), *policies])}")

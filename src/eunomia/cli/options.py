@@ -19,6 +19,9 @@ SCENARIO = "scenario.toml"  # what an import calls its scenario, whatever was im
 FORMATS = re.compile(r"(pdf|svg|png)(,(pdf|svg|png))*")
 
 ScenarioArgument = Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="What to run: see docs/scenario.md.")]
+TurnOption = Annotated[
+    bool, typer.Option("--turn/--no-turn", help="Of a history: look for the cost of a preemption that turns a verdict.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON to stdout, errors included.")]
 OutOption = Annotated[
     Path | None,

@@ -96,4 +96,5 @@ def _show(found: Purchase) -> None:
     console.print(table)
     for sentence in found.assumed:
         console.print(f"assumed: {sentence}", markup=False, soft_wrap=True)
-    console.print(recommend(found), markup=False, soft_wrap=True)
+    for sentence in (found.log_sentence, recommend(found)):
+        console.print(sentence, markup=False, soft_wrap=True)

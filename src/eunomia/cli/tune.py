@@ -93,6 +93,7 @@ def _search(request: TuningRequest, out: Path, workers: int) -> TuningResult:
 
 def _write(found: TuningResult, request: TuningRequest, out: Path) -> None:
     """Write the measurements so far, and the scenario with the best values."""
+    from eunomia.history.preemption_costs import with_costs
     from eunomia.inputs.atomic_write import write_whole
     from eunomia.report.tuning_page import write_measurements
     from eunomia.runs.result_files import write_json
@@ -102,7 +103,7 @@ def _write(found: TuningResult, request: TuningRequest, out: Path) -> None:
     if data["measurements"]:
         write_measurements(data["measurements"], f"{found.method}, seed {found.seed}", out)
     write_json(out / "tune.json", data)
-    best = request.space.apply(request.scenario, found.winner)
+    best = request.space.apply(with_costs(request.scenario).scenario, found.winner)
     write_whole(out / BEST, as_toml(with_absolute_paths(best)).encode())
 
 
@@ -122,5 +123,10 @@ def _show(found: TuningResult, out: Path) -> None:
     console.print(table)
     if found.refused:
         console.print(f"note: {found.refused:,} combinations are not accepted and were passed over")
+    if found.unfinished:
+        rule = "combinations leave more jobs unfinished than the scenario's own values and were passed over"
+        console.print(f"note: {found.unfinished:,} {rule}")
+    for sentence in found.assumed:
+        console.print(f"assumed: {sentence}", markup=False, soft_wrap=True)
     console.print(found.sentence(), markup=False, soft_wrap=True)
     console.print(f"scenario: {out / BEST}", markup=False, soft_wrap=True)

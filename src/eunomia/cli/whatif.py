@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eunomia.cli.errors import FAILED, handle_errors
-from eunomia.cli.options import JsonOption
+from eunomia.cli.options import JsonOption, TurnOption
 from eunomia.cli.service_forecasts import ask_service
 from eunomia.cli.service_session import TokenFileOption, UrlOption
 
@@ -43,6 +43,7 @@ def whatif(
         str | None, typer.Option(metavar="NAME", help="Another policy: NAME or 'NAME?key=value'.")
     ] = None,
     weeks: Annotated[int, typer.Option(metavar="N", min=1, help="Weeks of the history that are compared.")] = 4,
+    turn: TurnOption = True,
     jobs: JobsOption = None,
     nodes: Annotated[
         list[str] | None,
@@ -86,7 +87,7 @@ def whatif(
             place = Path(folder)
             try:
                 with opened(place / "store", jobs or cores(), RunLines()) as runs:
-                    found = what_if(today, change, weeks=weeks, folder=place / "weeks", runs=runs)
+                    found = what_if(today, change, weeks=weeks, folder=place / "weeks", runs=runs, looks_for_turn=turn)
             except RunsFailed as error:
                 print(f"error: {error}", file=sys.stderr)
                 raise typer.Exit(FAILED) from None
@@ -165,4 +166,7 @@ def _show(found: WhatIf) -> None:
         console.print(f"  … and {len(found.tenants) - SHOWN_TENANTS:,} tenants more; --json has all")
     for note in found.notes:
         console.print(f"note: {note}", markup=False, soft_wrap=True)
-    console.print(found.sentence(), markup=False, soft_wrap=True)
+    for sentence in found.assumed:
+        console.print(f"assumed: {sentence}", markup=False, soft_wrap=True)
+    for sentence in filter(None, (found.beside_log(), found.turn, found.sentence())):
+        console.print(sentence, markup=False, soft_wrap=True)

@@ -124,7 +124,7 @@ class AnswerPlacer:
             epochs=result.epochs,
             first=result.first,
             seats=result.seats,
-            until=np.full(len(result.lead), self._until),
+            until=np.where(self.state.jobs.held[result.lead], np.inf, self._until),
             shape=result.shape,
             partners=names(result.partner),
             partner_epochs=result.partner_epochs,
@@ -147,6 +147,8 @@ class AnswerPlacer:
         running = state.running()
         ended = running[state.jobs.until[running] <= self.at].tolist()  # recall takes no seats: `stop` does
         leaving = (granted | set(stop.tolist()) | set(ended)) - kept - {-1}
+        if state.has_uninterruptible:
+            leaving -= set(running[state.jobs.held[running]].tolist())
         self.has_unnamed_ends = not granted.union(stop.tolist()).issuperset(ended)
         self._clear([job for job in sorted(leaving) if state.jobs.on_type[job] >= 0])
         started = []
@@ -156,7 +158,8 @@ class AnswerPlacer:
             state.own_lease_ends |= math.isfinite(until)
             until = self._until if math.isnan(until) else until
             if job in kept:
-                self._prolong(job, until)
+                if not state.jobs.held[job]:  # its lease has no end
+                    self._prolong(job, until)
             elif state.floor.is_free(seats) and (state.jobs.on_type[[job] if mate < 0 else [job, mate]] < 0).all():
                 state.floor.take(seats)
                 self._sched.start(job, self.at, int(named.type[row]), int(named.shape[row]), seats, until, mate)
@@ -198,7 +201,7 @@ class AnswerPlacer:
             epochs=jobs.epoch[lead],
             first=np.cumsum([0, *map(len, seats)]),
             seats=np.concatenate(seats),
-            until=jobs.until[lead],
+            until=np.where(jobs.held[lead], np.inf, jobs.until[lead]),
             shape=jobs.shape[lead],
             partners=state.names(mates),
             partner_epochs=np.where(mates >= 0, jobs.epoch[mates], 0),

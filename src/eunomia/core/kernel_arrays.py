@@ -21,8 +21,8 @@ STAGE, SCALE_FACTOR, OWNER, EPOCH, FAILURES, ON_TYPE, SHAPE, PARTNER, LEASE_SIZE
 )
 FLOATS = ("weight", "submitted", "deadline", "until", "end", "first_started")
 WEIGHT, SUBMITTED, DEADLINE, UNTIL, END, FIRST_STARTED = range(len(FLOATS))
-FLAGS = ("ran", "reassignable", "lease_extended", "no_checkpoint")
-RAN, REASSIGNABLE, LEASE_EXTENDED, NO_CHECKPOINT = range(len(FLAGS))
+FLAGS = ("ran", "reassignable", "lease_extended", "no_checkpoint", "uninterruptible", "held")
+RAN, REASSIGNABLE, LEASE_EXTENDED, NO_CHECKPOINT, UNINTERRUPTIBLE, HELD = range(len(FLAGS))
 # Ledger
 WIDTH, LAST_TYPE = range(2)
 SERVICE, SERVED_SINCE = range(2)

@@ -13,6 +13,7 @@ from eunomia.core.kernel_arrays import (
     ALIVE,
     END,
     EPOCH,
+    HELD,
     KIND,
     LAST_PASS,
     LEASE_EXTENDED,
@@ -66,7 +67,7 @@ def list_reassignable(t: KernelArrays, at: float, opening: int, opened: Ints, fr
         k = t.ints[ON_TYPE, row]
         ended = (opening >= ENDED) & (t.floats[UNTIL, row] <= at)  # those given at this very instant are not open again
         ended |= (opening == ALL_SEATS) | ((opening == EXTENDED) & t.flags[LEASE_EXTENDED, row])
-        ended &= k >= 0
+        ended &= (k >= 0) & ~t.flags[HELD, row]
         t.flags[REASSIGNABLE, row] = ended
         opened[count] = row
         count += ended

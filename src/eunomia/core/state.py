@@ -47,6 +47,8 @@ class Jobs(GrowingColumns):
     until: Floats  # end of its lease
     lease_extended: Bools  # its lease is extended through quiet rounds; it gets the common end again afterwards
     no_checkpoint: Bools  # it left its last seats without a checkpoint
+    uninterruptible: Bools  # it cannot save
+    held: Bools  # it or its partner cannot save, so that its seats are not reassigned
     end: Floats  # when its seats are believed to come free (filled for one decision)
     first_started: Floats  # inf = never
     demand: Floats  # (job, 2) CPUs and GiB of memory
@@ -82,6 +84,7 @@ class State:
         self.rows = np.empty(self.jobs.room, dtype=np.int64)  # the active ones, ascending; see `active`
         self.counts = np.zeros(4, dtype=np.int64)  # see `core.kernel_arrays`: active jobs, those of them that wait, …
         self.own_lease_ends = False  # a policy gave a lease an end of its own
+        self.has_uninterruptible = False  # a job that cannot save was submitted
         self.pass_count = 0  # choosing passes so far
         self.lease = math.inf  # seconds that a lease given now lasts at most
 
@@ -146,6 +149,8 @@ class State:
         self.jobs.submitted[row] = job.submitted
         self.jobs.deadline[row] = job.deadline
         self.jobs.demand[row] = job.cpus, job.memory_gib
+        self.jobs.uninterruptible[row] = not job.interruptible
+        self.has_uninterruptible |= not job.interruptible
         self.jobs.owner[row] = self.owners.row_of(job.tenant)
         if self.entitlements is not None:
             self.entitlements.submit(job)
@@ -159,13 +164,13 @@ class State:
         return row
 
     def foresee(self, jobs: Sequence[Job]) -> int:
-        """Write the columns of the jobs that come next, up to the first of a new tenant; return how many.
+        """Write the columns of the jobs that come next; return of how many. They are submitted by `add_foreseen`.
 
-        They are not submitted before `add_foreseen`.
+        It ends before the first job of a new tenant, and before the first job of all that cannot save.
         """
         known, owners = self.owners.known, []
-        for tenant in job_values(jobs, "tenant"):
-            if tenant not in known:
+        for tenant, can_save in zip(job_values(jobs, "tenant"), job_values(jobs, "interruptible"), strict=True):
+            if tenant not in known or not (can_save or self.has_uninterruptible):
                 break
             owners.append(known[tenant])
         if owners:
@@ -176,6 +181,8 @@ class State:
             self.jobs.weight[rows] = job_array(jobs, "weight")
             self.jobs.submitted[rows] = job_array(jobs, "submitted")
             self.jobs.deadline[rows] = job_array(jobs, "deadline")
+            if self.has_uninterruptible:
+                self.jobs.uninterruptible[rows] = ~job_array(jobs, "interruptible", np.bool_)
             for resource, name in enumerate(("cpus", "memory_gib")):
                 if (demand := job_array(jobs, name)).any():  # else no memory is taken for them
                     self.jobs.demand[rows, resource] = demand

@@ -12,6 +12,7 @@ from eunomia.core.kernel_arrays import (
     EPOCH,
     FIRST_DEVICE,
     FIRST_STARTED,
+    HELD,
     ILLEGAL_CAUSE,
     ILLEGAL_JOB,
     LAST_TYPE,
@@ -27,6 +28,7 @@ from eunomia.core.kernel_arrays import (
     SERVICE,
     SHAPE,
     STAGE,
+    UNINTERRUPTIBLE,
     UNTIL,
     WAITING,
     WIDTH,
@@ -80,6 +82,7 @@ def _keep_lease(t: KernelArrays, mate: int, at: float) -> None:
     t.belief_floats[RATE, mate] = t.throughput[mate, kind]
     t.belief_floats[RATE_SINCE, mate] = max(at, t.belief_floats[RATE_SINCE, mate])
     t.ints[PARTNER, mate], t.ints[LEASE_SIZE, mate] = -1, t.ledger_ints[WIDTH, mate]
+    t.flags[HELD, mate] = t.flags[UNINTERRUPTIBLE, mate]
     seat = t.ints[FIRST_DEVICE, mate]
     while seat >= 0:
         t.holder[seat] = mate
@@ -95,7 +98,7 @@ def _end_service(t: KernelArrays, row: int, at: float) -> None:
     t.belief_floats[RATE, row] = 0.0
     ints[ON_TYPE, row] = ints[PARTNER, row] = ints[FIRST_DEVICE, row] = -1
     ints[SHAPE, row] = ints[LEASE_SIZE, row] = 0
-    t.floats[UNTIL, row], t.flags[LEASE_EXTENDED, row] = np.inf, False
+    t.floats[UNTIL, row], t.flags[LEASE_EXTENDED, row], t.flags[HELD, row] = np.inf, False, False
 
 
 @kernel(allocates=False, forceinline=True)
@@ -130,6 +133,7 @@ def _start_one(t: KernelArrays, row: int, mate: int, kind: int, shape: int, firs
     ints[ON_TYPE, row], ints[SHAPE, row] = kind, shape
     ints[PARTNER, row], ints[FIRST_DEVICE, row], ints[EPOCH, row] = mate, first, ints[EPOCH, row] + 1
     t.flags[RAN, row], t.flags[NO_CHECKPOINT, row] = True, False
+    t.flags[HELD, row] = t.flags[UNINTERRUPTIBLE, row] or (mate >= 0 and t.flags[UNINTERRUPTIBLE, mate])
     _step(t.ints, t.counts, row, _STARTED)
 
 
@@ -148,7 +152,7 @@ def allocate_alone(t: KernelArrays, row: int, kind: int, shape: int, seats: Ints
     """Allocate seats taken in the free index to a pending job without a partner."""
     _hold(t, row, seats)
     _start_one(t, row, -1, kind, shape, seats[0], len(seats), at)
-    t.ints[LEASE_SIZE, row], t.floats[UNTIL, row] = len(seats), until
+    t.ints[LEASE_SIZE, row], t.floats[UNTIL, row] = len(seats), np.inf if t.flags[UNINTERRUPTIBLE, row] else until
 
 
 @kernel(allocates=False, forceinline=True)
@@ -158,7 +162,8 @@ def allocate(t: KernelArrays, row: int, mate: int, kind: int, shape: int, seats:
     for job, other in ((row, mate), (mate, row)):
         if job >= 0:
             _start_one(t, job, other, kind, shape, seats[0], len(seats), at)
-            t.ints[LEASE_SIZE, job], t.floats[UNTIL, job] = len(seats) if job == row else 0, until
+            t.ints[LEASE_SIZE, job] = len(seats) if job == row else 0
+            t.floats[UNTIL, job] = np.inf if t.flags[UNINTERRUPTIBLE, job] else until
 
 
 @kernel(allocates=False, forceinline=True)

@@ -245,6 +245,8 @@ class RecalledQueue:
         info, leases, state = policy.info, getattr(scheduler.mechanism, "leases", None), scheduler.state
         if leases is None or not leases.recall or math.isfinite(leases.length) or state.own_lease_ends:
             return None
+        if state.has_uninterruptible:
+            return None
         rows, jobs, quantum = state.active.copy(), state.jobs, info.service_quantum or math.inf
         fixed = info.needs <= FIXED_COLUMNS
         if not info.covers_all_jobs or not info.jobs_independent or not (fixed or quantum < math.inf):

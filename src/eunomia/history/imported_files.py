@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from eunomia.history.preemption_costs import ASSUMED
 from eunomia.history.speeds_table import speeds_csv
 from eunomia.inputs.timestamps import is_date
 from eunomia.model.topology import Node
@@ -104,6 +105,7 @@ nodes = [
 
 [workload]
 trace = "{TRACE}"
+interruptible = true  # assumed: a preempted job goes on from where it saved; false: no job is preempted
 {began}{own}
 [throughputs]
 source = "{SPEEDS}"
@@ -112,6 +114,10 @@ reference_type = {json.dumps(imported.reference_type)}
 [policy]  # {POLICY_BY_ENGINE[engine]}
 name = "fifo"
 backfill = "{BACKFILL_BY_ENGINE[engine]}"
+
+[overheads]  # assumed: seconds that a preempted job loses
+checkpoint_s = {ASSUMED.checkpoint_s:g}  # to save before it stops
+restore_s = {ASSUMED.restore_s:g}  # to start again and restore; a first start is in the logged run time
 """
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from eunomia.history.cluster_guess import PER_NODE, guess_nodes
 from eunomia.history.imported_files import SPEEDS, Imported
+from eunomia.history.preemption_costs import ASSUMED, CAN_SAVE, described_costs
 from eunomia.history.speeds_table import ANY, only
 from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Bools, Floats
@@ -74,6 +75,7 @@ def build_import(
     if (factor != 1).any():
         other = ", ".join(sorted(set(types) - {reference}))
         assumed.append(f"durations on {other} are converted to {reference} by the relative speeds in {SPEEDS}")
+    assumed += [f"{described_costs(ASSUMED)}, which accounting does not say: change [overheads]", CAN_SAVE]
     job_type = tuple(only(kind) if kind else ANY for kind in pinned)
     written = replace(
         replace(trace, started_s=_starts(history)).submitted_at(trace.submitted_s - trace.submitted_s[0]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.csv as pa_csv
 
+from eunomia.history.turning_point import Outcome
 from eunomia.history.weeks import Period
 from eunomia.runs.fingerprint import scenario_hash
 from eunomia.scenario import Scenario, scenario_from_dict
@@ -38,6 +40,7 @@ class PeriodRun:
     by_tenant: Mapping[str, RunNumbers]  # ALL: of all jobs
     utilization: float | None
     unfinished: int
+    preemptions: int
 
     @property
     def all(self) -> RunNumbers:
@@ -48,13 +51,17 @@ class PeriodRun:
 def on_period(scenario: Scenario, period: Period, file: Path) -> Scenario:
     """Return the scenario with the jobs of a period, which alone are measured."""
     data = scenario.as_dict()
-    kept = ("job_types", "missing_vc", "tenant_weights", "elastic")
+    kept = ("job_types", "missing_vc", "tenant_weights", "elastic", "interruptible")
     work = {key: value for key, value in data["workload"].items() if key in kept}
     if work.get("tenant_weights") not in (None, "philly"):
         work["tenant_weights"] = str(scenario.resolve(work["tenant_weights"]))
     data["workload"] = {**work, "trace": str(file.resolve()), "format": "native"}
     data["measure"] = {"from_s": period.warm_up_s, "stop": True} if period.warm_up_s else {}
     return scenario_from_dict(data, scenario.base, f"{scenario.name} from {period.name}")
+
+
+class NothingFinished(RunsFailed):
+    """A run that ended without a finished job."""
 
 
 class PeriodRuns:
@@ -91,13 +98,27 @@ class PeriodRuns:
             summary = self._store.summary(key)
             numbers = _numbers(self._store.out / "runs" / key / "jobs.csv")
             if ALL not in numbers:
-                raise RunsFailed("no job of a period finished, so there is no completion time to compare")
+                raise NothingFinished("no job of a period finished, so there is no completion time to compare")
             self._numbers[key] = PeriodRun(
                 by_tenant=numbers,
                 utilization=summary["utilization"],
                 unfinished=int(summary["jobs_unfinished"] or 0),
+                preemptions=int(summary["preemptions"] or 0),
             )
         return self._numbers[key]
+
+
+def outcomes_of(scenarios: Sequence[Scenario], runs: PeriodRuns) -> list[Outcome]:
+    """Return how policies do on one period; one that cannot run takes for ever."""
+    found = []
+    for scenario in scenarios:
+        try:
+            (run,) = runs.run([scenario])
+        except RunsFailed:
+            found.append(Outcome(math.inf, 0))
+            continue
+        found.append(Outcome(math.inf if run.unfinished else run.all.jct_mean_s, run.preemptions))
+    return found
 
 
 @contextmanager

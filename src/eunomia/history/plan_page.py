@@ -40,7 +40,12 @@ def plan_html(found: Purchase, chart: Chart) -> str:
         "better ones on the weeks that they have in common.</p></section>"
     )
     main = "\n".join(
-        (sentences("Verdict", [recommend(found)]), table, charts_section([chart]), sentences("Assumed", found.assumed))
+        (
+            sentences("Verdict", [found.log_sentence, recommend(found)]),
+            table,
+            charts_section([chart]),
+            sentences("Assumed", found.assumed),
+        )
     )
     numbers = {"version": 1, **found.as_dict(), "charts": [chart_numbers(chart)]}
     title = f"What to buy for {found.budget_usd:,.0f} US$"

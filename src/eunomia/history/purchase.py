@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 from eunomia.history.cluster_change import PER_NODE, ClusterChange, changed, known_type
+from eunomia.history.logged_wait import NO_STARTS, baseline_of, logged_wait
 from eunomia.history.paired_runs import PeriodRun, PeriodRuns, on_period
+from eunomia.history.preemption_costs import with_costs
 from eunomia.history.weeks import Period, described
-from eunomia.history.whatif import CONFIDENCE, RelativeChange, jct_change, prepare, sooner
+from eunomia.history.whatif import CONFIDENCE, RelativeChange, jct_change, mean_wait_s, prepare, sooner
 from eunomia.inputs.problems import InvalidInput, refused
 from eunomia.metrics.statistics import paired
 from eunomia.model import elementary
@@ -72,6 +74,7 @@ class Purchase:
     today: tuple[PeriodRun, ...]  # in that order
     ranked: tuple[Candidate, ...]
     assumed: tuple[str, ...]
+    log_sentence: str  # how far the simulation of today's cluster explains the wait that the history shows
     never: int
 
     @property
@@ -100,6 +103,7 @@ class Purchase:
                 }
                 for one in self.ranked
             ],
+            "log_sentence": self.log_sentence,
             "assumed": list(self.assumed),
             "jobs_that_never_fit": self.never,
         }
@@ -183,6 +187,8 @@ def plan_purchase(
     tell: Tell,
 ) -> Purchase:
     """Return the ranked purchases. Raises InvalidInput if the budget pays none."""
+    priced = with_costs(scenario)
+    scenario = priced.scenario
     offered, notes = offers(scenario, months, prices, only)
     by_type = {offer.type: offer for offer in offered}
     singles = [
@@ -196,6 +202,7 @@ def plan_purchase(
         raise refused("command line", "--budget-usd", f"{budget_usd:g}", rule, "give more, or fewer --months")
     # Candidates only add machines, so what fits today fits them all.
     trace, periods, files, never = prepare((scenario,), weeks, folder)
+    log = logged_wait(trace, periods)
     held = np.array([_work(trace, period) for period in periods])
     order = np.argsort(-held, kind="stable").tolist()  # the busiest first
 
@@ -228,7 +235,8 @@ def plan_purchase(
         order=tuple(order),
         today=tuple(today),
         ranked=(*judged, *out),
-        assumed=(*notes, *_assumed(scenario)),
+        assumed=(*notes, *priced.assumed, *_assumed(scenario)),
+        log_sentence=NO_STARTS if log is None else log.beside(mean_wait_s(today), baseline_of(scenario)),
         never=never,
     )
 

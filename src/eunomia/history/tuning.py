@@ -6,12 +6,13 @@ The objective is the geometric mean over the weeks of the mean completion time, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eunomia.history.paired_runs import PeriodRun, PeriodRuns, on_period
+from eunomia.history.paired_runs import NothingFinished, PeriodRun, PeriodRuns, on_period
+from eunomia.history.preemption_costs import with_costs
 from eunomia.history.tuning_space import TuningSpace
 from eunomia.history.weeks import Period, described
 from eunomia.history.whatif import CONFIDENCE, RelativeChange, jct_change, prepare, sooner
@@ -40,9 +41,11 @@ class TuningResult:
     seed: int
     measurements: tuple[Measurement, ...]
     refused: int  # combinations that the scenario does not accept
+    unfinished: int = 0  # combinations under which more jobs stay unfinished than under the scenario's own values
     searched: tuple[Period, ...]
     judged: tuple[Period, ...]
     winner: Mapping[str, Any]  # settings; empty: the scenario's own values are best
+    assumed: tuple[str, ...] = ()
     unseen: RelativeChange | None = None
 
     def sentence(self) -> str:
@@ -67,6 +70,8 @@ class TuningResult:
             "weeks_searched": [period.name for period in self.searched],
             "weeks_judged": [period.name for period in self.judged],
             "combinations_refused": self.refused,
+            "combinations_unfinished": self.unfinished,
+            "assumed": list(self.assumed),
             "measurements": [
                 {"measurement": one.number, **_json(one.settings), "ratio": one.ratio, "best": one.best}
                 for one in self.measurements
@@ -116,6 +121,8 @@ def tune(
 
     Weeks are written into `folder`. Raises InvalidInput for a history of fewer than two periods.
     """
+    priced = with_costs(request.scenario)
+    request = replace(request, scenario=priced.scenario)
     trace, periods, files, _ = prepare((request.scenario,), request.weeks, folder)
     if len(periods) < 2:
         rule = "the search needs a week to search on and another one to judge"
@@ -125,7 +132,11 @@ def tune(
     def run(scenario: Scenario, part: slice) -> list[PeriodRun]:
         return runs.run([on_period(scenario, *one) for one in zip(periods[part], files[part], strict=True)])
 
-    result = _search(request, periods[:half], periods[half:], lambda scenario: run(scenario, slice(half)), report)
+    begun = TuningResult(
+        method=request.method, seed=request.seed, measurements=(), refused=0, searched=periods[:half],
+        judged=periods[half:], winner={}, assumed=priced.assumed,
+    )  # fmt: skip
+    result = _search(request, begun, lambda scenario: run(scenario, slice(half)), report)
     if not result.winner:
         return result
     winner = request.space.apply(request.scenario, result.winner)
@@ -135,20 +146,15 @@ def tune(
 
 def _search(
     request: TuningRequest,
-    searched: Sequence[Period],
-    judged: Sequence[Period],
+    result: TuningResult,
     run: Callable[[Scenario], list[PeriodRun]],
     report: Callable[[TuningResult], None],
 ) -> TuningResult:
-    """Return the result before the judgement."""
+    """Return the result before the judgement; `result` has no measurement yet."""
     own = run(request.scenario)
     search = GridSearch(
         request.space.grid(), request.method, budget=request.budget, seed=request.seed, epsilon=request.epsilon
     )
-    result = TuningResult(
-        method=request.method, seed=request.seed, measurements=(), refused=0, searched=tuple(searched),
-        judged=tuple(judged), winner={},
-    )  # fmt: skip
     while len(result.measurements) < request.budget and (point := search.ask()) is not None:
         settings = request.space.settings(point)
         try:
@@ -157,7 +163,15 @@ def _search(
             search.exclude(point)
             result = replace(result, refused=result.refused + 1)
             continue
-        ratio = 1 + jct_change(own, run(changed)).mean
+        try:
+            done = run(changed)
+        except NothingFinished:
+            done = []
+        if not done or sum(one.unfinished for one in done) > sum(one.unfinished for one in own):
+            search.exclude(point)  # jobs that it leaves behind would be missing in its mean
+            result = replace(result, unfinished=result.unfinished + 1)
+            continue
+        ratio = 1 + jct_change(own, done).mean
         search.tell(point, ratio)
         best = min([1.0, ratio, *(one.ratio for one in result.measurements)])
         one = Measurement(number=len(result.measurements) + 1, settings=settings, ratio=ratio, best=best)

@@ -10,12 +10,16 @@ from typing import Any
 import numpy as np
 
 from eunomia.history.cluster_change import ClusterChange, can_run, changed
-from eunomia.history.paired_runs import ALL, PeriodRun, PeriodRuns, on_period
+from eunomia.history.logged_wait import NO_STARTS, LoggedWait, baseline_of, logged_wait
+from eunomia.history.paired_runs import ALL, PeriodRun, PeriodRuns, on_period, outcomes_of
+from eunomia.history.preemption_costs import with_costs
+from eunomia.history.turning_point import CostRange
 from eunomia.history.weeks import Period, choose_periods, described, write_periods
 from eunomia.inputs.problems import refused
 from eunomia.metrics.statistics import PairedDifference, paired
 from eunomia.model import elementary
 from eunomia.report.number_format import duration, plural, shown
+from eunomia.runs.scenario_variants import spelling
 from eunomia.scenario import Scenario
 from eunomia.setup.workload import read_trace
 from eunomia.traces import Trace
@@ -58,16 +62,29 @@ class WhatIf:
     tenants: tuple[TenantChange, ...]  # those that have jobs in two periods, the largest gain first
     never: int  # jobs of the history that do not fit one of the clusters, and were left out
     notes: tuple[str, ...]
+    assumed: tuple[str, ...]
+    log: LoggedWait | None  # what the history itself shows; None = it has no starts
+    baseline: str  # the policy of today's cluster, and whether it knows durations
+    turn: str  # at which cost of a preemption a change of the policy turns; "" = not looked for, or it does not
 
     def sentence(self) -> str:
         """Return what changes, and for which tenants."""
         return describe(self)
+
+    def beside_log(self) -> str:
+        """Return how far the simulation of today's cluster explains the wait of the log."""
+        return NO_STARTS if self.log is None else self.log.beside(mean_wait_s(self.before), self.baseline)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
         return {
             "change": self.change,
             "sentence": self.sentence(),
+            "log": None if self.log is None else self.log.as_dict(),
+            "log_sentence": self.beside_log(),
+            "baseline": self.baseline,
+            "preemption_turn": self.turn,
+            "assumed": list(self.assumed),
             "jct_change": asdict(self.jct),
             "confidence": CONFIDENCE,
             "periods": [
@@ -100,10 +117,23 @@ def prepare(
     return kept, periods, write_periods(kept, periods, folder), int((~fits).sum())
 
 
-def what_if(scenario: Scenario, change: ClusterChange, *, weeks: int, folder: Path, runs: PeriodRuns) -> WhatIf:
-    """Return the answer. Weeks are written into `folder`. Raises InvalidInput for a change that cannot be made."""
+def what_if(
+    scenario: Scenario,
+    change: ClusterChange,
+    *,
+    weeks: int,
+    folder: Path,
+    runs: PeriodRuns,
+    looks_for_turn: bool = True,
+) -> WhatIf:
+    """Return the answer. Weeks are written into `folder`. Raises InvalidInput for a change that cannot be made.
+
+    `looks_for_turn`: where the policy changes, say at which cost of a preemption the answer turns.
+    """
+    priced = with_costs(scenario)
+    scenario = priced.scenario
     other = changed(scenario, change)
-    _, periods, files, never = prepare((scenario, other), weeks, folder)
+    trace, periods, files, never = prepare((scenario, other), weeks, folder)
     pairs = [
         on_period(one, period, file) for one in (scenario, other) for period, file in zip(periods, files, strict=True)
     ]
@@ -118,7 +148,29 @@ def what_if(scenario: Scenario, change: ClusterChange, *, weeks: int, folder: Pa
         tenants=_tenants(before, after),
         never=never,
         notes=_notes(before, after),
+        assumed=priced.assumed,
+        log=logged_wait(trace, periods),
+        baseline=baseline_of(scenario),
+        turn=_turn(pairs, periods, change, runs) if looks_for_turn and change.policy else "",
     )
+
+
+def _turn(pairs: Sequence[Scenario], periods: Sequence[Period], change: ClusterChange, runs: PeriodRuns) -> str:
+    """Return at which cost of a preemption the better of the two policies turns, on the period with the most jobs."""
+    busiest = max(range(len(periods)), key=lambda k: periods[k].jobs)
+    one, two = pairs[busiest], pairs[len(periods) + busiest]
+    both = {spelling(one): one, str(change.policy): two}
+    if len(both) < 2:
+        return ""
+    found = outcomes_of(list(both.values()), runs)
+    chosen = min(zip(found, both, strict=True))[1]
+    where = f"the period from {periods[busiest].name}" if len(periods) > 1 else ""
+    return CostRange(both, chosen, lambda scenarios: outcomes_of(scenarios, runs)).sentence(where)
+
+
+def mean_wait_s(runs: Sequence[PeriodRun]) -> float:
+    """Return the mean over periods of the mean wait to the first start."""
+    return float(np.mean([run.all.queueing_mean_s for run in runs]))
 
 
 def jct_change(
@@ -171,8 +223,7 @@ def _notes(before: Sequence[PeriodRun], after: Sequence[PeriodRun]) -> tuple[str
 def describe(found: WhatIf) -> str:
     """Return the answer in one sentence: what changes, for which tenants, and how sure that is."""
     jct, weeks = found.jct, described(found.periods)
-    waits = [float(np.mean([run.all.queueing_mean_s for run in runs])) for runs in (found.before, found.after)]
-    before, after = map(duration, waits)
+    before, after = map(duration, map(mean_wait_s, (found.before, found.after)))
     wait = f"is {after} instead of {before}" if before != after else f"stays at {after}"
     if jct.low is None or jct.high is None:
         head = f"jobs are done {sooner(jct.mean)} on average (one period, so no interval)"

@@ -37,6 +37,7 @@ class Job:
     status: str = ""  # how the job ended in its trace; "" = unknown
     command: tuple[str, ...] = ()  # argv, for backends that start processes
     checkpoint_dir: str = ""
+    interruptible: bool = True  # it can save and go on from there; if not, it keeps its seats until it ends
     loss: tuple[float, float, float] | None = None  # its learning curve (`model.curves`), if declared
 
     def may_retry(self, failures: int) -> bool:

@@ -87,6 +87,14 @@ class RunFigures:
         problems.raise_if_any()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryNotes:
+    """What is said beside the verdict where the jobs are a history."""
+
+    wait: str = ""  # its own, beside that of the scenario's policy
+    preemption: str = ""  # what one costs, and at which cost the verdict turns
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReportContent:
     """A report to write. All text is escaped."""
@@ -97,6 +105,7 @@ class ReportContent:
     notes: tuple[str, ...]  # caveats about the numbers
     runs: tuple[RunFigures, ...]
     outcomes: tuple[JobOutcome, ...] = ()  # of the jobs of a real run
+    history: HistoryNotes = HistoryNotes()
 
     def __post_init__(self) -> None:
         if not self.runs:

@@ -12,6 +12,7 @@ from eunomia.report.certainty import certainty, certainty_of_tie, less, signed
 from eunomia.report.completion_text import APPS, Average, averages, count, how_many, joined, left_out, others
 from eunomia.report.content import ReportContent
 from eunomia.report.estimated_throughputs import on_estimates
+from eunomia.report.history_findings import beside_history
 from eunomia.report.judgement import judge, tied
 from eunomia.report.number_format import Unit, shown
 from eunomia.report.ranking import MEASURES, WORDS, Ranked, level_with, policies_of, ranking, span, worse_measures
@@ -74,6 +75,7 @@ SUMMARISED: dict[str, Unit] = {
 }
 
 
+@beside_history
 def findings(content: ReportContent) -> Findings:
     """Return the verdict; of several loads, policies are compared in full at the highest."""
     found = _findings(content)

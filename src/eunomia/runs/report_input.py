@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from eunomia.metrics.job_summary import eligible_s
 from eunomia.report import ReportContent, RunFigures, TenantFigures, export_charts, write_report
+from eunomia.report.content import HistoryNotes
 from eunomia.report.figure_style import FigureStyle
 from eunomia.runs.as_it_was import AS_IT_WAS
 from eunomia.runs.simulation import Result
@@ -72,12 +74,16 @@ def report(
     charts: Sequence[str] = (),
     style: FigureStyle | None = None,
     folders: Sequence[str] = (),
+    judge: Callable[[ReportContent], HistoryNotes] | None = None,
 ) -> ReportContent:
     """Write report.html about labelled results, and every chart as an image in charts/; return its content.
 
-    `charts` are the formats of the images, `style` their size; `folders` are those of the runs, relative to `folder`.
+    `charts` are the formats of the images, `style` their size; `folders` are those of the runs, relative to `folder`;
+    `judge` says what is known of the history that was judged.
     """
     content = content_of(results, title, folders)
+    if judge is not None:
+        content = replace(content, history=judge(content))
     write_report(content, folder / "report.html")
     if charts:
         export_charts(content, folder / "charts", charts, style)

@@ -166,6 +166,11 @@ class WorkloadSection(OpenSection):
     elastic: Literal["off", "halves"] = Field(
         default="off", description="halves: a gang may also run at a half, a quarter … of its size"
     )
+    interruptible: bool = Field(
+        default=True,
+        description="a preempted job goes on from where it saved; false: no job can save, and so none is preempted; a "
+        "trace may say it of each job",
+    )
 
     @property
     def options(self) -> dict[str, Any]:

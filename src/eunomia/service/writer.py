@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from eunomia.core.kernel_arrays import FLAGS, FLOATS, INTS
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.decisions import SetTimer
 from eunomia.model.events import JobSubmitted, Moment, TimerFired
@@ -100,6 +101,7 @@ def setup_text(site: Site) -> str:
     kept["parameters"] = header["scenario"]["policy"]
     kept["tenants"] = header["scenario"]["tenants"]
     kept["inputs"] = header["inputs"]
+    kept["columns"] = [*INTS, *FLOATS, *FLAGS]  # a snapshot with others would be read as these
     if site.service.debug_lane:
         kept["debug_lane"] = site.service.debug_lane
     if site.service.accelerator_memory_gib:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, cast
+
+import numpy as np
 
 from eunomia.core.mechanism import MechanismConfig
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.mechanisms import DEFAULT, MECHANISMS, load
 from eunomia.mechanisms.leases import Leases
+from eunomia.model.job import Job
+from eunomia.model.job_table import job_array
 from eunomia.model.policy import AnswerType, Policy, check_values
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.policies.presets import PRESET_MECHANISMS
@@ -22,8 +26,8 @@ _OFF = PhysicsSection()
 _ANSWERS: dict[AnswerType, str] = {"shares": "shares of time", "order": "an order", "grants": "grants of seats"}
 
 
-def mechanism_of(scenario: Scenario, policy: Policy, jobs: int, *, real_time: bool) -> MechanismConfig:
-    """Return the mechanism for a policy and a number of jobs. Raises InvalidInput for a wrong or impossible one."""
+def mechanism_of(scenario: Scenario, policy: Policy, jobs: Sequence[Job], *, real_time: bool) -> MechanismConfig:
+    """Return the mechanism for a policy and these jobs. Raises InvalidInput for a wrong or impossible one."""
     asked, own = scenario.mechanism, policy.info.mechanism
     if asked is not None and asked.name not in MECHANISMS:
         fix = nearest(asked.name, tuple(MECHANISMS))
@@ -54,7 +58,7 @@ def _configured(
     policy: Policy,
     config: type[MechanismConfig],
     given: Mapping[str, Any],
-    jobs: int,
+    jobs: Sequence[Job],
     real_time: bool,
 ) -> MechanismConfig:
     """Return a mechanism with the settings of the policy, of its preset and of the scenario; the later override."""
@@ -67,7 +71,7 @@ def _configured(
     problems += _wrong_door(scenario, policy, config)
     problems += [
         _problem(scenario, "name", f"{text}; {config.because}", "leave that out, or choose the mechanism leases")
-        for code, (text, is_set) in _features(scenario, real_time=real_time).items()
+        for code, (text, is_set) in _features(scenario, jobs, real_time=real_time).items()
         if is_set and code in config.unsupported
     ]
     by_config = config.wrong(given, scenario.cluster.types)
@@ -77,7 +81,7 @@ def _configured(
     if problems:
         raise InvalidInput(problems)
     preset = PRESET_MECHANISMS.get(scenario.policy.name.partition("?")[0], {}).get(config.name, {})
-    return config.of({**config.for_policy(policy.info), **preset, **given}, jobs)
+    return config.of({**config.for_policy(policy.info), **preset, **given}, len(jobs))
 
 
 def _wrong_door(scenario: Scenario, policy: Policy, config: type[MechanismConfig]) -> list[Problem]:
@@ -104,7 +108,7 @@ def _wrong_values(scenario: Scenario, config: type[MechanismConfig], given: Mapp
     return problems
 
 
-def _features(scenario: Scenario, *, real_time: bool) -> dict[str, tuple[str, bool]]:
+def _features(scenario: Scenario, jobs: Sequence[Job], *, real_time: bool) -> dict[str, tuple[str, bool]]:
     """Return, by the code in `MechanismConfig.unsupported`, a text and whether the scenario has the feature."""
     world, costs = scenario.world, scenario.overheads
     with_seats = scenario.physics.model_copy(update={"pairs": _OFF.pairs, "believed": _OFF.believed})
@@ -115,6 +119,7 @@ def _features(scenario: Scenario, *, real_time: bool) -> dict[str, tuple[str, bo
         "failures": ("[world] has failures", bool(world.job_failures_per_hour or world.node_failures_per_hour)),
         "noise": ("[belief] is not the truth", scenario.belief != type(scenario.belief)()),
         "physics": ("[physics] says something", scenario.physics != _OFF),
+        "uninterruptible": ("jobs cannot be interrupted", not job_array(jobs, "interruptible", np.bool_).all()),
         "seats": ("[physics] says more than pairs", with_seats != _OFF),
     }
 

@@ -215,7 +215,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         believed = estimated_throughputs(scenario, believed, job_types)
     jobs, charges_each_job = with_measuring(scenario, work.jobs, believed), scenario.belief.charge == "job"
     measuring = measuring_jobs(scenario, believed)
-    mechanism = mechanism_of(scenario, policy, len(work.jobs), real_time=backend.real_time)
+    mechanism = mechanism_of(scenario, policy, work.jobs, real_time=backend.real_time)
     setup = RunConfig(
         scenario=scenario,
         nodes=nodes,

@@ -308,6 +308,8 @@ def _jobs(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], total_ste
         "command": trace.command,
         "checkpoint_dir": trace.checkpoint_dir,
     }
+    if not (trace.interruptible.all() and scenario.workload.interruptible):
+        columns["interruptible"] = trace.interruptible & scenario.workload.interruptible
     if not np.isnan(trace.eligible_s).all():
         columns["not_eligible_s"] = trace.may_start_s - trace.submitted_s
     if scenario.world.replay_status:

@@ -73,6 +73,9 @@ class PolicyContract:
     ) -> None:
         rules.check_asks(self.policy, seed, terms)
 
+    def test_a_job_that_cannot_save_is_never_stopped(self) -> None:
+        rules.check_held_jobs(self.policy, 5)
+
     @pytest.mark.parametrize("seed", SEEDS)
     def test_a_small_world_ends_with_every_job_done(self, seed: int) -> None:
         rules.check_world(self.policy, seed)

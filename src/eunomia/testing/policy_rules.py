@@ -17,7 +17,7 @@ from eunomia.core.answer_check import ColumnFacts, check_answer, check_kind
 from eunomia.core.answer_rows import PendingAsk
 from eunomia.model.answers import Answer, Grants, Order, Shares
 from eunomia.model.arrays import Array
-from eunomia.model.decisions import Ask
+from eunomia.model.decisions import Ask, Stop
 from eunomia.model.events import Answered, Progressed
 from eunomia.model.policy import LeaseTerms, Policy, PolicyInfo
 from eunomia.model.rounding import rounded
@@ -164,6 +164,17 @@ def check_asks(policy: Policy, seed: int, terms: LeaseTerms) -> None:
     """A run ends however time is cut, and one cause makes at most two asks."""
     most = asks_for_one_cause(play(policy, draw(seed, jobs=8), terms=terms, seed=seed))
     require(most <= MAX_ASKS, f"one cause made {most:g} asks; let again_at come later")
+
+
+def check_held_jobs(policy: Policy, seed: int) -> None:
+    """A run in which every other job cannot save ends, and none of these is stopped."""
+    world = draw(seed, jobs=8)
+    jobs = tuple(replace(job, interruptible=job.sequence % 2 == 0) for job in world.jobs)
+    played = play(policy, replace(world, jobs=jobs), seed=seed, checked=True)
+    stopped = {name for _, one in played.decisions if isinstance(one, Stop) for name in one.job_ids}
+    held = {job.job_id for job in jobs if not job.interruptible}
+    require(stopped.isdisjoint(held), f"jobs that cannot save were stopped: {sorted(stopped & held)}")
+    require(set(played.counts) <= {"finished", "rejected"}, f"jobs ended otherwise: {dict(played.counts)}")
 
 
 def check_world(policy: Policy, seed: int, *, may_refuse: bool = False) -> None:

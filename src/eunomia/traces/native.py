@@ -27,16 +27,21 @@ from eunomia.inputs.open_table import read_table
 from eunomia.inputs.parquet import read_metadata
 from eunomia.inputs.problems import refused
 from eunomia.inputs.table import InputTable
-from eunomia.model.arrays import Floats
+from eunomia.model.arrays import Bools, Floats
 from eunomia.traces.table import Trace, build_trace
 
 REQUIRED = ("job_id", "submitted_s", "scale_factor")
 OPTIONAL = (
     "job_type", "total_steps", "duration_s", "tenant", "app", "weight", "deadline_s", "cpus", "memory_gib", "status",
-    "retries", "command", "checkpoint_dir", "ran_on", "started_s", "ended_s", "pauses", "eligible_s",
+    "retries", "command", "checkpoint_dir", "interruptible", "ran_on", "started_s", "ended_s", "pauses", "eligible_s",
 )  # fmt: skip
 BEGAN = "eunomia.began"  # metadata of a Parquet file: the local date and time at 0 s
 OF_ANOTHER = 2  # columns with names of other systems
+INTERRUPTIBLE = {
+    "": "true",
+    **dict.fromkeys(("true", "True", "yes", "1"), "true"),
+    **dict.fromkeys(("false", "False", "no", "0"), "false"),
+}
 OURS = ("", "finished", "failed", "cancelled")
 STATUSES = {
     **{word: word for word in OURS},
@@ -81,6 +86,7 @@ def read(path: Path, *, began: str = "") -> Trace:
         retries=sheet.whole("retries", RETRIES),
         command=_read_commands(sheet),
         checkpoint_dir=sheet.text("checkpoint_dir"),
+        interruptible=_read_interruptible(sheet),
         ran_on=sheet.text("ran_on"),
         started_s=started_s,
         ended_s=ended_s,
@@ -89,6 +95,12 @@ def read(path: Path, *, began: str = "") -> Trace:
         notes=_note_on_words(sheet),
         began=date,
     )
+
+
+def _read_interruptible(sheet: InputTable) -> Bools:
+    """Return whether each job can be preempted, (row,); where the cell is empty it can."""
+    said = sheet.renamed("interruptible", INTERRUPTIBLE, ("true", "false"))
+    return np.array([word != "false" for word in said], dtype=np.bool_)
 
 
 def _read_date(path: Path, began: object) -> datetime | None:

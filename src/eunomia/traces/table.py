@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eunomia.inputs.table import InputTable
-from eunomia.model.arrays import Floats, Ints
+from eunomia.model.arrays import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,6 +40,7 @@ class Trace:
     retries: Ints
     command: tuple[tuple[str, ...], ...]  # argv; () = none
     checkpoint_dir: tuple[str, ...]  # "" = none
+    interruptible: Bools  # it can save and go on from there; else it is not preempted
     ran_on: tuple[str, ...]  # accelerator type that it had in the schedule as it was; "" = unknown
     started_s: Floats  # its start in that schedule, counted like submitted_s; nan = unknown
     ended_s: Floats  # its end in that schedule, counted like submitted_s; nan = when it had run its duration
@@ -114,6 +115,7 @@ def trace_of(source: str, job_id: Sequence[str], submitted_s: Floats, scale_fact
         "retries": np.broadcast_to(np.int64(0), jobs),
         "command": ((),) * jobs,
         "checkpoint_dir": blank,
+        "interruptible": np.broadcast_to(np.True_, jobs),
         "ran_on": blank,
         "started_s": nan,
         "ended_s": nan,

@@ -74,6 +74,8 @@ def _columns(trace: Trace) -> dict[str, Column]:
     optional |= {name: column for name, column in texts.items() if any(column)}
     optional |= {name: column for name in ("cpus", "memory_gib") if (column := getattr(trace, name)).any()}
     optional |= {"weight": trace.weight} if (trace.weight != 1).any() else {}
+    if not trace.interruptible.all():
+        optional["interruptible"] = tuple("true" if can else "false" for can in trace.interruptible.tolist())
     optional |= {"retries": trace.retries} if trace.retries.any() else {}
     return required | optional
 

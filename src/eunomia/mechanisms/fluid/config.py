@@ -19,7 +19,9 @@ class Fluid(MechanismConfig):
 
     name: ClassVar[str] = "ideal"
     answers: ClassVar[frozenset[AnswerType]] = frozenset({"shares"})
-    unsupported: ClassVar[frozenset[str]] = frozenset({"backend", "overheads", "status", "failures", "seats"})
+    unsupported: ClassVar[frozenset[str]] = frozenset(
+        {"backend", "overheads", "status", "failures", "seats", "uninterruptible"}
+    )
     because: ClassVar[str] = "under the mechanism ideal no gang has seats, so none is started, moved or lost"
     no_such_key: ClassVar[str] = ": it has neither leases nor rounds"
     divides_time: ClassVar[bool] = True

@@ -35,7 +35,7 @@ class GavelRounds(MechanismConfig):
     name: ClassVar[str] = "gavel"
     answers: ClassVar[frozenset[AnswerType]] = frozenset({"shares", "order"})
     unsupported: ClassVar[frozenset[str]] = frozenset(
-        {"backend", "overheads", "status", "failures", "noise", "physics"}
+        {"backend", "overheads", "status", "failures", "noise", "physics", "uninterruptible"}
     )
     because: ClassVar[str] = "the mechanism gavel counts rounds as Gavel's simulator does, which does not model that"
     not_settable: ClassVar[frozenset[str]] = frozenset({"expected"})

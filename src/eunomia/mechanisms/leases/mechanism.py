@@ -20,6 +20,10 @@ from eunomia.model.arrays import Ints
 from eunomia.model.decisions import Decision, Renew
 from eunomia.model.events import Moment
 
+HELD_ASK_S = (
+    60.0  # least time to the next ask that no event asks for, while a job holds seats that cannot be reassigned
+)
+
 
 class LeaseMechanism(Mechanism):
     """Leases of one scheduler."""
@@ -114,7 +118,8 @@ class LeaseMechanism(Mechanism):
         """Return how events are followed whose answer is implied, while no answer is pending."""
         if self.info.renews_leases or self.state.own_lease_ends or self.asked.pending is not None:
             return None
-        if ranked and self._ranked is not None and self._single_shapes and not self.belief.estimates:
+        exact = self._single_shapes and not (self.leases.recall and self.state.has_uninterruptible)
+        if ranked and self._ranked is not None and exact and not self.belief.estimates:
             return self._ranked
         return self._rule if self._may_skip_asks else None
 
@@ -133,6 +138,9 @@ class LeaseMechanism(Mechanism):
             self.deficits.advance(at)
             self.deficits.adopt(named, answer.fill, self.state)
         self._fresh = answer, named
+        if self.state.has_uninterruptible and self.state.jobs.held[self.state.running()].any():
+            # The answer says when to ask again as if all seats could change hands, which may be any time soon.
+            self.asked.again_at = max(self.asked.again_at, at + HELD_ASK_S)
 
     def settle(self, at: float, decisions: list[Decision]) -> bool:
         """Give seats by the last answer; of shares, also when leases ended since."""

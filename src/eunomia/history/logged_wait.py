@@ -1,0 +1,73 @@
+"""The wait that the history itself shows, beside that of the simulated baseline: what no policy is credited with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from eunomia.history.weeks import Period
+from eunomia.model.tolerance import is_at_least
+from eunomia.report.number_format import duration, shown
+from eunomia.runs.scenario_variants import spelling
+from eunomia.scenario import Scenario
+from eunomia.setup.policy_lookup import find_policy
+from eunomia.traces import Trace
+
+BACKFILLS_BY_DURATION = ("easy", "conservative")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedWait:
+    """The mean wait to the first start in the log, of the jobs of some periods whose start it says."""
+
+    mean_s: float  # mean over periods, as of the simulated runs
+    jobs: int
+
+    def __str__(self) -> str:
+        return f"The log itself shows a mean wait of {duration(self.mean_s)} to the first start ({self.jobs:,} jobs)"
+
+    def beside(self, simulated_s: float, baseline: str) -> str:
+        """Return how far a simulated baseline, named with how it orders jobs, explains the wait of the log."""
+        head, own = str(self), duration(simulated_s)
+        if is_at_least(simulated_s, self.mean_s):
+            return f"{head}; the simulated baseline, {baseline}, makes them wait {own}, so it explains all of that."
+        if not simulated_s:
+            return (
+                f"{head}; the simulated baseline, {baseline}, explains none of that: it has other causes, and none of "
+                "it is credited to the change."
+            )
+        return (
+            f"{head}; the simulated baseline, {baseline}, explains {own} of that "
+            f"({shown(simulated_s / self.mean_s, 'share')}): the rest has other causes, and is not credited to the "
+            "change."
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"wait_mean_s": self.mean_s, "jobs": self.jobs}
+
+
+def logged_wait(trace: Trace, periods: Sequence[Period]) -> LoggedWait | None:
+    """Return the wait of the log in these periods; None where it says no start of a job in any."""
+    means, jobs = [], 0
+    for period in periods:
+        inside = (trace.submitted_s >= period.start_s) & (trace.submitted_s < period.end_s)
+        waits = (trace.started_s - trace.may_start_s)[inside & ~np.isnan(trace.started_s)]
+        if len(waits):
+            means.append(float(np.mean(waits)))
+            jobs += len(waits)
+    return LoggedWait(mean_s=float(np.mean(means)), jobs=jobs) if means else None
+
+
+def baseline_of(scenario: Scenario) -> str:
+    """Return the scenario's policy as it is spelt, and whether it knows how long jobs run."""
+    policy = scenario.policy
+    info = find_policy(policy.name, policy.parameters, scenario.base, scenario.where).info
+    knows = info.oracle or policy.parameters.get("backfill") in BACKFILLS_BY_DURATION
+    return f"{spelling(scenario)} with durations known" if knows else spelling(scenario)
+
+
+NO_STARTS = "the history does not say when jobs started, so the simulated baseline stands without the log's own wait"
