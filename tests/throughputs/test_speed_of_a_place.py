@@ -62,6 +62,14 @@ def test_a_row_measured_on_several_machines_holds_for_a_gang_that_no_machine_hol
     assert (found.x.tolist(), found.effective_throughput.tolist()) == ([[0.0, 1.0]], [8.0])
 
 
+@pytest.mark.parametrize("policy", [SENSITIVE, "max_min_fairness", "fifo"])
+def test_rows_of_several_machines_hold_without_being_asked_for(tmp_path: Path, policy: str) -> None:
+    v100 = (["v100"], np.array([[10.0, 6.0]]), [[2, 2]])
+    assert ends_at(tmp_path, *v100, 4, policy, physics="auto") == pytest.approx(STEPS / 6)
+    assert ends_at(tmp_path, *v100, 4, policy, physics="off") == pytest.approx(STEPS / 10)
+    assert ends_at(tmp_path, *v100, 2, policy, physics="auto") == pytest.approx(STEPS / 10)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_one_decision_and_the_simulation_agree_on_the_speed(tmp_path: Path, seed: int) -> None:
     rng = np.random.default_rng(seed)

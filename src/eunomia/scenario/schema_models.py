@@ -495,8 +495,9 @@ class PhysicsSection(Section):
     """Effects that the simulation adds to throughputs: placement, neighbours, outcomes of jobs, late reports."""
 
     placement: Text = Field(
-        default="off",
-        description="slowdown by place: off, throughputs (the source's own), themis, philly, or a table",
+        default="auto",
+        description="slowdown by place: off, throughputs (the source's own), themis, philly, or a table; auto: "
+        "throughputs where a long table has rows of several machines, else off",
     )
     accelerators_per_slot: SlotSize | dict[Text, SlotSize] = Field(
         default=0,

@@ -22,7 +22,7 @@ from eunomia.scenario import Scenario
 from eunomia.scenario.schema_models import PhysicsSection
 from eunomia.scenario.source_locations import shown
 
-_OFF = PhysicsSection()
+_OFF = PhysicsSection(placement="off")
 _ANSWERS: dict[AnswerType, str] = {"shares": "shares of time", "order": "an order", "grants": "grants of seats"}
 
 

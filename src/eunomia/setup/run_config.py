@@ -197,6 +197,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
     backend, costs = find_backend(scenario), scenario.overheads
     check_backend(scenario, real_time=backend.real_time)
     stated = stated_throughputs(scenario, topology)
+    scenario = world_models.with_placement(scenario, stated, real_time=backend.real_time)
     job_types = tuple(name for name in stated.job_types if not stated.not_known(name))
     if scenario.belief.charge == "slices":
         stated = replace(stated, source=WithMeasuringJobs(stated.source, stated.types))

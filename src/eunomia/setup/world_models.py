@@ -29,22 +29,42 @@ from eunomia.throughputs.interference import (
     StagedNeighbours,
     SyntheticNeighbours,
 )
+from eunomia.throughputs.measured import MeasuredThroughputs
 from eunomia.throughputs.placed_throughputs import PlacedThroughputs, TableSpread
 from eunomia.throughputs.placement import PhillySlowdowns, Placement, ThemisSlowdowns
 from eunomia.throughputs.placement_level import ClusterUnits
 from eunomia.throughputs.placement_tables import read_placement
 from eunomia.throughputs.stage_times import read_stages
+from eunomia.throughputs.throughput_table import Throughputs
 
 Read = TypeVar("Read")
-PLACEMENTS = ("off", "throughputs", "themis", "philly")
+PLACEMENTS = ("auto", "off", "throughputs", "themis", "philly")
 NEIGHBOURS = ("off", "philly", "pairs", "synthetic")
 PAIRS = ("measured", "modelled")
-OFF = PhysicsSection()
+OFF = PhysicsSection(placement="off")
+GAVEL_JSON = (".json", ".json.gz")
+APART = "_unconsolidated"  # after a type: its rows measured on several machines
 
 
 def is_on(scenario: Scenario) -> bool:
-    """Whether the scenario sets any physical model besides throughputs."""
+    """Whether the scenario, with its placement chosen, sets any physical model besides throughputs."""
     return scenario.physics != OFF
+
+
+def with_placement(scenario: Scenario, stated: Throughputs, *, real_time: bool) -> Scenario:
+    """Return the scenario with the model of placement that is meant where it leaves that to the throughputs.
+
+    A long table with rows measured on several machines says how fast gangs are there, so they hold; Gavel's JSON has
+    such rows too, and published runs leave them out. Mechanisms with a clock of their own have no places.
+    """
+    if scenario.physics.placement != "auto":
+        return scenario
+    source, mechanism = stated.source, scenario.mechanism
+    measured = isinstance(source, MeasuredThroughputs) and not scenario.throughputs.source.endswith(GAVEL_JSON)
+    apart = measured and any(f"{name}{APART}" in source.measurements.types for name in stated.types)
+    holds = apart and not real_time and (mechanism is None or mechanism.name == "leases")
+    physics = scenario.physics.model_copy(update={"placement": "throughputs" if holds else "off"})
+    return scenario.model_copy(update={"physics": physics})
 
 
 def placed_throughputs(scenario: Scenario, topology: Topology, speeds: Speeds) -> PlacedThroughputs:
