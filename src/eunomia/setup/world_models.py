@@ -60,8 +60,10 @@ def with_placement(scenario: Scenario, stated: Throughputs, *, real_time: bool) 
     if scenario.physics.placement != "auto":
         return scenario
     source, mechanism = stated.source, scenario.mechanism
-    measured = isinstance(source, MeasuredThroughputs) and not scenario.throughputs.source.endswith(GAVEL_JSON)
-    apart = measured and any(f"{name}{APART}" in source.measurements.types for name in stated.types)
+    rows = source.measurements.types if isinstance(source, MeasuredThroughputs) else ()
+    apart = any(f"{name}{APART}" in rows for name in stated.types) and not scenario.throughputs.source.endswith(
+        GAVEL_JSON
+    )
     holds = apart and not real_time and (mechanism is None or mechanism.name == "leases")
     physics = scenario.physics.model_copy(update={"placement": "throughputs" if holds else "off"})
     return scenario.model_copy(update={"physics": physics})
