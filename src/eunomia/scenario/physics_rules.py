@@ -57,7 +57,7 @@ def _read_number(data: dict[str, Any], path: KeyPath) -> float:
 def physics_findings(table: dict[str, Any], backend: Any) -> Iterator[Finding]:
     """Yield keys of [physics] that have no effect with this backend or beside the others, or contradict them."""
     if runs_processes(backend):
-        for key in (key for key in PhysicsSection.model_fields if table.get(key, _default(key)) != _default(key)):
+        for key in (key for key in PhysicsSection.model_fields if table.get(key, _default(key)) not in _nothing(key)):
             fix = 'leave it out, or set backend = "simulated" in [world]'
             yield Finding(("physics", key), table[key], "real processes are not simulated", fix)
     for key, (needs, off, example) in ENABLED_BY.items():
@@ -68,6 +68,11 @@ def physics_findings(table: dict[str, Any], backend: Any) -> Iterator[Finding]:
     if all(isinstance(share, int | float) for share in shares) and sum(shares) > 1:
         rule = "fractions of jobs that fail and that are killed add up to at most 1"
         yield Finding(("physics", "failing"), shares[0], rule, "lower one of them")
+
+
+def _nothing(key: str) -> tuple[Any, ...]:
+    """Return the values of a key that simulate nothing."""
+    return (_default(key), "off") if key == "placement" else (_default(key),)
 
 
 def _default(key: str) -> Any:

@@ -122,7 +122,8 @@ def are_plain_shares(answer: Shares, facts: AnswerFacts, question: PendingAsk) -
     )  # fmt: skip
     if count < 0:
         return False
-    question.found = job[:count], type[:count], share[:count]
+    if not answer.refuse:  # of a job that it refuses the candidates are dropped
+        question.found = job[:count], type[:count], share[:count]
     return True
 
 
@@ -141,6 +142,6 @@ def are_plain_rows(answer: Order, facts: AnswerFacts, question: PendingAsk) -> b
     is_right = _plain_rows(
         job, type, facts.active, facts.stage, facts.scale_factor, facts.throughput, facts.capacity, left, found
     )
-    if is_right:
+    if is_right and not answer.refuse:
         question.found = found, type, None
     return bool(is_right)
