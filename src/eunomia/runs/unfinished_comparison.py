@@ -26,7 +26,7 @@ from eunomia.runs.fingerprint import scenario_hash
 from eunomia.runs.result_files import write_json
 from eunomia.runs.results_dir import UNFINISHED, refused_out
 from eunomia.runs.simulation import Result
-from eunomia.scenario import Scenario
+from eunomia.scenario import Scenario, scenario_from_dict
 
 STORED = "result.npz"
 _TREE = "tree"  # name of the JSON in the file
@@ -71,7 +71,8 @@ def copy_runs(place: Path, folder: Path, names: Sequence[str]) -> None:
 def _stored(result: Result) -> bytes:
     arrays: dict[str, Array] = {}
     kept = {each.name: getattr(result, each.name) for each in fields(result) if each.name not in _LEFT_OUT}
-    tree = json.dumps(_tree(kept, arrays)).encode()
+    chosen = result.scenario.as_dict()  # with what a run chooses by its inputs, such as the model of placement
+    tree = json.dumps({"scenario": chosen, "result": _tree(kept, arrays)}).encode()
     file = BytesIO()
     np.savez_compressed(file, allow_pickle=False, **{_TREE: np.frombuffer(tree, dtype=np.uint8), **arrays})
     return file.getvalue()
@@ -79,7 +80,9 @@ def _stored(result: Result) -> bytes:
 
 def _restored(path: Path, scenario: Scenario) -> Result:
     with np.load(BytesIO(path.read_bytes()), allow_pickle=False) as file:
-        return Result(scenario=scenario, **_value(json.loads(file[_TREE].tobytes()), file))
+        tree = json.loads(file[_TREE].tobytes())
+        chosen = scenario_from_dict(tree["scenario"], scenario.base, scenario.name)
+        return Result(scenario=chosen, **_value(tree["result"], file))
 
 
 def _tree(value: Any, arrays: dict[str, Array]) -> Any:
