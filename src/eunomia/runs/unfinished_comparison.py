@@ -31,7 +31,8 @@ from eunomia.scenario import Scenario, scenario_from_dict
 STORED = "result.npz"
 _TREE = "tree"  # name of the JSON in the file
 _DATACLASSES: dict[str, Any] = {each.__name__: each for each in (Figures, RunTables, Sharing)}
-_LEFT_OUT = ("scenario", "record", "outcomes")  # of a result: known from the case, a file beside, and of real runs
+_SCENARIO = "scenario"  # with what the run has decided, such as a placement left to it
+_LEFT_OUT = (_SCENARIO, "record", "outcomes")  # of a result: stored apart, a file beside, and of real runs
 
 
 def keep_unfinished(folder: Path, done: Sequence[tuple[Case, Result]]) -> None:
@@ -71,8 +72,7 @@ def copy_runs(place: Path, folder: Path, names: Sequence[str]) -> None:
 def _stored(result: Result) -> bytes:
     arrays: dict[str, Array] = {}
     kept = {each.name: getattr(result, each.name) for each in fields(result) if each.name not in _LEFT_OUT}
-    chosen = result.scenario.as_dict()  # with what a run chooses by its inputs, such as the model of placement
-    tree = json.dumps({"scenario": chosen, "result": _tree(kept, arrays)}).encode()
+    tree = json.dumps({_TREE: _tree(kept, arrays), _SCENARIO: result.scenario.as_dict()}).encode()
     file = BytesIO()
     np.savez_compressed(file, allow_pickle=False, **{_TREE: np.frombuffer(tree, dtype=np.uint8), **arrays})
     return file.getvalue()
@@ -80,9 +80,9 @@ def _stored(result: Result) -> bytes:
 
 def _restored(path: Path, scenario: Scenario) -> Result:
     with np.load(BytesIO(path.read_bytes()), allow_pickle=False) as file:
-        tree = json.loads(file[_TREE].tobytes())
-        chosen = scenario_from_dict(tree["scenario"], scenario.base, scenario.name)
-        return Result(scenario=chosen, **_value(tree["result"], file))
+        found = json.loads(file[_TREE].tobytes())
+        done = scenario_from_dict(found[_SCENARIO], scenario.base, scenario.name)
+        return Result(scenario=done, **_value(found[_TREE], file))
 
 
 def _tree(value: Any, arrays: dict[str, Array]) -> Any:
