@@ -24,11 +24,9 @@ def test_equal_problems_are_one_line_with_the_rows_and_their_number() -> None:
     assert str(raised(wrong_widths(3))) == (
         "jobs.csv:2: scale_factor is '-1': must be at least 1; give a number (also in rows 3, 4)"
     )
-    lines = str(raised(wrong_widths(140))).splitlines()
-    assert lines == [
-        "jobs.csv:2: scale_factor is '-1': must be at least 1; give a number (also in rows 3, 4, 5, 6, 7 and 14 more)",
-        "… and 120 more",
-    ]
+    assert str(raised(wrong_widths(140))) == (
+        "jobs.csv:2: scale_factor is '-1': must be at least 1; give a number (also in rows 3, 4, 5, 6, 7 and 134 more)"
+    )
 
 
 def test_problems_that_name_their_job_are_of_one_kind() -> None:

@@ -35,12 +35,12 @@ def test_all_wrong_cells_of_a_trace_are_named_in_one_go(desk: Desk, jobs: Jobs) 
     ]
 
 
-def test_of_many_problems_the_first_twenty_are_shown_and_all_are_counted(desk: Desk, jobs: Jobs) -> None:
+def test_of_many_equal_problems_the_first_rows_are_shown_and_all_are_counted(desk: Desk, jobs: Jobs) -> None:
     desk.write("jobs.csv", jobs(*(f"j{m},{m},1,LM,-1" for m in range(50))))
     assert desk.refused(*RUN)["count"] == 50
     assert desk.type(*RUN) == 2
     assert "error: 50 problems" in desk.stderr
-    assert "and 30 more" in desk.stderr
+    assert "(also in rows 3, 4, 5, 6, 7 and 44 more)" in desk.stderr
     assert desk.stdout == ""
 
 

@@ -90,7 +90,11 @@ class PeriodRuns:
         with Pool(self._workers) as pool:
             pool.run([self._store.task(key, one, jobs=True) for key, one in waiting.items()], on_answer)
         if failed:
-            raise RunsFailed("; ".join(f"{by_key[key].name}: {error}" for key, error in failed.items()))
+            names: dict[str, list[str]] = {}  # of the runs that failed for the same reason
+            for key, error in failed.items():
+                names.setdefault(error, []).append(by_key[key].name)
+            more = {error: f" and {len(same) - 1} more" * (len(same) > 1) for error, same in names.items()}
+            raise RunsFailed("; ".join(f"{same[0]}{more[error]}: {error}" for error, same in names.items()))
         return [self._read(key) for key in keys]
 
     def _read(self, key: str) -> PeriodRun:

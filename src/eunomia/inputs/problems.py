@@ -48,8 +48,10 @@ class InvalidInput(ValueError):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        more = self.count - len(self.problems)
-        lines = [f"{same[0]}{_also(same[1:])}" for same in _by_kind(self.problems)]
+        more, kinds = self.count - len(self.problems), _by_kind(self.problems)
+        if len(kinds) == 1:  # all that is not kept is of this kind
+            return f"{kinds[0][0]}{_also(kinds[0][1:], more)}"
+        lines = [f"{same[0]}{_also(same[1:])}" for same in kinds]
         return "\n".join([*lines, f"… and {more} more"] if more > 0 else lines)
 
     def as_dict(self) -> dict[str, object]:
@@ -75,10 +77,10 @@ def _sample(problems: Sequence[Problem]) -> tuple[Problem, ...]:
     return tuple(problem for problem in problems if id(problem) in chosen)
 
 
-def _also(others: Sequence[Problem]) -> str:
-    """Return where else a problem is: ` (also in rows 4, 5 and 17 more)`."""
+def _also(others: Sequence[Problem], not_kept: int = 0) -> str:
+    """Return where else a problem is: ` (also in rows 4, 5 and 17 more)`; `not_kept` more are only counted."""
     if not others:
-        return ""
+        return f" (and {not_kept} more of this kind)" if not_kept > 0 else ""
     rows = [str(one.row) for one in others if one.row is not None]
     values = [repr(one.value) for one in others if one.value is not None]
     names = [name for one in others for name in _QUOTED.findall(one.rule)[:1]]
@@ -86,9 +88,9 @@ def _also(others: Sequence[Problem]) -> str:
         (found for found in (("in rows", rows), ("for", values), ("for", names)) if len(found[1]) == len(others)),
         ("", []),
     )
-    more = len(others) - ALSO
+    more = len(others) + max(0, not_kept) - min(len(places), ALSO)
     if not places:
-        return f" (and {len(others)} more of this kind)"
+        return f" (and {more} more of this kind)"
     return f" (also {what} {', '.join(places[:ALSO])}{f' and {more} more' if more > 0 else ''})"
 
 
