@@ -26,12 +26,12 @@ from eunomia.runs.fingerprint import scenario_hash
 from eunomia.runs.result_files import write_json
 from eunomia.runs.results_dir import UNFINISHED, refused_out
 from eunomia.runs.simulation import Result
-from eunomia.scenario import Scenario
+from eunomia.scenario import scenario_from_dict
 
 STORED = "result.npz"
 _TREE = "tree"  # name of the JSON in the file
 _DATACLASSES: dict[str, Any] = {each.__name__: each for each in (Figures, RunTables, Sharing)}
-_LEFT_OUT = ("scenario", "record", "outcomes")  # of a result: known from the case, a file beside, and of real runs
+_LEFT_OUT = ("scenario", "record", "outcomes")  # of a result: kept on its own, a file beside, and of real runs
 
 
 def keep_unfinished(folder: Path, done: Sequence[tuple[Case, Result]]) -> None:
@@ -52,7 +52,7 @@ def finished_runs(place: Path, combinations: Sequence[Case]) -> dict[str, Result
     try:
         hashes = json.loads((place / UNFINISHED).read_text(encoding="utf-8"))
         same = all(name in wanted and scenario_hash(wanted[name].scenario) == each for name, each in hashes.items())
-        found = {name: _restored(place / name / STORED, wanted[name].scenario) for name in hashes} if same else {}
+        found = {name: _restored(place / name / STORED, wanted[name]) for name in hashes} if same else {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, BadZipFile) as error:
         rule = f"the folder holds an interrupted comparison that cannot be read ({type(error).__name__}: {error})"
         raise refused_out(place, rule, "give another one, or --force to begin anew") from error
@@ -71,15 +71,18 @@ def copy_runs(place: Path, folder: Path, names: Sequence[str]) -> None:
 def _stored(result: Result) -> bytes:
     arrays: dict[str, Array] = {}
     kept = {each.name: getattr(result, each.name) for each in fields(result) if each.name not in _LEFT_OUT}
-    tree = json.dumps(_tree(kept, arrays)).encode()
+    # The run may have chosen keys that the scenario of the case leaves open, so its own scenario is kept.
+    tree = json.dumps([result.scenario.as_dict(), _tree(kept, arrays)]).encode()
     file = BytesIO()
     np.savez_compressed(file, allow_pickle=False, **{_TREE: np.frombuffer(tree, dtype=np.uint8), **arrays})
     return file.getvalue()
 
 
-def _restored(path: Path, scenario: Scenario) -> Result:
+def _restored(path: Path, case: Case) -> Result:
     with np.load(BytesIO(path.read_bytes()), allow_pickle=False) as file:
-        return Result(scenario=scenario, **_value(json.loads(file[_TREE].tobytes()), file))
+        scenario, tree = json.loads(file[_TREE].tobytes())
+        ran = scenario_from_dict(scenario, case.scenario.base, case.scenario.name)
+        return Result(scenario=ran, **_value(tree, file))
 
 
 def _tree(value: Any, arrays: dict[str, Array]) -> Any:
