@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from eunomia import simulate
 from eunomia.cli.app import app
+from eunomia.history import judged_comparison
 from eunomia.history.judged_comparison import MOST_JOBS, run_each, sample_of
 from eunomia.history.logged_wait import LoggedWait
 from eunomia.history.preemption_costs import ASSUMED, preemption_s, with_costs
@@ -124,11 +125,31 @@ def test_where_the_sample_says_otherwise_the_sentence_says_so() -> None:
     costs = outcomes_by_cost(100.0)
     text = CostRange(costs.scenarios, "fifo", costs.run).sentence("the busiest week")
     assert text == "In the busiest week alone las is best, not fifo: the cost at which that turns is not known."
+    whole = CostRange(costs.scenarios, "fifo", costs.run).sentence()
+    assert whole.startswith("By the mean completion time alone las is best, not fifo:")
 
 
 def test_without_preemptions_there_is_nothing_to_say(tmp_path: Path) -> None:
     base = load_scenario(scenario_of(tmp_path))
     assert CostRange({"fifo": base, "fifo?backfill=skip": base}, "fifo", run_each).sentence() == ""
+
+
+@pytest.mark.parametrize("inside_compiled_code", [False, True])
+def test_ctrl_c_in_the_search_for_the_cost_keeps_the_comparison(
+    inside_compiled_code: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(scenarios: object) -> list[Outcome]:
+        if inside_compiled_code:
+            raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(judged_comparison, "run_each", interrupted)
+    out = tmp_path / "out"
+    words = ["compare", str(scenario_of(tmp_path)), "--policy", "fifo", "--policy", "srtf", "--out", str(out)]
+    done = RUN.invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert "the search was interrupted" in " ".join(done.output.split())
+    assert (out / "compare.csv").is_file()
 
 
 def test_another_cost_keeps_the_parts_of_save_and_restore() -> None:
