@@ -17,7 +17,7 @@ from eunomia import simulate
 from eunomia.cli.app import app
 from eunomia.history import judged_comparison
 from eunomia.history.judged_comparison import MOST_JOBS, run_each, sample_of
-from eunomia.history.logged_wait import LoggedWait
+from eunomia.history.logged_wait import LoggedWait, baseline_of
 from eunomia.history.preemption_costs import ASSUMED, preemption_s, with_costs
 from eunomia.history.turning_point import CANNOT_SAVE, CostRange, Outcome, at_cost
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
@@ -266,6 +266,18 @@ def test_a_policy_is_judged_on_an_import_with_its_costs_and_beside_the_log(impor
     assert "srtf is best" in found["preemption_turn"]
     quick = ["whatif", str(imported), "--policy", "srtf", "--weeks", "1", "--jobs", "1", "--json", "--no-turn"]
     assert json.loads(RUN.invoke(app, quick).stdout.splitlines()[-1])["preemption_turn"] == ""
+
+
+@pytest.mark.parametrize(
+    ("policy", "belief", "knows"),
+    [("fifo", "declared", False), ("srtf", "declared", True), ("srtf", "history", False),
+     ("slurm_fair_share", "declared", True), ("slurm_fair_share", "history", False)],
+)  # fmt: skip
+def test_a_baseline_knows_durations_where_it_goes_by_them_and_they_are_not_estimated(
+    policy: str, belief: str, knows: bool, tmp_path: Path
+) -> None:
+    scenario = load_scenario(scenario_of(tmp_path), [f"belief.duration={belief}"]).with_policy(policy)
+    assert baseline_of(scenario) == (f"{policy} with durations known" if knows else policy)
 
 
 def test_a_long_history_is_run_again_by_its_busiest_week_or_day() -> None:
