@@ -146,7 +146,7 @@ def test_the_jobs_and_the_notes_of_a_run_have_the_intervals_and_what_came_of_the
     assert any(f"hold {inside} of 40 finished jobs" in note for note in found.notes)
     declared = eunomia.simulate(SMALL)
     assert "estimated_run_s" not in declared.jobs
-    assert not any("80 % intervals" in note for note in declared.notes)
+    assert not any("finished jobs" in note for note in declared.notes)
 
 
 SAID = r"estimated from [\d,]+ measurements? of like jobs, 80 % between [\d.,]+( s)? and [\d.,]+( s)?"
@@ -164,7 +164,7 @@ def test_report_explanation_and_json_say_how_sure_an_estimate_is(tmp_path: Path,
     )
     ran = CliRunner().invoke(app, ["simulate", str(path), "--out", str(out), "--record", "--json"])
     assert ran.exit_code == 0, ran.output
-    (sentence,) = json.loads(ran.stdout)["estimates"]
+    sentence = json.loads(ran.stdout)["estimates"][-1]  # before it: how many throughputs are estimates
     assert re.search(SAID, sentence)
     assert html.escape(sentence, quote=False) in (out / "report.html").read_text()
     record, said = Record(out), list[str]()
