@@ -26,7 +26,7 @@ HALF_LIFE_S = 3600.0  # of tenants' usage
 
 @dataclass(frozen=True)
 class Looker:
-    """First come, first served, each on its fastest type, with all columns in view."""
+    """First come, first served, each on its fastest type if that holds the gang, with all columns in view."""
 
     shown: list[View] = field(default_factory=list)
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -36,7 +36,9 @@ class Looker:
 
     def decide(self, view: View) -> Order:
         self.shown.append(view)
-        return Order(Rows(np.arange(view.jobs), np.argmax(view.throughput, axis=1)))
+        fastest = np.argmax(view.throughput, axis=1)
+        job = np.flatnonzero(view.scale_factor <= view.capacity[fastest])
+        return Order(Rows(job, fastest[job]))
 
 
 class Watched:

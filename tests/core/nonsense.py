@@ -122,7 +122,7 @@ def _shares() -> Iterator[tuple[str, Any]]:
     yield "job 'a' is given 1.5 of its time", Shares(_x({(0, 0): 0.75, (0, 1): 0.75}))
     yield "shares take 2.75 accelerators of v100", Shares(_x({(1, 0): 1.0}))
     yield "job 'c' has a share on k80, where it cannot run", Shares(_x({(2, 1): 0.1}))
-    yield "job 'b' has a share on k80, which is too small: in service 1, its gang 2", Shares(_x({(1, 1): 0.1}))
+    yield "job 'b' has a share on k80, which is too small: it has 1, its gang 2", Shares(_x({(1, 1): 0.1}))
     for x in (X[:2], X.T, X[..., None], X.ravel(), np.float64(0.5), np.zeros((0, 2))):
         yield "x is of type|x has shape", Shares(x)
     for x in (X.tolist(), X.astype(object), X.astype(str), X.astype(complex), None):

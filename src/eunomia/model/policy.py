@@ -85,6 +85,9 @@ class PolicyInfo:
     # (`model.rounding.rising`). "" = by something else.
     ranks_by: RanksBy = ""
     usage_half_life_s: float = math.inf  # of the column `tenant_usage`; inf = nothing is forgotten
+    # Answers of a published system, played to the letter beside its own logs: only their fields are checked, and not
+    # whether they fit the jobs and the cluster.
+    published: bool = False
     # Capabilities that callers go by; none of them asks for the name.
     backfills: bool = True  # in rounds, time that is left over may go to jobs without a share
     reads_nested_quotas: bool = True  # if it reads quotas: those of tenants below others too

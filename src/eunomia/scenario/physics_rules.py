@@ -57,7 +57,7 @@ def _read_number(data: dict[str, Any], path: KeyPath) -> float:
 def physics_findings(table: dict[str, Any], backend: Any) -> Iterator[Finding]:
     """Yield keys of [physics] that have no effect with this backend or beside the others, or contradict them."""
     if runs_processes(backend):
-        for key in (key for key in PhysicsSection.model_fields if _says_something(key, table)):
+        for key in (key for key in PhysicsSection.model_fields if table.get(key, _default(key)) not in _nothing(key)):
             fix = 'leave it out, or set backend = "simulated" in [world]'
             yield Finding(("physics", key), table[key], "real processes are not simulated", fix)
     for key, (needs, off, example) in ENABLED_BY.items():
@@ -70,10 +70,9 @@ def physics_findings(table: dict[str, Any], backend: Any) -> Iterator[Finding]:
         yield Finding(("physics", "failing"), shares[0], rule, "lower one of them")
 
 
-def _says_something(key: str, table: dict[str, Any]) -> bool:
-    """Whether a key has a model to simulate. A set-up writes "off" where real processes leave the placement open."""
-    value = table.get(key, _default(key))
-    return value != _default(key) and not (key == "placement" and value == "off")
+def _nothing(key: str) -> tuple[Any, ...]:
+    """Return the values of a key that simulate nothing."""
+    return (_default(key), "off") if key == "placement" else (_default(key),)
 
 
 def _default(key: str) -> Any:

@@ -18,7 +18,7 @@ from eunomia.records.run import InlinePolicyRunner, Observer, PolicyRunner, run
 from eunomia.runs.measurement_window import StopWhenMeasured, measured_jobs
 from eunomia.scenario import Scenario, scenario_from_dict
 from eunomia.setup.run_config import RunConfig, set_up
-from eunomia_reproduction.gavel.artifact import POLICIES
+from eunomia_reproduction.gavel.artifact import POLICIES, AsPublished
 from eunomia_reproduction.gavel.reference import THROUGHPUTS, Reference, Run
 
 MORE_JOBS = 2000  # drawn beyond the window, so that others keep coming while its last jobs run
@@ -89,6 +89,7 @@ def play(
     setup: RunConfig, adviser: PolicyRunner | None = None, watch: Callable[[GavelMechanism], Observer] | None = None
 ) -> GavelRun:
     """Run it to the end of its window, asking its policy or another one; an observer may watch the rounds."""
+    setup = replace(setup, policy=AsPublished(setup.policy))
     adviser = adviser or InlinePolicyRunner(setup.policy)
     scheduler = setup.scheduler()
     mechanism = cast(GavelMechanism, scheduler.mechanism)

@@ -22,6 +22,9 @@ _KINDS: dict[AnswerType, type[Answer]] = {"shares": Shares, "order": Order, "gra
 
 def check_answer(answer: Answer, facts: AnswerFacts, question: PendingAsk) -> None:
     """Raise InvalidAnswer unless the answer can be carried out; note in `question` the candidates of a plain one."""
+    if facts.info.published:
+        check_fields(answer, facts)
+        return
     check_kind(answer, facts.info, facts.at)
     check_fields(answer, facts)
     if isinstance(answer, Shares):

@@ -134,10 +134,12 @@ def check_runs(named: NamedRows, rows: Bools, given: str, facts: AnswerFacts) ->
         rule = f"{named.say(row, facts)} {given} {facts.types[named.type[row]]}{how} (its throughput is 0 there)"
         column = "packed_throughput" if named.partner[row] >= 0 else "throughput"
         raise refused(facts, rule, f"name only types on which view.{column} is above 0")
-    room = facts.capacity[named.type]
+    if not (rows & (named.size > facts.capacity[named.type])).any():
+        return
+    room = facts.whole()[named.type]  # a type that is too small only while machines are away may be waited for
     for row in np.flatnonzero(rows & (named.size > room))[:1].tolist():
         rule = (
-            f"{named.say(row, facts)} {given} {facts.types[named.type[row]]}, which is too small: in service "
+            f"{named.say(row, facts)} {given} {facts.types[named.type[row]]}, which is too small: it has "
             f"{room[row]:g}, its gang {named.size[row]}"
         )
         raise refused(facts, rule, "name only types whose view.capacity holds the gang, view.scale_factor")
@@ -200,7 +202,7 @@ def check_shares(answer: Shares, facts: AnswerFacts, question: PendingAsk) -> No
     check_runs(named, x > SOLVED, "has a share on", facts)
     _check_time(x, named, facts)
     _check_capacity(x, named, facts)
-    question.runs = np.asarray((named.speed > 0) & (named.size <= facts.capacity[named.type]))
+    question.runs = np.asarray((named.speed > 0) & (named.size <= facts.whole()[named.type]))
 
 
 def _numbers(x: Any, facts: AnswerFacts) -> Floats:

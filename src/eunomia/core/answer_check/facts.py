@@ -56,6 +56,10 @@ class AnswerFacts(Protocol):
         """Return where the accelerators are."""
         ...
 
+    def whole(self) -> Floats:
+        """Return the accelerators of each type with all machines in service, (type,)."""
+        ...
+
     def holder(self) -> Ints:
         """Return the job that keeps each device, (device,): -1 = none, -2 = out of service at the ask."""
         ...
@@ -107,6 +111,9 @@ class StateFacts:
     def topology(self) -> Topology:
         return self._sched.state.topology
 
+    def whole(self) -> Floats:
+        return self._sched.state.topology.capacity()
+
     def holder(self) -> Ints:
         state = self._sched.state
         place = np.full(len(state.jobs) + 1, -1)
@@ -130,6 +137,7 @@ class ColumnFacts:
         self.stage = np.zeros(view.jobs, dtype=np.int64)
         self.scale_factor, self.throughput = columns["scale_factor"], columns["throughput"]
         self.capacity, self._columns, self.name = columns["capacity"], columns, name
+        self._whole = view.whole
 
     def _column(self, name: str) -> Any:
         found = self._columns.get(name)
@@ -158,6 +166,9 @@ class ColumnFacts:
     def topology(self) -> Topology:
         found: Topology = self._column("topology")
         return found
+
+    def whole(self) -> Floats:
+        return np.asarray(self.capacity if self._whole is None else np.maximum(self._whole, self.capacity))
 
     def holder(self) -> Ints:
         holder = self._column("holder")
