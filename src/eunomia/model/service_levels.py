@@ -14,8 +14,8 @@ from eunomia.model.tolerance import RELATIVE
 
 @kernel(allocates=False, forceinline=True)
 def level_of(service: float, quantum: float) -> float:
-    """Return the level of accelerator-seconds, which are a sum of products."""
-    return float(np.floor(service / quantum * (1.0 + RELATIVE)))
+    """Return the level of accelerator-seconds, which are a sum of products: the tolerance is of a level."""
+    return float(np.floor(service / quantum + RELATIVE))
 
 
 @kernel(allocates=False)

@@ -26,12 +26,13 @@ from eunomia.runs.fingerprint import scenario_hash
 from eunomia.runs.result_files import write_json
 from eunomia.runs.results_dir import UNFINISHED, refused_out
 from eunomia.runs.simulation import Result
-from eunomia.scenario import scenario_from_dict
+from eunomia.scenario import Scenario, scenario_from_dict
 
 STORED = "result.npz"
 _TREE = "tree"  # name of the JSON in the file
 _DATACLASSES: dict[str, Any] = {each.__name__: each for each in (Figures, RunTables, Sharing)}
-_LEFT_OUT = ("scenario", "record", "outcomes")  # of a result: kept on its own, a file beside, and of real runs
+_SCENARIO = "scenario"  # with what the run has decided, such as a placement left to it
+_LEFT_OUT = (_SCENARIO, "record", "outcomes")  # of a result: stored apart, a file beside, and of real runs
 
 
 def keep_unfinished(folder: Path, done: Sequence[tuple[Case, Result]]) -> None:
@@ -52,7 +53,7 @@ def finished_runs(place: Path, combinations: Sequence[Case]) -> dict[str, Result
     try:
         hashes = json.loads((place / UNFINISHED).read_text(encoding="utf-8"))
         same = all(name in wanted and scenario_hash(wanted[name].scenario) == each for name, each in hashes.items())
-        found = {name: _restored(place / name / STORED, wanted[name]) for name in hashes} if same else {}
+        found = {name: _restored(place / name / STORED, wanted[name].scenario) for name in hashes} if same else {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, BadZipFile) as error:
         rule = f"the folder holds an interrupted comparison that cannot be read ({type(error).__name__}: {error})"
         raise refused_out(place, rule, "give another one, or --force to begin anew") from error
@@ -71,18 +72,17 @@ def copy_runs(place: Path, folder: Path, names: Sequence[str]) -> None:
 def _stored(result: Result) -> bytes:
     arrays: dict[str, Array] = {}
     kept = {each.name: getattr(result, each.name) for each in fields(result) if each.name not in _LEFT_OUT}
-    # The run may have chosen keys that the scenario of the case leaves open, so its own scenario is kept.
-    tree = json.dumps([result.scenario.as_dict(), _tree(kept, arrays)]).encode()
+    tree = json.dumps({_TREE: _tree(kept, arrays), _SCENARIO: result.scenario.as_dict()}).encode()
     file = BytesIO()
     np.savez_compressed(file, allow_pickle=False, **{_TREE: np.frombuffer(tree, dtype=np.uint8), **arrays})
     return file.getvalue()
 
 
-def _restored(path: Path, case: Case) -> Result:
+def _restored(path: Path, scenario: Scenario) -> Result:
     with np.load(BytesIO(path.read_bytes()), allow_pickle=False) as file:
-        scenario, tree = json.loads(file[_TREE].tobytes())
-        ran = scenario_from_dict(scenario, case.scenario.base, case.scenario.name)
-        return Result(scenario=ran, **_value(tree, file))
+        found = json.loads(file[_TREE].tobytes())
+        done = scenario_from_dict(found[_SCENARIO], scenario.base, scenario.name)
+        return Result(scenario=done, **_value(found[_TREE], file))
 
 
 def _tree(value: Any, arrays: dict[str, Array]) -> Any:

@@ -138,7 +138,7 @@ class Tiresias:
         size: Ints = view.scale_factor
         left = queues.demotion_in(served, size)
         if self.index == "gittins":
-            step = (np.floor(served / self.quantum * (1 + RELATIVE)) + 1) * self.quantum
+            step = (np.floor(served / self.quantum + RELATIVE) + 1) * self.quantum
             left = np.minimum(left, (step - served) / size)
         back = queues.promotion_in(served, ran, view.waiting_time)
         soonest = min(left[progressing].min(initial=np.inf), back[~runs].min(initial=np.inf))
