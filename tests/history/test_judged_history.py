@@ -17,9 +17,10 @@ from eunomia import simulate
 from eunomia.cli.app import app
 from eunomia.history import judged_comparison
 from eunomia.history.judged_comparison import MOST_JOBS, run_each, sample_of
-from eunomia.history.logged_wait import LoggedWait, baseline_of
+from eunomia.history.logged_wait import LoggedWait, baseline_of, logged_wait
 from eunomia.history.preemption_costs import ASSUMED, preemption_s, with_costs
 from eunomia.history.turning_point import CANNOT_SAVE, CostRange, Outcome, at_cost
+from eunomia.history.weeks import Period
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
 from eunomia.traces.table import trace_of
 
@@ -278,6 +279,18 @@ def test_a_baseline_knows_durations_where_it_goes_by_them_and_they_are_not_estim
 ) -> None:
     scenario = load_scenario(scenario_of(tmp_path), [f"belief.duration={belief}"]).with_policy(policy)
     assert baseline_of(scenario) == (f"{policy} with durations known" if knows else policy)
+
+
+def test_the_logs_own_wait_is_the_mean_over_its_jobs_however_they_lie_in_the_periods() -> None:
+    submitted_s = np.array([0.0, 10.0, 20.0, 100.0])
+    waited_s = np.array([60.0, 60.0, 60.0, 3600.0])
+    trace = trace_of("x", tuple("abcd"), submitted_s, np.ones(4, dtype=np.int64), started_s=submitted_s + waited_s)
+    ends = {"a": (0.0, 100.0, 3), "b": (100.0, 200.0, 1)}
+    periods = [
+        Period(name=name, start_s=start_s, end_s=end_s, warm_up_s=0.0, jobs=jobs)
+        for name, (start_s, end_s, jobs) in ends.items()
+    ]
+    assert logged_wait(trace, periods) == LoggedWait(mean_s=(3 * 60 + 3600) / 4, jobs=4)
 
 
 def test_a_long_history_is_run_again_by_its_busiest_week_or_day() -> None:

@@ -63,6 +63,11 @@ def test_a_trace_of_one_week_cannot_be_drawn_by_weeks() -> None:
         resample(three_days(), "weeks", 0)
 
 
+def test_a_trace_of_one_day_is_not_told_to_draw_days() -> None:
+    with pytest.raises(InvalidInput, match="use a longer trace or leave it out"):
+        resample(three_days().take(np.array([0])), "days", 0)
+
+
 def test_a_scenario_draws_within_its_window_and_by_its_seed(tmp_path: Path) -> None:
     lines = "".join(f"j{k},{k * DAY / 4},1,LM,60\n" for k in range(40))
     (tmp_path / "jobs.csv").write_text("job_id,submitted_s,scale_factor,job_type,duration_s\n" + lines)

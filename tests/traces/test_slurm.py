@@ -366,6 +366,8 @@ def test_every_missing_field_is_named(written: Write) -> None:
 def test_a_file_without_usable_jobs_says_why(written: Write) -> None:
     assert "there is no line of a job" in refusal(written(*lines(JOB | {"JobID": "7.batch"})))
     assert "1 lines name gres/npu" in refusal(written(*lines(JOB | {"AllocTRES": "gres/npu=4", "ReqTRES": ""})))
+    held = "billing=8,cpu=8,gres/npu910=4,mem=64G,node=1"  # as Slurm writes it: other resources come first
+    assert "1 lines name gres/npu910" in refusal(written(*lines(JOB | {"AllocTRES": held, "ReqTRES": "cpu=8"})))
     assert "SLURM_TIME_FORMAT" in refusal(written(*lines(JOB | {"Submit": "Mon 12:00"})))
     assert "other fields than the first" in refusal(written(*lines(JOB), "JobID|State|Submit|a|b|c|d|e|f|g|h|i"))
 

@@ -93,8 +93,8 @@ def test_a_refusal_says_which_formats_are_nearest_and_what_keeps_each_from_being
         read(written("job name,submit time,GPUs,runtime,user", "a,0,1,5,u"), "auto")
     [found] = refused.value.problems
     assert "nearest: helios lacks job_id, vc, " in found.fix
-    assert found.fix.endswith("jobs.csv")  # eunomia import csv
     assert "eunomia import csv" in found.fix
+    assert found.fix.endswith("jobs.csv --out ours")
     with pytest.raises(InvalidInput, match="none of them has one of these columns"):
         read(written("some,thing", "1,2"), "auto")
 

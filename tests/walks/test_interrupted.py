@@ -96,6 +96,15 @@ def test_an_interrupted_comparison_keeps_what_is_finished_and_the_same_command_g
     assert files(desk.folder / "out") == files(desk.folder / "whole")
 
 
+def test_a_forced_comparison_that_is_interrupted_goes_on_without_force(desk: Desk) -> None:
+    write_policy(desk)
+    assert desk.type(*words(), "--force") == INTERRUPTED
+    assert desk.stderr.splitlines()[-1].endswith("; the same command without --force goes on from there")
+    (desk.folder / "interrupt").unlink()
+    assert desk.type(*words()) == 0, desk.stderr
+    assert "running fifo, load 1" not in desk.stderr
+
+
 def test_an_interrupted_comparison_of_other_inputs_is_refused_and_kept(desk: Desk) -> None:
     write_policy(desk)
     assert desk.type(*words()) == INTERRUPTED

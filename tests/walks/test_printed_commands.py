@@ -69,6 +69,17 @@ def test_the_command_that_an_import_prints_works_as_printed(desk: Desk, kind: st
     assert "report: out/report.html" in desk.stdout
 
 
+def test_the_command_that_a_refused_table_is_answered_with_works_as_printed(desk: Desk) -> None:
+    desk.write("my jobs.csv", WITHOUT_STARTS)
+    desk.write("s.toml", '[cluster]\naccelerators = { v100 = 8 }\n[workload]\ntrace = "my jobs.csv"\n')
+    assert desk.type("simulate", "s.toml") == 2
+    [words] = [shlex.split(found)[1:] for found in re.findall(r"with: (eunomia import .*)", desk.stderr)]
+    assert desk.type(*words) == 0, desk.stderr
+    assert desk.type("trace", "describe", "my jobs.csv") == 2
+    [words] = [shlex.split(found)[1:] for found in re.findall(r"layout: (eunomia import .*)", desk.stderr)]
+    assert desk.type(*words, "--force") == 0, desk.stderr
+
+
 def test_the_commands_of_the_help_are_read_by_the_program() -> None:
     command = get_command(app)
     examples = 0

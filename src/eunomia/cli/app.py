@@ -240,7 +240,8 @@ def compare(
                 keep_unfinished(folder, results)
         if interrupted:
             finished = f"{len(results)} of {len(combinations)} runs are finished, in {place}"
-            print(f"interrupted; {finished}; the same command goes on from there", file=sys.stderr)
+            same = f"the same command{' without --force' * force}"
+            print(f"interrupted; {finished}; {same} goes on from there", file=sys.stderr)
             raise typer.Exit(INTERRUPTED)
         if as_json:
             print(json.dumps(as_rows(results), allow_nan=False))

@@ -104,7 +104,8 @@ def _carry_out(
         with _progress(len(rows)) as report:
             return carry_out(sweep_file, rows, out, workers, report, on=on, anew=anew)
     except KeyboardInterrupt:
-        typer.echo(f"interrupted; what is finished is in {out}, and the same command continues from there", err=True)
+        same = f"the same command{' without --force' * anew}"
+        typer.echo(f"interrupted; what is finished is in {out}, and {same} continues from there", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 

@@ -23,7 +23,7 @@ EASY = "easy"  # backfilling that reserves by run times
 class LoggedWait:
     """The mean wait to the first start in the log, of the jobs of some periods whose start it says."""
 
-    mean_s: float  # mean over periods, as of the simulated runs
+    mean_s: float  # mean over these jobs, as of the simulated runs
     jobs: int
 
     def __str__(self) -> str:
@@ -52,14 +52,11 @@ class LoggedWait:
 
 def logged_wait(trace: Trace, periods: Sequence[Period]) -> LoggedWait | None:
     """Return the wait of the log in these periods; None where it says no start of a job in any."""
-    means, jobs = [], 0
+    inside = np.zeros(len(trace.submitted_s), dtype=bool)
     for period in periods:
-        inside = (trace.submitted_s >= period.start_s) & (trace.submitted_s < period.end_s)
-        waits = (trace.started_s - trace.may_start_s)[inside & ~np.isnan(trace.started_s)]
-        if len(waits):
-            means.append(float(np.mean(waits)))
-            jobs += len(waits)
-    return LoggedWait(mean_s=float(np.mean(means)), jobs=jobs) if means else None
+        inside |= (trace.submitted_s >= period.start_s) & (trace.submitted_s < period.end_s)
+    waits = (trace.started_s - trace.may_start_s)[inside & ~np.isnan(trace.started_s)]
+    return LoggedWait(mean_s=float(np.mean(waits)), jobs=len(waits)) if len(waits) else None
 
 
 def baseline_of(scenario: Scenario) -> str:

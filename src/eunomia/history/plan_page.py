@@ -8,6 +8,7 @@ import numpy as np
 
 from eunomia.history.purchase import Candidate, Purchase, recommend
 from eunomia.history.weeks import described
+from eunomia.history.whatif import mean_wait_s
 from eunomia.report.chart import Axis, Chart, Panel, Series
 from eunomia.report.escape import escaped
 from eunomia.report.image_export import pictures
@@ -64,7 +65,7 @@ def row_of(one: Candidate) -> tuple[str, ...]:
     interval = "–"
     if change.low is not None and change.high is not None:
         interval = f"{100 * -change.high:.1f} to {100 * -change.low:.1f} %"
-    wait = float(np.mean([run.all.queueing_mean_s for run in one.runs]))
+    wait = mean_wait_s(one.runs)
     busy = float(np.mean([run.utilization or 0.0 for run in one.runs]))
     return (
         one.name,

@@ -98,7 +98,7 @@ class Purchase:
                     "periods": len(one.runs),
                     "jct_change": None if one.change is None else asdict(one.change),
                     "jct_mean_s": _mean([run.all.jct_mean_s for run in one.runs]),
-                    "queueing_mean_s": _mean([run.all.queueing_mean_s for run in one.runs]),
+                    "queueing_mean_s": mean_wait_s(one.runs) if one.runs else None,
                     "utilization": _mean([run.utilization or 0.0 for run in one.runs]),
                 }
                 for one in self.ranked
@@ -295,7 +295,7 @@ def recommend(found: Purchase) -> str:
                 f"For {money} no purchase is certain to shorten the time to completion, as weeks differ by more: the "
                 f"best, {best.name}, gives {sooner(change.mean)} ({sure}); judge it on more --weeks, or keep the money."
             )
-    waits = [_mean([run.all.queueing_mean_s for run in runs]) or 0.0 for runs in (found.today, best.runs)]
+    waits = [mean_wait_s(runs) for runs in (found.today, best.runs)]
     text = (
         f"For {money} buy {best.name} ({best.usd:,.0f} US$): jobs are then done {sooner(change.mean)} on average "
         f"({sure}), and wait {duration(waits[1])} to their first start instead of {duration(waits[0])}"

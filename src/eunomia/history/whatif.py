@@ -169,8 +169,8 @@ def _turn(pairs: Sequence[Scenario], periods: Sequence[Period], change: ClusterC
 
 
 def mean_wait_s(runs: Sequence[PeriodRun]) -> float:
-    """Return the mean over periods of the mean wait to the first start."""
-    return float(np.mean([run.all.queueing_mean_s for run in runs]))
+    """Return the mean wait to the first start of the jobs of all the periods."""
+    return float(np.average([run.all.queueing_mean_s for run in runs], weights=[run.all.jobs for run in runs]))
 
 
 def jct_change(

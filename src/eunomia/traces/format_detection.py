@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
+from shlex import quote
 from types import ModuleType
 from typing import Any
 
@@ -52,7 +53,7 @@ def read_as(path: Path | str, format: str, modules: Mapping[str, str], options: 
 def _hint_at_import(path: Path, line: list[str] | None) -> str:
     """Return how a table of past jobs is read whatever its columns are called; "" for one without submissions."""
     is_table = any(usual_name(name) == "submitted_s" for name in line or ())
-    return f"; a table of past jobs in any layout: eunomia import csv {path}" * is_table
+    return f"; a table of past jobs in any layout: eunomia import csv {quote(str(path))} --out ours" * is_table
 
 
 def resolve_file(path: Path, module: str, format: str) -> Path:

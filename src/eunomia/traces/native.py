@@ -7,6 +7,7 @@ from collections import Counter
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 
@@ -62,7 +63,7 @@ def read(path: Path, *, began: str = "") -> Trace:
         date = _read_date(path, read_metadata(path, BEGAN))
     sheet.expect(REQUIRED, OPTIONAL)
     if len(sheet.renamings((*REQUIRED, *OPTIONAL))) >= OF_ANOTHER:
-        fix = f"read it as it is with: eunomia import csv {path}"
+        fix = f"read it as it is with: eunomia import csv {quote(str(path))} --out ours"
         sheet.note(None, None, None, "this is a table with the columns of another system", fix)
     submitted_s = sheet.ordered("submitted_s", SUBMITTED)
     total_steps, duration_s = _read_work(sheet)

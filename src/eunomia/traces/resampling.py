@@ -30,7 +30,8 @@ def resample(trace: Trace, unit: str, seed: int) -> Trace:
     count = last - first + 1
     if count < LEAST_BLOCKS:
         rule = f"the trace has one of its {unit} only, so nothing can be drawn"
-        fix = 'use a longer trace, write resample = "days", or leave it out'
+        shorter = "" if unit == "days" else ', write resample = "days"'
+        fix = f"use a longer trace{shorter}{',' * bool(shorter)} or leave it out"
         raise refused(trace.source, "workload.resample", unit, rule, fix)
     drawn = np.random.default_rng((seed, 3)).integers(first, last + 1, size=count)
     rows = [np.flatnonzero(block == one) for one in drawn.tolist()]

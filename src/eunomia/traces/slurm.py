@@ -40,6 +40,11 @@ INSTANT = (
 )  # states in which a job that held nothing for a second had started
 LOGGED = ("Start", "End", "Elapsed", "ElapsedRaw", "Suspended", "NodeList", "Restarts")  # read, in part
 NO_GRES = ("cpu", "mem", "node", "billing", "energy", "fs", "vmem", "pages", "bb", "ic", "license")
+GRES_NAMES = (  # of the generic resource of a text, in the order in which they are tried
+    r"gres/(?P<name>[A-Za-z_]\w*)",
+    r"(?:^|,)(?P<name>1\d{3})=",  # by its number
+    r"(?:^|,)(?P<name>[a-z_]+)[:=]",  # of AllocGRES
+)
 GRES_OPTION = "--option gres=NAME"  # as it is typed where a trace is read
 
 
@@ -126,10 +131,10 @@ def _sort_out(lines: SacctLines, jobs: SacctJobs, parts: JobParts, findings: Imp
 def _no_accelerators(lines: SacctLines, jobs: int, gres_option: str) -> InvalidInput:
     """Return the error for a history in which no job held an accelerator, with the likely cause."""
     texts = lines.first_of("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES")
-    found = pc.extract_regex(texts, pattern=r"(?:gres/|(?:^|,))(?P<name>[a-z_]+|1\d{3})[:=]")
+    found = [pc.struct_field(pc.extract_regex(texts, pattern=pattern), "name") for pattern in GRES_NAMES]
     counts = {
         each["values"]: int(each["counts"])
-        for each in pc.value_counts(pc.drop_null(pc.struct_field(found, "name"))).to_pylist()
+        for each in pc.value_counts(pc.drop_null(pc.coalesce(*found))).to_pylist()
         if each["values"] not in NO_GRES
     }
     rule = f"no job of {jobs:,} ran on an accelerator"
