@@ -60,15 +60,19 @@ def _of_every_kind(plain: Answer) -> Iterator[tuple[str, Any]]:
         for job in (3, -1, 0.5, math.nan, "a", True):
             yield f"{field} names the job", replace(plain, **{field: {job: "text"}})
         yield f"{field} of job 'b' is 7; it is a text", replace(plain, **{field: {1: 7}})
-        yield f"{field} is list", replace(plain, **{field: ["text"]})
+        for given in (["text"], [], None, 0, np.zeros(3)):
+            yield f"{field} is {type(given).__name__}", replace(plain, **{field: given})
     for late in ((3,), (-1,), (0.0,)):
         yield "late names the job", replace(plain, late=late)
+    for late in (None, 3, "a", np.array([[0]])):
+        yield "late is", replace(plain, late=late)
     for memory in (np.zeros(2), np.zeros((3, 1)), np.array(["x"] * 3), np.array([None] * 3), [0.0, 0.0, 0.0], 1.0):
         yield "memory 'luck' is", replace(plain, memory={"luck": memory})
     yield "memory 'luck' of job 'b' is nan", replace(plain, memory={"luck": np.array([0.0, math.nan, 0.0])})
     for kept in (object(), np.array([object()]), {1, 2}, lambda: 0):
         yield "memory 'own' is .* no record can hold", replace(plain, memory={"own": kept})
-    yield "memory is list", replace(plain, memory=[1])
+    for given in ([1], [], None, 0, np.zeros(3)):
+        yield f"memory is {type(given).__name__}", replace(plain, memory=given)
     yield "memory has the name 3", replace(plain, memory={3: 1.0})
     proof = Certificate(objective=1.0, bound=1.0)
     yield "certificate is of type float", replace(plain, certificate=1.0)

@@ -22,7 +22,7 @@ from eunomia.core.mechanism import MechanismConfig
 from eunomia.core.scheduler import Scheduler
 from eunomia.mechanisms import MECHANISMS, load
 from eunomia.mechanisms.leases import Leases
-from eunomia.model.answers import Answer, InvalidAnswer
+from eunomia.model.answers import Answer, InvalidAnswer, Rows, Shares
 from eunomia.model.decisions import Ask
 from eunomia.model.events import Answered, JobSubmitted, Moment
 from eunomia.model.policy import PolicyInfo
@@ -188,3 +188,20 @@ def test_a_turn_of_the_service_is_kept_as_it_was(tmp_path: Path, kind: str) -> N
     if kind != "shares":  # under which idle seats go to any job, whatever is answered
         assert {bench.state(job) for job in names} == {"pending"}
     bench.store.close()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_what_a_tolerance_leaves_where_a_job_cannot_run_is_no_candidate(sparse: bool, dtype: Any) -> None:
+    """c cannot run on the k80, and b is too wide for it."""
+    x = np.array([[0.5, 0.25], [0.5, 1e-8], [0.25, 1e-8]], dtype=dtype)
+    job, type = (axis.ravel() for axis in np.indices(x.shape))
+    answer = Shares(x.ravel(), rows=Rows(job, type), fill=False) if sparse else Shares(x, fill=False)
+    scheduler = asked("shares", CUTS["rounds"])
+    (ask,) = (
+        one for one in scheduler.handle(Moment.of(0.0, [JobSubmitted(job) for job in JOBS])) if isinstance(one, Ask)
+    )
+    scheduler.handle(Moment(0.0, (Answered(ask.asked, answer),)))
+    named = scheduler.mechanism.candidates
+    assert named is not None
+    assert set(zip(named.job.tolist(), named.type.tolist(), strict=True)) == {(0, 0), (0, 1), (1, 0), (2, 0)}

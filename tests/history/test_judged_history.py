@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 
 from eunomia import simulate
 from eunomia.cli.app import app
+from eunomia.history import judged_comparison
 from eunomia.history.judged_comparison import MOST_JOBS, run_each, sample_of
-from eunomia.history.logged_wait import LoggedWait, logged_wait
+from eunomia.history.logged_wait import LoggedWait, baseline_of, logged_wait
 from eunomia.history.preemption_costs import ASSUMED, preemption_s, with_costs
 from eunomia.history.turning_point import CANNOT_SAVE, CostRange, Outcome, at_cost
 from eunomia.history.weeks import Period
@@ -125,11 +126,31 @@ def test_where_the_sample_says_otherwise_the_sentence_says_so() -> None:
     costs = outcomes_by_cost(100.0)
     text = CostRange(costs.scenarios, "fifo", costs.run).sentence("the busiest week")
     assert text == "In the busiest week alone las is best, not fifo: the cost at which that turns is not known."
+    whole = CostRange(costs.scenarios, "fifo", costs.run).sentence()
+    assert whole.startswith("By the mean completion time alone las is best, not fifo:")
 
 
 def test_without_preemptions_there_is_nothing_to_say(tmp_path: Path) -> None:
     base = load_scenario(scenario_of(tmp_path))
     assert CostRange({"fifo": base, "fifo?backfill=skip": base}, "fifo", run_each).sentence() == ""
+
+
+@pytest.mark.parametrize("inside_compiled_code", [False, True])
+def test_ctrl_c_in_the_search_for_the_cost_keeps_the_comparison(
+    inside_compiled_code: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(scenarios: object) -> list[Outcome]:
+        if inside_compiled_code:
+            raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(judged_comparison, "run_each", interrupted)
+    out = tmp_path / "out"
+    words = ["compare", str(scenario_of(tmp_path)), "--policy", "fifo", "--policy", "srtf", "--out", str(out)]
+    done = RUN.invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert "the search was interrupted" in " ".join(done.output.split())
+    assert (out / "compare.csv").is_file()
 
 
 def test_another_cost_keeps_the_parts_of_save_and_restore() -> None:
@@ -246,6 +267,18 @@ def test_a_policy_is_judged_on_an_import_with_its_costs_and_beside_the_log(impor
     assert "srtf is best" in found["preemption_turn"]
     quick = ["whatif", str(imported), "--policy", "srtf", "--weeks", "1", "--jobs", "1", "--json", "--no-turn"]
     assert json.loads(RUN.invoke(app, quick).stdout.splitlines()[-1])["preemption_turn"] == ""
+
+
+@pytest.mark.parametrize(
+    ("policy", "belief", "knows"),
+    [("fifo", "declared", False), ("srtf", "declared", True), ("srtf", "history", False),
+     ("slurm_fair_share", "declared", True), ("slurm_fair_share", "history", False)],
+)  # fmt: skip
+def test_a_baseline_knows_durations_where_it_goes_by_them_and_they_are_not_estimated(
+    policy: str, belief: str, knows: bool, tmp_path: Path
+) -> None:
+    scenario = load_scenario(scenario_of(tmp_path), [f"belief.duration={belief}"]).with_policy(policy)
+    assert baseline_of(scenario) == (f"{policy} with durations known" if knows else policy)
 
 
 def test_the_logs_own_wait_is_the_mean_over_its_jobs_however_they_lie_in_the_periods() -> None:

@@ -49,6 +49,8 @@ def test_the_line_names_the_place_that_the_package_came_from(monkeypatch: pytest
     assert command(monkeypatch, {}, "service") == 'pip install "eunomia-scheduler[service]"'
     assert command(monkeypatch, {}, companion="reproduction") == "pip install eunomia-scheduler-reproduction"
     assert command(monkeypatch, GIT, "ray") == "pip install 'eunomia-scheduler[ray] @ git+https://example.org/e.git'"
+    escaped = {**copied, "url": folder.as_uri()}  # as pip writes it: my%20clone
+    assert command(monkeypatch, escaped, "service") == f"pip install '{folder}[service]'"
     folder.rmdir()
     assert command(monkeypatch, copied, "service") == 'pip install "eunomia-scheduler[service]"'
 

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
 from eunomia.scenario.schema_models import whole_nodes
+from eunomia.setup.run_config import set_up
+from eunomia.setup.workload import Workload
 
 Tiny = Callable[..., Scenario]
 ROOT = Path(__file__).parents[2]
@@ -162,3 +164,14 @@ def test_importing_scenarios_loads_no_arrays() -> None:
     code = f"import sys, eunomia.scenario; print(sorted({heavy} & set(sys.modules)))"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
+
+
+def test_what_a_set_up_of_real_processes_writes_can_be_read_again() -> None:
+    data = {
+        "cluster": {"accelerators": {"cpu": 2}},
+        "workload": {"generator": "philly-like", "jobs": 2},
+        "throughputs": {"source": "uniform"},
+        "world": {"backend": "local"},
+    }
+    ran = set_up(scenario_from_dict(data, Path()), Workload(jobs=(), notes=())).scenario
+    assert scenario_from_dict(ran.as_dict(), Path()).physics.placement == "off"

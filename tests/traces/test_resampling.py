@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,12 @@ def test_seeds_differ_and_a_seed_draws_the_same_again() -> None:
 def test_a_job_that_is_drawn_again_is_of_an_app_of_its_own() -> None:
     found = next(one for seed in range(50) if "a#2" in (one := resample(three_days(), "days", seed)).job_id)
     assert {found.app[found.job_id.index(name)] for name in ("a", "a#2")} == {"x", "x#2"}
+
+
+def test_a_job_that_is_drawn_again_never_has_the_name_of_another() -> None:
+    source = replace(three_days(), job_id=("a", "a#2", "c"))  # as an import names an id that was given again
+    for seed in range(30):
+        assert len(set(resample(source, "days", seed).job_id)) == 3
 
 
 def test_a_trace_of_one_week_cannot_be_drawn_by_weeks() -> None:

@@ -180,7 +180,7 @@ def test_a_start_before_its_submission_on_another_day_is_said_and_counts_as_no_w
 
 
 def test_a_time_zone_that_there_is_not_is_refused(written: Write) -> None:
-    with pytest.raises(InvalidInput, match="no such time zone"):
+    with pytest.raises(InvalidInput, match="time zone is not known"):
         read(written, *AUTUMN, timezone="Mars/Base")
 
 

@@ -163,6 +163,11 @@ def test_a_duration_from_the_submission_does_not_count_and_one_without_pauses_do
     assert finding(found, "other than end − start") == ("assumed", 1)
 
 
+def test_durations_that_are_all_zero_do_not_count_beside_start_and_end(table: Read) -> None:
+    found = table("id,gpus,submit_time,start_time,end_time,duration", "1,1,0,10,110,0", "2,1,0,10,210,0")
+    assert found.trace.duration_s.tolist() == [100.0, 200.0]
+
+
 def test_times_in_milliseconds_are_known_by_their_size(table: Read) -> None:
     found = table("submit_time,start_time,end_time,gpus", "1609466400000,1609470000000,1609473600000,2")
     assert (found.started_s.tolist(), found.trace.duration_s.tolist()) == ([3600], [3600])

@@ -16,6 +16,7 @@ import typer
 
 from eunomia.cli.options import results_folder
 from eunomia.inputs.disk_errors import DISK, REFUSALS
+from eunomia.inputs.interruption import is_interruption
 from eunomia.inputs.problems import InvalidInput, Problem
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
@@ -61,11 +62,6 @@ def handle_errors(as_json: bool) -> Iterator[None]:
         else:
             print(f"error: {problem}", file=sys.stderr)
         raise typer.Exit(FAILED) from None
-
-
-def is_interruption(error: BaseException) -> bool:
-    """Whether an exception is Ctrl-C; interrupted compiled code raises SystemError."""
-    return isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt)
 
 
 def finished_before_interruption(running: Iterable[Finished]) -> list[Finished]:

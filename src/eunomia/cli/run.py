@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eunomia.cli.check import check_policies_of_files
-from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors, is_interruption, plugin_errors
+from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors, plugin_errors
 from eunomia.cli.live import printable, say
 from eunomia.cli.options import JsonOption, ScenarioArgument, results_folder, title_of
+from eunomia.inputs.interruption import is_interruption
 
 if TYPE_CHECKING:
     from eunomia.report.outcomes import JobOutcome

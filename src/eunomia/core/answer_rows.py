@@ -7,7 +7,7 @@ import numpy as np
 from eunomia.core.belief import Belief
 from eunomia.core.state import State
 from eunomia.model.answers import Rows, Shares
-from eunomia.model.arrays import NO_INTS, Floats, Ints
+from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
 from eunomia.model.job_lifecycle import Stage
 
 _NO_FLOATS: Floats = np.empty(0)
@@ -17,7 +17,7 @@ _NONE, _ZERO = np.full(64, -1), np.zeros(64, dtype=np.int64)
 class PendingAsk:
     """The jobs an ask was about and, once answered, the candidates that were named, as job rows."""
 
-    __slots__ = ("active", "asked", "found", "job", "partner", "shape", "source", "type", "within", "x")
+    __slots__ = ("active", "asked", "found", "job", "partner", "runs", "shape", "source", "type", "within", "x")
 
     def __init__(
         self,
@@ -37,6 +37,9 @@ class PendingAsk:
         self.within = _as_asked(len(job))[2] if within is None else within
         # Candidates of a plain answer as the check at the border has listed them: job, type and x, None without shares.
         self.found: tuple[Ints, Ints, Floats | None] | None = None
+        self.runs: Bools | None = (
+            None  # (row,) of shares: whether the job can run so; None = every one that has a share
+        )
         self.source: Ints | None = None  # (row,) place in the answer; left out: all rows, as they stand there
 
 
@@ -54,7 +57,7 @@ def job_columns(answer: Rows | Shares, question: PendingAsk, state: State) -> Pe
         job, type, share = question.found
         x = _NO_FLOATS if share is None else share
         return PendingAsk(question.asked, question.active, job, type, *_as_asked(len(job)), x)
-    rows, x = _rows_of(answer) if isinstance(answer, Shares) else (answer, _NO_FLOATS)
+    rows, x = _rows_of(answer, question.runs) if isinstance(answer, Shares) else (answer, _NO_FLOATS)
     job = question.active[rows.job]
     partner, shape, within = rows.filled()
     if rows.partner is not None:
@@ -70,12 +73,18 @@ def job_columns(answer: Rows | Shares, question: PendingAsk, state: State) -> Pe
     return PendingAsk(question.asked, question.active, job, rows.type, partner, shape, within, x)
 
 
-def _rows_of(shares: Shares) -> tuple[Rows, Floats]:
-    """Return candidates and their x; a plain X of shape (job, type) names every pair that has a share."""
-    if shares.rows is not None:
-        return shares.rows, np.clip(shares.x, 0.0, 1.0)
-    job, type = np.nonzero(shares.x > 0)
-    return Rows(job, type), np.clip(shares.x[job, type], 0.0, 1.0)
+def _rows_of(shares: Shares, runs: Bools | None) -> tuple[Rows, Floats]:
+    """Return candidates and their x; a plain X of shape (job, type) names every pair that has a share.
+
+    What an optimiser's tolerance leaves on a type where a job cannot run is dropped.
+    """
+    if shares.rows is None:
+        job, type = np.nonzero((shares.x > 0) & (True if runs is None else runs.reshape(shares.x.shape)))
+        return Rows(job, type), np.clip(shares.x[job, type], 0.0, 1.0)
+    rows, x = shares.rows, np.clip(shares.x, 0.0, 1.0)
+    if runs is None or runs.all():
+        return rows, x
+    return Rows(rows.job[runs], rows.type[runs], *(column[runs] for column in rows.filled())), x[runs]
 
 
 def sizes_of(job: Ints, shape: Ints, state: State) -> Ints:

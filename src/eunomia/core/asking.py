@@ -121,3 +121,7 @@ class Asks:
             if state.jobs.stage[row] == Stage.WAITING:
                 decisions.append(Refuse(state.ids[row], why))
                 self._sched.leave(row, at, Cause.REFUSED)
+        if answer.refuse and question.found is not None:  # listed before: a refused job is no candidate any more
+            job, type, share = question.found
+            stays = state.jobs.stage[job] <= Stage.RUNNING
+            question.found = job[stays], type[stays], None if share is None else share[stays]

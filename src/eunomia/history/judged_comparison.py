@@ -16,6 +16,7 @@ from eunomia.history.paired_runs import on_period
 from eunomia.history.preemption_costs import with_costs
 from eunomia.history.turning_point import CostRange, Outcome
 from eunomia.history.weeks import DAY_S, WEEK_S, Period, write_periods
+from eunomia.inputs.interruption import is_interruption
 from eunomia.inputs.problems import InvalidInput
 from eunomia.report import ReportContent
 from eunomia.report.content import HistoryNotes
@@ -56,7 +57,9 @@ class JudgedHistory:
         if self.looks_for_turn:
             try:
                 turn = self._turn(content, policy_by_label)
-            except KeyboardInterrupt:  # what is finished is written
+            except (KeyboardInterrupt, SystemError) as error:  # what is finished is written
+                if not is_interruption(error):
+                    raise
                 turn = "At which cost of a preemption this turns is not known: the search was interrupted."
             said = f"{said} {turn}".rstrip()
         return HistoryNotes(wait=self._wait(content, policy_by_label), preemption=said)

@@ -13,10 +13,10 @@ from eunomia.model.tolerance import is_at_least
 from eunomia.report.number_format import duration, shown
 from eunomia.runs.scenario_variants import spelling
 from eunomia.scenario import Scenario
-from eunomia.setup.policy_lookup import find_policy
+from eunomia.setup.policy_lookup import find_policy, knows_durations
 from eunomia.traces import Trace
 
-BACKFILLS_BY_DURATION = ("easy", "conservative")
+EASY = "easy"  # backfilling that reserves by run times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +61,10 @@ def logged_wait(trace: Trace, periods: Sequence[Period]) -> LoggedWait | None:
 
 def baseline_of(scenario: Scenario) -> str:
     """Return the scenario's policy as it is spelt, and whether it knows how long jobs run."""
-    policy = scenario.policy
-    info = find_policy(policy.name, policy.parameters, scenario.base, scenario.where).info
-    knows = info.oracle or policy.parameters.get("backfill") in BACKFILLS_BY_DURATION
+    section = scenario.policy
+    policy = find_policy(section.name, section.parameters, scenario.base, scenario.where)
+    reserves = getattr(policy, "backfill", "") == EASY
+    knows = knows_durations(policy, scenario) or (reserves and scenario.belief.duration == "declared")
     return f"{spelling(scenario)} with durations known" if knows else spelling(scenario)
 
 

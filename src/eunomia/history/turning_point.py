@@ -106,7 +106,8 @@ class CostRange:
         if all(one.preemptions == 0 for one in self.outcomes(own_s).values()):
             return ""  # no policy preempts
         if (best := self.best(own_s)) != self.chosen:
-            return f"In {where} alone {best} is best, not {self.chosen}: the cost at which that turns is not known."
+            head = f"In {where} alone" if where else "By the mean completion time alone"
+            return f"{head} {best} is best, not {self.chosen}: the cost at which that turns is not known."
         more = self.turn([own_s, *(cost for cost in LADDER_S if cost > own_s)])
         less = self.turn([own_s, *(cost for cost in reversed(LADDER_S) if cost < own_s)])
         parts = []

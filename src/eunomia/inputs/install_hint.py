@@ -13,6 +13,7 @@ from functools import cache
 from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 DISTRIBUTION = "eunomia-scheduler"
 COMPANIONS = {"reproduction": f"{DISTRIBUTION}-reproduction"}  # by the folder of a checkout that holds it
@@ -31,7 +32,7 @@ def _requirement(name: str, extras: tuple[str, ...], companion: str | None, orig
     """Return what follows `pip install`, by where the package came from as PEP 610 records it; {} is the index."""
     chosen = f"[{','.join(extras)}]" if extras else ""
     url, folder = str(origin.get("url", "")), origin.get("dir_info")
-    path = url.removeprefix("file://")
+    path = unquote(url.removeprefix("file://"))
     if url.startswith("file://") and Path(path).exists() and (folder is not None or companion is None):
         editable = "-e " if folder and folder.get("editable") else ""
         return editable + shlex.quote(f"{path}/{companion}" if companion else f"{path}{chosen}")

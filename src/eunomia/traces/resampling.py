@@ -62,4 +62,8 @@ def resample(trace: Trace, unit: str, seed: int) -> Trace:
 
 
 def _numbered(names: tuple[str, ...], times: list[int]) -> tuple[str, ...]:
-    return tuple(f"{name}#{n}" if name and n > 1 else name for name, n in zip(names, times, strict=True))
+    """Return names with `#2`, `#3` … where they are drawn again; with more # if such a name is there already."""
+    drawn, there, mark = list(zip(names, times, strict=True)), set(names), "#"
+    while any(f"{name}{mark}{n}" in there for name, n in drawn if n > 1):
+        mark += "#"
+    return tuple(f"{name}{mark}{n}" if name and n > 1 else name for name, n in drawn)

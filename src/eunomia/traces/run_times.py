@@ -122,7 +122,8 @@ class _Reader:
             what = "jobs have a duration other than end − start, as those that were suspended; the duration counts"
             self._say("assumed", what, differ)
             return lasted_s
-        ratio = float(np.median(span_s[both & (lasted_s > 0)] / lasted_s[both & (lasted_s > 0)]))
+        some = both & (lasted_s > 0)
+        ratio = float(np.median(span_s[some] / lasted_s[some])) if some.any() else nan
         unit = next((name for name, size in LENGTH_BY_UNIT.items() if abs(ratio / size - 1) < SAME), "")
         column = self.mapping.column_by_field["duration_s"]
         if unit:

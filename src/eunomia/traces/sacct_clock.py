@@ -13,7 +13,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
-from eunomia.inputs.problems import refused
 from eunomia.inputs.timestamps import EPOCH
 from eunomia.model.arrays import Bools, Floats
 
@@ -24,17 +23,6 @@ ZONES = (  # one for each rule by which clocks are changed
     "Europe/Berlin", "America/New_York", "Europe/London", "Europe/Helsinki", "Australia/Sydney", "Pacific/Auckland",
     "America/Santiago", "Asia/Jerusalem", "Africa/Cairo",
 )  # fmt: skip
-
-
-def find_zone(source: str, name: str) -> ZoneInfo | None:
-    """Return the time zone of this name, None for none. Raises InvalidInput for an unknown one."""
-    if not name:
-        return None
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        fix = "write a name of the tz database, such as Europe/Berlin or America/New_York"
-        raise refused(source, "timezone", name, "there is no such time zone here", fix) from None
 
 
 def with_zone(times: dict[str, Floats], lasted_s: Floats, zone: tzinfo) -> tuple[dict[str, Floats], Bools]:

@@ -22,7 +22,6 @@ from eunomia.traces.accelerator_hours import HOUR_S, AcceleratorHours
 from eunomia.traces.import_findings import History, ImportFindings
 from eunomia.traces.machine_lists.named_nodes import UNNAMED
 from eunomia.traces.notes import SHORTEST_S
-from eunomia.traces.sacct_clock import find_zone
 from eunomia.traces.sacct_demands import NO_WHOLE_MACHINES, WholeMachines
 from eunomia.traces.sacct_file import is_header
 from eunomia.traces.sacct_jobs import JobParts, SacctJobs, group_runs, parts_of
@@ -30,7 +29,7 @@ from eunomia.traces.sacct_lines import SacctLines, read_lines
 from eunomia.traces.sacct_runs import RUNNING, STATUS_BY_STATE, TENANT_FIELDS, Runs, read_runs
 from eunomia.traces.slurm_fields import expand_hosts
 from eunomia.traces.table import Trace, trace_of
-from eunomia.traces.table_times import offset_s
+from eunomia.traces.table_times import offset_s, read_zone
 
 REQUEUES = ("sum", "last")
 INSTANT = (
@@ -83,7 +82,7 @@ def read_history(
     name = str(paths[0])
     one_of(name, "tenant", tenant, tuple(TENANT_FIELDS))
     one_of(name, "requeues", requeues, REQUEUES)
-    zone = find_zone(name, timezone)
+    zone = read_zone(timezone, "timezone", name) if timezone else None
     lines = read_lines(paths)
     findings = ImportFindings(source=lines, kept=list(lines.findings))
     runs = read_runs(lines, findings, tenant=tenant, gres=gres, zone=zone, whole_machines=whole_machines)

@@ -22,13 +22,16 @@ ZERO_S = 172_800.0  # a date up to here is the zero of a clock, in whatever zone
 UNITS = ((1e17, 1e9, "nanoseconds"), (1e14, 1e6, "microseconds"), (1e11, 1e3, "milliseconds"))  # seconds since 1970
 
 
-def read_zone(name: str, option: str) -> tzinfo:
-    """Return the zone of a name such as Europe/Berlin, UTC for "". Raises InvalidInput for a name that is not known."""
+def read_zone(name: str, option: str, file: str = "command line") -> tzinfo:
+    """Return the zone of a name such as Europe/Berlin, UTC for "". Raises InvalidInput for a name that is not known.
+
+    The problem is that of an `option` given for a `file`.
+    """
     try:
         return ZoneInfo(name) if name else UTC
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        fix = "write it like Europe/Berlin or America/New_York"
-        raise refused("command line", option, name, "this time zone is not known", fix) from error
+        fix = "write a name of the tz database, such as Europe/Berlin or America/New_York"
+        raise refused(file, option, name, "this time zone is not known", fix) from error
 
 
 def read_times(sheet: InputTable, name: str, zone: tzinfo = UTC, *, fold: int = 0) -> Floats:

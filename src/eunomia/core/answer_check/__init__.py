@@ -29,7 +29,7 @@ def check_answer(answer: Answer, facts: AnswerFacts, question: PendingAsk) -> No
     check_fields(answer, facts)
     if isinstance(answer, Shares):
         if not are_plain_shares(answer, facts, question):
-            check_shares(answer, facts)
+            check_shares(answer, facts, question)
     elif isinstance(answer, Order):
         if not are_plain_rows(answer, facts, question):
             check_order(answer, facts)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eunomia.core.answer_check.facts import AnswerFacts, refused
+from eunomia.core.answer_rows import PendingAsk
 from eunomia.model.answers import ANYWHERE, ONE_MACHINE, Order, Rows, Shares
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.tolerance import SOLVED
@@ -178,8 +179,8 @@ def _check_once(named: NamedRows, rows: Rows, facts: AnswerFacts) -> None:
 # ---- shares ----------------------------------------------------------------------------------------------------------
 
 
-def check_shares(answer: Shares, facts: AnswerFacts) -> None:
-    """Raise InvalidAnswer unless shares can be carried out."""
+def check_shares(answer: Shares, facts: AnswerFacts, question: PendingAsk) -> None:
+    """Raise InvalidAnswer unless shares can be carried out; note in `question` which of the candidates can run."""
     x = _numbers(answer.x, facts)
     if not isinstance(answer.fill, bool | np.bool_):
         raise refused(facts, f"fill is {answer.fill!r}; it is True or False", "leave it out, or give one of the two")
@@ -201,6 +202,7 @@ def check_shares(answer: Shares, facts: AnswerFacts) -> None:
     check_runs(named, x > SOLVED, "has a share on", facts)
     _check_time(x, named, facts)
     _check_capacity(x, named, facts)
+    question.runs = np.asarray((named.speed > 0) & (named.size <= facts.whole()[named.type]))
 
 
 def _numbers(x: Any, facts: AnswerFacts) -> Floats:

@@ -23,20 +23,25 @@ def check_fields(answer: Answer, facts: AnswerFacts) -> None:
     if not (is_real(again_at) and again_at > facts.at):
         rule = f"it wants to be asked again at {again_at!r}; again_at is a time after that of the ask"
         raise refused(facts, rule, "give view.at + some seconds, or leave again_at out")
-    if answer.memory:
+    if _is_filled(answer.memory):
         _check_memory(answer.memory, facts)
-    if answer.refuse:
+    if _is_filled(answer.refuse):
         _check_texts(answer.refuse, "refuse", facts)
         for m in answer.refuse:
             if facts.has_run(m):
                 rule = f"it refused job {facts.name(m)!r}, which has run already"
                 raise refused(facts, rule, "refuse only jobs that never ran; those of which view.first_started is inf")
-    if answer.why:
+    if _is_filled(answer.why):
         _check_texts(answer.why, "why", facts)
-    if len(answer.late):
-        _check_jobs(answer.late, "late", facts)
+    if not isinstance(answer.late, tuple) or answer.late:
+        _check_late(answer.late, facts)
     if answer.certificate is not None:
         _check_certificate(answer.certificate, facts)
+
+
+def _is_filled(field: object) -> bool:
+    """Return whether a field of the answer is to be checked: all but an empty map, which most answers have."""
+    return not isinstance(field, Mapping) or bool(field)
 
 
 def is_real(value: object) -> bool:
@@ -51,6 +56,13 @@ def _check_jobs(jobs: Any, field: str, facts: AnswerFacts) -> None:
         if not (isinstance(m, Integral) and not isinstance(m, bool) and 0 <= int(m) < n):
             rule = f"{field} names the job {m!r}; jobs are whole numbers, rows of the view: 0 … {n - 1}"
             raise refused(facts, rule, f"give rows of the view, as those of np.flatnonzero(…).tolist(), in {field}")
+
+
+def _check_late(late: Any, facts: AnswerFacts) -> None:
+    if not isinstance(late, tuple | list | np.ndarray) or np.ndim(late) != 1:
+        rule = f"late is {_described(late)}; it is a tuple of rows of the view"
+        raise refused(facts, rule, "give late=(row, …), or leave it out")
+    _check_jobs(late, "late", facts)
 
 
 def _check_texts(texts: Any, field: str, facts: AnswerFacts) -> None:

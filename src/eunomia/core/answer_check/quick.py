@@ -122,8 +122,7 @@ def are_plain_shares(answer: Shares, facts: AnswerFacts, question: PendingAsk) -
     )  # fmt: skip
     if count < 0:
         return False
-    if not answer.refuse:  # of a job that it refuses the candidates are dropped
-        question.found = job[:count], type[:count], share[:count]
+    question.found = job[:count], type[:count], share[:count]
     return True
 
 
@@ -142,6 +141,6 @@ def are_plain_rows(answer: Order, facts: AnswerFacts, question: PendingAsk) -> b
     is_right = _plain_rows(
         job, type, facts.active, facts.stage, facts.scale_factor, facts.throughput, facts.capacity, left, found
     )
-    if is_right and not answer.refuse:
+    if is_right:
         question.found = found, type, None
     return bool(is_right)
