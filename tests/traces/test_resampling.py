@@ -63,7 +63,7 @@ def test_a_trace_of_one_week_cannot_be_drawn_by_weeks() -> None:
         resample(three_days(), "weeks", 0)
 
 
-def test_a_trace_of_one_day_is_not_told_to_draw_days() -> None:
+def test_the_refusal_of_a_trace_of_one_day_does_not_advise_days() -> None:
     with pytest.raises(InvalidInput, match="use a longer trace or leave it out"):
         resample(three_days().take(np.array([0])), "days", 0)
 

@@ -16,8 +16,6 @@ from eunomia.scenario import Scenario
 from eunomia.setup.policy_lookup import find_policy, knows_durations
 from eunomia.traces import Trace
 
-EASY = "easy"  # backfilling that reserves by run times
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedWait:
@@ -63,9 +61,8 @@ def baseline_of(scenario: Scenario) -> str:
     """Return the scenario's policy as it is spelt, and whether it knows how long jobs run."""
     section = scenario.policy
     policy = find_policy(section.name, section.parameters, scenario.base, scenario.where)
-    reserves = getattr(policy, "backfill", "") == EASY
-    knows = knows_durations(policy, scenario) or (reserves and scenario.belief.duration == "declared")
-    return f"{spelling(scenario)} with durations known" if knows else spelling(scenario)
+    known = knows_durations(policy, scenario)
+    return f"{spelling(scenario)} with durations known" if known else spelling(scenario)
 
 
 NO_STARTS = "the history does not say when jobs started, so the simulated baseline stands without the log's own wait"

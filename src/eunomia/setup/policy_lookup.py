@@ -103,6 +103,13 @@ PLUGINS = PluginLoader(
 )
 
 
+EASY = "easy"  # the value of `backfill` that reserves by run times
+
+
 def knows_durations(policy: Policy, scenario: Scenario) -> bool:
-    """Return whether a policy goes by the true durations of simulated jobs, which a real cluster does not know."""
-    return policy.info.oracle and scenario.belief.duration == "declared"
+    """Return whether a policy goes by the true durations of simulated jobs, which a real cluster does not know.
+
+    EASY backfilling does: what it reserves begins when running jobs are believed to end.
+    """
+    reserves = getattr(policy, "backfill", "") == EASY
+    return (policy.info.oracle or reserves) and scenario.belief.duration == "declared"
