@@ -123,7 +123,7 @@ def starts_with(present: PresentState, job: str, until: float, *moments: tuple[E
     scheduler, at, wake = present.scheduler.copy(), present.at, present.wake
     if scheduler.state.lease < math.inf:  # a little later than the last moment, when leases may have ended
         at += 0.3 * (min(wake, at + 1.0) - at)
-        until = max(until, at)
+        until = max(until, at) + (at - present.at)
     for events in (*moments, *((TimerFired(),),) * 50):
         if events == (TimerFired(),):
             at, wake = wake, math.inf
