@@ -92,7 +92,7 @@ def _set_throughputs(data: dict[str, Any]) -> None:
     """Set keys of [throughputs] that are left out, and that the cluster or the workload decide.
 
     The reference type is the cluster's first where all types have one speed, since v100 may not exist. Of a trace on a
-    cluster of one type, and no source, it is that type, and whether job types have to be known is seen in the trace.
+    cluster of one type, and no source, it is seen in the trace whether job types have to be known.
     """
     cluster, workload = data.get("cluster"), data.get("workload")
     throughputs = data.get("throughputs", {})
@@ -101,11 +101,10 @@ def _set_throughputs(data: dict[str, Any]) -> None:
         return
     if throughputs.get("source") in ("uniform", "linear"):
         throughputs.setdefault("reference_type", types[0])
-    elif len(types) == 1 and isinstance(workload, dict) and "trace" in workload and "source" not in throughputs:
-        data["throughputs"] = throughputs
-        throughputs.setdefault("reference_type", types[0])
-        if "job_types" not in workload:
-            throughputs["source"] = AUTO
+        return
+    is_open = isinstance(workload, dict) and "trace" in workload and "job_types" not in workload
+    if is_open and len(types) == 1 and "source" not in throughputs:
+        data["throughputs"] = {**throughputs, "source": AUTO}
 
 
 def _types_of(cluster: dict[str, Any]) -> list[str]:

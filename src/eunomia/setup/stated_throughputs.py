@@ -97,8 +97,10 @@ def resolved(scenario: Scenario, trace: Trace | None) -> Scenario:
     if scenario.throughputs.source != AUTO:
         return scenario
     plain = "linear" if scenario.workload.elastic != "off" else "uniform"
-    source = plain if trace is not None and without_job_types(scenario, trace) else "catalogue"
-    section = scenario.throughputs.model_copy(update={"source": source})
+    chosen = {"source": "catalogue"}
+    if trace is not None and without_job_types(scenario, trace):
+        chosen = {"source": plain, "reference_type": scenario.cluster.types[0]}
+    section = scenario.throughputs.model_copy(update=chosen)
     return scenario.model_copy(update={"throughputs": section})
 
 
