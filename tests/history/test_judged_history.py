@@ -215,6 +215,8 @@ def test_a_trace_without_starts_is_no_history_and_keeps_its_costs(tmp_path: Path
         (54_000.0, 3360.0, "explains 56.0 min of that (6.2 %): the rest has other causes, and is not credited"),
         (600.0, 0.0, "explains none of that"),
         (600.0, 900.0, "makes them wait 15.0 min, so it explains all of that"),
+        (600.0, 3600.0, "makes them wait 60.0 min: the cluster as it was is not that of the scenario"),
+        (1.0, 60.0, "so it explains all of that"),
     ],
 )
 def test_the_logs_own_wait_stands_beside_the_baseline(log_s: float, simulated_s: float, says: str) -> None:

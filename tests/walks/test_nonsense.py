@@ -116,3 +116,14 @@ def test_check_names_each_rule_and_fails_where_one_is_broken(with_policies: Desk
     assert with_policies.type("check", "mine.py:Absent") == 2
     assert with_policies.type("check", "fifo?backfill=never") == 2
     assert with_policies.type("check", "fifo?backfill=skip", "--seeds", "1") == 0
+
+
+def test_a_what_if_refuses_a_policy_once_for_all_periods_and_with_the_code_of_wrong_input(desk: Desk) -> None:
+    desk.write("policies.py", POLICIES)
+    lines = "".join(f"j{k},{k * 3600},1,LM,1800\n" for k in range(48))
+    desk.write("jobs.csv", "job_id,submitted_s,scale_factor,job_type,duration_s\n" + lines)
+    words = ("whatif", "tiny.toml", "--policy", "policies.py:Elsewhere", "--weeks", "2")
+    assert desk.type(*words) == 2, desk.stdout
+    assert desk.stderr.count("policy 'elsewhere' at ") == 1
+    assert desk.type("whatif", "tiny.toml", "--policy", "gone.py:Nan", "--weeks", "2") == 2
+    assert desk.stderr.count("there is no file 'gone.py'") == 1

@@ -16,6 +16,8 @@ from eunomia.scenario import Scenario
 from eunomia.setup.policy_lookup import find_policy, knows_durations
 from eunomia.traces import Trace
 
+MUCH_LONGER, LONGER_S = 2.0, 600.0  # times, and more than, the wait of the log: such a baseline is of another cluster
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedWait:
@@ -30,6 +32,11 @@ class LoggedWait:
     def beside(self, simulated_s: float, baseline: str) -> str:
         """Return how far a simulated baseline, named with how it orders jobs, explains the wait of the log."""
         head, own = str(self), duration(simulated_s)
+        if simulated_s > max(MUCH_LONGER * self.mean_s, self.mean_s + LONGER_S):
+            return (
+                f"{head}; the simulated baseline, {baseline}, makes them wait {own}: the cluster as it was is not that "
+                "of the scenario, and what a change does to it says little. Correct its machines, or the jobs' types."
+            )
         if is_at_least(simulated_s, self.mean_s):
             return f"{head}; the simulated baseline, {baseline}, makes them wait {own}, so it explains all of that."
         if not simulated_s:

@@ -13,6 +13,7 @@ import pyarrow.csv as pa_csv
 
 from eunomia.history.turning_point import Outcome
 from eunomia.history.weeks import Period
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.runs.fingerprint import scenario_hash
 from eunomia.scenario import Scenario, scenario_from_dict
 from eunomia.sweeps import RunsFailed
@@ -72,11 +73,15 @@ class PeriodRuns:
         self._numbers: dict[str, PeriodRun] = {}
 
     def run(self, scenarios: Sequence[Scenario]) -> list[PeriodRun]:
-        """Return the numbers of each scenario, in that order. Raises RunsFailed after all have ended if one failed."""
+        """Return the numbers of each scenario, in that order.
+
+        Raises RunsFailed after all have ended if one failed,
+        and InvalidInput if the policy is refused in each that failed.
+        """
         keys = [scenario_hash(scenario) for scenario in scenarios]
         by_key = dict(zip(keys, scenarios, strict=True))
         waiting = {key: one for key, one in by_key.items() if not self._store.finished(key, jobs=True)}
-        failed: dict[str, str] = {}
+        failed, refused = dict[str, str](), list[Problem]()
         done = len(by_key) - len(waiting)
 
         def on_answer(task: Task, answer: Answer) -> None:
@@ -84,11 +89,14 @@ class PeriodRuns:
             done += 1
             if "error" in answer:
                 failed[task["hash"]] = answer["error"]
+                refused.extend([Problem(**answer["problem"])] if "problem" in answer else [])
             if self._progress is not None:
                 self._progress(done, len(by_key))
 
         with Pool(self._workers) as pool:
             pool.run([self._store.task(key, one, jobs=True) for key, one in waiting.items()], on_answer)
+        if failed and len(refused) == len(failed):  # the policy is wrong, whatever the cluster
+            raise InvalidInput(list({(one.rule, one.fix): one for one in refused}.values()))
         if failed:
             names: dict[str, list[str]] = {}  # of the runs that failed for the same reason
             for key, error in failed.items():

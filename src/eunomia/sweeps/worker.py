@@ -15,11 +15,14 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
 
 from eunomia.inputs.disk_errors import DISK
+from eunomia.inputs.problems import InvalidInput
 from eunomia.kernels import LOG
+from eunomia.records.policy_call import policy_problem
 
 TRACEBACK_LINES = 12  # kept
 Work = Callable[[dict[str, Any]], None]  # runs a task and writes its results
@@ -73,13 +76,17 @@ def _write(message: dict[str, Any], answers: TextIO) -> None:
 def attempt(task: dict[str, Any], work: Work = simulate_task) -> dict[str, Any]:
     """Run one task; return {}, or the error if it failed. A policy may raise any exception.
 
+    Wrong input, a refused answer of a policy, or an exception of it has its `problem`.
     The error of a full disk has an `errno` and, if known, the file, as no other run could be written either.
     """
     try:
         work(task)
     except (Exception, SystemExit) as error:
         trace = "".join(traceback.format_exception(error)).splitlines()[-TRACEBACK_LINES:]
-        why = {"error": f"{type(error).__name__}: {error}", "traceback": trace}
+        why: dict[str, Any] = {"error": f"{type(error).__name__}: {error}", "traceback": trace}
+        refused = error.problems[0] if isinstance(error, InvalidInput) else policy_problem(error)
+        if refused is not None:
+            why["problem"] = asdict(refused)
         if isinstance(error, OSError) and error.errno in DISK:
             file = error.filename
             return {**why, "errno": error.errno, "file": file if isinstance(file, str) else None}
