@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -104,7 +105,9 @@ def _problems(name: str, policy: Policy) -> Sequence[Problem]:
     from eunomia.testing.policy_examination import FITS, OF_ANY_VIEW, examine
 
     problems = list[Problem]()
-    for finding in examine(policy, BEFORE_A_RUN, (FITS, *OF_ANY_VIEW)):
+    with redirect_stdout(sys.stderr):  # what a policy prints is no result of the command
+        found = list(examine(policy, BEFORE_A_RUN, (FITS, *OF_ANY_VIEW)))
+    for finding in found:
         if finding.rule == FITS.name and finding.outcome == "fail":
             text = f"warning: on a drawn view (seed {finding.seed}) {finding.text.splitlines()[0]}"
             print(

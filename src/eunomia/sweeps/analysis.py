@@ -17,8 +17,6 @@ from eunomia.report.seed_groups import finished_enough, part_done
 from eunomia.report.sweep.content import BaselineDifference, Group, Interval, SweepContent, SweepSetting, Verdict
 from eunomia.report.table import COLUMNS
 from eunomia.runs.as_it_was import AS_IT_WAS
-from eunomia.runs.scenario_variants import uses_known_durations
-from eunomia.scenario import Scenario
 from eunomia.sweeps.axes import AxisRoles
 from eunomia.sweeps.plan import Label, PlannedRun
 from eunomia.sweeps.runner import SweepResult
@@ -77,19 +75,19 @@ def _groups(sweep: SweepFile, frame: AxisRoles, outcome: SweepResult) -> Iterato
         for name, value in (*summary.items(), ("offered_load", offered)):
             if value is not None:
                 values[name][row.scenario.seed] = float(value)
-    policies = {(frame.group(row), key_of(row)): row.scenario for row in outcome.rows}
+    planned = {(frame.group(row), key_of(row)): row for row in outcome.rows}
     for name, cells in cells_by_group.items():
         places = sorted({place for place, _ in cells})
         keys = [(place, value) for place in places for value in frame.compared if (place, value) in cells]
         samples = {key: resamples[name, key] for key in keys}
-        made = [_marked(_setting(sweep, frame, cells, samples, *key), policies[name, key]) for key in keys]
+        made = [_marked(_setting(sweep, frame, cells, samples, *key), planned[name, key]) for key in keys]
         yield Group(name=name, settings=tuple(made))
 
 
-def _marked(setting: SweepSetting, scenario: Scenario) -> SweepSetting:
+def _marked(setting: SweepSetting, row: PlannedRun) -> SweepSetting:
     """Return the setting with what its policy knows."""
-    is_history = scenario.policy.name == AS_IT_WAS
-    return replace(setting, is_history=is_history, knows_durations=uses_known_durations(scenario))
+    is_history = row.scenario.policy.name == AS_IT_WAS
+    return replace(setting, is_history=is_history, knows_durations=row.knows_durations)
 
 
 def _setting(

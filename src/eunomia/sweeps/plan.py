@@ -13,7 +13,7 @@ from typing import Any
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.runs.fingerprint import scenario_hash
-from eunomia.runs.scenario_variants import spelling
+from eunomia.runs.scenario_variants import spelling, uses_known_durations
 from eunomia.scenario import Scenario
 from eunomia.scenario.load import scenario_from_parts
 from eunomia.scenario.overrides import put
@@ -36,6 +36,7 @@ class PlannedRun:
     scenario_hash: str
     jobs: int  # in its workload
     place: Place  # in the sweep file
+    knows_durations: bool  # its policy goes by durations that a real cluster does not know
 
     @property
     def name(self) -> str:
@@ -110,7 +111,14 @@ class _Planner:
         is_axis = block.at == ("axes",) and chosen
         place = overlay.places.where(chosen[-1][0].path) if is_axis else self._sweep.places.where(block.at)
         run_hash = scenario_hash(scenario)
-        return PlannedRun(labels=labels, scenario=scenario, scenario_hash=run_hash, jobs=jobs, place=place)
+        return PlannedRun(
+            labels=labels,
+            scenario=scenario,
+            scenario_hash=run_hash,
+            jobs=jobs,
+            place=place,
+            knows_durations=uses_known_durations(scenario),
+        )
 
     def _raw(self, overlay: _Overlay, key: str) -> Label:
         """Return the value of a key that a run does not set."""

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 
 from eunomia.inputs.atomic_write import write_whole
 from eunomia.runs.compare import KNOWS_DURATIONS
-from eunomia.runs.scenario_variants import uses_known_durations
 from eunomia.sweeps.plan import FIRST, PlannedRun
 
 Summary = Mapping[str, float | int | None]
@@ -28,7 +27,7 @@ def write_table(
     names = list(dict.fromkeys(name for row in (*summaries, *prices) for name in row))
     columns: dict[str, Any] = {key: _axis(key, [row.labels.get(key) for row in rows]) for key in axes}
     columns |= {name: _numbers([row.get(name) for row in numbers]) for name in names}
-    columns[KNOWS_DURATIONS] = pa.array([uses_known_durations(row.scenario) for row in rows], pa.bool_())
+    columns[KNOWS_DURATIONS] = pa.array([row.knows_durations for row in rows], pa.bool_())
     columns["scenario_hash"] = pa.array([row.scenario_hash for row in rows], pa.string())
     buffer = io.BytesIO()
     pq.write_table(pa.table(columns), buffer, compression="zstd", store_schema=False)
