@@ -72,6 +72,8 @@ def index_column(values: Any, field: str, low: int, high: int, what: str, facts:
     if values.dtype.kind not in "iu":
         fix = "use indices, as those of np.flatnonzero or np.argsort" + ", and not a mask" * (values.dtype.kind == "b")
         raise refused(facts, f"{field} has numbers of type {values.dtype}; they are whole numbers", fix)
+    if not len(values):
+        return values
     wrong = np.flatnonzero((values < low) | (values >= high))
     if len(wrong):
         at = int(wrong[0])
