@@ -160,6 +160,12 @@ EXPERIMENTS: dict[str, Entry] = {
         25,
         "data/gavel",
     ),
+    "gavel-means": Entry(
+        "eunomia_reproduction.gavel.seed_means:means",
+        "figures 8 to 10 at their headline loads as the published means of three seeds, and what awareness gains",
+        15,
+        "data/gavel",
+    ),
     "gavel-cdf": Entry(
         "eunomia_reproduction.gavel.curves:cdf",
         "the distribution of JCTs at 5.6 jobs per hour",
