@@ -76,7 +76,8 @@ EXPERIMENTS: dict[str, Entry] = {
     "harmony-ablations": Entry(
         "eunomia_reproduction.harmony_ablations:reproduce",
         "what each part of Harmony's training is worth: models trained without it (needs the extra learning)",
-        8,
+        25,
+        least_seeds=3,
     ),
     "bo": Entry(
         "eunomia_reproduction.bayesian:reproduce",

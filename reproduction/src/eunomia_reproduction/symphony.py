@@ -20,9 +20,8 @@ from eunomia.learning.symphony.discrete_gradient import DiscreteNode, inference,
 from eunomia.learning.symphony.network import Symphony, SymphonyNetwork
 from eunomia.learning.symphony.schedulers import KernelScheduler, baselines, play
 from eunomia.learning.symphony.world import KernelDecision, KernelMoment, KernelWorld, draw_workload
-from eunomia.metrics.statistics import paired
-from eunomia.model import elementary
 from eunomia.model.arrays import Floats
+from eunomia_reproduction.ratio_rows import ratio_rows
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
 TASKS, LOADS = 128, (0.4, 1.2)
@@ -94,19 +93,11 @@ def reproduce(request: Request) -> FigureTable:
 def _ratio(one: str, other: str, quantity: str, worlds: Mapping[str, Sequence[KernelWorld]]) -> list[FigureRow]:
     """Return the ratio of the means of the logarithms over the workloads, and the ends of its interval."""
     mine, theirs = ([QUANTITIES[quantity](world.response) for world in worlds[name]] for name in (one, other))
-    found = paired(dict(enumerate(mine)), dict(enumerate(theirs)), 0.95)
-    assert found is not None and found.log_ratio is not None
-    ratio = found.log_ratio
-    return [
-        FigureRow(
-            series=f"{one} ÷ {other}", quantity=f"{quantity} time of a kernel, ratio{end}", unit="",
-            measured=round(float(elementary.exp(value)), 4),
-            note=f"goal: {GOALS[other]}" if one == "symphony" and not end else "",
-            published=PUBLISHED.get((other, quantity)) if one == "symphony" and not end else None,
-        )
-        for end, value in (("", ratio.mean), (", low", ratio.low), (", high", ratio.high))
-        if value is not None
-    ]  # fmt: skip
+    published = PUBLISHED.get((other, quantity)) if one == "symphony" else None
+    note = f"goal: {GOALS[other]}" if one == "symphony" else ""
+    return ratio_rows(
+        f"{one} ÷ {other}", f"{quantity} time of a kernel, ratio", mine, theirs, published=published, note=note
+    )
 
 
 def _correlations(network: SymphonyNetwork) -> list[FigureRow]:

@@ -10,8 +10,7 @@ import numpy as np
 from eunomia.metrics.statistics import estimate, paired
 from eunomia.model import elementary
 from eunomia_reproduction.claims.kept_rows import KeptRows
-
-LOW, HIGH = ", low", ", high"  # end the quantity of the rows with the ends of an interval
+from eunomia_reproduction.ratio_rows import HIGH, LOW
 
 
 @dataclass(frozen=True, slots=True)
