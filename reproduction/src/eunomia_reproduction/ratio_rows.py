@@ -1,4 +1,4 @@
-"""The ratio of two measurements, paired by seed, trace or workload, as a row, with rows for the ends of its interval."""
+"""The ratio of two measurements, paired by seed or trace, as a row, and the ends of its interval as two more."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def ratio_rows(
     ours: Sequence[float],
     theirs: Sequence[float],
     *,
+    unit: str = "",
     digits: int = 4,
     published: float | None = None,
     source: str = "",
@@ -31,7 +32,7 @@ def ratio_rows(
     ratio, about = found.log_ratio, {"published": published, "source": source, "note": note}
     return [
         FigureRow(
-            series=series, quantity=quantity + end, unit="", measured=round(float(elementary.exp(value)), digits),
+            series=series, quantity=quantity + end, unit=unit, measured=round(float(elementary.exp(value)), digits),
             **(about if not end else {}),  # type: ignore[arg-type]
         )
         for end, value in (("", ratio.mean), (LOW, ratio.low), (HIGH, ratio.high))

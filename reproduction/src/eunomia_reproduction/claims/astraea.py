@@ -7,7 +7,7 @@ from eunomia_reproduction.claims.quantities import Row
 from eunomia_reproduction.claims.statements import AheadUnderSeeds, All, Bound
 
 SOURCE, SEEDS = "TPDS 2022", 10
-BLIND, SHARING = ("Tiresias", "Themis"), ("FIFO", "static quotas (YARN)")
+BLIND, SHARING = ("Tiresias", "Themis"), ("FIFO", "static quotas")
 
 
 def _beside(rival: str, quantity: str) -> Row:

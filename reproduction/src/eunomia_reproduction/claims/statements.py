@@ -228,7 +228,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 def sign_test(ahead: int, seeds: int) -> float:
     """Return the probability of a count this far from half, or further, if both were equally often ahead."""
     fewer = min(ahead, seeds - ahead)
-    return min(1.0, 2 * sum(math.comb(seeds, k) for k in range(fewer + 1)) / 2**seeds)
+    return min(1.0, math.ldexp(sum(math.comb(seeds, k) for k in range(fewer + 1)), 1 - seeds))
 
 
 def number(value: float) -> str:
