@@ -2,8 +2,8 @@
 
 As published, training has no imitation: the actor-critic begins with random weights. That, and that without one of its
 parts, is trained with the steps of `eunomia train harmony`; the best step is chosen by the traces kept for that, and
-judged on those of `harmony.py`. So is the learning rate of the actor, once, by the published training with seed 0: the
-rate of the shipped training, which begins with imitation, hardly moves random weights. The paper leaves out value
+judged on those of `harmony.py`. So is the learning rate of the actor, once, by the published training with seed 0: that
+of the shipped training was set for weights that imitation has trained. The paper leaves out value
 network, exploration and replay in turn (section VI).
 """
 
