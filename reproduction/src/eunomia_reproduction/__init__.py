@@ -94,6 +94,11 @@ EXPERIMENTS: dict[str, Entry] = {
         "kernels placed by Symphony against Sparrow, Graphene, Paragon and an oracle on unseen workloads",
         1,
     ),
+    "symphony-decisions": Entry(
+        "eunomia_reproduction.symphony_decisions:reproduce",
+        "Symphony beside Graphene when decisions take time, alone and in batches",
+        3,
+    ),
     "symphony-samples": Entry(
         "eunomia_reproduction.symphony_samples:reproduce",
         "iterations that Symphony and its black-box twin take to 30 % loss over an oracle",
