@@ -51,6 +51,13 @@ EXPERIMENTS: dict[str, Entry] = {
         10,
         "data/gavel",
     ),
+    "estimator-window": Entry(
+        "eunomia_reproduction.estimator:window",
+        "the same on the published jobs, with the published estimator, which profiles every job",
+        15,
+        "data/gavel",
+        least_seeds=3,
+    ),
     "ignorance": Entry(
         "eunomia_reproduction.ignorance:reproduce",
         "mean JCT under wrong throughputs and unknown run times, over that under true ones, by policy",
