@@ -31,6 +31,7 @@ from eunomia_reproduction.themis_simulator.world import (
 SPLITTER = 2.0**23 + 1.0  # rounds to 30 bits
 LEAST_WORTH = 1e-5  # of a bid with which a job would be no faster than on one accelerator
 LEVELS = 4
+WORST_FIRST, DRAWN, LOWEST_FIRST = range(3)  # which of two jobs with equal bids wins
 
 
 class Bidding(NamedTuple):
@@ -44,10 +45,11 @@ class Bidding(NamedTuple):
 
 
 @kernel()
-def worst_off(jobs: Jobs, run: Run, part: float) -> Ints:
+def worst_off(jobs: Jobs, run: Run, part: float, order: int) -> Ints:
     """Return the jobs that may bid: the worst-off ⌊part of those that want more⌋, at least one; none if none wants.
 
-    Among jobs that are level at the cut a draw decides, with the same seed each time.
+    Among jobs that are level at the cut a draw decides, with the same seed each time. `order` says in which order they
+    are returned, and so which of two jobs with equal bids wins: WORST_FIRST, DRAWN or LOWEST_FIRST.
     """
     wanting, value = np.empty(len(jobs.arrival), dtype=np.int64), np.empty(len(jobs.arrival))
     held, count = np.empty(run.won.shape[1] * 2, dtype=np.int64), 0
@@ -58,15 +60,27 @@ def worst_off(jobs: Jobs, run: Run, part: float) -> Ints:
         count += 1
     if count == 0:
         return wanting[:0]
+    wanting, value = wanting[:count], value[:count]
     chosen = max(int(part * count + 1e-9), 1)
-    level = -np.partition(-value[:count], chosen - 1)[chosen - 1]
-    bidders, ties = wanting[:count][value[:count] > level], wanting[:count][value[:count] == level]
-    state, missing = 0, chosen - len(bidders)
-    for k in range(min(missing, len(ties) - 1)):
-        state = (state * 1103515245 + 12345) % 2147483648
-        other = k + (state >> 8) % (len(ties) - k)
-        ties[k], ties[other] = ties[other], ties[k]
-    return np.concatenate((bidders, ties[:missing]))
+    level = -np.partition(-value, chosen - 1)[chosen - 1]
+    above = np.flatnonzero(value > level)
+    if order == WORST_FIRST:
+        above = above[np.argsort(-value[above], kind="mergesort")]
+    ties = wanting[value == level]
+    shuffle(ties, chosen - len(above), np.zeros(1, dtype=np.int64))
+    bidders = np.concatenate((wanting[above], ties[: chosen - len(above)]))
+    if order == DRAWN:
+        shuffle(bidders, chosen, run.draws)
+    return np.sort(bidders) if order == LOWEST_FIRST else bidders
+
+
+@kernel()
+def shuffle(values: Ints, count: int, state: Ints) -> None:
+    """Draw the first `count` values from all, by a linear congruential generator with `state` (1,)."""
+    for k in range(min(count, len(values) - 1)):
+        state[0] = (state[0] * 1103515245 + 12345) % 2147483648
+        other = k + (state[0] >> 8) % (len(values) - k)
+        values[k], values[other] = values[other], values[k]
 
 
 @kernel()
@@ -94,11 +108,11 @@ def bids_of(cluster: Cluster, jobs: Jobs, run: Run, bidders: Ints, tie: float) -
         if run.holder[one] < 0:
             for level in range(LEVELS):
                 free[cluster.unit[one, level]] += 1
-    most = int(jobs.width.max()) * int(cluster.count[:].max())  # rows of a bidder
-    room = most * len(bidders)
+    kinds = int(jobs.kind.max()) + 1
+    room = int(jobs.width.max() * cluster.count.max()) * min(len(bidders), kinds * free[-1] + len(run.holder))
     owner, size_of = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
     unit_of, worth, rows = np.empty(room, dtype=np.int64), np.empty(room), 0
-    alike = np.zeros(int(jobs.kind.max()) + 1, dtype=np.int64)
+    alike = np.zeros(kinds, dtype=np.int64)
     held = np.empty(run.won.shape[1] * 2, dtype=np.int64)
     for job in bidders:
         count = holds_next(jobs, run, job, held)

@@ -9,7 +9,7 @@ import numpy as np
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia_reproduction.themis_simulator.auction import TOO_LARGE, by_program, by_states, limits
-from eunomia_reproduction.themis_simulator.bids import Bidding, bids_of, worst_off
+from eunomia_reproduction.themis_simulator.bids import DRAWN, Bidding, bids_of, worst_off
 from eunomia_reproduction.themis_simulator.iterations import advance, take_up
 from eunomia_reproduction.themis_simulator.rivals import give_singly
 from eunomia_reproduction.themis_simulator.world import Cluster, Jobs, Run, lease_to, new_run
@@ -27,21 +27,22 @@ class Played(NamedTuple):
 
 
 class Auctions(NamedTuple):
-    """How Themis chooses: part of the jobs that may bid (1 - f of the paper), and what is added to each bid."""
+    """How Themis chooses, and what the code leaves to its solver: which of the many answers of one sum is taken."""
 
-    part: float
-    tie: float = FEWEST
+    part: float  # of the jobs that want more may bid: 1 - f of the paper
+    order: int = DRAWN  # which of two jobs with equal bids wins, see `bids.worst_off`
+    tie: float = FEWEST  # FEWEST or MOST winners
 
 
-def play(cluster: Cluster, jobs: Jobs, rule: Auctions | int, lease: float) -> Played:
-    """Run all jobs under Themis' auctions, or under a rival of `rivals`; `lease` in minutes."""
-    run, programs = new_run(cluster, jobs), 0
+def play(cluster: Cluster, jobs: Jobs, rule: Auctions | int, lease: float, seed: int = 0) -> Played:
+    """Run all jobs under Themis' auctions, or under a rival of `rivals`; `lease` in minutes, `seed` for equal bids."""
+    run, programs = new_run(cluster, jobs, seed), 0
     if isinstance(rule, int):
         _play_rival(cluster, jobs, run, rule, lease)
         return Played(run.ended, run.used, 0)
     repeats = np.zeros(1, dtype=np.int64)
     while True:
-        status, bidding, classes, within = _play_auctions(cluster, jobs, run, repeats, rule.part, rule.tie, lease)
+        status, bidding, classes, within = _play_auctions(cluster, jobs, run, repeats, rule, lease)
         if status == DONE:
             return Played(run.ended, run.used, programs)
         programs += 1
@@ -62,7 +63,7 @@ def _play_rival(cluster: Cluster, jobs: Jobs, run: Run, rival: int, lease: float
 
 @kernel()
 def _play_auctions(
-    cluster: Cluster, jobs: Jobs, run: Run, repeats: Ints, part: float, tie: float, lease: float
+    cluster: Cluster, jobs: Jobs, run: Run, repeats: Ints, rule: Auctions, lease: float
 ) -> tuple[int, Bidding, Ints, Ints]:
     """Run until all jobs have ended, or an auction is left to the general solver; `repeats` (1,) are auctions still due now."""
     while True:
@@ -74,13 +75,13 @@ def _play_auctions(
             if repeats[0] < 0:
                 empty = np.empty(0, dtype=np.int64)
                 return DONE, Bidding(empty, empty, empty, np.empty(0), empty), empty, empty.reshape((0, 4))
-        bidders = worst_off(jobs, run, part)
+        bidders = worst_off(jobs, run, rule.part, rule.order)
         if len(bidders) == 0 or run.holder.min() >= 0:
             take_up(cluster, jobs, run)
             repeats[0] = repeats[0] - 1 if run.holder.min() < 0 else 0
             run.excluded[:] = False
             continue
-        bidding = bids_of(cluster, jobs, run, bidders, tie)
+        bidding = bids_of(cluster, jobs, run, bidders, rule.tie)
         if len(bidding.job) == 0:
             run.excluded[bidders] = True
             continue

@@ -56,6 +56,7 @@ class Run(NamedTuple):
     used: Floats  # (job,) accelerator-minutes up to `began`
     ended: Floats  # (job,) nan = not yet
     excluded: Bools  # (job,) no bid fits it in the auctions of this moment
+    draws: Ints  # (1,) state of the generator by which jobs with equal bids are drawn
 
 
 def cluster_of(racks: Sequence[Sequence[Sequence[int]]]) -> Cluster:
@@ -75,8 +76,8 @@ def cluster_of(racks: Sequence[Sequence[Sequence[int]]]) -> Cluster:
     return Cluster(unit, count, above)
 
 
-def new_run(cluster: Cluster, jobs: Jobs) -> Run:
-    """Return the state before the first job arrives."""
+def new_run(cluster: Cluster, jobs: Jobs, seed: int = 0) -> Run:
+    """Return the state before the first job arrives; `seed` is of draws among equal bids."""
     count, wide, size = len(jobs.arrival), int(jobs.width.max()), len(cluster.unit)
     whole, real = np.zeros((8, count), dtype=np.int64), np.zeros((8, count))
     return Run(
@@ -98,6 +99,7 @@ def new_run(cluster: Cluster, jobs: Jobs) -> Run:
         used=real[2],
         ended=np.full(count, np.nan),
         excluded=np.zeros(count, dtype=np.bool_),
+        draws=np.array([seed], dtype=np.int64),
     )
 
 
