@@ -140,7 +140,7 @@ class OneByOne:
         """Visit every end of an iteration."""
         moments = sorted(set(self.jobs.arrival.tolist()))
         while moments or min(self.end) < math.inf:
-            at = min(moments[:1] + [min(self.end)])
+            at = min([*moments[:1], min(self.end)])
             moments = [moment for moment in moments if moment > at + 1e-9]
             events = sum(abs(arrival - at) < 1e-9 for arrival in self.jobs.arrival)
             over = [job for job in range(len(self.end)) if self.end[job] <= at + 1e-9]

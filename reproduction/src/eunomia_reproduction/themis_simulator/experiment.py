@@ -128,10 +128,8 @@ def reproduce(request: Request) -> FigureTable:
         for quantity, unit in QUANTITIES.items():
             rows += mean_rows(setting, quantity, unit, [one[quantity] for one in by_seed])
     rows += _comparisons(found)
-    notes = (
-        f"{len(shown)} draws of each workload, {min(len(shown), LONG_SEEDS)} of the 502 trials (`offline`); f = {USUAL_F} unless given",
-    )
-    return FigureTable(rows=tuple(rows), notes=notes, figures=(_figure(found),))
+    note = f"{len(shown)} draws of each workload, {min(len(shown), LONG_SEEDS)} of the 502 trials of offline"
+    return FigureTable(rows=tuple(rows), notes=(note,), figures=(_figure(found),))
 
 
 def mean_rows(setting: Setting, quantity: str, unit: str, values: Sequence[float]) -> list[FigureRow]:
