@@ -14,8 +14,8 @@ def _draws(series: str, published: str) -> AheadUnderSeeds:
     return AheadUnderSeeds(of=Row(NAME, series, "draws"), seeds=DRAWS, published=published)
 
 
-def _lowest(quantity: str) -> All:
-    series = (f"searches: {rival} has a larger {quantity} than Themis" for rival in RIVALS)
+def _lowest(quantity: str, workload: str) -> All:
+    series = (f"{workload}: {rival} has a larger {quantity} than Themis" for rival in RIVALS)
     return All(tuple(_draws(one, "lowest") for one in series))
 
 
@@ -48,17 +48,24 @@ CLAIMS = (
         ),
     ),
     Claim(
-        words="the same: Themis has the lowest worst ρ of seven policies, contention of the jobs present",
+        words="the same: Themis has the lowest worst ρ of seven policies, searches in turn on 64 accelerators",
         source=SOURCE,
-        statement=_lowest("worst ρ"),
+        statement=_lowest("worst ρ", "testbed"),
         published="1.3 against 1.75 to 3.95",
         note="in the order SRSF, SRTF, Tiresias, Gandiva, SLAQ, Optimus",
     ),
     Claim(
-        words="the same, ρ as that code reports it",
+        words="the same, 21 searches at once on 32",
         source=SOURCE,
-        statement=_lowest("worst ρ, as reported"),
+        statement=_lowest("worst ρ", "searches"),
         published="1.3 against 1.75 to 3.95",
+        note="in the same order",
+    ),
+    Claim(
+        words="the same: Themis needs the least accelerator time, searches in turn",
+        source=SOURCE,
+        statement=_lowest("accelerator time", "testbed"),
+        published="5 % to 250 % more efficient",
         note="in the same order",
     ),
 )  # fmt: skip

@@ -151,13 +151,16 @@ def mean_rows(setting: Setting, quantity: str, unit: str, values: Sequence[float
 
 
 def _published(setting: Setting, quantity: str) -> float | None:
-    if setting.workload != "searches" or setting.ties != BY_DEFAULT:
+    """Return what was published of a run; which list of trials is behind the figure of the rivals is not known."""
+    usual = Setting(setting.workload, setting.policy, setting.f, setting.lease)
+    if setting != usual or setting.workload == "offline":
         return None
-    if setting.policy != THEMIS:
-        return WORST["w1"].get(setting.policy) if quantity == "worst ρ" and setting.lease == USUAL_LEASE else None
+    if quantity == "worst ρ" and (setting.policy != THEMIS or setting.workload == "testbed"):
+        return WORST["w1"][setting.policy]
     if quantity == "worst ρ":
         return WORST_BY_F.get(setting.lease, {}).get(setting.f)
-    return HOURS_BY_F.get(setting.f) if quantity == "accelerator time" and setting.lease == USUAL_LEASE else None
+    by_f = setting.workload == "searches" and setting.policy == THEMIS and setting.lease == USUAL_LEASE
+    return HOURS_BY_F.get(setting.f) if quantity == "accelerator time" and by_f else None
 
 
 def _comparisons(found: Mapping[Setting, Sequence[Figures]]) -> list[FigureRow]:
