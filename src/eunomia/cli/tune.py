@@ -1,16 +1,21 @@
-"""`eunomia tune`: searches parameters of a scenario on half of its weeks, and judges them on the other half."""
+"""`eunomia tune`: searches parameters of a scenario on half of its weeks, and judges them on the other half.
+
+`eunomia tune job` is in `cli.tune_job`.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors
 from eunomia.cli.options import JsonOption, ScenarioArgument
+from eunomia.cli.tune_job import tune_job
 from eunomia.cli.whatif import JobsOption, cores
 
 if TYPE_CHECKING:
@@ -19,6 +24,25 @@ if TYPE_CHECKING:
 BEST = "best.toml"
 
 
+class ScenarioFirst(TyperGroup):
+    """A group whose first word may be a scenario or one of its options: then the command `scenario` is meant."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put `scenario` before words that begin with no command of the group."""
+        if args and args[0] not in self.commands and args[0] != "--help":
+            args = ["scenario", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=ScenarioFirst,
+    help="Search parameters of a policy on a history (eunomia tune SCENARIO.toml), or the resources of one job.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@app.command("scenario", epilog="Example:  eunomia tune scenario scenario.toml --space space.toml --out tune-out")
 def tune(
     scenario: ScenarioArgument,
     space: Annotated[
@@ -130,3 +154,9 @@ def _show(found: TuningResult, out: Path) -> None:
         console.print(f"assumed: {sentence}", markup=False, soft_wrap=True)
     console.print(found.sentence(), markup=False, soft_wrap=True)
     console.print(f"scenario: {out / BEST}", markup=False, soft_wrap=True)
+
+
+app.command(
+    "job",
+    epilog="Example:  eunomia tune job --workers 1-8 --out tuned -- python train.py --workers {workers}",
+)(tune_job)
