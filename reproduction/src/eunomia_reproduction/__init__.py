@@ -80,6 +80,7 @@ EXPERIMENTS: dict[str, Entry] = {
         "eunomia_reproduction.bayesian:reproduce",
         "configurations found by Bayesian optimisation, random and grid search in 12 measurements",
         8,
+        least_seeds=50,
     ),
     "metis": Entry(
         "eunomia_reproduction.metis:reproduce",
