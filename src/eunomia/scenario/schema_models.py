@@ -442,6 +442,11 @@ class AppsSection(Section):
         description="halving, hyperband: a trial pauses on its rung until the others have reached it; false: it runs "
         "until a better trial displaces it",
     )
+    promotion: Literal["once", "later"] = Field(
+        default="once",
+        description="asha: once: a trial that is not among the best when it reaches a rung is cancelled (Ray Tune); "
+        "later: it pauses, and is promoted when it is among the best of those that have reached the rung (published)",
+    )
     parallel: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
         description="all, asha, hyperdrive, optuna: trials of an app submitted at a time; the next follows when "
@@ -449,6 +454,11 @@ class AppsSection(Section):
     )
     max_trials: Annotated[int, Field(ge=2)] | None = Field(
         default=None, description="most trials of an app that are submitted, its first ones; left out: all"
+    )
+    slots: Annotated[int, Field(ge=1)] | None = Field(
+        default=None,
+        description="hyperdrive: accelerators of the search, by which promising trials are told from others; left out: "
+        "its trials that have not ended, at most parallel and the accelerators of the cluster",
     )
     target: Finite = Field(
         default=0.8,
