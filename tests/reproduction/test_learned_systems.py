@@ -78,8 +78,9 @@ def test_the_search_has_a_row_for_every_method_and_the_published_share_of_seeds(
     assert set(means) == {"gp-ei", "gp-lcb", "rf-ei", "rf-lcb", "random", "grid"} and min(means.values()) >= 1
     shares = [row for row in table.rows if row.quantity.startswith("share of seeds")]
     assert {row.published: row.within for row in shares} == {0.95: None, 0.56: None}  # two seeds say nothing of a share
-    (best,) = (row for row in table.rows if row.quantity.startswith("objectives in which"))
+    best, level = (row for row in table.rows if row.quantity.startswith("objectives in which"))
     assert (best.published, best.within) == (1, best.measured == 1)
+    assert level.measured == 1  # no interval of two seeds is above 1
     against = {row.quantity: row.measured or 0 for row in table.rows if row.quantity.startswith("best found ÷ that of")}
     assert len(against) == 3 * 5
     means_only = [name for name in against if name.endswith("mean")]

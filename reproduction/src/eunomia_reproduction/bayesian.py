@@ -2,11 +2,13 @@
 
 Seven synthetic completion times of a training job with w workers and p parameter servers, 1 … 48 of each, in seconds:
 T(w, p) = 1000 (compute / w + 0.01 + push w / p + workers w + servers p). Published: of four pairs, a Gaussian process
-with expected improvement is best in every scenario (Chinese master's thesis, 2020, by its published summary); random and
-grid search are ours. Each method measures 12 points, four of them the initial design; every method has the same seeds.
+with expected improvement is best in every scenario (Chinese master's thesis, 2020, by its published summary); random
+and grid search are ours. Each method measures 12 points, four of them the initial design; all have the same seeds.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -30,6 +32,7 @@ OBJECTIVES = {  # compute, push, workers, servers
 }
 NEAR = {"gp-ei": (1.02, 0.95, 0.05), "random": (1.05, 0.56, 0.25)}  # ratio, published share within it, tolerance
 PAIRS = tuple(method for method in METHODS if method[:2] in ("gp", "rf"))  # that the thesis compares
+ROUNDING = 1e-9  # of a mean ratio
 FEWEST = 20  # seeds of which a share says something
 SOURCE = "specification of the synthetic objective, 50 seeds"
 
@@ -77,9 +80,10 @@ def reproduce(request: Request) -> FigureTable:
                         source=SOURCE, note="the published value is a lower bound" if method == "gp-ei" else "",
                     )
                 )  # fmt: skip
-    rows += [
-        row for name in OBJECTIVES for other in METHODS if other != "gp-ei" for row in _relative(curves, name, other)
-    ] + [_best(curves)]
+    for name in OBJECTIVES:
+        for other in METHODS:
+            rows += _relative(curves, name, other) if other != "gp-ei" else []
+    rows += _best(curves, rows)
     figures = tuple(
         Figure(
             name=f"bo-{name.replace(' ', '-')}", title=f"best of k measurements, {request.seeds} seeds: {name}",
@@ -109,16 +113,29 @@ def _relative(curves: dict[tuple[str, str], Floats], name: str, other: str) -> l
     both = paired(mine, theirs)
     assert both is not None
     assert both.log_ratio is not None  # ratios to an optimum are 1 or more
-    log, quantity = both.log_ratio, f"best found ÷ that of {other}, geometric mean"
+    log, quantity = both.log_ratio, _against(other)
     ends = {"": log.mean} | ({} if log.low is None or log.high is None else {", low": log.low, ", high": log.high})
     return [_row("gp-ei", name, quantity + end, float(elementary.exp(value))) for end, value in ends.items()]
 
 
-def _best(curves: dict[tuple[str, str], Floats]) -> FigureRow:
-    """Return in how many objectives the mean is the least of the four pairs, others within rounding included."""
-    means = {key: round(float(found[:, -1].mean()), 6) for key, found in curves.items()}
-    count = sum(means[name, "gp-ei"] == min(means[name, method] for method in PAIRS) for name in OBJECTIVES)
-    return FigureRow(
-        series="gp-ei", quantity="objectives in which its mean is the least of the four pairs", unit="",
-        published=len(OBJECTIVES), measured=count, tolerance=0.0, source="thesis, every scenario",
-    )  # fmt: skip
+def _against(other: str) -> str:
+    return f"best found ÷ that of {other}, geometric mean"
+
+
+def _best(curves: dict[tuple[str, str], Floats], rows: Sequence[FigureRow]) -> list[FigureRow]:
+    """Return in how many objectives it is the best of the four pairs: by means, and as far as intervals tell."""
+    others = [method for method in PAIRS if method != "gp-ei"]
+    least = sum(
+        all(curves[name, "gp-ei"][:, -1].mean() <= curves[name, other][:, -1].mean() + ROUNDING for other in others)
+        for name in OBJECTIVES
+    )
+    low = {(row.x, row.quantity): row.measured or 0.0 for row in rows if row.quantity.endswith(", low")}
+    level = sum(all(low.get((name, f"{_against(other)}, low"), 1.0) <= 1 for other in others) for name in OBJECTIVES)
+    words = "objectives in which its mean is the least of the four pairs", "objectives in which none of them is ahead"
+    return [
+        FigureRow(
+            series="gp-ei", quantity=words[0], unit="", published=len(OBJECTIVES), measured=least, tolerance=0.0,
+            source="thesis, every scenario",
+        ),
+        FigureRow(series="gp-ei", quantity=words[1], unit="", measured=level, note="95 % intervals over the seeds"),
+    ]  # fmt: skip
