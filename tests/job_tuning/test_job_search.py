@@ -206,7 +206,7 @@ def test_a_dry_run_lists_what_the_search_measures_first() -> None:
         assert listed == [one.shape for one in done.measured[:count]]
 
 
-def test_shapes_whose_intervals_meet_that_of_the_best_are_not_told_apart() -> None:
+def test_shapes_whose_intervals_meet_that_of_the_best_are_not_distinguished() -> None:
     def one(workers: int, rate: float, low: float, high: float) -> MeasuredShape:
         return MeasuredShape(JobShape(workers, 0, "cpu"), StepRate(steps_per_s=rate, low=low, high=high))
 

@@ -346,7 +346,7 @@ def test_promising_is_what_gives_most_dedicated_slots() -> None:
     ("given", "count"),
     [({"slots": 20}, 18), ({"accelerators": 20}, 18), ({"parallel": 20}, 18), ({}, 30), ({"accelerators": 256}, 30)],
 )
-def test_promising_trials_are_told_by_the_accelerators_of_the_search_not_by_the_trials_alive(
+def test_promising_trials_are_bounded_by_the_accelerators_of_the_search_not_by_the_trials_alive(
     given: Mapping[str, int], count: int
 ) -> None:
     """Thirty of 60 with a chance of 0.9, thirty with 0.5; S p = 18 and 10 on 20 accelerators, 54 and 30 for 60."""

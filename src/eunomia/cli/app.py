@@ -52,7 +52,7 @@ from eunomia.cli.service import add_service_commands
 from eunomia.cli.sweep import sweep
 from eunomia.cli.trace import app as trace
 from eunomia.cli.train import train
-from eunomia.cli.tune import app as tune
+from eunomia.cli.tune_job import app as tune
 from eunomia.cli.whatif import whatif
 from eunomia.cli.world import app as world
 from eunomia.inputs.problems import InvalidInput, Problem, Together

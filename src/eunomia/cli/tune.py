@@ -1,6 +1,6 @@
 """`eunomia tune`: searches parameters of a scenario on half of its weeks, and judges them on the other half.
 
-`eunomia tune job` is in `cli.tune_job`.
+`eunomia tune job`, in `cli.tune_job`, is a command of the same group.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typer.core import TyperGroup
 
 from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors
 from eunomia.cli.options import JsonOption, ScenarioArgument
-from eunomia.cli.tune_job import tune_job
 from eunomia.cli.whatif import JobsOption, cores
 
 if TYPE_CHECKING:
@@ -154,9 +153,3 @@ def _show(found: TuningResult, out: Path) -> None:
         console.print(f"assumed: {sentence}", markup=False, soft_wrap=True)
     console.print(found.sentence(), markup=False, soft_wrap=True)
     console.print(f"scenario: {out / BEST}", markup=False, soft_wrap=True)
-
-
-app.command(
-    "job",
-    epilog="Example:  eunomia tune job --workers 1-8 --out tuned -- python train.py --workers {workers}",
-)(tune_job)

@@ -13,6 +13,7 @@ import typer
 from eunomia.cli.errors import FAILED, INTERRUPTED
 from eunomia.cli.options import JsonOption
 from eunomia.cli.service_session import TokenFileOption, UrlOption, service_errors, show_table
+from eunomia.cli.tune import app
 from eunomia.cli.tune_job_plan import JobTuningOptions, JobTuningPlan, plan_job_tuning
 
 if TYPE_CHECKING:
@@ -76,6 +77,9 @@ SeedOption = Annotated[int, typer.Option(metavar="S", min=0, help="Draws the fir
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="List what would be measured; start nothing.")]
 
 
+@app.command(
+    "job", epilog="Example:  eunomia tune job --workers 1-8 --out tuned -- python train.py --workers {workers}"
+)
 def tune_job(
     command: CommandArgument = None,
     workers: CountsOption = None,
@@ -202,7 +206,7 @@ def _show(found: JobTuning, plan: JobTuningPlan) -> None:
     interval = f" (95 % interval {ends})" if ends else ""
     print(f"best: {best.shape}: {_number(found.gain(best))} {objective.unit}{interval}")
     if found.as_good:
-        print(f"not told apart from it by these measurements: {'; '.join(map(str, found.as_good))}")
+        print(f"not distinguished from it: {'; '.join(map(str, found.as_good))}")
     print(f"the search ended: {found.ended}")
     if plan.folder is not None:
         print(f"measurements: {plan.folder.table}")

@@ -86,7 +86,7 @@ class LocalSteps:
         job = Job(
             job_id=shape.name,
             scale_factor=shape.workers,
-            total_steps=self.wanted.told,
+            total_steps=self.wanted.total,
             job_type=shape.name,
             command=shape.fill(self.command),
         )

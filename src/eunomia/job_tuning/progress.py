@@ -8,7 +8,7 @@ from eunomia.job_tuning.measurements import MeasuredShape
 from eunomia.job_tuning.shapes import JobShape
 from eunomia.job_tuning.step_rate import rate_of_reports
 
-TOLD = 10.0  # steps that a measured job is told to run ÷ steps that are measured: it must not end before it is stopped
+MARGIN = 10.0  # total steps of a measured job ÷ steps that are measured: it must not end before it is stopped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,9 +20,9 @@ class StepsToMeasure:
     limit_s: float
 
     @property
-    def told(self) -> float:
+    def total(self) -> float:
         """The total steps that the job finds in its environment."""
-        return TOLD * (self.warm_up + self.steps)
+        return MARGIN * (self.warm_up + self.steps)
 
 
 @dataclass(slots=True)

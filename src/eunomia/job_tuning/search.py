@@ -69,7 +69,7 @@ class JobTuning:
 
     @property
     def as_good(self) -> tuple[JobShape, ...]:
-        """Other shapes whose interval meets that of the best: the measurements do not tell them apart."""
+        """Other shapes whose interval meets that of the best: the measurements do not decide between them."""
         best = self.best
         if best is None or best.rate is None or best.rate.low is None:
             return ()
@@ -127,7 +127,7 @@ def tune_job(
     for one in known:
         if (point := request.space.point(one.shape)) is not None:
             search.ask()  # the draws of the search that measured it
-            found = _told(request, search, point, one, found)
+            found = _record(request, search, point, one, found)
     while len(found.measured) < request.budget:
         point = search.ask()
         if point is None:
@@ -136,12 +136,12 @@ def tune_job(
                 "every shape is measured" if everything else f"less than {100 * request.epsilon:g} % more is expected"
             )
             return replace(found, ended=ended)
-        found = _told(request, search, point, measure(request.space.shape(point)), found)
+        found = _record(request, search, point, measure(request.space.shape(point)), found)
         report(found)
     return replace(found, ended=f"{request.budget} shapes are measured")
 
 
-def _told(
+def _record(
     request: JobSearch, search: GridSearch, point: int, one: MeasuredShape, found: JobTuning
 ) -> JobTuning:  # fmt: skip
     """Tell the search a measurement, and return the result with it."""

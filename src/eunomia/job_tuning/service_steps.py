@@ -87,13 +87,13 @@ class ServiceSteps:
             time.sleep(POLL_S)
 
     def _document(self, shape: JobShape) -> dict[str, Any]:
-        """Return the job: it ends soon after the limit even if nobody cancels it."""
+        """Return the job: it ends soon after the limit even without a cancellation."""
         return {
             "name": f"tune-{shape.name}",
             "command": list(shape.fill(self.command)),
             "accelerators": shape.workers,
             "types": [shape.type],
-            "total_steps": self.wanted.told,
+            "total_steps": self.wanted.total,
             "max_run_s": 2 * self.wanted.limit_s,
             "cwd": str(self.cwd),
             "labels": {LABEL: "job"},

@@ -457,7 +457,7 @@ class AppsSection(Section):
     )
     slots: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description="hyperdrive: accelerators of the search, by which promising trials are told from others; left out: "
+        description="hyperdrive: accelerators of the search, which bound the number of promising trials; left out: "
         "its trials that have not ended, at most parallel and the accelerators of the cluster",
     )
     target: Finite = Field(
