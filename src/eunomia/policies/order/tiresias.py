@@ -49,7 +49,7 @@ class Tiresias:
     """Jobs run by attained service in a few queues, least first; jobs of one queue do not preempt each other.
 
     `index=gittins` orders each queue by how soon a job is likely to end, estimated from finished jobs, or from
-    `history` (accelerator-seconds of past jobs, such as `600,600,7200`).
+    `history` (accelerator-seconds of past jobs, such as `600,600,7200`); there a job does preempt others of its queue.
 
     Use it when durations are unknown, most jobs are short or narrow, and preemption is cheap.
 
@@ -146,9 +146,7 @@ class Tiresias:
         gang = view.scale_factor > 1
         return gang if self.placement == "consolidate" else np.asarray(gang & (view.largest_tensor_fraction > SKEWED))
 
-    def _again_at(
-        self, view: View, queues: Queues, served: Floats, ran: Floats, waited: Floats, runs: Bools
-    ) -> float:
+    def _again_at(self, view: View, queues: Queues, served: Floats, ran: Floats, waited: Floats, runs: Bools) -> float:
         """Return when the first job changes its queue, or an index must be recomputed."""
         if runs.all():
             return math.inf
