@@ -98,7 +98,7 @@ def test_the_order_in_the_last_queue_is_that_of_the_whole_remaining_service(spel
 
 
 def test_between_two_samples_the_authors_index_is_that_just_below_the_next() -> None:
-    """Samples 4, 8, 12, 30 and Δ = 9. From 4 on all jobs are looked up at 7: 8 and 12 end by 16, so 2 / (8 + 12 + 9)."""
+    """Samples 4, 8, 12, 30 and Δ = 9. From 4 on all are looked up at 7: 8 and 12 end by 16, so 2 / (8 + 12 + 9)."""
     index = authors(np.array([4.0, 8, 12, 30]), np.array([4.0, 5, 7.5, 8, 12, 29, 30]), 9.0)
     np.testing.assert_allclose(index, [2 / 29] * 3 + [1 / 21, 0, 0, 0])
 

@@ -1,10 +1,9 @@
 """Table 2: for what gangs wait, counted when jobs are played under Philly's scheduler.
 
-Counted are tries, as the table counts more waits than there were jobs; delays, one for each start (`tries`); jobs, by what
-each mostly waited for; and seconds. A job waits for fair share while its virtual cluster would be over its quota with it,
-and for fragmentation otherwise. Beside these stand the parts for which enough accelerators were idle: those need no
-quotas, which were not published.
-"""
+Counted are tries, as the table counts more waits than there were jobs; delays, one for each start (`tries`); jobs, by
+what each mostly waited for; and seconds. A job waits for fair share while its virtual cluster would be over its quota
+with it, and for fragmentation otherwise. Beside these stand the parts for which enough accelerators were idle: those
+need no quotas, which were not published."""
 
 from __future__ import annotations
 

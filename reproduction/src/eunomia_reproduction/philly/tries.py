@@ -7,9 +7,8 @@ one. Or each wait is one *delay*, as in the notebook beside the trace: from the 
 the next start, with the cause that it begins with.
 
 The cause is what the policy says at that instant. Whether there would be enough accelerators, scattered as they are, is
-counted beside it, as that does not hang on quotas; a try over the quota with enough of them idle is a third cause, which
-the paper does not have.
-"""
+counted beside it, as that does not hang on quotas; a try over the quota with enough of them idle is a third cause,
+which the paper does not have."""
 
 from __future__ import annotations
 

@@ -6,10 +6,10 @@
                b = the least sample above a, less 1
 
 S is the total service of a job, drawn from the samples s_0 ≤ … ≤ s_{n-1}, and a its attained service. `within` has a Δ
-for each job; with Δ = ∞ it is 1 / E[S − a | S > a]. Of the textbook's only the Δ that reach a sample matter. The last is
-the formula of Tiresias' public simulator, with a fixed Δ: it does not subtract a, it is looked up per sample, so that it
-is constant between two of them, and it excludes the last sample, so that a job beyond the last but one has index 0. All
-are 0 where no sample is above a.
+for each job; with Δ = ∞ it is 1 / E[S − a | S > a]. Of the textbook's only the Δ that reach a sample matter. The last
+is the formula of Tiresias' public simulator, with a fixed Δ: it does not subtract a, it is looked up per sample, so
+that it is constant between two of them, and it excludes the last sample, so that a job beyond the last but one has
+index 0. All are 0 where no sample is above a.
 
 Reference: J. C. Gittins, "Bandit Processes and Dynamic Allocation Indices", J. R. Stat. Soc. B 41(2), 1979; J. Gu et
 al., "Tiresias: A GPU Cluster Manager for Distributed Deep Learning", NSDI 2019, section 3.2.

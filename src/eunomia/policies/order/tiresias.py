@@ -9,11 +9,11 @@ a_m = z_m t_m accelerator-seconds since submission or the last promotion, z scal
     G(a) = P(S − a ≤ Δ | S > a) / E[min(S − a, Δ) | S > a],   S the service of finished jobs
 
 Δ is the upper limit of the job's queue; the last queue has none, so there G is 1 / E[S − a | S > a]. `gittins=textbook`
-takes the Δ with the largest G, and `gittins=authors` is the formula of the public simulator, whose Δ is `quantum`. Between
-events G is recomputed in steps of `quantum`. A job that is not in the first queue and whose waits since its first run, or
-since its first run after its last promotion, add up to `promote` times as long as it ran since then, is promoted to the
-first queue with a = 0. With `placement=skew` gangs whose model has one large tensor, more than 0.3 of all its parameters,
-are consolidated on as few machines as possible, or wait; other gangs may be spread.
+takes the Δ with the largest G, and `gittins=authors` is the formula of the public simulator, whose Δ is `quantum`.
+Between events G is recomputed in steps of `quantum`. A job that is not in the first queue and whose waits since its
+first run, or since its first run after its last promotion, add up to `promote` times as long as it ran since then, is
+promoted to the first queue with a = 0. With `placement=skew` gangs whose model has one large tensor, more than 0.3 of
+all its parameters, are consolidated on as few machines as possible, or wait; other gangs may be spread.
 
 Example (examples/two_jobs.json). Text has attained 7560 accelerator-seconds, more than 3250: it is in the second queue.
 Image is new and in the first. Image gets the v100, text a k80.

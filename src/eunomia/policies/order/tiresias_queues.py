@@ -3,9 +3,8 @@
     queue(m) = #{limits ≤ a_m},   a_m the service since its last promotion, in accelerator-seconds
     promoted when it waits, ran before, is not in the first queue, and   wait_m ≥ K · t_m
 
-t_m is the run time since the last promotion, wait_m the sum of all waits since then but for the one before it ran, and K
-the knob. Promotion resets a = t = wait = 0; the attained service of the view is not changed.
-"""
+t_m is the run time since the last promotion, wait_m the sum of all waits since then but for the one before it ran, and
+K the knob. Promotion resets a = t = wait = 0; the attained service of the view is not changed."""
 
 from __future__ import annotations
 
