@@ -21,6 +21,7 @@ one it is a part of the cluster by weight. The paper's guidelines (section 5):
     prerun_s=300     gangs first run for so long on one accelerator of a pool, `pool` of each type set apart, and wait
                      for their own when they have not failed by then; only those with a shape of one accelerator do
                      (`[workload] elastic = "halves"`). A wait for the pool is of neither cause
+    prerun=all       so do jobs of one accelerator
 
 The others are no policy's: `[world] retry` says which failures are tried again, and only users end jobs that hardly
 learn any more, as the searches of `[apps]` do.
@@ -38,7 +39,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -81,6 +82,7 @@ class Philly:
     defragment: int = 0
     isolate: bool = False
     prerun_s: float = 0.0
+    prerun: Literal["gangs", "all"] = "gangs"
     pool: float = 0.02
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -111,6 +113,8 @@ class Philly:
                 raise ValueError(f"{name} is {getattr(self, name)}; it is a whole number, 0 = never")
         if not 0 <= self.prerun_s < float("inf"):
             raise ValueError(f"prerun_s is {self.prerun_s}; it is a number of seconds, 0 = gangs start as they are")
+        if self.prerun not in ("gangs", "all"):
+            raise ValueError(f"prerun is {self.prerun!r}; it is 'gangs' or 'all'")
         if not 0 < self.pool < 1:
             raise ValueError(f"pool is {self.pool}; it is a part of the cluster above 0 and below 1, for example 0.02")
         also_needs(self, NEEDS if self.prerun_s else ())
@@ -120,7 +124,7 @@ class Philly:
         """Return seats for gangs that start or move, the jobs to stop, and why the others wait."""
         if not self.prerun_s:
             return self._decide(view, np.zeros(view.jobs, dtype=bool))
-        before = PreRun.split(view, self.pool)
+        before = PreRun.split(view, self.pool, all_jobs=self.prerun == "all")
         answer = self._decide(before.rest, before.first)
         return before.add(answer, view.at + self.prerun_s)
 
