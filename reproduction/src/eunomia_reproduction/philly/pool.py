@@ -82,7 +82,7 @@ def reproduce(request: Request) -> FigureTable:
 
 
 def early_trials() -> FigureRow:
-    """Return which part of Table 7's failed trials of gangs ends within the pre-run, by the lognormal of each reason."""
+    """Return which part of the failed trials of gangs ends within the pre-run, by the lognormals of Table 7."""
     early = gangs = 0.0
     for reason in REASONS:
         wide = sum(reason.trials_by_size[1:])

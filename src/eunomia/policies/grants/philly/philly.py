@@ -9,7 +9,8 @@
                      them, tries ← tries + 1, and pauses for backoff_s
     used ≥ 90 %      for a job within its quota that has no place, jobs of virtual clusters over theirs are preempted,
                      the youngest first, until it has one; those whose accelerators it does not get keep running
-    a job waits for  fair share      while  used[v] + z[m] > quota[v]
+    a job waits for  fair share      while  used[v] + z[m] > quota[v]; the reason says so where enough accelerators
+                                     are idle for it to borrow, but scattered
                      fragmentation   while  used[v] + z[m] ≤ quota[v]
 
 v virtual cluster of job m (its tenant at the top of the tree), z scale factor (job,). Quotas are the tenants'; without
@@ -59,7 +60,8 @@ REMEMBERS = {"tries": 0.0, "holding": 0.0, "phase_end": NO_END, "ticket": -1.0}
 FAIR_SHARE = "fair share: its virtual cluster has used up its quota"
 FRAGMENTATION = "fragmentation: it is within its quota, but no place holds it as close together as it asks"
 PRE_RUN = "pre-run: it first runs on one accelerator of the pool, and those are in use"
-CAUSES = (FAIR_SHARE, FRAGMENTATION, PRE_RUN)
+SCATTERED = f"{FAIR_SHARE}, and what it could borrow is not as close together as it asks"
+CAUSES = (FAIR_SHARE, FRAGMENTATION, PRE_RUN, SCATTERED)
 NEVER = "it is wider than the quota of its virtual cluster, which may not borrow"
 
 
@@ -174,7 +176,7 @@ class Philly:
         one_pass.renew(np.flatnonzero(runs & (view.lease_end <= view.at)))
         soon = tick(view.at + TICK_S) if one_pass.stopped else np.inf  # what was freed and not needed may fit others
         wait = np.flatnonzero(waits)
-        cause = np.where(aside, 2, clusters.all_within())[wait].tolist()
+        cause = np.where(aside, 2, np.where(clusters.all_within(), 1, 3 * one_pass.could_borrow()))[wait].tolist()
         return one_pass.grants(
             again_at=min(retry.next(view.at, waits & ~aside), soon),
             memory={**retry.memory(waits & ~aside), "marks": one_pass.marks},
