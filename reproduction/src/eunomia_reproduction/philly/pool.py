@@ -15,7 +15,6 @@ from typing import Any
 
 from eunomia.failures.run_times import MINUTE_S, P90
 from eunomia.failures.table7 import REASONS
-from eunomia.metrics.statistics import paired
 from eunomia.model import elementary
 from eunomia.model.decisions import Decision, Start, one_by_one
 from eunomia.model.events import JobFailed, JobSubmitted, Moment
@@ -24,6 +23,7 @@ from eunomia.scenario import scenario_from_dict
 from eunomia.setup.backend_factory import virtual_backend
 from eunomia.setup.run_config import set_up
 from eunomia_reproduction.philly.averages import range_note
+from eunomia_reproduction.ratio_rows import ratio_rows
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
 PRERUN_S = 300.0
@@ -146,23 +146,16 @@ def _values(found: Mapping[str, list[dict[str, float]]]) -> list[FigureRow]:
 
 def _ratios(found: Mapping[str, list[dict[str, float]]]) -> list[FigureRow]:
     """Return starts, first waits and completion times over those without a pool, seed by seed."""
-    rows = []
-    for name, mine in found.items():
-        for quantity in ("starts", "first_wait", "jct_mean"):
-            both = [{seed: one[quantity] for seed, one in enumerate(runs)} for runs in (mine, found[BARE])]
-            ratio = paired(*both)
-            if name == BARE or ratio is None or ratio.log_ratio is None:
-                continue
-            log = ratio.log_ratio
-            mean, low, high = (elementary.exp(one or 0.0) for one in (log.mean, log.low, log.high))
-            rows.append(
-                FigureRow(
-                    series=f"{name} ÷ {BARE}",
-                    quantity=quantity,
-                    unit="",
-                    measured=mean,
-                    source=SOURCE,
-                    note=f"95 % interval {low:.3g} to {high:.3g} over {len(mine)} seeds",
-                )
-            )
-    return rows
+    return [
+        row
+        for name, mine in found.items()
+        for quantity in ("starts", "first_wait", "jct_mean")
+        if name != BARE
+        for row in ratio_rows(
+            f"{name} ÷ {BARE}",
+            quantity,
+            [one[quantity] for one in mine],
+            [one[quantity] for one in found[BARE]],
+            source=SOURCE,
+        )
+    ]
