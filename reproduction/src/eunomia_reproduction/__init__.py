@@ -125,7 +125,12 @@ EXPERIMENTS: dict[str, Entry] = {
     "philly-tables": Entry(
         "eunomia_reproduction.philly:reproduce",
         "why Philly's jobs wait, how they end and why they fail, from a synthetic workload",
-        14,
+        16,
+    ),
+    "philly-pool": Entry(
+        "eunomia_reproduction.philly.pool:reproduce",
+        "starts of whole gangs that a pool for first runs saves, for gangs and for every job",
+        2,
     ),
     "themis-w1": Entry(
         "eunomia_reproduction.themis:w1",

@@ -305,6 +305,11 @@ class OverheadsSection(Section):
     restore_by_size: dict[Annotated[str, Field(pattern=r"^[1-9][0-9]*$")], NotNegative] = Field(
         default_factory=dict, description="restore_s of gangs from so many accelerators on, such as { 2 = 28, 9 = 58 }"
     )
+    saves: Literal["checkpoint", "nothing"] = Field(
+        default="checkpoint",
+        description="checkpoint: a preempted job goes on from where it was stopped; nothing: from its last "
+        "checkpoint of world.checkpoint_every_s, or where that is 0 it starts over; simulations only",
+    )
 
 
 class SlurmSection(Section):
