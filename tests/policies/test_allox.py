@@ -116,8 +116,8 @@ def test_what_starts_begins_a_schedule_that_no_other_beats(seed: int) -> None:
 
 
 def test_the_tenants_with_least_progress_are_matched_anew_after_each_start() -> None:
-    """Three idle accelerators. Tenant 0 has four jobs of 1 to 4 s, tenant 1 two of 50 s; α = 0.5 is one tenant at a time.
-    None has progress, and tenant 0 is earlier: a job of it, then one of tenant 1, then again one of tenant 0.
+    """Three idle accelerators. Tenant 0 has four jobs of 1 to 4 s, tenant 1 two of 50 s; α = 0.5 is one tenant at a
+    time. None has progress, and tenant 0 is earlier: a job of it, then one of tenant 1, then again one of tenant 0.
     """
     owned = {"tenant": np.array([0, 0, 0, 0, 1, 1])}
     seen = view(np.array([[1.0], [2.0], [3.0], [4.0], [50.0], [51.0]]), np.array([3]), np.full(6, -1), **owned)
