@@ -8,10 +8,11 @@
 X share of time (combination, type), C capacity (type,), z scale factor (job,), T throughput (job, type), T[m|n, j] of m
 beside n, (kind, kind, type) in the view. Pairs are drawn at random and checked at the next ask: a pair that loses is
 split, and its jobs are drawn anew. With `gain=sum`, as in Gavel's artifact, the sum over types counts instead of the
-mean, and 0 where the pair cannot run on one of them: with several types it keeps pairs that lose. Gandiva suspends jobs only for others that wait; where all
-combinations fit, each has one type, the first with room in an order that is the same for all jobs, the type on which
-the average job so far is the fastest first. It moves only to an earlier one that came free. (The artifact returns an
-equal split there too, but its rounds visit the types in such an order, and the first has room.)
+mean, and 0 where the pair cannot run on one of them: with several types it keeps pairs that lose. Gandiva suspends jobs
+only for others that wait; where all combinations fit, each has one type, the first with room in an order that is the
+same for all jobs, the type on which the average job so far is the fastest first. It moves only to an earlier one that
+came free. (The artifact returns an equal split there too, but its rounds visit the types in such an order, and the
+first has room.)
 
 Example (examples/two_jobs.json). There is one v100, too little for two jobs, so they become a pair. M = 1, and the pair
 has all of the time. Beside each other text keeps 1.6 / 2 and image 3 / 4 of its speed, together 1.55; at least 1, so
