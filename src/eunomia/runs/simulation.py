@@ -33,6 +33,7 @@ from eunomia.runs.pair_profiling import PairProfiling, ProfilerSettings
 from eunomia.runs.result_files import write_columns, write_json
 from eunomia.runs.run_time_estimates import RunTimeEstimating, described_estimates, estimates_note, estimating_run_times
 from eunomia.runs.scenario_variants import spelling
+from eunomia.runs.throughput_learning import ThroughputLearner, ThroughputLearning, learning_note, throughput_learner
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
 from eunomia.setup.backend_factory import virtual_backend, with_losses
 from eunomia.setup.belief_estimate import EstimatedSpeeds
@@ -192,6 +193,7 @@ class OpenRun:
         self._counted = setup.jobs if self.measured is None and setup.measuring else self.measured
         self._profiling: PairProfiling | None = None
         self._estimating: RunTimeEstimating | None = None
+        self._learner: ThroughputLearner | None = None
         self.observers: tuple[Observer, ...] = (self.metrics, self.refusals)
         self._world: VirtualBackend | None = None
 
@@ -216,6 +218,9 @@ class OpenRun:
             backend = self._profiling = PairProfiling(
                 backend, setup.believed, setup.measuring, setup.topology, settings
             )
+        self._learner = throughput_learner(setup)
+        if self._learner is not None:
+            backend = ThroughputLearning(backend, self._learner)
         if belief.duration != "declared":
             backend = self._estimating = estimating_run_times(setup, backend)
         if self.measured is not None and scenario.measure.stop:
@@ -237,6 +242,8 @@ class OpenRun:
             said = estimates_note(self._estimating.run_s, figures.jobs)
         if self._profiling is not None:
             said = (*said, self._profiling.note())
+        if self._learner is not None:
+            said = (*said, learning_note(self._learner, metrics.end_s * setup.topology.devices))
         estimates = described_estimates(setup, figures.jobs)
         return Result(
             scenario=setup.scenario,

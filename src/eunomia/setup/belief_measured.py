@@ -1,0 +1,31 @@
+"""What is believed of throughputs before they are measured during a run, and how sure that is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eunomia.model import elementary
+from eunomia.model.arrays import Floats
+from eunomia.model.speeds import Speeds
+from eunomia.scenario import Scenario
+from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80
+from eunomia.throughputs.estimators.learnt_throughputs import NOISE, Doubt, LearntThroughputs
+from eunomia.throughputs.throughput_table import Throughputs
+
+
+def learnt_throughputs(scenario: Scenario, stated: Throughputs, believed: Speeds) -> LearntThroughputs:
+    """Return what is learnt from during a run: `believed` at first, as sure as the intervals of `stated` and the error.
+
+    σ² of the logarithm of a rate is the sum of that of its 80 % interval, of `error`², and of that of a measurement.
+    """
+    return LearntThroughputs(believed, _doubt(stated, scenario.belief.error))
+
+
+def _doubt(stated: Throughputs, error: float) -> Doubt:
+    def doubt(job_type: str, size: int) -> Floats:
+        low, high = stated.interval(job_type, size)
+        wide = np.divide(high, low, out=np.ones(len(low)), where=low > 0)
+        deviation = elementary.log(np.maximum(wide, 1.0)) / (2.0 * GAUSSIAN_80)
+        return np.asarray(np.sqrt(deviation * deviation + error * error + NOISE))
+
+    return doubt

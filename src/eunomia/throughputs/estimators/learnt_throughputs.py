@@ -1,0 +1,138 @@
+"""Throughputs learnt from the progress of gangs: a prior, what was measured, and what that says of the rest.
+
+    z[w, n] = log(rate / prior) / σ[w, n],   corr(z[w, n], z[w', n']) = 0.5 + 0.3 [w = w'] + 0.2 [w = w', n = n']
+
+w an accelerator type and n a size of gangs of one job type, σ how far the prior may be off. So a job type that is faster
+than its prior on one type is believed to be faster on others and in other sizes, less so the further they are; job types
+say nothing of each other. A measured rate is believed as it is: the first takes the place of the prior, later ones are
+averaged with weight 0.5 (the moving average of Gavel's public code, D. Narayanan et al., OSDI 2020). The correlations are
+orders of magnitude. They are not fitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from eunomia.model import elementary
+from eunomia.model.arrays import Bools, Floats
+from eunomia.model.rounding import SEEN_BITS, rounded
+from eunomia.model.speeds import Speeds
+from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80, CellPosterior
+
+LATER = 0.5  # weight of a measurement that is not the first
+SAME_JOB, SAME_TYPE = 0.5, 0.3
+NOISE = 0.003  # variance of the logarithm of a measured rate, as in `type_transfer`
+Doubt = Callable[[str, int], Floats]  # job type, size → σ of the logarithm of each prior rate, (type,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LearntRates:
+    """What is known of gangs of one job type and size, (type,) each; rates in steps/s, 0 = cannot run."""
+
+    median: Floats
+    low: Floats  # ends of the 80 % intervals
+    high: Floats
+    measured_s: Floats  # seconds of progress that were measured, 0 = none
+
+    @property
+    def open(self) -> Bools:
+        """Where the gang can run and was never measured."""
+        return np.asarray((self.median > 0) & (self.measured_s == 0))
+
+
+class LearntThroughputs:
+    """Rates of all job types; those that were asked about or measured are kept."""
+
+    def __init__(self, prior: Speeds, doubt: Doubt):
+        self.prior, self._doubt = prior, doubt
+        self._job_types: dict[str, _JobType] = {}
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Accelerator types, in the cluster's order."""
+        return self.prior.types
+
+    def measure(self, job_type: str, size: int, type: int, rate: float, seconds: float) -> None:
+        """Learn that a gang did `rate` steps/s for so many seconds on a type, given by its row."""
+        self._of(job_type, size).measure(size, type, rate, seconds, LATER)
+
+    def restore(self, job_type: str, size: int, rates: Floats, measured_s: Floats) -> None:
+        """Take over what was learnt before: rates, (type,), of which those with seconds were measured."""
+        for type in np.flatnonzero(measured_s > 0).tolist():
+            self._of(job_type, size).measure(size, type, float(rates[type]), float(measured_s[type]), 1.0)
+
+    def rates(self, job_type: str, size: int) -> LearntRates:
+        """Return what is known of gangs of a job type and size."""
+        return self._of(job_type, size).rates(size)
+
+    def sizes(self, job_type: str) -> tuple[int, ...]:
+        """Return the sizes of a job type that were asked about or measured."""
+        found = self._job_types.get(job_type)
+        return () if found is None else tuple(found.sizes)
+
+    def known(self) -> Iterator[tuple[str, int]]:
+        """Yield all kinds that were asked about or measured, by job type and size."""
+        for job_type in sorted(self._job_types):
+            for size in sorted(self._job_types[job_type].sizes):
+                yield job_type, size
+
+    def _of(self, job_type: str, size: int) -> _JobType:
+        found = self._job_types.get(job_type)
+        if found is None:
+            found = self._job_types[job_type] = _JobType()
+        if size not in found.sizes:
+            found.add(size, self.prior.solo_throughput(job_type, size), self._doubt(job_type, size))
+        return found
+
+
+class _JobType:
+    """The cells of one job type, (size, type)."""
+
+    def __init__(self) -> None:
+        self.sizes: dict[int, int] = {}  # size → row
+        self._prior: list[Floats] = []
+        self._doubt: list[Floats] = []
+        self._measured: dict[tuple[int, int], tuple[float, float]] = {}  # (row, type) → rate and seconds
+        self._posterior: CellPosterior | None = None
+
+    def add(self, size: int, prior: Floats, doubt: Floats) -> None:
+        self.sizes[size] = len(self.sizes)
+        self._prior.append(np.array(prior, dtype=float))
+        self._doubt.append(np.array(doubt, dtype=float))
+        self._posterior = None
+
+    def measure(self, size: int, type: int, rate: float, seconds: float, weight: float) -> None:
+        row = self.sizes[size]
+        if rate > 0 and self._prior[row][type] > 0:
+            before, held_s = self._measured.get((row, type), (rate, 0.0))
+            self._measured[row, type] = before + weight * (rate - before), held_s + seconds
+            self._posterior = None
+
+    def rates(self, size: int) -> LearntRates:
+        row, types = self.sizes[size], len(self._prior[0])
+        found = self._posterior = self._posterior or self._learn()
+        cells = slice(row * types, (row + 1) * types)
+        doubt, prior = self._doubt[row], self._prior[row]
+        middle, wide = found.mean[cells] * doubt, GAUSSIAN_80 * np.sqrt(found.variance[cells]) * doubt
+        low, median, high = (prior * elementary.exp(each) for each in (middle - wide, middle, middle + wide))
+        seconds = np.zeros(types)
+        for (own, type), (rate, held_s) in self._measured.items():
+            if own == row:
+                off = elementary.exp(GAUSSIAN_80 * float(np.sqrt(NOISE)))
+                low[type], median[type], high[type], seconds[type] = rate / off, rate, rate * off, held_s
+        return LearntRates(*(rounded(each, bits=SEEN_BITS) for each in (median, low, high)), seconds)
+
+    def _learn(self) -> CellPosterior:
+        types = len(self._prior[0])
+        row, type = (each.ravel() for each in np.indices((len(self.sizes), types)))
+        same = type[:, None] == type
+        cell = same & (row[:, None] == row)
+        found = CellPosterior(SAME_JOB + SAME_TYPE * same + (1.0 - SAME_JOB - SAME_TYPE) * cell, np.zeros(len(type)))
+        for (own, on), (rate, _) in sorted(self._measured.items()):
+            doubt = float(self._doubt[own][on])
+            z = float(elementary.log(rate / float(self._prior[own][on]))) / doubt
+            found.observe(own * types + on, z, NOISE / (doubt * doubt))
+        return found
