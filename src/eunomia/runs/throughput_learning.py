@@ -86,12 +86,12 @@ class TrialAccount:
     """What trying types cost and gained, in accelerator-seconds.
 
     `held`: on types that were tried, until they were measured; `lost`: the part of it that the same steps would not have
-    taken on the type believed fastest; `saved`: what gangs that started there later would have needed more for the same
+    taken on the other type that was believed fastest; `saved`: what gangs that started there later would have needed more for the same
     steps on the type that the prior says is fastest.
     """
 
     tried: int = 0
-    better: int = 0  # of these, types that were measured faster than the type believed fastest
+    better: int = 0  # of these, types that were measured faster than any other was believed to be
     held: float = 0.0
     lost: float = 0.0
     saved: float = 0.0
@@ -109,7 +109,7 @@ class ThroughputLearner:
     _of_type: dict[str, dict[str, None]] = field(default_factory=dict)  # job type → jobs present
     _running: dict[str, _Running] = field(default_factory=dict)
     _believed: dict[Kind, tuple[Floats, Floats, Bools]] = field(default_factory=dict)
-    _tried: dict[tuple[Kind, int], float] = field(default_factory=dict)  # cell → rate of the type believed fastest
+    _tried: dict[tuple[Kind, int], float] = field(default_factory=dict)  # cell → rate of the other type believed fastest
     _measured_at: dict[tuple[Kind, int], float] = field(default_factory=dict)  # cells that were tried: when first
     _news: dict[str, None] = field(default_factory=dict)  # job types of which something changed, in order
 
@@ -231,13 +231,13 @@ class ThroughputLearner:
     def _count_trial(self, run: _Running, rate: float, at: float) -> None:
         """Count what a trial has cost, which ends with the first measurement."""
         cell, account = (run.kind, run.type), self.account
-        fastest = self._tried.get(cell)
-        if fastest is not None and rate > 0 and cell not in self._measured_at:
+        other = self._tried.get(cell)
+        if other is not None and rate > 0 and cell not in self._measured_at:
             held = (at - run.started) * run.kind[1]
             self._measured_at[cell] = at
             account.tried, account.held = account.tried + 1, account.held + held
-            account.better += rate > fastest
-            account.lost += held * max(1.0 - rate / fastest, 0.0)
+            account.better += rate > other
+            account.lost += held * max(1.0 - rate / other, 0.0)
 
     def _moved(self) -> list[Event]:
         """Return what is believed anew of the job types that something was learnt of or whose jobs came or went."""
@@ -273,15 +273,15 @@ class ThroughputLearner:
     def _belief(self, kind: Kind) -> tuple[Floats, Floats, Bools]:
         """Return what is to be believed of a kind: rates, seconds measured, and which types are tried."""
         found = self.learnt.rates(*kind)
-        tried = found.open & (found.high > found.median) & self._is_worth_trying(kind, found)
+        tried = found.open & self._is_worth_trying(kind, found)
         for type in np.flatnonzero(tried).tolist():
-            self._tried.setdefault((kind, type), float(found.median.max()))
+            self._tried[kind, type] = float(np.delete(found.median, type).max())
         return np.where(tried, found.high, found.median), found.measured_s, tried
 
     def _is_worth_trying(self, kind: Kind, found: LearntRates) -> bool:
         """Return whether a trial is short beside the work that is left to the jobs of the kind."""
         fastest, share = float(found.median.max(initial=0.0)), self.settings.explore
-        if not (share > 0 and fastest > 0 and found.open.any()):
+        if not (share > 0 and np.count_nonzero(found.median) > 1 and found.open.any()):
             return False
         jobs = (self._present[name] for name in self._of_type.get(kind[0], ()))
         left = [max(one.total - one.steps, 0.0) / fastest for one in jobs if kind[1] in one.job.shapes]
@@ -334,8 +334,8 @@ def learning_note(learner: ThroughputLearner, devices_s: float) -> str:
     hours = [each / 3600 for each in (account.held, account.lost, account.saved)]
     share = account.held / devices_s if devices_s > 0 else 0.0
     return (
-        f"{measured:,} of {runs:,} throughputs were measured; {account.tried:,} of them on a type that was tried, "
-        f"{account.better:,} of which were faster than the type believed fastest. Until they were measured, trials held "
-        f"{hours[0]:,.1f} accelerator-hours ({share:.2%} of all), {hours[1]:,.1f} more than the same steps take on the "
-        f"type believed fastest; since then they saved {hours[2]:,.1f} against the type stated as fastest."
+        f"{measured:,} of {runs:,} throughputs were measured; {account.tried:,} of them on types that were tried, "
+        f"{account.better:,} of which were faster than any other was believed to be. Until they were measured, trials "
+        f"held {hours[0]:,.1f} accelerator-hours ({share:.2%} of all), {hours[1]:,.1f} more than the same steps take on "
+        f"the best other type; since then they saved {hours[2]:,.1f} against the type stated as fastest."
     )

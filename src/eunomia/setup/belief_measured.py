@@ -13,18 +13,22 @@ from eunomia.throughputs.estimators.learnt_throughputs import NOISE, Doubt, Lear
 from eunomia.throughputs.throughput_table import Throughputs
 
 
-def learnt_throughputs(scenario: Scenario, stated: Throughputs, believed: Speeds) -> LearntThroughputs:
+def learnt_throughputs(
+    scenario: Scenario, stated: Throughputs, believed: Speeds, *, real_time: bool
+) -> LearntThroughputs:
     """Return what is learnt from during a run: `believed` at first, as sure as the intervals of `stated` and the error.
 
     σ² of the logarithm of a rate is the sum of that of its 80 % interval, of `error`², and of that of a measurement.
+    Intervals count where the truth may be anywhere in them: on real accelerators, and where it is drawn from them.
     """
-    return LearntThroughputs(believed, _doubt(stated, scenario.belief.error))
+    counts = real_time or scenario.throughputs.draw
+    return LearntThroughputs(believed, _doubt(stated, scenario.belief.error, counts=counts))
 
 
-def _doubt(stated: Throughputs, error: float) -> Doubt:
+def _doubt(stated: Throughputs, error: float, *, counts: bool) -> Doubt:
     def doubt(job_type: str, size: int) -> Floats:
         low, high = stated.interval(job_type, size)
-        wide = np.divide(high, low, out=np.ones(len(low)), where=low > 0)
+        wide = np.divide(high, low, out=np.ones(len(low)), where=counts & (low > 0))
         deviation = elementary.log(np.maximum(wide, 1.0)) / (2.0 * GAUSSIAN_80)
         return np.asarray(np.sqrt(deviation * deviation + error * error + NOISE))
 

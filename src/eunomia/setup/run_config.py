@@ -256,7 +256,9 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         past=work.past,
         origins=work.origins,
         measuring=measuring,
-        learnt=learnt_throughputs(scenario, stated, believed) if scenario.belief.kind == "measured" else None,
+        learnt=learnt_throughputs(scenario, stated, believed, real_time=backend.real_time)
+        if scenario.belief.kind == "measured"
+        else None,
     )
     _check_prices(setup)
     check_outages(scenario, setup.jobs, truth, topology, setup.overheads)

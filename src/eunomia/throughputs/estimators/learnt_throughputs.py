@@ -20,11 +20,13 @@ from eunomia.model import elementary
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.rounding import SEEN_BITS, rounded
 from eunomia.model.speeds import Speeds
+from eunomia.model.tolerance import RELATIVE
 from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80, CellPosterior
 
 LATER = 0.5  # weight of a measurement that is not the first
 SAME_JOB, SAME_TYPE = 0.5, 0.3
 NOISE = 0.003  # variance of the logarithm of a measured rate, as in `type_transfer`
+_NOISY = elementary.exp(GAUSSIAN_80 * float(np.sqrt(NOISE)))  # an end of the 80 % interval over a measured rate
 Doubt = Callable[[str, int], Floats]  # job type, size → σ of the logarithm of each prior rate, (type,)
 
 
@@ -39,8 +41,9 @@ class LearntRates:
 
     @property
     def open(self) -> Bools:
-        """Where the gang can run and was never measured."""
-        return np.asarray((self.median > 0) & (self.measured_s == 0))
+        """Where the gang can run, was never measured, and is less sure than if it had been."""
+        unsure = self.high > self.median * _NOISY * (1.0 + RELATIVE)
+        return np.asarray((self.median > 0) & (self.measured_s == 0) & unsure)
 
 
 class LearntThroughputs:
@@ -96,43 +99,53 @@ class _JobType:
         self._prior: list[Floats] = []
         self._doubt: list[Floats] = []
         self._measured: dict[tuple[int, int], tuple[float, float]] = {}  # (row, type) → rate and seconds
-        self._posterior: CellPosterior | None = None
+        self._ends: dict[int, tuple[Floats, Floats, Floats]] = {}  # by row, since the last change
 
     def add(self, size: int, prior: Floats, doubt: Floats) -> None:
         self.sizes[size] = len(self.sizes)
         self._prior.append(np.array(prior, dtype=float))
         self._doubt.append(np.array(doubt, dtype=float))
-        self._posterior = None
 
     def measure(self, size: int, type: int, rate: float, seconds: float, weight: float) -> None:
-        row = self.sizes[size]
-        if rate > 0 and self._prior[row][type] > 0:
-            before, held_s = self._measured.get((row, type), (rate, 0.0))
-            self._measured[row, type] = before + weight * (rate - before), held_s + seconds
-            self._posterior = None
+        cell = self.sizes[size], type
+        if not (rate > 0 and self._prior[cell[0]][type] > 0):
+            return
+        before, held_s = self._measured.get(cell, (rate, 0.0))
+        if held_s == 0 or abs(rate - before) > RELATIVE * before:
+            self._ends.clear()
+            before += weight * (rate - before)
+        self._measured[cell] = before, held_s + seconds
 
     def rates(self, size: int) -> LearntRates:
-        row, types = self.sizes[size], len(self._prior[0])
-        found = self._posterior = self._posterior or self._learn()
-        cells = slice(row * types, (row + 1) * types)
-        doubt, prior = self._doubt[row], self._prior[row]
-        middle, wide = found.mean[cells] * doubt, GAUSSIAN_80 * np.sqrt(found.variance[cells]) * doubt
-        low, median, high = (prior * elementary.exp(each) for each in (middle - wide, middle, middle + wide))
-        seconds = np.zeros(types)
-        for (own, type), (rate, held_s) in self._measured.items():
+        row = self.sizes[size]
+        if row not in self._ends:
+            self._learn()
+        low, median, high = self._ends[row]
+        seconds = np.zeros(len(median))
+        for (own, type), (_, held_s) in self._measured.items():
             if own == row:
-                off = elementary.exp(GAUSSIAN_80 * float(np.sqrt(NOISE)))
-                low[type], median[type], high[type], seconds[type] = rate / off, rate, rate * off, held_s
-        return LearntRates(*(rounded(each, bits=SEEN_BITS) for each in (median, low, high)), seconds)
+                seconds[type] = held_s
+        return LearntRates(median, low, high, seconds)
 
-    def _learn(self) -> CellPosterior:
-        types = len(self._prior[0])
-        row, type = (each.ravel() for each in np.indices((len(self.sizes), types)))
+    def _learn(self) -> None:
+        """Find the medians and ends of the intervals of all sizes."""
+        prior, doubt = np.array(self._prior), np.array(self._doubt)
+        posterior = self._posterior(prior, doubt)
+        middle = posterior.mean.reshape(prior.shape) * doubt
+        wide = GAUSSIAN_80 * np.sqrt(posterior.variance.reshape(prior.shape)) * doubt
+        ends = np.stack([prior * elementary.exp(each) for each in (middle - wide, middle, middle + wide)])
+        for cell, (rate, _) in self._measured.items():
+            ends[(slice(None), *cell)] = rate / _NOISY, rate, rate * _NOISY
+        ends = rounded(ends, bits=SEEN_BITS)
+        self._ends = {row: (ends[0, row], ends[1, row], ends[2, row]) for row in range(len(prior))}
+
+    def _posterior(self, prior: Floats, doubt: Floats) -> CellPosterior:
+        row, type = (each.ravel() for each in np.indices(prior.shape))
         same = type[:, None] == type
         cell = same & (row[:, None] == row)
         found = CellPosterior(SAME_JOB + SAME_TYPE * same + (1.0 - SAME_JOB - SAME_TYPE) * cell, np.zeros(len(type)))
         for (own, on), (rate, _) in sorted(self._measured.items()):
-            doubt = float(self._doubt[own][on])
-            z = float(elementary.log(rate / float(self._prior[own][on]))) / doubt
-            found.observe(own * types + on, z, NOISE / (doubt * doubt))
+            sigma = float(doubt[own, on])
+            z = float(elementary.log(rate / float(prior[own, on]))) / sigma
+            found.observe(own * prior.shape[1] + on, z, NOISE / (sigma * sigma))
         return found
