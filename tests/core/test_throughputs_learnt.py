@@ -52,7 +52,7 @@ def table(rates: Mapping[str, tuple[float, float]], sizes: tuple[int, ...] = (1,
 
 def learner(prior: Throughputs, **settings: Any) -> ThroughputLearner:
     defaults: dict[str, Any] = {"measure_s": 60.0, "explore": 0.0, "tolerance": 0.02, "trial_s": 360.0}
-    doubt = LearntThroughputs(prior, lambda job_type, size: np.full(2, SIGMA))
+    doubt = LearntThroughputs(prior, lambda job_type, size: (np.full(2, SIGMA), 0.5))
     topology = Topology.of([Node(type="fast", accelerators=1), Node(type="slow", accelerators=1)])
     return ThroughputLearner(doubt, topology, LearningSettings(**{**defaults, **settings}))
 
@@ -252,7 +252,7 @@ def test_after_a_run_every_measured_throughput_is_the_true_one_and_the_record_re
 )
 def test_speeds_are_learnt_whatever_the_policy_answers_and_the_world_does(more: dict[str, Any], tmp_path: Path) -> None:
     found = run(MEASURED, tmp_path / "record.jsonl.gz", **more)
-    assert found.summary["jobs_unfinished"] == found.summary["jobs_failed"] and found.summary["jobs_finished"] > 5
+    assert found.summary["jobs_unfinished"] == 0 and found.summary["jobs_finished"] > 5
     assert found.record is not None and first_difference(found.record) is None
     assert int(found.notes[-1].split()[0]) > 10  # of 26 throughputs were measured
 

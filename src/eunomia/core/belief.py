@@ -223,6 +223,11 @@ class Belief(GrowingColumns):
         found = self.learnt.get((job_type, size))
         return self.speeds.solo_throughput(job_type, size) if found is None else found.rates
 
+    def take_over(self, other: Belief) -> None:
+        """Believe what another belief has learnt of the same accelerator types; before the first job is learnt."""
+        if self.speeds.types == other.speeds.types:
+            self.learnt.update(other.learnt)
+
     def learn_throughputs(self, event: ThroughputsLearnt) -> None:
         """Believe learnt throughputs; those beside others, spread and of other shapes change in proportion."""
         values = (event.throughput, event.measured_s, event.tried)
@@ -242,7 +247,7 @@ class Belief(GrowingColumns):
         self.throughput[np.flatnonzero(self.kind[: len(self)] == kind)] = rates
         names = list(self._kinds)
         if kind < len(self._spread):
-            self._spread[kind] = self._scaled(names[kind], spread_throughput(self.speeds, *names[kind]))
+            self._spread[kind] = self.in_proportion(names[kind], spread_throughput(self.speeds, *names[kind]))
         for other, name in enumerate(names[: len(self._table)] if kind < len(self._table) else ()):
             self._table[kind, other] = self._packed(names[kind], name)
 
@@ -252,7 +257,7 @@ class Belief(GrowingColumns):
         self.since[jobs] = np.maximum(at, self.since[jobs])
         self.rate[jobs] = self.throughput[jobs, types]
 
-    def _scaled(self, kind: tuple[str, int], rates: Floats) -> Floats:
+    def in_proportion(self, kind: tuple[str, int], rates: Floats) -> Floats:
         """Return rates of the source for gangs of a kind, (type,), changed as the believed ones alone were."""
         found = self.learnt.get(kind)
         if found is None:
@@ -264,7 +269,7 @@ class Belief(GrowingColumns):
         """Return believed steps/s of a kind beside another, (type,); 0 where their sizes differ."""
         if mine[1] != other[1]:
             return np.zeros(len(self.speeds.types))
-        rates = self._scaled(mine, self.speeds.packed_throughput(mine[0], other[0], mine[1]))
+        rates = self.in_proportion(mine, self.speeds.packed_throughput(mine[0], other[0], mine[1]))
         kept = self._kept.get((mine[0], other[0]))
         return rates if kept is None else np.where(rates > 0, kept * self._alone[self._kinds[mine]], 0.0)
 
@@ -315,7 +320,7 @@ class Belief(GrowingColumns):
         known = len(self._spread)
         if len(self._kinds) > known:
             kinds = list(self._kinds)[known:]
-            fresh = [self._scaled(kind, spread_throughput(self.speeds, *kind)) for kind in kinds]
+            fresh = [self.in_proportion(kind, spread_throughput(self.speeds, *kind)) for kind in kinds]
             self._spread = np.concatenate((self._spread, fresh))
         return np.asarray(self._spread[self.kind[rows]])
 

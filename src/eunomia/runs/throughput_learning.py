@@ -13,12 +13,13 @@ instead of the median. The policy decides whether a gang goes there.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from eunomia.backends.protocol import Backend
+from eunomia.core.belief import LearntThroughput
 from eunomia.mechanisms.leases import Leases
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.decisions import Decision, GiveUp, Refuse, Start, Starts, Stop
@@ -38,11 +39,14 @@ from eunomia.model.job import Job
 from eunomia.model.speeds import Speeds, spread_throughput
 from eunomia.model.tolerance import RELATIVE
 from eunomia.model.topology import Topology
+from eunomia.records.learnt_rates import learnt_rows
 from eunomia.setup.run_config import RunConfig
+from eunomia.throughputs.estimators.calibration import as_csv
 from eunomia.throughputs.estimators.learnt_throughputs import LearntRates, LearntThroughputs
 from eunomia.throughputs.placed_throughputs import PlacedThroughputs
 
 Kind = tuple[str, int]  # job type, size of the gang
+Belief = tuple[Floats, Floats, Bools]  # (type,) each: steps/s, seconds measured, whether it is tried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,16 +103,22 @@ class TrialAccount:
 
 @dataclass(slots=True)
 class ThroughputLearner:
-    """Takes events and decisions in their order; `take` returns what is learnt from them, as events."""
+    """Takes events and decisions in their order; `take` returns what is learnt from them, as events.
+
+    With `believed`, what follows a `|` in the name of a job type says where the job may run, and the part before it is
+    learnt. Jobs that name no job type teach nothing.
+    """
 
     learnt: LearntThroughputs
     topology: Topology
     settings: LearningSettings
+    believed: Speeds | None = None  # where jobs may run by the names that the scheduler has; None = as `learnt` says
     account: TrialAccount = field(default_factory=TrialAccount)
     _present: dict[str, _Present] = field(default_factory=dict)
-    _of_type: dict[str, dict[str, None]] = field(default_factory=dict)  # job type → jobs present
+    _of_type: dict[str, dict[str, None]] = field(default_factory=dict)  # job type learnt → jobs present
+    _names: dict[str, dict[str, None]] = field(default_factory=dict)  # job type learnt → names that the scheduler has
     _running: dict[str, _Running] = field(default_factory=dict)
-    _believed: dict[Kind, tuple[Floats, Floats, Bools]] = field(default_factory=dict)
+    _believed: dict[Kind, Belief] = field(default_factory=dict)
     _tried: dict[tuple[Kind, int], float] = field(default_factory=dict)  # cell → rate of the other type believed fastest
     _measured_at: dict[tuple[Kind, int], float] = field(default_factory=dict)  # cells that were tried: when first
     _news: dict[str, None] = field(default_factory=dict)  # job types of which something changed, in order
@@ -155,7 +165,25 @@ class ThroughputLearner:
         for place, kind in enumerate(zip(event.job_types, map(int, event.scale_factors), strict=True)):
             rates, seconds, tried = (each[place] for each in values)
             self._believed[kind] = rates, seconds, tried
-            self.learnt.restore(*kind, rates, seconds)
+            if name := self._name(kind[0]):
+                self._names.setdefault(name, {})[kind[0]] = None
+                self.learnt.restore(name, kind[1], rates, seconds)
+
+    def adopt_rates(self, rates: Mapping[Kind, LearntThroughput]) -> None:
+        """Take over what a scheduler believes."""
+        if rates:
+            names, sizes = (tuple(each) for each in zip(*rates, strict=True))
+            found = [(one.rates, one.measured_s, one.tried) for one in rates.values()]
+            self.adopt(ThroughputsLearnt(names, sizes, *(np.array(each) for each in zip(*found, strict=True))))
+
+    def rates(self, job_type: str, size: int) -> Floats:
+        """Return the medians of a gang's rates on each type, (type,); `job_type` as the scheduler has it."""
+        name = self._name(job_type)
+        if not name:
+            return (self.believed or self.learnt.prior).solo_throughput(job_type, size)
+        found = self.learnt.rates(name, size)
+        tried = np.zeros(len(found.median), dtype=np.bool_)
+        return self._where_it_may_run((job_type, size), (found.median, found.measured_s, tried))[0]
 
     def resume(self, job: Job, steps: float, start: Start | None, at: float) -> None:
         """Take over a job that is present, and the start with which it runs, if it does."""
@@ -164,30 +192,37 @@ class ThroughputLearner:
         if start is not None:
             self._start(start, at)
 
+    def _name(self, job_type: str) -> str:
+        """Return the name under which a job type is learnt; empty for jobs that name none."""
+        return job_type if self.believed is None else job_type.partition("|")[0]
+
     # ---- what happens ----------------------------------------------------------------------------------------
 
     def _submit(self, job: Job) -> None:
         self._present[job.job_id] = _Present(job, job.total_steps)
-        self._of_type.setdefault(job.job_type, {})[job.job_id] = None
-        self._news[job.job_type] = None
-        for size in job.shapes:
-            self.learnt.rates(job.job_type, size)  # named from now on
+        if name := self._name(job.job_type):
+            self._of_type.setdefault(name, {})[job.job_id] = None
+            self._names.setdefault(name, {})[job.job_type] = None
+            self._news[name] = None
+            for size in job.shapes:
+                self.learnt.rates(name, size)  # known from now on
 
     def _forget(self, name: str, at: float) -> None:
         self._leave_seats(name, at)
         present = self._present.pop(name, None)
-        if present is not None:
-            del self._of_type[present.job.job_type][name]
-            self._news[present.job.job_type] = None
+        if present is not None and (job_type := self._name(present.job.job_type)):
+            del self._of_type[job_type][name]
+            self._news[job_type] = None
 
     def _start(self, start: Start, at: float) -> None:
         """Note a gang that is alone on its seats; of two that share them neither is measured."""
         for name in filter(None, (start.job_id, start.partner_id)):
             self._leave_seats(name, at)
         present = self._present.get(start.job_id)
-        if present is not None and start.partner_id is None:
+        name = "" if present is None else self._name(present.job.job_type)
+        if name and start.partner_id is None:
             seats = np.array(start.seats)
-            kind, type = (present.job.job_type, len(seats)), int(self.topology.type[seats[0]])
+            kind, type = (name, len(seats)), int(self.topology.type[seats[0]])
             self._running[start.job_id] = _Running(kind, type, self._share(kind, type, seats), at)
 
     def _leave_seats(self, name: str, at: float) -> None:
@@ -241,15 +276,17 @@ class ThroughputLearner:
 
     def _moved(self) -> list[Event]:
         """Return what is believed anew of the job types that something was learnt of or whose jobs came or went."""
-        kinds, values = list[Kind](), list[tuple[Floats, Floats, Bools]]()
+        kinds, values = list[Kind](), list[Belief]()
         for job_type in self._news:
             for size in self.learnt.sizes(job_type):
-                kind = job_type, size
-                new, before = self._belief(kind), self._before(kind)
-                if self._differs(new, before):
-                    self._believed[kind] = new
-                    kinds.append(kind)
-                    values.append(new)
+                found = self._belief((job_type, size))
+                for name in self._names[job_type]:
+                    kind = name, size
+                    new, before = self._where_it_may_run(kind, found), self._before(kind)
+                    if self._differs(new, before):
+                        self._believed[kind] = new
+                        kinds.append(kind)
+                        values.append(new)
         self._news.clear()
         if not kinds:
             return []
@@ -257,20 +294,27 @@ class ThroughputLearner:
         columns = (np.array(each) for each in zip(*values, strict=True))
         return [ThroughputsLearnt(names, sizes, *columns)]
 
-    def _before(self, kind: Kind) -> tuple[Floats, Floats, Bools]:
+    def _before(self, kind: Kind) -> Belief:
         found = self._believed.get(kind)
         if found is not None:
             return found
-        prior = self.learnt.prior.solo_throughput(*kind)
+        prior = (self.believed or self.learnt.prior).solo_throughput(*kind)
         return prior, np.zeros(len(prior)), np.zeros(len(prior), dtype=np.bool_)
 
-    def _differs(self, new: tuple[Floats, Floats, Bools], before: tuple[Floats, Floats, Bools]) -> bool:
+    def _where_it_may_run(self, kind: Kind, found: Belief) -> Belief:
+        if self.believed is None:
+            return found
+        may = self.believed.solo_throughput(*kind) > 0
+        rates, seconds, tried = found
+        return np.where(may, rates, 0.0), seconds, tried & may
+
+    def _differs(self, new: Belief, before: Belief) -> bool:
         """Return whether a rate moved by more than the tolerance, or a type was measured for the first time."""
         far = np.abs(new[0] - before[0]) > self.settings.tolerance * before[0]
         first = (new[1] > 0) & (before[1] == 0)
         return bool((far | first | (new[2] != before[2])).any())
 
-    def _belief(self, kind: Kind) -> tuple[Floats, Floats, Bools]:
+    def _belief(self, kind: Kind) -> Belief:
         """Return what is to be believed of a kind: rates, seconds measured, and which types are tried."""
         found = self.learnt.rates(*kind)
         tried = found.open & self._is_worth_trying(kind, found)
@@ -309,8 +353,11 @@ class ThroughputLearning:
         self._world.carry_out(decision)
 
 
-def throughput_learner(setup: RunConfig) -> ThroughputLearner | None:
-    """Return what learns throughputs in a run or a service; None where the scenario does not ask for that."""
+def throughput_learner(setup: RunConfig, believed: Speeds | None = None) -> ThroughputLearner | None:
+    """Return what learns throughputs in a run or a service; None where the scenario does not ask for that.
+
+    `believed` says where jobs may run that are named with what they are limited to.
+    """
     if setup.learnt is None:
         return None
     belief, mechanism = setup.scenario.belief, setup.mechanism
@@ -322,7 +369,7 @@ def throughput_learner(setup: RunConfig) -> ThroughputLearner | None:
         trial_s=belief.measure_s if recalls else mechanism.lease_s,
         spreads=setup.backend.real_time or isinstance(setup.truth, PlacedThroughputs),
     )
-    return ThroughputLearner(setup.learnt, setup.topology, settings)
+    return ThroughputLearner(setup.learnt, setup.topology, settings, believed)
 
 
 def learning_note(learner: ThroughputLearner, devices_s: float) -> str:
@@ -339,3 +386,8 @@ def learning_note(learner: ThroughputLearner, devices_s: float) -> str:
         f"held {hours[0]:,.1f} accelerator-hours ({share:.2%} of all), {hours[1]:,.1f} more than the same steps take on "
         f"the best other type; since then they saved {hours[2]:,.1f} against the type stated as fastest."
     )
+
+
+def learnt_table(setup: RunConfig) -> str:
+    """Return what was learnt as a table for [throughputs] source; empty where nothing is learnt."""
+    return "" if setup.learnt is None else as_csv(learnt_rows(setup.learnt, setup.stated_job_types))

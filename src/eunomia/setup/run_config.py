@@ -90,6 +90,7 @@ class RunConfig:
     origins: SpeedOrigins = NOTHING_USED  # of the throughputs that the jobs use
     measuring: dict[tuple[int, int, int], Job] = field(default_factory=dict)  # by pair: see `measuring_jobs`
     learnt: LearntThroughputs | None = None  # what is learnt during the run; it has state, as tuners have
+    stated_job_types: tuple[str, ...] = ()  # of the source of throughputs; () = any
 
     def scheduler(self) -> Scheduler:
         """Return a new scheduler."""
@@ -259,6 +260,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         learnt=learnt_throughputs(scenario, stated, believed, real_time=backend.real_time)
         if scenario.belief.kind == "measured"
         else None,
+        stated_job_types=stated.job_types if scenario.belief.kind == "measured" else (),
     )
     _check_prices(setup)
     check_outages(scenario, setup.jobs, truth, topology, setup.overheads)

@@ -1,10 +1,11 @@
 """Throughputs learnt from the progress of gangs: a prior, what was measured, and what that says of the rest.
 
-    z[w, n] = log(rate / prior) / σ[w, n],   corr(z[w, n], z[w', n']) = 0.5 + 0.3 [w = w'] + 0.2 [w = w', n = n']
+    z[w, n] = log(rate / prior) / σ[w, n],   corr(z[w, n], z[w', n']) = c + (1 − c) (0.6 [w = w'] + 0.4 [w = w', n = n'])
 
-w an accelerator type and n a size of gangs of one job type, σ how far the prior may be off. So a job type that is faster
-than its prior on one type is believed to be faster on others and in other sizes, less so the further they are; job types
-say nothing of each other. A measured rate is believed as it is: the first takes the place of the prior, later ones are
+w an accelerator type and n a size of gangs of one job type, σ how far the prior may be off, c the part of it that the
+job type has in common everywhere: 0.5, or 0.9 where nothing is known of it and steps may be of any size. So a job type
+that is faster than its prior on one type is believed to be faster on others and in other sizes, less so the further they
+are; job types say nothing of each other. A measured rate is believed as it is: the first takes the place of the prior, later ones are
 averaged with weight 0.5 (the moving average of Gavel's public code, D. Narayanan et al., OSDI 2020). The correlations are
 orders of magnitude. They are not fitted.
 """
@@ -24,10 +25,12 @@ from eunomia.model.tolerance import RELATIVE
 from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80, CellPosterior
 
 LATER = 0.5  # weight of a measurement that is not the first
-SAME_JOB, SAME_TYPE = 0.5, 0.3
+COMMON, COMMON_OF_UNKNOWN = 0.5, 0.9  # c
+SAME_TYPE = 0.6
 NOISE = 0.003  # variance of the logarithm of a measured rate, as in `type_transfer`
 _NOISY = elementary.exp(GAUSSIAN_80 * float(np.sqrt(NOISE)))  # an end of the 80 % interval over a measured rate
-Doubt = Callable[[str, int], Floats]  # job type, size → σ of the logarithm of each prior rate, (type,)
+# job type, size → σ of the logarithm of each prior rate, (type,), and the part of its variance that they have in common
+Doubt = Callable[[str, int], tuple[Floats, float]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +68,7 @@ class LearntThroughputs:
     def restore(self, job_type: str, size: int, rates: Floats, measured_s: Floats) -> None:
         """Take over what was learnt before: rates, (type,), of which those with seconds were measured."""
         for type in np.flatnonzero(measured_s > 0).tolist():
-            self._of(job_type, size).measure(size, type, float(rates[type]), float(measured_s[type]), 1.0)
+            self._of(job_type, size).restore(size, type, float(rates[type]), float(measured_s[type]))
 
     def rates(self, job_type: str, size: int) -> LearntRates:
         """Return what is known of gangs of a job type and size."""
@@ -87,7 +90,7 @@ class LearntThroughputs:
         if found is None:
             found = self._job_types[job_type] = _JobType()
         if size not in found.sizes:
-            found.add(size, self.prior.solo_throughput(job_type, size), self._doubt(job_type, size))
+            found.add(size, self.prior.solo_throughput(job_type, size), *self._doubt(job_type, size))
         return found
 
 
@@ -98,10 +101,12 @@ class _JobType:
         self.sizes: dict[int, int] = {}  # size → row
         self._prior: list[Floats] = []
         self._doubt: list[Floats] = []
+        self._common = COMMON
         self._measured: dict[tuple[int, int], tuple[float, float]] = {}  # (row, type) → rate and seconds
         self._ends: dict[int, tuple[Floats, Floats, Floats]] = {}  # by row, since the last change
 
-    def add(self, size: int, prior: Floats, doubt: Floats) -> None:
+    def add(self, size: int, prior: Floats, doubt: Floats, common: float) -> None:
+        self._common = common
         self.sizes[size] = len(self.sizes)
         self._prior.append(np.array(prior, dtype=float))
         self._doubt.append(np.array(doubt, dtype=float))
@@ -115,6 +120,10 @@ class _JobType:
             self._ends.clear()
             before += weight * (rate - before)
         self._measured[cell] = before, held_s + seconds
+
+    def restore(self, size: int, type: int, rate: float, seconds: float) -> None:
+        self._measured[self.sizes[size], type] = rate, seconds
+        self._ends.clear()
 
     def rates(self, size: int) -> LearntRates:
         row = self.sizes[size]
@@ -143,9 +152,10 @@ class _JobType:
         row, type = (each.ravel() for each in np.indices(prior.shape))
         same = type[:, None] == type
         cell = same & (row[:, None] == row)
-        found = CellPosterior(SAME_JOB + SAME_TYPE * same + (1.0 - SAME_JOB - SAME_TYPE) * cell, np.zeros(len(type)))
-        for (own, on), (rate, _) in sorted(self._measured.items()):
-            sigma = float(doubt[own, on])
-            z = float(elementary.log(rate / float(prior[own, on]))) / sigma
-            found.observe(own * prior.shape[1] + on, z, NOISE / (sigma * sigma))
+        own = SAME_TYPE * same + (1.0 - SAME_TYPE) * cell
+        found = CellPosterior(self._common + (1.0 - self._common) * own, np.zeros(len(type)))
+        for (m, j), (rate, _) in sorted(self._measured.items()):
+            sigma = float(doubt[m, j])
+            z = float(elementary.log(rate / float(prior[m, j]))) / sigma
+            found.observe(m * prior.shape[1] + j, z, NOISE / (sigma * sigma))
         return found
