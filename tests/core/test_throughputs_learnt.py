@@ -17,7 +17,15 @@ from eunomia.core.belief import Belief
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Start, Stop
-from eunomia.model.events import Event, JobFailed, JobFinished, JobSubmitted, PairsEstimated, Progressed, ThroughputsLearnt
+from eunomia.model.events import (
+    Event,
+    JobFailed,
+    JobFinished,
+    JobSubmitted,
+    PairsEstimated,
+    Progressed,
+    ThroughputsLearnt,
+)
 from eunomia.model.job import Job
 from eunomia.model.topology import Node, Topology
 from eunomia.records.replay import first_difference
@@ -201,9 +209,7 @@ def test_a_belief_changes_rates_of_pairs_spread_gangs_and_shapes_in_proportion()
         belief.learn(Job(job_id=name, job_type=kind, scale_factor=size, total_steps=1.0))
     belief.paired(), belief.spread_throughput(np.array([2]))
     some = np.zeros((2, 1))
-    belief.learn_throughputs(
-        ThroughputsLearnt(("a", "a"), (1, 2), np.array([[5.0], [30.0]]), some, some.astype(bool))
-    )
+    belief.learn_throughputs(ThroughputsLearnt(("a", "a"), (1, 2), np.array([[5.0], [30.0]]), some, some.astype(bool)))
     assert belief.throughput[:3, 0].tolist() == [5.0, 6.0, 30.0]
     assert belief.paired()[0, 1, 0] == 2.0 and belief.paired()[1, 0, 0] == 4.0
     assert belief.spread_throughput(np.array([2]))[0, 0] == 18.0
@@ -225,7 +231,10 @@ def test_after_a_run_every_measured_throughput_is_the_true_one_and_the_record_re
     assert found.record is not None and first_difference(found.record) is None
     truth = set_up(scenario_from_dict({**SMALL}, Path())).truth
     events = [
-        event for _, moment, _ in found.record.steps() for event in moment.events if isinstance(event, ThroughputsLearnt)
+        event
+        for _, moment, _ in found.record.steps()
+        for event in moment.events
+        if isinstance(event, ThroughputsLearnt)
     ]
     measured = 0
     for event in events:
@@ -267,7 +276,9 @@ def test_a_job_type_without_a_row_begins_as_a_typical_one_and_is_measured(tmp_pa
     (tmp_path / "rates.csv").write_text(
         "type,job_type,scale_factor,steps_per_s\nv100,a,1,10\nv100,b,1,20\nv100,c,1,90\nk80,a,1,2\nk80,b,1,5\nk80,c,1,8\n"
     )
-    (tmp_path / "jobs.csv").write_text("job_id,submitted_s,scale_factor,job_type,total_steps\n1,0,1,a,9000\n2,1,1,new,90000\n")
+    (tmp_path / "jobs.csv").write_text(
+        "job_id,submitted_s,scale_factor,job_type,total_steps\n1,0,1,a,9000\n2,1,1,new,90000\n"
+    )
     scenario = {
         "cluster": {"accelerators": {"v100": 1, "k80": 1}},
         "workload": {"trace": str(tmp_path / "jobs.csv")},

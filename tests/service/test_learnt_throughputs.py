@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import os
+import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from tests.service.bench import SITE, Bench, LiveService
+from tests.service.bench import SITE, Bench, LiveService, until
 
 from eunomia.backends.reports import Launched, StepsSaved
 from eunomia.service import living_state
+from eunomia.throughputs import load
 
 MEASURED = SITE + '[belief]\nkind = "measured"\nmeasure_s = 10\n'
 
@@ -35,7 +36,9 @@ def test_reports_of_a_job_change_what_is_believed_of_its_type_and_a_restart_keep
     for at, steps in ((5.0, 10.0), (12.0, 24.0), (25.0, 50.0)):
         report(bench, at, first, steps)
         report(bench, at, other, 7 * steps)
-    assert rates(bench) == {"resnet": (2.0, "measured")}  # (50 − 10) steps in 20 s; a job without a type teaches nothing
+    assert rates(bench) == {
+        "resnet": (2.0, "measured")
+    }  # (50 − 10) steps in 20 s; a job without a type teaches nothing
     scheduler = bench.controller.scheduler
     assert scheduler.belief.throughput[scheduler.state.row_of[first], 0] == 2.0
     assert scheduler.belief.throughput[scheduler.state.row_of[other], 0] == 1.0
@@ -85,14 +88,25 @@ def test_the_service_learns_three_job_types_from_real_processes(tmp_path: Path) 
         for name, speed in speeds.items():
             command = [sys.executable, str(tmp_path / "train.py"), str(speed)]
             ann.submit({"command": command, "job_type": name, "total_steps": 10_000})
-        deadline, found = time.monotonic() + 120, dict[str, float]()
-        while len(found) < 3 and time.monotonic() < deadline:
+
+        def measured() -> dict[str, float]:
             rows = ann.get("/v1/throughputs")["throughputs"]
-            found = {row["job_type"]: row["steps_per_s"] for row in rows if row["origin"] == "measured"}
-            time.sleep(0.5)
-        assert found.keys() == speeds.keys(), (tmp_path / "log").read_text() + json.dumps(rows)
+            return {row["job_type"]: row["steps_per_s"] for row in rows if row["origin"] == "measured"}
+
+        found = until(lambda: len(rates := measured()) == 3 and rates)
+        assert found.keys() == speeds.keys()
         for name, speed in speeds.items():
             assert speed / 1.5 < found[name] < speed * 1.5
+        answers = service.operator.address.url, service.operator.address.token
+        command = [sys.executable, "-m", "eunomia", "throughputs", "--out", str(tmp_path / "learnt.csv")]
+        shown = subprocess.run(
+            command, env={**os.environ, "EUNOMIA_URL": answers[0], "EUNOMIA_TOKEN": answers[1]},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert "bert" in shown.stdout and "measured" in shown.stdout
+        table = load(str(tmp_path / "learnt.csv"), ["cpu"])
+        assert {name: float(table.solo_throughput(name, 1)[0]) for name in speeds}.keys() == speeds.keys()
+        assert not table.estimated("bert", 1).any()
     finally:
         if service.process is not None and service.process.poll() is None:
             service.kill(15)

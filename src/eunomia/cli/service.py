@@ -13,6 +13,7 @@ from eunomia.cli.errors import handle_errors
 from eunomia.cli.options import JsonOption
 from eunomia.cli.service_access import login, token_app
 from eunomia.cli.service_cluster import cluster, drain, node_app, nodes, resume, summary, tenants
+from eunomia.cli.service_throughputs import throughputs
 from eunomia.cli.service_forecasts import forecast_app, when
 from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, submit, why
 from eunomia.cli.service_site import site_app
@@ -53,7 +54,7 @@ def serve(
 def add_service_commands(app: typer.Typer) -> None:
     """Add the commands of the service."""
     for command in (serve, submit, jobs, job, cancel, hold, release, logs, why, when, cluster, nodes, drain, resume,
-                    tenants, summary, login):  # fmt: skip
+                    tenants, summary, throughputs, login):  # fmt: skip
         app.command()(command)
     app.command("queue", help="List jobs, the newest first: another name of `jobs`. For example: eunomia queue")(jobs)
     app.add_typer(forecast_app, name="forecast")

@@ -135,9 +135,7 @@ class SchedulerState:
         jobs, running = self.state.jobs, self.state.running()
         self.belief.change_rates(at, running, jobs.on_type[running])
         lead = running[jobs.lease_size[running] > 0]
-        self.correct_rates(
-            lead, jobs.on_type[lead], jobs.shape[lead], jobs.lease_size[lead], jobs.partner[lead]
-        )
+        self.correct_rates(lead, jobs.on_type[lead], jobs.shape[lead], jobs.lease_size[lead], jobs.partner[lead])
         self.changes += 1
 
     def start(self, row: int, at: float, type: int, shape: int, seats: Ints, until: float, partner: int) -> None:

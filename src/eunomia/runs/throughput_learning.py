@@ -119,7 +119,9 @@ class ThroughputLearner:
     _names: dict[str, dict[str, None]] = field(default_factory=dict)  # job type learnt → names that the scheduler has
     _running: dict[str, _Running] = field(default_factory=dict)
     _believed: dict[Kind, Belief] = field(default_factory=dict)
-    _tried: dict[tuple[Kind, int], float] = field(default_factory=dict)  # cell → rate of the other type believed fastest
+    _tried: dict[tuple[Kind, int], float] = field(
+        default_factory=dict
+    )  # cell → rate of the other type believed fastest
     _measured_at: dict[tuple[Kind, int], float] = field(default_factory=dict)  # cells that were tried: when first
     _news: dict[str, None] = field(default_factory=dict)  # job types of which something changed, in order
 

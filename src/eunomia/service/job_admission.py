@@ -69,9 +69,7 @@ def _room(jobs: LiveJobs, job: JobDocument) -> Room:
     memory = jobs.believed_memory(job.job_type, job.accelerator_memory_gib)
     kind, capacity, rates = kind_of(job.job_type, job.types, memory), jobs.capacity(), jobs.believed_throughput
     sizes = [
-        size
-        for size in (job.accelerators, *job.other_sizes())
-        if ((rates(kind, size) > 0) & (capacity >= size)).any()
+        size for size in (job.accelerators, *job.other_sizes()) if ((rates(kind, size) > 0) & (capacity >= size)).any()
     ]
     return sizes, rates(kind, job.accelerators)
 

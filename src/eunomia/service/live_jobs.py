@@ -184,9 +184,7 @@ class LiveJobs:
         """Return median, ends of the 80 % interval and number of like jobs: the run time on the job's fastest type."""
         middle, low, high, count = estimate_run_time(self.like_run_times(row.tenant, row.spec.get("job_type", "")))
         job = core_job(row)
-        run_s = row.total_steps / float(
-            self.believed_throughput(job.job_type, job.scale_factor).max()
-        )
+        run_s = row.total_steps / float(self.believed_throughput(job.job_type, job.scale_factor).max())
         return run_s, low * run_s / middle, high * run_s / middle, count
 
     def _becomes_active(self, row: JobRow) -> None:

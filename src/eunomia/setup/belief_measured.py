@@ -22,7 +22,6 @@ from eunomia.throughputs.unknown_job_types import WithUnknownJobTypes
 ANY_SPEED = 10.0  # where every speed is 1 by definition: the end of the 80 % interval over it
 
 
-
 def learnt_throughputs(
     scenario: Scenario, stated: Throughputs, believed: Speeds, *, real_time: bool
 ) -> LearntThroughputs:

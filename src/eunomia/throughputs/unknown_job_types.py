@@ -94,7 +94,9 @@ class WithUnknownJobTypes:
         found = self._typical.get(scale_factor)
         if found is None:
             rates = [self.source.solo_throughput(name, scale_factor) for name in self.source.job_types]
-            found = self._typical[scale_factor] = np.array([_ends_of(np.array(column)) for column in zip(*rates, strict=True)]).T
+            found = self._typical[scale_factor] = np.array(
+                [_ends_of(np.array(column)) for column in zip(*rates, strict=True)]
+            ).T
         return found
 
 
