@@ -40,7 +40,8 @@ def solve(policy: str | Policy, problem: Asked, *, belief: Path | None = None) -
 def solve(policy: str | Policy, problem: Asked, *, belief: Path | None = None) -> Solution | AuctionResult:
     """Ask a policy, given by its spelling (`fifo?backfill=skip`) or itself, about a problem, its fields, or its file.
 
-    `belief` is a table of throughputs by job type, which takes the place of those in the fields. Returns an `AuctionResult` for bids, else a `Solution`.
+    `belief` is a table of throughputs by job type, which takes the place of those in the fields. Returns an
+    `AuctionResult` for bids, else a `Solution`.
 
     Raises InvalidInput for a wrong policy or problem, InvalidAnswer and PolicyFailed for a policy whose answer breaks a
     rule or that raises an exception, and NoOptimum where a solver finds no optimum.

@@ -13,11 +13,11 @@ from eunomia.cli.errors import handle_errors
 from eunomia.cli.options import JsonOption
 from eunomia.cli.service_access import login, token_app
 from eunomia.cli.service_cluster import cluster, drain, node_app, nodes, resume, summary, tenants
-from eunomia.cli.service_throughputs import throughputs
 from eunomia.cli.service_forecasts import forecast_app, when
 from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, submit, why
 from eunomia.cli.service_site import site_app
 from eunomia.cli.service_store import store_app
+from eunomia.cli.service_throughputs import throughputs
 
 
 def serve(

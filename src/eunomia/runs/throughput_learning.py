@@ -1,13 +1,13 @@
 """Learns throughputs from the progress of gangs, and says which types are to be tried because nobody measured them.
 
 A gang is measured from one report of its steps to another, at least `measure_s` later, while it runs alone on the same
-seats; what passed before the first report, such as loading a checkpoint, does not count. What is believed of its job type changes by an event, `ThroughputsLearnt`, so records hold it and the policy is
-asked again.
+seats; what passed before the first report, such as loading a checkpoint, does not count. What is believed of its job
+type changes by an event, `ThroughputsLearnt`, so records hold it and the policy is asked again.
 
-A type on which gangs of a kind (job type and size) were never measured is tried where a trial is cheap for what is left
-to gain: while it lasts at most the share `explore` of the time that the kind's jobs present would still take, one after
-the other, on the type that is believed fastest. Until it is measured, the upper end of its 80 % interval is then believed
-instead of the median. The policy decides whether a gang goes there.
+A type on which gangs of a kind (job type and size) were never measured is tried where a trial is cheap for what is
+left to gain: while it lasts at most the share `explore` of the time that the kind's jobs present would still take, one
+after the other, on the type that is believed fastest. Until it is measured, the upper end of its 80 % interval is then
+believed instead of the median. The policy decides whether a gang goes there.
 """
 
 from __future__ import annotations
@@ -89,9 +89,9 @@ class _Running:
 class TrialAccount:
     """What trying types cost and gained, in accelerator-seconds.
 
-    `held`: on types that were tried, until they were measured; `lost`: the part of it that the same steps would not have
-    taken on the other type that was believed fastest; `saved`: what gangs that started there later would have needed more for the same
-    steps on the type that the prior says is fastest.
+    `held`: on types that were tried, until they were measured; `lost`: the part of it that the same steps would not
+    have taken on the other type that was believed fastest; `saved`: what gangs that started there later would have
+    needed more for the same steps on the type that the prior says is fastest.
     """
 
     tried: int = 0
@@ -385,8 +385,8 @@ def learning_note(learner: ThroughputLearner, devices_s: float) -> str:
     return (
         f"{measured:,} of {runs:,} throughputs were measured; {account.tried:,} of them on types that were tried, "
         f"{account.better:,} of which were faster than any other was believed to be. Until they were measured, trials "
-        f"held {hours[0]:,.1f} accelerator-hours ({share:.2%} of all), {hours[1]:,.1f} more than the same steps take on "
-        f"the best other type; since then they saved {hours[2]:,.1f} against the type stated as fastest."
+        f"held {hours[0]:,.1f} accelerator-hours ({share:.2%} of all), {hours[1]:,.1f} more than the same steps take "
+        f"on the best other type; since then they saved {hours[2]:,.1f} against the type stated as fastest."
     )
 
 

@@ -106,6 +106,6 @@ class FollowedState:
         at = max(now, self.at)
         setup = self.site.setup
         return PresentState(
-            scheduler=self.scheduler, policy=setup.policy, speeds=believed_speeds(self.scheduler.belief), at=at, wake=max(self.wake, at),
-            overheads=setup.overheads, resumes_at=resumes_at, follows=follows,
+            scheduler=self.scheduler, policy=setup.policy, speeds=believed_speeds(self.scheduler.belief), at=at,
+            wake=max(self.wake, at), overheads=setup.overheads, resumes_at=resumes_at, follows=follows,
         )  # fmt: skip

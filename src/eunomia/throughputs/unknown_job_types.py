@@ -1,7 +1,7 @@
 """Throughputs of job types that a source does not have: those of its typical job type, with a wide interval.
 
-On each accelerator type the median of the rates of the job types that can run there, at that size; the 80 % interval ends
-at 10 % and 90 % of them, and is at least a factor of 2 wide on both sides. Who measures rates during a run begins with it.
+On each accelerator type the median of the rates of the job types that can run there, at that size; the 80 % interval
+ends at 10 % and 90 % of them, and is at least a factor of 2 wide on both sides. A run that measures rates begins so.
 """
 
 from __future__ import annotations

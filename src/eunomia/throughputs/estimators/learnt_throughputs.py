@@ -1,13 +1,14 @@
 """Throughputs learnt from the progress of gangs: a prior, what was measured, and what that says of the rest.
 
-    z[w, n] = log(rate / prior) / σ[w, n],   corr(z[w, n], z[w', n']) = c + (1 − c) (0.6 [w = w'] + 0.4 [w = w', n = n'])
+    z[w, n] = log(rate / prior) / σ[w, n]
+    corr(z[w, n], z[w', n']) = c + (1 − c) (0.6 [w = w'] + 0.4 [w = w', n = n'])
 
 w an accelerator type and n a size of gangs of one job type, σ how far the prior may be off, c the part of it that the
 job type has in common everywhere: 0.5, or 0.9 where nothing is known of it and steps may be of any size. So a job type
-that is faster than its prior on one type is believed to be faster on others and in other sizes, less so the further they
-are; job types say nothing of each other. A measured rate is believed as it is: the first takes the place of the prior, later ones are
-averaged with weight 0.5 (the moving average of Gavel's public code, D. Narayanan et al., OSDI 2020). The correlations are
-orders of magnitude. They are not fitted.
+that is faster than its prior on one type is believed to be faster on others and in other sizes, less so the further
+they are; job types say nothing of each other. A measured rate is believed as it is: the first takes the place of the
+prior, later ones are averaged with weight 0.5 (the moving average of Gavel's public code, D. Narayanan et al., OSDI
+2020). The correlations are orders of magnitude. They are not fitted.
 """
 
 from __future__ import annotations
