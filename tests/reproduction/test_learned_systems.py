@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from eunomia.learning.metis.slot_world import SlotRun, draw_jobs
-from eunomia_reproduction import bayesian, metis, symphony
+from eunomia_reproduction import bayesian, metis, symphony, symphony_decisions
 from eunomia_reproduction.table import FigureTable, Request
 
 
@@ -77,3 +77,14 @@ def test_the_search_has_a_row_for_every_method_and_the_published_share_of_seeds(
     means = {row.series: row.measured or 0 for row in table.rows if row.quantity == "best found ÷ optimum, mean"}
     assert set(means) == {"gp-ei", "gp-lcb", "rf-ei", "rf-lcb", "random", "grid"} and min(means.values()) >= 1
     assert {row.published for row in table.rows if row.quantity.startswith("share of seeds")} == {0.95, 0.56}
+
+
+def test_symphony_is_compared_with_graphene_when_decisions_take_time(
+    reproduce: Callable[[ModuleType, int], FigureTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(symphony_decisions, "TASKS", 6)
+    monkeypatch.setattr(symphony_decisions, "FEWEST", 2)
+    table = reproduce(symphony_decisions, 1)
+    medians = [row.measured or 0.0 for row in table.rows if row.quantity == "median time of a kernel, ratio"]
+    assert len(medians) == len(symphony_decisions.CASES)
+    assert medians[1] > medians[0]  # decisions that take 4 s cost more than those that take 0.4 s
