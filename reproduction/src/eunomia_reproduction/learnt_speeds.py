@@ -15,6 +15,7 @@ import numpy as np
 import eunomia
 from eunomia.model.arrays import Floats
 from eunomia_reproduction.figure import Figure, FigureCurve
+from eunomia_reproduction.ratio_rows import ratio_rows
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
 POLICIES = (
@@ -26,9 +27,10 @@ NEAR = 0.05  # of the run with true throughputs
 LATER = "mean JCT of later jobs over that of true throughputs"
 MAKESPAN = "makespan over that of true throughputs"
 WITHIN = f"seeds within {NEAR:.0%} of true throughputs"
+NO_TRIALS = "learnt, no trials"
 BELIEFS: Mapping[str, Mapping[str, Any]] = {
     "stated": {"kind": "noisy"},
-    "learnt, no trials": {"kind": "measured", "explore": 0.0},
+    NO_TRIALS: {"kind": "measured", "explore": 0.0},
     "learnt": {"kind": "measured"},
 }
 
@@ -41,10 +43,10 @@ def reproduce(request: Request) -> FigureTable:
         for name, belief in BELIEFS.items():
             means = [1.0]
             for error in ERRORS:
-                ratios = _run(policy, {**belief, "error": error}, request) / truth
-                rows += _rows(f"{policy}, {name}", error, ratios)
-                means.append(float(ratios[:, 0].mean()))
-            if name != "learnt, no trials":
+                found = _rows(series(policy, name, error), _run(policy, {**belief, "error": error}, request), truth)
+                means.append(float(found[0].measured or np.nan))
+                rows += found
+            if name != NO_TRIALS:
                 curves.append(FigureCurve(name=f"{policy}, {name}", x=(0.0, *ERRORS), y=means))
     figure = Figure(
         name="learnt-speeds",
@@ -60,16 +62,22 @@ def reproduce(request: Request) -> FigureTable:
     return FigureTable(rows=tuple(rows), notes=notes, figures=(figure,))
 
 
-def _rows(series: str, error: float, ratios: Floats) -> list[FigureRow]:
-    found = []
-    for column, quantity in enumerate((LATER, MAKESPAN)):
-        each = ratios[:, column]
-        note = f"{each.min():.3f} to {each.max():.3f} over seeds"
-        mean = round(float(each.mean()), 4)
-        found.append(FigureRow(series=series, x=error, quantity=quantity, unit="", measured=mean, note=note))
-    near = int((np.abs(ratios[:, 0] - 1.0) <= NEAR).sum())
-    note = f"of {len(ratios)}; {int((ratios[:, 0] <= 1.0 + NEAR).sum())} are no worse than that"
-    return [*found, FigureRow(series=series, x=error, quantity=WITHIN, unit="", measured=near, note=note)]
+def series(policy: str, belief: str, error: float) -> str:
+    """Return the name of the rows of a policy under a belief whose stated throughputs have this error."""
+    return f"{policy}, {belief}, σ {error:g}"
+
+
+def _rows(name: str, ours: Floats, truth: Floats) -> list[FigureRow]:
+    """Return the rows of runs beside those with true throughputs, (seed, 2) each as `_run` gives them."""
+    rows = [
+        row
+        for column, quantity in enumerate((LATER, MAKESPAN))
+        for row in ratio_rows(name, quantity, ours[:, column].tolist(), truth[:, column].tolist())
+    ]
+    off = ours[:, 0] / truth[:, 0] - 1.0
+    near, better = int((np.abs(off) <= NEAR).sum()), int((off < -NEAR).sum())
+    note = f"of {len(off)}; {better} more are better than that"
+    return [*rows, FigureRow(series=name, quantity=WITHIN, unit="", measured=near, note=note)]
 
 
 def _run(policy: str, belief: Mapping[str, Any], request: Request) -> Floats:
