@@ -99,12 +99,14 @@ def test_steps_from_the_first_report_to_one_a_measurement_later_are_the_speed() 
     assert event.measured_s.tolist() == [[0.0, 60.0]] and not event.tried.any()
 
 
-def test_later_measurements_count_half_and_are_told_only_when_they_move_it() -> None:
+def test_later_measurements_count_half_and_are_reported_only_when_they_move_it() -> None:
     found = learner(table({"a": (10.0, 5.0)}), tolerance=0.1)
     found.take(0.0, [job("1", steps=1e6)])
     found.order(0.0, start("1", FAST))
     found.take(0.0, [Progressed(("1",), (0.0,))])
-    assert rates(found.take(60.0, [Progressed(("1",), (600.0,))]))[FAST] == 10.0  # as it was: told once, as measured
+    assert (
+        rates(found.take(60.0, [Progressed(("1",), (600.0,))]))[FAST] == 10.0
+    )  # as it was: reported once, as measured
     assert found.take(120.0, [Progressed(("1",), (600.0 + 660.0,))]) == []  # 11 steps/s: 10.5 is within a tenth
     moved = rates(found.take(180.0, [Progressed(("1",), (1260.0 + 900.0,))]))  # 15 steps/s
     assert moved[FAST] == pytest.approx((10.5 + 15.0) / 2, rel=1e-9)
@@ -174,7 +176,7 @@ def test_a_type_is_tried_while_that_is_short_beside_what_is_left_to_gain() -> No
     assert learner(prior).take(0.0, [job("1", steps=1e9)]) == []  # explore = 0
 
 
-def test_a_trial_that_nobody_can_end_has_to_be_worth_a_whole_job() -> None:
+def test_a_trial_that_cannot_be_ended_has_to_be_worth_a_whole_job() -> None:
     prior = table({"a": (10.0, 5.0)})
     alone = learner(prior, explore=0.1, trial_s=math.inf)
     assert alone.take(0.0, [job(str(m), steps=1e5) for m in range(9)]) == []

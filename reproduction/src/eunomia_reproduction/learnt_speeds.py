@@ -1,7 +1,7 @@
 """What it costs not to know throughputs, by policy, and how much of that is regained by learning them while jobs run.
 
 Mean JCT over that of the same policy and seed with true throughputs: with stated ones that are wrong and stay so, with
-those learnt from the progress of gangs, and learnt where types that nobody measured are tried as well. The jobs are
+those learnt from the progress of gangs, and learnt where unmeasured types are tried as well. The jobs are
 those of Gavel's generator, without the first tenth: what is learnt is learnt by then. Seeds are paired.
 """
 

@@ -32,11 +32,10 @@ def with_belief(fields: Mapping[str, object], table: Path, file: str) -> dict[st
     types = read_texts("types", fields["types"], None, problems, unique=True)
     problems.raise_if_any()
     assert job_type is not None and types is not None
-    size = np.ones(len(job_type))
-    if "scale_factor" in fields:
-        names = AxisNames(len(job_type), tuple(types.tolist()))
-        size = read_numbers("scale_factor", fields["scale_factor"], names, problems)
-        problems.raise_if_any()
+    names = AxisNames(len(job_type), tuple(types.tolist()))
+    size = read_numbers("scale_factor", fields.get("scale_factor", [1] * names.jobs), names, problems)
+    problems.raise_if_any()
+    assert size is not None
     speeds = load(str(table), types.tolist(), base=Path())
     kinds = list(zip(job_type.tolist(), size.astype(int).tolist(), strict=True))
     speeds.refuse_unknown({kind: kinds.count(kind) for kind in dict.fromkeys(kinds)})

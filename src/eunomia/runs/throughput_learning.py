@@ -1,4 +1,4 @@
-"""Learns throughputs from the progress of gangs, and says which types are to be tried because nobody measured them.
+"""Learns throughputs from the progress of gangs, and says which types are to be tried because they are unmeasured.
 
 A gang is measured from one report of its steps to another, at least `measure_s` later, while it runs alone on the same
 seats; what passed before the first report, such as loading a checkpoint, does not count. What is believed of its job

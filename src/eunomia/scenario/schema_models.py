@@ -223,7 +223,7 @@ class BeliefSection(Section):
     explore: NotNegative = Field(
         default=0.05,
         le=1,
-        description="no unit; likewise: a type on which nobody measured a job type is tried while that takes at most "
+        description="no unit; likewise: a type on which a job type is unmeasured is tried while that takes at most "
         "this share of the time that its jobs would still run, 0 = never",
     )
     references: Annotated[int, Field(ge=2)] = Field(

@@ -51,7 +51,7 @@ class WithUnknownJobTypes:
         """Return steps/s on each type, (type,); nan where no job type has a rate on the type."""
         typical = self._ends(scale_factor)[1]
         if self.is_unknown(job_type):
-            return typical.copy()
+            return np.array(typical)
         rates = self.source.solo_throughput(job_type, scale_factor)
         return np.where(np.isnan(rates), typical, rates)
 
