@@ -51,6 +51,12 @@ EXPERIMENTS: dict[str, Entry] = {
         10,
         "data/gavel",
     ),
+    "learnt-speeds": Entry(
+        "eunomia_reproduction.learnt_speeds:reproduce",
+        "Throughputs learnt while jobs run: what wrong ones cost each policy, and what learning regains",
+        minutes=8,
+        least_seeds=3,
+    ),
     "ignorance": Entry(
         "eunomia_reproduction.ignorance:reproduce",
         "mean JCT under wrong throughputs and unknown run times, over that under true ones, by policy",
