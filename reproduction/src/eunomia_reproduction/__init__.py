@@ -57,6 +57,13 @@ EXPERIMENTS: dict[str, Entry] = {
         minutes=8,
         least_seeds=3,
     ),
+    "estimator-window": Entry(
+        "eunomia_reproduction.estimator:window",
+        "the same on the published jobs, with the published estimator, which profiles every job",
+        15,
+        "data/gavel",
+        least_seeds=3,
+    ),
     "ignorance": Entry(
         "eunomia_reproduction.ignorance:reproduce",
         "mean JCT under wrong throughputs and unknown run times, over that under true ones, by policy",
@@ -179,6 +186,12 @@ EXPERIMENTS: dict[str, Entry] = {
         "eunomia_reproduction.gavel.curves:fig10",
         "the same under finish-time fairness, gangs and one accelerator a job",
         25,
+        "data/gavel",
+    ),
+    "gavel-means": Entry(
+        "eunomia_reproduction.gavel.seed_means:means",
+        "figures 8 to 10 at their headline loads as the published means of three seeds, and what awareness gains",
+        15,
         "data/gavel",
     ),
     "gavel-cdf": Entry(

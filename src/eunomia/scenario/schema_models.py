@@ -304,6 +304,11 @@ class MechanismSection(OpenSection):
     aligned: bool = Field(default=True, description="leases end together, which makes rounds")
     recall: bool = Field(default=False, description="leases may be preempted before their end")
     solve_gap_s: NotNegative = Field(default=0.0, description="least seconds between two calls of the policy")
+    ask_every_s: Annotated[Finite, Field(gt=0)] | None = Field(
+        default=None,
+        description="most seconds between two calls of the policy while jobs are there; absent = it is called when "
+        "jobs or machines come or go, or when it asks for it",
+    )
 
     @property
     def parameters(self) -> dict[str, Any]:

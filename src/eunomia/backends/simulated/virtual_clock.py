@@ -180,8 +180,7 @@ class GangSettings(TypedDict, total=False):
     With `report_after_s` above 0 a gang reports its steps when it has started, as one does that has loaded its
     checkpoint, and once it has made progress for so long. With `checkpoint_every_s` above 0 a gang whose machine is
     lost, or that fails, falls back to its last checkpoint; with 0 it loses nothing. What a preempted gang goes on from
-    is `overheads.saves`. With `replay_status` jobs end as
-    their trace says.
+    is `overheads.saves`. With `replay_status` jobs end as their trace says.
     """
 
     overheads: Overheads | None
