@@ -163,6 +163,12 @@ EXPERIMENTS: dict[str, Entry] = {
         60,
         least_seeds=10,
     ),
+    "themis-simulator": Entry(
+        "eunomia_reproduction.themis_simulator.experiment:reproduce",
+        "Themis and its rivals in the world of the authors' simulator: the sweep of f, rivals, network, contention",
+        6,
+        least_seeds=10,
+    ),
     "gavel-parity": Entry(
         "eunomia_reproduction.gavel.parity:reproduce",
         "run by run and round by round beside Gavel's own simulator",
