@@ -15,6 +15,7 @@ CAN_SAVE = (
     "a preempted job can save and goes on from there, which accounting does not say: [workload] interruptible = false "
     "holds every job on its accelerators until it ends"
 )
+NEVER = "no job is preempted: [workload] interruptible = false"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,8 @@ class PricedScenario:
 
 def with_costs(scenario: Scenario) -> PricedScenario:
     """Return the scenario with the assumed costs if it declares no [overheads], and what is assumed."""
+    if not scenario.workload.interruptible:
+        return PricedScenario(scenario=scenario, assumed=(NEVER,))
     mechanism = DEFAULT if scenario.mechanism is None else scenario.mechanism.name
     if mechanism in MECHANISMS and "overheads" in load(mechanism).unsupported:
         rule = f"a preemption costs nothing: the mechanism {mechanism} knows no [overheads]"
