@@ -390,13 +390,16 @@ def learning_note(learner: ThroughputLearner, devices_s: float) -> str:
     found = [learnt.rates(*kind) for kind in learnt.known()]
     runs = sum(int((each.median > 0).sum()) for each in found)
     measured = sum(int((each.measured_s > 0).sum()) for each in found)
-    hours = [each / 3600 for each in (account.held, account.lost, account.saved)]
+    said = f"{measured:,} of {runs:,} throughputs were measured"
+    if not account.tried:
+        return f"{said}, none of them on a type that was tried."
+    held, lost, saved = (each / 3600 for each in (account.held, account.lost, account.saved))
     share = account.held / devices_s if devices_s > 0 else 0.0
     return (
-        f"{measured:,} of {runs:,} throughputs were measured; {account.tried:,} of them on types that were tried, "
-        f"{account.better:,} of which were faster than any other was believed to be. Until they were measured, trials "
-        f"held {hours[0]:,.1f} accelerator-hours ({share:.2%} of all), {hours[1]:,.1f} more than the same steps take "
-        f"on the best other type; since then they saved {hours[2]:,.1f} against the type stated as fastest."
+        f"{said}; {account.tried:,} of them on types that were tried, {account.better:,} of which were faster than any "
+        f"other was believed to be. Until they were measured, trials held {held:,.1f} accelerator-hours ({share:.2%} of "
+        f"all), {lost:,.1f} more than the same steps take on the best other type; since then they saved {saved:,.1f} "
+        "against the type stated as fastest."
     )
 
 
