@@ -52,7 +52,7 @@ from eunomia.cli.service import add_service_commands
 from eunomia.cli.sweep import sweep
 from eunomia.cli.trace import app as trace
 from eunomia.cli.train import train
-from eunomia.cli.tune import tune
+from eunomia.cli.tune_job import app as tune
 from eunomia.cli.whatif import whatif
 from eunomia.cli.world import app as world
 from eunomia.inputs.problems import InvalidInput, Problem, Together
@@ -396,7 +396,7 @@ app.command(epilog="Example:  eunomia sweep examples/sweep.toml --dry-run")(swee
 app.command(epilog="Example:  eunomia figure out/sweep --y jct_p99_s --x load --out fig.pdf")(figure)
 app.command(epilog='Example:  eunomia whatif ours/scenario.toml --add "h100=16"')(whatif)
 app.command(epilog="Example:  eunomia plan ours/scenario.toml --budget-usd 500000 --out bought")(plan)
-app.command(epilog="Example:  eunomia tune scenario.toml --space space.toml --budget 15 --out tune-out")(tune)
+app.add_typer(tune, name="tune")
 app.command()(estimate)
 app.command()(calibrate)
 app.command(epilog="Example:  eunomia train harmony examples/harmony.toml --out harmony.safetensors")(train)

@@ -235,8 +235,9 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
             checkpoint_s=costs.checkpoint_s,
             restore_s=costs.restore_s,
             restore_by_size=tuple(sorted((int(size), s) for size, s in costs.restore_by_size.items())),
+            saves="periodic" if costs.saves == "nothing" and scenario.world.checkpoint_every_s else costs.saves,
         ),
-        tuners=tuners_of(scenario, work.jobs),
+        tuners=tuners_of(scenario, work.jobs, topology.devices),
         tenants=tenants_of(scenario, _all_jobs(work.jobs, measuring), float(topology.capacity().sum())),
         notes=(
             *_cluster_notes(scenario),

@@ -68,7 +68,7 @@ class Simulation(GangSimulation):
 
         `ranked`: also those that follow from what it ranks by.
         """
-        if self._faults.job_failures_per_hour > 0 or self._reports:
+        if self._faults.job_failures_per_hour > 0 or self._reports or not self._preempted_save:
             return
         if self._implied is None:
             ending = {"failed", "cancelled"} if self._replay_status else set()
@@ -214,9 +214,9 @@ class Simulation(GangSimulation):
         rows = self._register.rows(order.job_ids)
         stopped, safe = np.empty_like(rows), np.empty(len(rows))
         epochs = np.asarray(order.epochs, dtype=np.int64)
-        count = kernels.stop(
-            *self._ends, self._at, rows, epochs, order.save, self._checkpoint_every_s, self._rates.alone, stopped, safe
-        )
+        every_s = self._preempted_every_s if order.save else self._checkpoint_every_s
+        save, alone = order.save and self._preempted_save, self._rates.alone
+        count = kernels.stop(*self._ends, self._at, rows, epochs, save, every_s, order.save, alone, stopped, safe)
         if count:
             self._reports.append((stopped[:count], safe[:count]))
 

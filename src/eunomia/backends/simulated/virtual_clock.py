@@ -179,8 +179,8 @@ class GangSettings(TypedDict, total=False):
 
     With `report_after_s` above 0 a gang reports its steps when it has started, as one does that has loaded its
     checkpoint, and once it has made progress for so long. With `checkpoint_every_s` above 0 a gang whose machine is
-    lost, or that fails, falls back to its last checkpoint; with 0 it loses nothing. With `replay_status` jobs end as
-    their trace says.
+    lost, or that fails, falls back to its last checkpoint; with 0 it loses nothing. What a preempted gang goes on from
+    is `overheads.saves`. With `replay_status` jobs end as their trace says.
     """
 
     overheads: Overheads | None
@@ -198,6 +198,9 @@ class GangSimulation(VirtualClock):
         super().__init__(jobs, faults=settings.get("faults"), seed=settings.get("seed", 0))
         self._topology, self._overheads = topology, settings.get("overheads") or Overheads()
         self._checkpoint_every_s = settings.get("checkpoint_every_s", 0.0)
+        self._preempted_save = self._overheads.saves == "checkpoint"
+        every_s = self._checkpoint_every_s if self._overheads.saves == "periodic" else math.inf
+        self._preempted_every_s = every_s or math.inf  # seconds between the checkpoints that a preemption leaves
         self._replay_status = settings.get("replay_status", False)
         self._report_after_s = settings.get("report_after_s", 0.0)
         self._failures = np.random.default_rng(self._streams[FAILURES])
