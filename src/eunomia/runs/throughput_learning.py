@@ -397,9 +397,9 @@ def learning_note(learner: ThroughputLearner, devices_s: float) -> str:
     share = account.held / devices_s if devices_s > 0 else 0.0
     return (
         f"{said}; {account.tried:,} of them on types that were tried, {account.better:,} of which were faster than any "
-        f"other was believed to be. Until they were measured, trials held {held:,.1f} accelerator-hours ({share:.2%} of "
-        f"all), {lost:,.1f} more than the same steps take on the best other type; since then they saved {saved:,.1f} "
-        "against the type stated as fastest."
+        f"other was believed to be. Until they were measured, trials held {held:,.1f} accelerator-hours ({share:.2%} "
+        f"of all), {lost:,.1f} more than the same steps take on the best other type; since then they saved "
+        f"{saved:,.1f} against the type stated as fastest."
     )
 
 
