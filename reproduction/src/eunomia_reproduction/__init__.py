@@ -51,6 +51,19 @@ EXPERIMENTS: dict[str, Entry] = {
         10,
         "data/gavel",
     ),
+    "learnt-speeds": Entry(
+        "eunomia_reproduction.learnt_speeds:reproduce",
+        "Throughputs learnt while jobs run: what wrong ones cost each policy, and what learning regains",
+        minutes=8,
+        least_seeds=3,
+    ),
+    "estimator-window": Entry(
+        "eunomia_reproduction.estimator:window",
+        "the same on the published jobs, with the published estimator, which profiles every job",
+        15,
+        "data/gavel",
+        least_seeds=3,
+    ),
     "ignorance": Entry(
         "eunomia_reproduction.ignorance:reproduce",
         "mean JCT under wrong throughputs and unknown run times, over that under true ones, by policy",
@@ -83,6 +96,7 @@ EXPERIMENTS: dict[str, Entry] = {
         "eunomia_reproduction.bayesian:reproduce",
         "configurations found by Bayesian optimisation, random and grid search in 12 measurements",
         8,
+        least_seeds=50,
     ),
     "metis": Entry(
         "eunomia_reproduction.metis:reproduce",
@@ -149,6 +163,12 @@ EXPERIMENTS: dict[str, Entry] = {
         60,
         least_seeds=10,
     ),
+    "themis-simulator": Entry(
+        "eunomia_reproduction.themis_simulator.experiment:reproduce",
+        "Themis and its rivals in the world of the authors' simulator: the sweep of f, rivals, network, contention",
+        6,
+        least_seeds=10,
+    ),
     "gavel-parity": Entry(
         "eunomia_reproduction.gavel.parity:reproduce",
         "run by run and round by round beside Gavel's own simulator",
@@ -172,6 +192,12 @@ EXPERIMENTS: dict[str, Entry] = {
         "eunomia_reproduction.gavel.curves:fig10",
         "the same under finish-time fairness, gangs and one accelerator a job",
         25,
+        "data/gavel",
+    ),
+    "gavel-means": Entry(
+        "eunomia_reproduction.gavel.seed_means:means",
+        "figures 8 to 10 at their headline loads as the published means of three seeds, and what awareness gains",
+        15,
         "data/gavel",
     ),
     "gavel-cdf": Entry(

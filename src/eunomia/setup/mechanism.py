@@ -37,7 +37,13 @@ def mechanism_of(scenario: Scenario, policy: Policy, jobs: Sequence[Job], *, rea
     try:
         if asked is None:
             return Leases(length=own.length_s, aligned=own.aligned, recall=own.recall)
-        return Leases(length=asked.length_s, aligned=asked.aligned, recall=asked.recall, solve_gap=asked.solve_gap_s)
+        return Leases(
+            length=asked.length_s,
+            aligned=asked.aligned,
+            recall=asked.recall,
+            solve_gap=asked.solve_gap_s,
+            ask_every=math.inf if asked.ask_every_s is None else asked.ask_every_s,
+        )
     except ValueError as error:
         raise InvalidInput([_problem(scenario, "", str(error), "fix [mechanism]")]) from error
 

@@ -116,6 +116,13 @@ class DetailedSimulation(GangSimulation):
 
     # ---- what happens ----------------------------------------------------------------------------------------
 
+    def _steps_of(self, row: int, epoch: int) -> float | None:
+        gang = self._gangs[row]
+        if gang.epoch != epoch or gang.rate == 0 or gang.pending_report is not None:
+            return None
+        gang.advance(self._at, self._account)
+        return gang.done
+
     def _has_running(self) -> bool:
         return self._running > 0
 
@@ -241,6 +248,7 @@ class DetailedSimulation(GangSimulation):
         for gang in gangs:
             self._settle(gang)
             self._predict_end(gang)
+            self._report_steps(gang.row, gang.epoch, gang.since)
         self._running += len(gangs)
         self._starts += len(gangs)
         self._refresh(changed)

@@ -315,6 +315,13 @@ def end_due(
 
 
 @kernel(allocates=False)
+def steps_done(gangs: Array, row: int, at: float) -> float:
+    """Return the steps that a gang has done by now."""
+    _advance(gangs[row], at)
+    return float(gangs[row]["done"])
+
+
+@kernel(allocates=False)
 def settle(gangs: Array, at: float, alone: Floats) -> None:
     """LossAccount for the seats of those that still run."""
     for row in range(len(gangs)):

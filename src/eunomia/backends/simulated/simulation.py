@@ -115,6 +115,11 @@ class Simulation(GangSimulation):
         if outage is not None:
             self._schedule(*outage)
 
+    def _steps_of(self, row: int, epoch: int) -> float | None:
+        if self._gangs["epoch"][row] != epoch or not self._gangs["rate"][row] > 0:
+            return None
+        return float(kernels.steps_done(self._gangs, row, self._at))
+
     def _has_running(self) -> bool:
         # A gang that has done all steps that its lease allows has no predicted end.
         return self._next_time() < np.inf or bool(self._gangs["rate"].any())
@@ -188,6 +193,9 @@ class Simulation(GangSimulation):
         if stuck != FINE:
             type = self._topology.types[self._gangs["type"][stuck]]
             raise RuntimeError(f"job {self._register.ids[stuck]!r} was started on {type}, where it cannot run")
+        if self._report_after_s:
+            for row in (*rows.tolist(), *mates[mates >= 0].tolist()):
+                self._report_steps(row, int(self._gangs["epoch"][row]), float(self._gangs["since"][row]))
 
     def _kinds_of_pairs(self, rows: Ints, mates: Ints, first: Ints) -> tuple[Ints, Ints]:
         """Return the kinds of gangs that share seats, (pair,) each."""
