@@ -40,7 +40,7 @@ def test_metis_is_compared_with_every_baseline_by_a_paired_interval(
     monkeypatch.setattr(metis, "FEWEST", 3)
     found = intervals(reproduce(metis, 1), "metis")
     assert {name.partition(" ÷ ")[2].partition(",")[0] for name in found} == {
-        "fifo", "drf", "srtf", "optimus", "slaq", "exhaustive"
+        "fifo", "drf", "srtf", "optimus", "slaq", "steepest", "exhaustive"
     }  # fmt: skip
     assert all(low <= ratio <= high for low, ratio, high in found.values())
 

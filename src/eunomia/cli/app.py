@@ -341,6 +341,10 @@ def solve(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write the whole answer to this .json or .npz.")
     ] = None,
+    belief: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Table of throughputs by job type, in place of the problem's throughput."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -356,7 +360,7 @@ def solve(
 
         if out is not None:
             check_place(out, force=force, endings=SUFFIXES, column="--out")
-        solution = ask(policy, problem)
+        solution = ask(policy, problem, belief=belief)
         if out is not None:
             write_solution(solution, out)
         if as_json:

@@ -270,6 +270,8 @@ def _show_why(found: dict[str, Any]) -> None:
     for one in found["reasons"]:
         until = f" (until {one['until']})" if one["until"] else ""
         show_lines(f"  {one['text']}{until} [{one['code']}]")
+    if speed := found.get("speed"):
+        show_lines(f"  {speed}")
     if found.get("starts_unchanged"):
         show_lines(f"  it starts at {found['starts_unchanged']} if nothing changes until then")
     for text in found["would_run_if"]:
