@@ -224,6 +224,12 @@ EXPERIMENTS: dict[str, Entry] = {
         4,
         "data/gavel",
     ),
+    "gavel-hierarchy": Entry(
+        "eunomia_reproduction.gavel.hierarchy:hierarchy",
+        "levels of three groups of jobs over time, fair or FIFO inside, aware of types and blind to them",
+        0.2,
+        "data/gavel",
+    ),
     "gavel-makespan": Entry(
         "eunomia_reproduction.gavel.batch:makespan",
         "makespan against the number of jobs",

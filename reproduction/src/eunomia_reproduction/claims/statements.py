@@ -213,7 +213,8 @@ class All:
     def judge(self, kept: KeptRows) -> Finding:
         """Decide it. Raises InvalidInput when a row is missing."""
         found = [part.judge(kept) for part in self.parts]
-        intervals = "; ".join(one.interval for one in found) if any(one.interval != "–" for one in found) else "–"
+        alike = len({one.interval for one in found}) == 1
+        intervals = found[0].interval if alike else "; ".join(one.interval for one in found)
         return Finding(
             "; ".join(dict.fromkeys(one.published for one in found)), "; ".join(one.ours for one in found), intervals,
             worst(one.verdict for one in found),
