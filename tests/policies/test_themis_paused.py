@@ -195,8 +195,9 @@ def test_a_pause_changes_nothing_of_the_time_alone_and_nothing_once_it_is_over(s
 
 
 def _alone(view: View) -> np.ndarray:
-    """Return T_cluster of each app."""
-    seen = seen_in(view)
+    """Return the time alone on the whole cluster of each app."""
+    ended = ended_leases(view)
+    seen = read_state(shown(view), ended, offers(view, ended), "longest")
     return np.asarray(seen.ideal / seen.view.apps.mean_rivals)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from eunomia.metrics.fairness import rho_themis
 from eunomia.model.arrays import Array, Bools, Floats, Ints
+from eunomia.model.finish_time import SHARE, IdealTime
 from eunomia.model.job import Job
 from eunomia.model.job_table import job_array, job_values
 
@@ -50,6 +51,7 @@ class AppOutcomes:
         done_s: Floats,
         devices: int,
         end_s: float,
+        ideal: IdealTime = SHARE,
     ) -> AppOutcomes:
         """Return the apps of `jobs`; arrays (job,), `done_s` is the run time of the done steps on the fastest type."""
         app = number_apps(jobs)
@@ -67,7 +69,7 @@ class AppOutcomes:
         left = np.where(np.isnan(last), np.where(np.isnan(left), end_s, left), last)
         needed_s = np.where(np.isnan(finished), np.minimum(done_s, alone_s), alone_s)
         size = job_array(jobs, "scale_factor", float)
-        rho = rho_themis(app, begin, last, left, size, needed_s, devices)
+        rho = rho_themis(app, begin, last, left, size, needed_s, devices, ideal)
         return cls(of=app, submitted=begin, finished=last, left=left, rho=rho, empty=empty)
 
     def table(self, jobs: Sequence[Job], ends: Mapping[str, AppEnd], service: Floats) -> dict[str, Array]:

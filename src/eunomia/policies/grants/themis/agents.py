@@ -1,13 +1,12 @@
 """What the agents of apps know at an auction: their gangs, what is on offer, and their finish-time fairness ρ.
 
-    ρ = T_sh / T_id,   T_id = T_cluster · N_avg
-    T_sh      = elapsed + max( max_j t_j,  Σ_j z_j t_j / Σ_j z_j held )
-    T_cluster = max( max_j total_j,  (ended + Σ_j z_j total_j) / min(Σ_j z_j, devices) )
+    ρ = T_sh / T_id,   T_sh = elapsed + max( max_j t_j,  Σ_j z_j t_j / Σ_j z_j held )
 
+T_id is that of `model.finish_time`: the longest job max_j total_j, the work ended + Σ_j z_j total_j, the demand Σ_j z_j.
 j are the jobs of an app that have not ended: running, pending, or paused by their user. t_j are the seconds that job j
 still needs where it runs, on its fastest type if it is pending; total_j the seconds in all on its fastest type, z_j its
 gang, `ended` the accelerator-seconds attained by jobs that have ended. All declared steps count, also of trials that
-will be given up; a pause changes nothing of T_cluster, and of T_sh only the accelerators held. The paper's first term
+will be given up; a pause changes nothing of T_id, and of T_sh only the accelerators held. The paper's first term
 has no value for a pending job; here such a job needs at least its best time, so that an app never looks worse because
 one more of its jobs runs on its fastest type. An app of one job has ρ = (elapsed + t) / T_id. An app that holds nothing
 never finishes: its ρ is RHO_MAX, so that logarithms are finite.
@@ -25,6 +24,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.finish_time import SHARE, IdealTime, ideal_time
 from eunomia.model.sorting import sorted_places
 from eunomia.model.view import View
 from eunomia.placement.grants_builder import FREE, devices_by_job, held_by
@@ -144,12 +144,15 @@ def unfinished_jobs(view: View) -> UnfinishedJobs:
     return UnfinishedJobs(view.jobs, np.concatenate((view.app, paused.app)), size, usable, time, total)
 
 
-def read_state(view: View, ended: Bools, offered: Bools) -> AuctionState:
-    """Return what an auction of the devices `offered`, (device,), goes by; `ended` (job,) leases are over."""
+def read_state(view: View, ended: Bools, offered: Bools, ideal: IdealTime = SHARE) -> AuctionState:
+    """Return what an auction of the devices `offered`, (device,), goes by; `ended` (job,) leases are over.
+
+    `ideal` is the reading of T_id.
+    """
     apps, size, levels, jobs = view.apps, view.scale_factor, levels_of(view.topology), unfinished_jobs(view)
     n, usable, runs = len(apps.names), jobs.usable[: view.jobs], view.on_type >= 0
     time = np.divide(view.remaining[:, None], usable, out=np.full(usable.shape, np.inf), where=usable > 0)
-    alone = cluster_time(jobs.app, n, jobs.total, jobs.size, apps.service, int(view.capacity.sum()))
+    in_all = app_totals(jobs.app, n, jobs.total, jobs.size, apps.service)
     m = np.flatnonzero(runs)
     here = np.zeros(view.jobs)
     here[m] = time[m, view.on_type[m]] * view.slowdown[m, gang_levels(levels, view.holder, view.jobs)[m]]
@@ -169,7 +172,7 @@ def read_state(view: View, ended: Bools, offered: Bools) -> AuctionState:
         paused=jobs.paused_work(n),
         elapsed=view.at - apps.submitted,
         idle=view.at - _last_held(view),
-        ideal=alone * apps.mean_rivals,
+        ideal=ideal_time(*in_all, apps.mean_rivals, float(view.capacity.sum()), ideal),
     )
 
 
@@ -205,14 +208,17 @@ def no_contention(view: View, ended: Bools) -> bool:
 
 
 @kernel()
-def cluster_time(app: Ints, apps: int, total: Floats, size: Ints, service: Floats, devices: int) -> Floats:
-    """Return T_cluster, (app,), above 0. app, total, size (job,), service (app,) that its ended jobs attained."""
+def app_totals(app: Ints, apps: int, total: Floats, size: Ints, service: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return longest job, work and demand of each app, (app,) each; ended jobs count with the `service` (app,) attained.
+
+    app, total, size are (job,).
+    """
     longest, work, width = np.zeros(apps), service.copy(), np.zeros(apps)
     for m in range(len(app)):
         longest[app[m]] = max(longest[app[m]], total[m])
         work[app[m]] += total[m] * size[m]
         width[app[m]] += size[m]
-    return np.maximum(np.maximum(longest, work / np.maximum(np.minimum(width, devices), 1.0)), 1e-9)
+    return longest, work, width
 
 
 @kernel()

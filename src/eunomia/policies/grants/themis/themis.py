@@ -7,7 +7,10 @@
     leftover               to apps outside F, then to those of F, both drawn by seed
 
 ρ = T_sh / T_id: when the app will finish, counted from its submission, over how long it would take on a private part
-1/N of the cluster, N the average number of apps during its life; paused jobs count with all that they have left. At
+1/N of the cluster, N the average number of apps during its life; paused jobs count with all that they have left. With
+`ideal=share` T_id is max(longest job, work / min(demand, C / N)), C the accelerators of the cluster; with `ideal=work`
+the printed formula, N · work / min(demand, C); with `ideal=longest` N times the longest job, if that is more. The metric
+`rho_themis` of a run has the same T_id. At
 most 1 is fair. Every grant is a lease; a winner of its own accelerators continues without a restart. What cannot be
 divided is a gang: `randomized` keeps each of the gangs won on average c times, `floor` rounds down, `lease` keeps all
 for the part c of `lease_s`, or none for less than a minute. An app places its jobs by weight, of equals the one that
@@ -18,8 +21,9 @@ placed before the auction, the longest wait first; while too little is free for 
 kept.
 
 Example (examples/two_jobs.json). Both apps of one job want the v100: text has 12600 / 2 = 6300 s left there, image
-12600 / 4 = 3150 s. With two apps T_id is twice that. Neither holds seats, so what tells them apart is ρ if they had all
-they want: (7560 + 6300) / 12600 = 1.1 for text, which waited 7560 s, and 3150 / 6300 = 0.5 for image. With f = 0.8 only
+12600 / 4 = 3150 s, and half of three accelerators holds either job all the time, so that is T_id too. Neither holds
+seats, so what tells them apart is ρ if they had all they want: (7560 + 6300) / 6300 = 2.2 for text, which waited 7560 s,
+and 3150 / 3150 = 1 for image. With f = 0.8 only
 text bids. It harms no other bid, keeps what it wins, and starts on the v100. Image gets what is left, a k80.
 
 Reference: K. Mahajan et al., "Themis: Fair and Efficient GPU Cluster Scheduling", NSDI 2020, sections 3 to 5.
@@ -35,6 +39,7 @@ import numpy as np
 
 from eunomia.model.answers import Grants
 from eunomia.model.arrays import Bools, Ints
+from eunomia.model.finish_time import IDEAL_TIMES, SHARE, IdealTime
 from eunomia.model.policy import LeaseTerms, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
@@ -79,6 +84,7 @@ class Themis:
     patience_s: float = 3600.0
     batch_s: float = 1.0
     app_leases: bool = True
+    ideal: IdealTime = SHARE
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="themis",
@@ -118,7 +124,10 @@ class Themis:
             raise ValueError(f"batch_s is {self.batch_s}; it is a number of seconds from 0 to below lease_s")
         if not self.patience_s >= 0:
             raise ValueError(f"patience_s is {self.patience_s}; it is a number of seconds, at least 0")
-        object.__setattr__(self, "info", replace(self.info, mechanism=LeaseTerms(length_s=self.lease_s)))
+        if self.ideal not in IDEAL_TIMES:
+            raise ValueError(f"ideal is {self.ideal!r}; it is one of {', '.join(IDEAL_TIMES)}")
+        info = replace(self.info, mechanism=LeaseTerms(length_s=self.lease_s), ideal=self.ideal)
+        object.__setattr__(self, "info", info)
 
     def auction(self, bids: Bids) -> Partial:
         """Return the winning rows of given bids, and the part of them that each bidder keeps."""
@@ -143,7 +152,7 @@ class Themis:
 
     def hold_auction(self, view: View, ended: Bools, offered: Bools) -> Grants:
         """Return what comes of an auction of the devices `offered`, (device,); `ended` (job,) leases are over."""
-        state, rng = read_state(view, ended, offered), view.rng()
+        state, rng = read_state(view, ended, offered, self.ideal), view.rng()
         lease_s = self.lease_s if self.indivisible == "lease" else math.nan
         assignment = Assignment(state, offered.copy(), lease_s)
         if self.app_leases:
