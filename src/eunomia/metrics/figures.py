@@ -40,6 +40,7 @@ class Figures:
     jobs: Mapping[str, Array]  # columns of jobs.csv
     apps: Mapping[str, Array]  # columns of apps.csv; none where no app has several jobs
     tenants: Mapping[str, Array]  # columns of tenants.csv but `policy`
+    rho_by_ideal: Mapping[str, Floats]  # (app,) rho_themis by each reading of T_id, apps in order of first submission
     sharing: Sharing
     alone_s: Floats  # (job,) run time on the fastest type
     bin_start_s: Floats  # (bin,)
@@ -123,6 +124,7 @@ class Metrics(MetricsCollector):
             jobs=shown,
             apps=table,
             tenants=by_tenant,
+            rho_by_ideal=apps.rho_by_ideal,
             sharing=sharing,
             alone_s=alone.seconds,
             bin_start_s=edges[:-1],

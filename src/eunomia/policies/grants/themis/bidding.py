@@ -1,7 +1,9 @@
 """Bid tables, the auction of them, and hidden payments.
 
 A row of a bid table says which of its gangs an app would place where, and what its ρ would be then. The first row takes
-nothing. Others place its first gang, its first two, and so on, each in several ways: on the devices that a gang has,
+nothing. For an app that holds nothing that is ρ if it starts with the least that it bids for once the leases that begin
+now are over, or RHO_MAX where that is not to be assumed: then two such apps that want one gang forfeit nearly all of it,
+as each loses a million times its value by the other. Others place its first gang, its first two, and so on, each in several ways: on the devices that a gang has,
 which costs no restart; in one slot or on one machine, in different ones in different rows, so that apps need not all
 want the same; on several where none is large enough. An app places gangs in order of its user's weights, of equals the
 one that has done least first: searches that tell promising trials from others have those run first, and searches that
@@ -10,6 +12,7 @@ let all trials of a rung get equally far share alike.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -20,7 +23,7 @@ from eunomia.model import elementary
 from eunomia.model.arrays import NO_INTS, Array, Bools, Floats, Ints
 from eunomia.model.sorting import sorted_places
 from eunomia.placement.levels import Levels, free_by_node, gather, gather_nodes, level_on
-from eunomia.policies.grants.themis.agents import AuctionState, Gangs, best_place, fairness, own_place
+from eunomia.policies.grants.themis.agents import RHO_MAX, AuctionState, Gangs, best_place, fairness, own_place
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.optimum import QUICK
 from eunomia.solvers.auction.partial import Partial, partial_allocation
@@ -77,15 +80,20 @@ class WonGangs:
     partial: Partial | None  # None: there was nothing to bid for
 
 
-def bid_tables(state: AuctionState, bidders: Ints, free: Ints, rows: int = ROWS) -> BidTables:
-    """Return what apps bid for what is free, (unit,), in at most `rows` rows each."""
+def bid_tables(
+    state: AuctionState, bidders: Ints, free: Ints, rows: int = ROWS, starts_in_s: float = math.inf
+) -> BidTables:
+    """Return what apps bid for what is free, (unit,), in at most `rows` rows each.
+
+    An app that holds nothing and wins nothing expects to start after `starts_in_s`; inf = never.
+    """
     view, bids = state.view, np.zeros(len(state.elapsed), dtype=bool)
     bids[bidders] = True
     job = state.by_priority(np.flatnonzero(bids[view.app]))
     begin = np.searchsorted(view.app[job], np.arange(len(bids) + 1))
     by_app = state.least, state.paused, state.elapsed, state.ideal
     apps = Bidders(begin, job, state.wants, state.held, state.here, state.work, *by_app)
-    return BidTables(*_fill_tables(state.levels, state.gangs, apps, bidders, free, rows))
+    return BidTables(*_fill_tables(state.levels, state.gangs, apps, bidders, free, rows, starts_in_s))
 
 
 def misjudged(tables: BidTables, error: float, rng: np.random.Generator) -> BidTables:
@@ -179,7 +187,7 @@ def _wider(column: Array) -> Array:
 
 @kernel()
 def _fill_tables(
-    levels: Levels, gangs: Gangs, apps: Bidders, bidders: Ints, free: Ints, rows: int
+    levels: Levels, gangs: Gangs, apps: Bidders, bidders: Ints, free: Ints, rows: int, starts_in_s: float
 ) -> tuple[Ints, Ints, Ints, Floats, CandidateGangs]:
     """Return the columns of `BidTables`. The place of a bidder in `bidders` makes like apps bid for other machines."""
     most = len(bidders) * rows
@@ -223,6 +231,8 @@ def _fill_tables(
                 bidder[n], gang[n], count[n] = turn, start, k + 1
                 rho[n] = fairness(apps.elapsed[app], apps.ideal[app], slowest, more, seats)
                 n += 1
+        if held == 0 and n > begin + 1:
+            rho[begin] = min(rho[begin + 1 : n].max() + starts_in_s / apps.ideal[app], RHO_MAX)
     return bidder[:n], gang[:n], count[:n], rho[:n], found
 
 

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -57,6 +57,8 @@ from eunomia.policies.grants.themis.bidding import ROWS, BidTables, bid_tables, 
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.partial import Partial, partial_allocation
 from eunomia.solvers.auction.rounding import TREATMENTS, Treatment
+
+Empty = Literal["finite", "infinite"]
 
 SHORTEST_S = 60.0  # a part of a lease that is worth the restart
 LEAST_S, MOST_S = 10.0, 365 * 86400.0  # whole leases
@@ -85,6 +87,7 @@ class Themis:
     batch_s: float = 1.0
     app_leases: bool = True
     ideal: IdealTime = SHARE
+    empty: Empty = "finite"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="themis",
@@ -126,6 +129,8 @@ class Themis:
             raise ValueError(f"patience_s is {self.patience_s}; it is a number of seconds, at least 0")
         if self.ideal not in IDEAL_TIMES:
             raise ValueError(f"ideal is {self.ideal!r}; it is one of {', '.join(IDEAL_TIMES)}")
+        if self.empty not in get_args(Empty):
+            raise ValueError(f"empty is {self.empty!r}; it is one of {', '.join(get_args(Empty))}")
         info = replace(self.info, mechanism=LeaseTerms(length_s=self.lease_s), ideal=self.ideal)
         object.__setattr__(self, "info", info)
 
@@ -171,5 +176,6 @@ class Themis:
 
     def bids(self, state: AuctionState, bidders: Ints, free: Ints, rng: np.random.Generator) -> BidTables:
         """Return what apps bid for what is free, (unit,)."""
-        tables = bid_tables(state, bidders, free, self.rows)
+        starts_in_s = self.lease_s if self.empty == "finite" else math.inf
+        tables = bid_tables(state, bidders, free, self.rows, starts_in_s)
         return misjudged(tables, self.bid_error, rng) if self.bid_error > 0 else tables
