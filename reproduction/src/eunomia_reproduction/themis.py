@@ -31,6 +31,7 @@ from eunomia_reproduction.themis_runs import (
     Played,
     Shown,
     Summary,
+    in_world,
     played,
     summary_of,
 )
@@ -116,7 +117,7 @@ def _against_rivals(request: Request, work: str) -> FigureTable:
             runs[name] = [Played(work, _ours(ideal), seed, world=world) for seed in seeds]
         for rival, policy in (RIVALS | BESIDE).items():
             name = _series(work, world, rival)
-            runs[name] = [Played(work, policy, seed, LEASE_S, world) for seed in seeds]
+            runs[name] = [Played(work, in_world(policy, world), seed, LEASE_S, world) for seed in seeds]
     found, rows = played(request, runs)
     for name, by_seed in found.items():
         policy = name.rpartition(": ")[2].partition(",")[0]
@@ -165,9 +166,7 @@ def _mean(
     )
 
 
-def _ahead(
-    work: str, world: str, ideal: str, rival: str, found: Mapping[str, Mapping[int, Shown]]
-) -> FigureRow:
+def _ahead(work: str, world: str, ideal: str, rival: str, found: Mapping[str, Mapping[int, Shown]]) -> FigureRow:
     """Return under how many seeds the worst ρ of Themis that goes by `ideal` is not above the rival's by it."""
     mine, other = found[_series(work, world, _name(ideal))], found[_series(work, world, rival)]
     seeds, quantity = sorted(mine.keys() & other.keys()), f"rho_{ideal}_max"

@@ -6,7 +6,8 @@ HyperDrive decides which trials of the first workload continue, successive halvi
 twice as wide.
 
 Whether trials may run on fewer accelerators is a world of its own, the same for every policy: in `rigid` a trial runs
-on all of its gang or waits.
+on all of its gang or waits; in `elastic` it also runs on a half, a quarter … of it, down to one, and every policy gives
+a trial what is left where its gang does not fit.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ NODES = [
 ]
 STOP_S = 45.0
 WORK: Mapping[str, tuple[str, str]] = {"w1": ("small", "hyperdrive"), "w2": ("network", "halving")}  # gangs, tuner
-WORLDS: Mapping[str, str] = {"rigid": "off"}  # workload.elastic
+WORLDS: Mapping[str, str] = {"rigid": "off", "elastic": "halves"}  # workload.elastic
+TAKES_LESS = ("themis", "slaq", "optimus")  # these know several sizes of a gang themselves
 Summary = Mapping[str, float]
 
 
@@ -63,23 +65,30 @@ class Shown(NamedTuple):
     decisions: float  # CPU time of all decisions, seconds
 
 
+def in_world(policy: str, world: str) -> str:
+    """Return the spelling of a policy that knows whole gangs only as it runs in a world."""
+    if world == "rigid" or policy.startswith(TAKES_LESS):
+        return policy
+    return f"{policy}?shrink=true" if policy == "locality" else f"shrinking?inner={policy}"
+
+
 def played(
     request: Request, runs: Mapping[str, Sequence[Played]]
 ) -> tuple[dict[str, dict[int, Shown]], list[FigureRow]]:
-    """Make the runs of each name, once each; return what they showed by name and seed, and rows of those that failed."""
+    """Make the runs of each name, once each; return what each showed by name and seed, and rows of failed runs."""
     orders = {}
     for run in [run for some in runs.values() for run in some]:
         scenario = scenario_of(run)
         orders[run] = RunRequest(scenario.name, scenario_hash(scenario), run._asdict())
     orders = dict(sorted(orders.items(), key=lambda pair: pair[0].seed))  # whole seeds first
-    shown, failed = make_all(orders, WORKER, _read, _told, request)
+    shown, failed = make_all(orders, WORKER, _read, _worst_of, request)
     found = {name: {run.seed: shown[run] for run in some if run in shown} for name, some in runs.items()}
     return found, list(failures({orders[run].name: why for run, why in failed.items()}))
 
 
-def show(said: Mapping[str, Any]) -> dict[str, Any]:
+def show(task: Mapping[str, Any]) -> dict[str, Any]:
     """Make a run that a task describes, and return what it showed."""
-    result = simulate(scenario_of(Played(**{name: said[name] for name in Played._fields})))
+    result = simulate(scenario_of(Played(**{name: task[name] for name in Played._fields})))
     figures, jobs = result.figures, result.jobs
     done = (jobs["status"] == "finished") & (jobs["attained_service_s"] > 0)
     alone = np.asarray(figures.alone_s) * jobs["scale_factor"]
@@ -97,12 +106,12 @@ def _read(file: Path) -> Shown:
     return Shown(**json.loads(file.read_text(encoding="utf-8")))
 
 
-def _told(one: Shown) -> str:
+def _worst_of(one: Shown) -> str:
     return f"worst ρ {np.nanmax(one.rho['share']):.2f}"
 
 
 def summary_of(one: Shown) -> Summary:
-    """Return the numbers of a run: the worst ρ by each reading, and how many apps are behind their share by how much."""
+    """Return the numbers of a run: the worst ρ by each reading, and how many apps lost by sharing, and how much."""
     jct, share = np.array(one.jct_s), np.array(one.rho["share"])
     behind = share[share > 1 / LOSS] - 1
     numbers = {f"rho_{ideal}_max": float(np.nanmax(rho)) for ideal, rho in one.rho.items()}

@@ -71,9 +71,7 @@ class AppOutcomes:
         needed_s = np.where(np.isnan(finished), np.minimum(done_s, alone_s), alone_s)
         size = job_array(jobs, "scale_factor", float)
         rho = {each: rho_themis(app, begin, last, left, size, needed_s, devices, each) for each in IDEAL_TIMES}
-        return cls(
-            of=app, submitted=begin, finished=last, left=left, rho=rho[ideal], rho_by_ideal=rho, empty=empty
-        )
+        return cls(of=app, submitted=begin, finished=last, left=left, rho=rho[ideal], rho_by_ideal=rho, empty=empty)
 
     def table(self, jobs: Sequence[Job], ends: Mapping[str, AppEnd], service: Floats) -> dict[str, Array]:
         """Return the columns of apps.csv; none when no app has several jobs. `service` (job,) accelerator-seconds."""

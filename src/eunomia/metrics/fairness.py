@@ -22,9 +22,9 @@ def rho_themis(
 ) -> Floats:
     """Return ρ = T_sh / T_id of each app, (app,); nan where it did not finish.
 
-    T_sh is the time from an app's first submission, `begin`, to its end, T_id that of `model.finish_time` by the reading
-    `ideal`, with the mean number of apps present meanwhile. `app`, `size` and `needed_s` (job,) are a job's app,
-    accelerators and run time on its fastest type; `left` (app,) is when the last job of an app left.
+    T_sh is the time from an app's first submission, `begin`, to its end, T_id that of `model.finish_time` by the
+    reading `ideal`, with the mean number of apps present meanwhile. `app`, `size` and `needed_s` (job,) are a job's
+    app, accelerators and run time on its fastest type; `left` (app,) is when the last job of an app left.
     Reference: K. Mahajan et al., "Themis: Fair and Efficient GPU Cluster Scheduling", NSDI 2020, section 3.2.
     """
     apps = len(begin)

@@ -1,8 +1,8 @@
-"""The time that an app would take on a private part of the cluster, T_id of Themis' finish-time fairness ρ = T_sh / T_id.
+"""The time of an app on a private part of the cluster: T_id of Themis' finish-time fairness ρ = T_sh / T_id.
 
-    share     T_id = max( longest, work / min(demand, C / N) )        alone on a private C / N, as the paper says in words
-    work      T_id = N · work / min(demand, C)                        the printed formula, with the app as its unit
-    longest   T_id = N · max( longest, work / min(demand, C) )        N times the time alone on the whole cluster
+    share     T_id = max( longest, work / min(demand, C / N) )     alone on a private C / N, as the paper says in words
+    work      T_id = N · work / min(demand, C)                     the printed formula, with the app as its unit
+    longest   T_id = N · max( longest, work / min(demand, C) )     N times the time alone on the whole cluster
 
 longest: seconds of the longest job of the app; work: accelerator-seconds of all of them; demand: accelerators that they
 can use together; C: accelerators of the cluster; N: mean number of apps present during the app's life, at least 1. By

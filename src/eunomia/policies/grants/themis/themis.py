@@ -9,22 +9,25 @@
 ρ = T_sh / T_id: when the app will finish, counted from its submission, over how long it would take on a private part
 1/N of the cluster, N the average number of apps during its life; paused jobs count with all that they have left. With
 `ideal=share` T_id is max(longest job, work / min(demand, C / N)), C the accelerators of the cluster; with `ideal=work`
-the printed formula, N · work / min(demand, C); with `ideal=longest` N times the longest job, if that is more. The metric
-`rho_themis` of a run has the same T_id. At
-most 1 is fair. Every grant is a lease; a winner of its own accelerators continues without a restart. What cannot be
-divided is a gang: `randomized` keeps each of the gangs won on average c times, `floor` rounds down, `lease` keeps all
-for the part c of `lease_s`, or none for less than a minute. An app places its jobs by weight, of equals the one that
-has done least first. Leases are granted to apps: what a job leaves before its lease ends goes to another job of its app
-until then, if one fits (`app_leases`). The next auction is held `batch_s` later at the soonest: what comes free
-meanwhile is offered together, and leases that end continue. An app that has held nothing for `patience_s` has one gang
-placed before the auction, the longest wait first; while too little is free for it, what is free of its fastest type is
-kept.
+it is the printed formula, N · work / min(demand, C); with `ideal=longest` N times the time alone on the whole cluster.
+The metric `rho_themis` of a run has the same T_id. At most 1 is fair.
+
+Every grant is a lease; a winner of its own accelerators continues without a restart. What cannot be divided is a gang:
+`randomized` keeps each of the gangs won on average c times, `floor` rounds down, `lease` keeps all for the part c of
+`lease_s`, or none for less than a minute. An elastic job, one that declares smaller sizes, bids for each of them, and
+keeps the part c of the accelerators that it won. An app that holds nothing has, with `empty=finite`, the ρ of starting
+when the leases that begin now are over; with `empty=infinite`, as in the text of the paper, ρ is 10⁶, so that two such
+apps that want one gang forfeit nearly all of it. An app places its jobs by weight, of equals the one that has done
+least first. Leases are granted to apps: what a job leaves before its lease ends goes to another job of its app until
+then, if one fits (`app_leases`). The next auction is held `batch_s` later at the soonest: what comes free meanwhile is
+offered together, and leases that end continue. An app that has held nothing for `patience_s` has one gang placed before
+the auction, the longest wait first; while too little is free for it, what is free of its fastest type is kept.
 
 Example (examples/two_jobs.json). Both apps of one job want the v100: text has 12600 / 2 = 6300 s left there, image
 12600 / 4 = 3150 s, and half of three accelerators holds either job all the time, so that is T_id too. Neither holds
-seats, so what tells them apart is ρ if they had all they want: (7560 + 6300) / 6300 = 2.2 for text, which waited 7560 s,
-and 3150 / 3150 = 1 for image. With f = 0.8 only
-text bids. It harms no other bid, keeps what it wins, and starts on the v100. Image gets what is left, a k80.
+seats, so what tells them apart is ρ if they had all they want: (7560 + 6300) / 6300 = 2.2 for text, which waited 7560
+s, and 3150 / 3150 = 1 for image. With f = 0.8 only text bids. It harms no other bid, keeps what it wins, and starts on
+the v100. Image gets what is left, a k80.
 
 Reference: K. Mahajan et al., "Themis: Fair and Efficient GPU Cluster Scheduling", NSDI 2020, sections 3 to 5.
 """
@@ -71,8 +74,9 @@ class Themis:
     `f` is fairness against efficiency: 1 offers all to the worst-off app alone, 0 lets everybody bid. `indivisible` is
     what becomes of the part of a gang that a winner forfeits. `bid_error` lets apps misjudge each ρ by up to that part.
 
-    Use it when users own whole searches or gangs that suffer from being spread, no app should finish later than on a
-    private share, and bids cannot be trusted: an app gains nothing by saying more or less than it knows.
+    Use it when users own whole searches or gangs that suffer from being spread, and no app should finish later than on
+    a private share. Where bids cannot be trusted take `empty=infinite` and `indivisible=lease`: there an app gains
+    little by saying more or less than it knows, while with `empty=finite` payments are small, and a lie may pay.
 
     The worst-off are apps that are ahead: they get seats only when none of the worse-off can use them. A narrow auction
     of equals wastes most: each forfeits up to 1 - 1/e of what it won, of whole gangs even more, until leftovers use it.
@@ -105,7 +109,7 @@ class Themis:
         ),
         needs=frozenset(
             {"app", "apps", "capacity", "holder", "on_type", "remaining", "scale_factor", "slowdown", "throughput",
-             "topology", "total", "lease_end", "waiting_time", "weight"}
+             "topology", "total", "lease_end", "waiting_time", "weight", "shapes", "shape_throughput"}
         ),
         oracle=True,
         memory_columns={"held_until": -HOLDS},
@@ -167,7 +171,8 @@ class Themis:
         bidders = line[: max(1, math.ceil((1 - self.f) * len(line) - 1e-9)) if free.any() else 0]
         if len(bidders):
             tables = self.bids(state, bidders, free, rng)
-            awards = hold_auction(tables, free, self.indivisible, min(SHORTEST_S / self.lease_s, 1.0), rng)
+            least = min(SHORTEST_S / self.lease_s, 1.0)
+            awards = hold_auction(tables, free, state.gangs.sizes, self.indivisible, least, rng)
             assignment.place_winners(tables.gangs, awards)
             proof = awards.partial
             assignment.place_leftovers(bidders, rng)
