@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from eunomia.policies.grants.themis.bidding import (
     bid_tables,
     hold_auction,
     misjudged,
+    misreported,
     no_gangs,
     with_gang,
 )
@@ -179,12 +180,6 @@ def test_two_apps_that_hold_nothing_and_want_one_gang_keep_most_of_it_only_if_th
     assert Themis().empty == "finite"
     with pytest.raises(ValueError, match="empty is 'none'; it is one of finite, infinite"):
         Themis(empty="none")  # type: ignore[arg-type]
-
-
-def misreported(tables: BidTables, bidder: int, factor: float) -> BidTables:
-    """The tables with one app lying: it says that winning helps it by another factor than it does."""
-    lies = (tables.bidder == bidder) & (tables.count > 0)
-    return replace(tables, rho=np.minimum(np.where(lies, tables.rho / factor, tables.rho), RHO_MAX))
 
 
 def test_a_liar_may_win_but_for_less_than_its_lie_costs() -> None:
@@ -390,19 +385,6 @@ def test_leases_last_as_long_as_the_policy_says() -> None:
     assert Themis().info.mechanism.length_s == 1200.0
 
 
-@dataclass(frozen=True)
-class Lied(Themis):
-    """Themis with one app that says winning helps it by another factor than it does."""
-
-    liar: str = "a"
-    factor: float = 1.0
-
-    def bids(self, seen: AuctionState, bidders: np.ndarray, free: np.ndarray, rng: np.random.Generator) -> BidTables:
-        tables = super().bids(seen, bidders, free, rng)
-        names = [seen.view.apps.names[app] for app in bidders.tolist()]
-        return misreported(tables, names.index(self.liar), self.factor) if self.liar in names else tables
-
-
 @pytest.mark.parametrize("factor", [3.0, 30.0])
 def test_who_says_that_seats_help_it_more_than_they_do_finishes_no_sooner(factor: float) -> None:
     """Four apps of unlike lengths with two gangs' worth of seats; everybody bids, so that a lie can win something.
@@ -412,6 +394,6 @@ def test_who_says_that_seats_help_it_more_than_they_do_finishes_no_sooner(factor
     jobs = line_up(*[(100.0 * i, (5 + 5 * i) * 1200.0, 2) for i in range(4)])
     ends = {}
     for reported in (1.0, factor):
-        policy = Lied(f=0.0, indivisible="lease", empty="infinite", factor=reported)
+        policy = Themis(f=0.0, indivisible="lease", empty="infinite", lie=reported)
         ends[reported] = [played(replace(policy, liar=name), jobs, 2, 2).finished[name] for name in "abcd"]
     assert np.mean(ends[factor]) >= np.mean(ends[1.0])

@@ -136,6 +136,11 @@ EXPERIMENTS: dict[str, Entry] = {
         60,
         least_seeds=10,
     ),
+    "themis-more": Entry(
+        "eunomia_reproduction.themis_more:more",
+        "Themis with bid errors, a liar, network-bound apps and other loads, beside DRF, Quincy and Carbyne",
+        15,
+    ),
     "gavel-parity": Entry(
         "eunomia_reproduction.gavel.parity:reproduce",
         "run by run and round by round beside Gavel's own simulator",

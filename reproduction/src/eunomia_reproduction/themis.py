@@ -16,11 +16,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from eunomia.metrics.statistics import estimate
 from eunomia.model.finish_time import IDEAL_TIMES, SHARE
 from eunomia.policies.grants.themis.themis import Themis
 from eunomia_reproduction.figure import Figure, FigureCurve
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
+from eunomia_reproduction.themis_rows import SOURCE, mean_row, summaries
 from eunomia_reproduction.themis_runs import (
     JOBS,
     LEASE_S,
@@ -30,7 +30,6 @@ from eunomia_reproduction.themis_runs import (
     WORLDS,
     Played,
     Shown,
-    Summary,
     in_world,
     played,
     summary_of,
@@ -51,7 +50,6 @@ WORST = {  # figures 5 and 6, read off: ± 0.1
     "w2": {"Themis": 2.15, "SRSF": 2.35, "Gandiva": 2.8, "Optimus": 3.2, "SLAQ": 3.7, "SRTF": 4.0, "Tiresias": 4.25},
 }
 BY_F = {0.0: 9.8, 0.1: 6.5, 0.3: 6.1, 0.5: 5.4, 0.6: 4.0, 0.8: 3.8, 1.0: 4.8}  # worst ρ, leases of 20 minutes
-SOURCE = "Mahajan et al., NSDI 2020, section 8"
 ENOUGH_SEEDS = 10
 QUANTITIES = (  # name, unit; means over seeds
     *((f"rho_{ideal}_max", "") for ideal in IDEAL_TIMES),
@@ -80,10 +78,10 @@ def sweep(request: Request) -> FigureTable:
     runs = {f"{work} {f}": [Played(work, _ours(f=f), seed) for seed in range(request.seeds)] for work, f in asked}
     found, rows = played(request, runs)
     for work, f in asked:
-        by_seed = _summaries(found[f"{work} {f}"])
+        by_seed = summaries(found[f"{work} {f}"])
         for quantity, unit in QUANTITIES:
             published = BY_F[f] if quantity == "rho_share_max" else None
-            rows.append(_mean(f"{work}: leases of {LEASE_S:g} s", quantity, unit, by_seed, published, x=f))
+            rows.append(mean_row(f"{work}: leases of {LEASE_S:g} s", quantity, unit, by_seed, published, x=f))
     figure = Figure(
         name="themis-sweep",
         title="The worst app's finish-time fairness under Themis, by f",
@@ -123,7 +121,7 @@ def _against_rivals(request: Request, work: str) -> FigureTable:
         policy = name.rpartition(": ")[2].partition(",")[0]
         for quantity, unit in QUANTITIES:
             published = WORST[work].get(policy) if quantity == "rho_share_max" else None
-            rows.append(_mean(name, quantity, unit, _summaries(by_seed), published))
+            rows.append(mean_row(name, quantity, unit, summaries(by_seed), published))
     for world in WORLDS:
         for ideal in IDEAL_TIMES:
             rows += [_ahead(work, world, ideal, rival, found) for rival in RIVALS]
@@ -137,33 +135,6 @@ def _series(work: str, world: str, policy: str) -> str:
 
 def _name(ideal: str) -> str:
     return OURS if ideal == SHARE else f"{OURS}, ideal={ideal}"
-
-
-def _summaries(by_seed: Mapping[int, Shown]) -> list[Summary]:
-    return [summary_of(by_seed[seed]) for seed in sorted(by_seed)]
-
-
-def _mean(
-    series: str, quantity: str, unit: str, by_seed: Sequence[Summary], published: float | None, x: float | str = ""
-) -> FigureRow:
-    values = [summary[quantity] for summary in by_seed]
-    mean = estimate(np.array(values))
-    if mean is None:
-        note = "no app finished"
-    elif mean.low is None:
-        note = "one seed"
-    else:
-        note = f"mean of {len(values)} seeds, 95 % interval {mean.low:.4g} to {mean.high:.4g}"
-    return FigureRow(
-        series=series,
-        x=x,
-        quantity=quantity,
-        unit=unit,
-        published=published,
-        measured=None if mean is None else mean.mean,
-        source=SOURCE if published is not None else "",
-        note=note,
-    )
 
 
 def _ahead(work: str, world: str, ideal: str, rival: str, found: Mapping[str, Mapping[int, Shown]]) -> FigureRow:

@@ -113,6 +113,12 @@ def misjudged(tables: BidTables, error: float, rng: np.random.Generator) -> BidT
     return replace(tables, rho=tables.rho * (1 + error * rng.uniform(-1, 1, len(tables.rho))))
 
 
+def misreported(tables: BidTables, bidder: int, factor: float) -> BidTables:
+    """Return the tables with one app lying: it says that winning helps it by another factor than it does."""
+    lies = (tables.bidder == bidder) & (tables.count > 0)
+    return replace(tables, rho=np.minimum(np.where(lies, tables.rho / factor, tables.rho), RHO_MAX))
+
+
 def hold_auction(
     tables: BidTables, free: Ints, sizes: Ints, treatment: Treatment, least: float, rng: np.random.Generator
 ) -> WonGangs:

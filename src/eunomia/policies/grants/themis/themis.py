@@ -56,7 +56,7 @@ from eunomia.policies.grants.themis.agents import (
 )
 from eunomia.policies.grants.themis.app_leases import leases_after, remaining_leases
 from eunomia.policies.grants.themis.assignment import Assignment, nothing_offered, postponed, renewed
-from eunomia.policies.grants.themis.bidding import ROWS, BidTables, bid_tables, hold_auction, misjudged
+from eunomia.policies.grants.themis.bidding import ROWS, BidTables, bid_tables, hold_auction, misjudged, misreported
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.partial import Partial, partial_allocation
 from eunomia.solvers.auction.rounding import TREATMENTS, Treatment
@@ -72,7 +72,8 @@ class Themis:
     """Apps that would finish latest, compared with a private share of the cluster, win seats at an auction.
 
     `f` is fairness against efficiency: 1 offers all to the worst-off app alone, 0 lets everybody bid. `indivisible` is
-    what becomes of the part of a gang that a winner forfeits. `bid_error` lets apps misjudge each ρ by up to that part.
+    what becomes of the part of a gang that a winner forfeits. `bid_error` lets apps misjudge each ρ by up to that part;
+    the app `liar` says that its ρ would be `lie` times better with what it wins than it would be.
 
     Use it when users own whole searches or gangs that suffer from being spread, and no app should finish later than on
     a private share. Where bids cannot be trusted take `empty=infinite` and `indivisible=lease`: there an app gains
@@ -92,6 +93,8 @@ class Themis:
     app_leases: bool = True
     ideal: IdealTime = SHARE
     empty: Empty = "finite"
+    liar: str = ""
+    lie: float = 1.0
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="themis",
@@ -125,6 +128,8 @@ class Themis:
             raise ValueError(f"rows is {self.rows}; a bid table has at least 2")
         if not 0 <= self.bid_error < 1:
             raise ValueError(f"bid_error is {self.bid_error}; it is at least 0 and below 1")
+        if not 0 < self.lie < math.inf:
+            raise ValueError(f"lie is {self.lie}; it is a finite factor above 0, and 1 is the truth")
         if not LEAST_S <= self.lease_s <= MOST_S:
             raise ValueError(f"lease_s is {self.lease_s}; a lease lasts from {LEAST_S:.0f} s to {MOST_S:.0f} s, a year")
         if not 0 <= self.batch_s < self.lease_s:
@@ -183,4 +188,7 @@ class Themis:
         """Return what apps bid for what is free, (unit,)."""
         starts_in_s = self.lease_s if self.empty == "finite" else math.inf
         tables = bid_tables(state, bidders, free, self.rows, starts_in_s)
+        names = state.view.apps.names
+        if self.liar and self.liar in (line := [names[app] for app in bidders.tolist()]):
+            tables = misreported(tables, line.index(self.liar), self.lie)
         return misjudged(tables, self.bid_error, rng) if self.bid_error > 0 else tables
