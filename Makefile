@@ -117,8 +117,9 @@ figures: env ## redo the tables of the pages of results in the background, resum
 	@echo 'started; see out/figures/progress.log'
 
 .PHONY: docs
-docs: env ## write the page of policies, and the reference from the docstrings to out/reference/
+docs: env ## write the pages of policies, the table of claims, and the reference from the docstrings to out/reference/
 	@.venv/bin/python tools/make_policies_page.py
+	@.venv/bin/python tools/make_claims_table.py
 	@.venv/bin/python tools/make_reference.py --out out/reference
 
 .PHONY: lock

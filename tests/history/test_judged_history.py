@@ -258,6 +258,11 @@ def test_an_import_writes_what_it_assumes_of_preemption(imported: Path) -> None:
     assert "# assumed: seconds that a preempted job loses" in imported.read_text()
 
 
+def test_where_no_job_can_save_nothing_is_assumed_of_the_cost_of_a_preemption(imported: Path) -> None:
+    scenario = load_scenario(imported, ["workload.interruptible=false"])
+    assert with_costs(scenario).assumed == ("no job is preempted: [workload] interruptible = false",)
+
+
 def test_a_policy_is_judged_on_an_import_with_its_costs_and_beside_the_log(imported: Path) -> None:
     done = RUN.invoke(app, ["whatif", str(imported), "--policy", "srtf", "--weeks", "1", "--jobs", "1", "--json"])
     assert done.exit_code == 0, done.output

@@ -175,6 +175,17 @@ def test_parts_of_the_training_that_are_left_out_are_not_used(scenario: Path, mo
     assert list(work.replay) == drawn[-1]
 
 
+def test_the_actor_learns_at_the_rate_that_its_parts_name(scenario: Path) -> None:
+    moved = []
+    for rate in (1e-5, 1e-3):
+        work = HarmonyTraining(load_scenario(scenario), 8, np.random.default_rng(0), TrainingParts(actor_rate=rate))
+        before = {name: weight.copy() for name, weight in work.policy.arrays("policy").items()}
+        work._improve(0.5)
+        after = work.policy.arrays("policy")
+        moved.append(max(float(np.abs(after[name] - weight).max()) for name, weight in before.items()))
+    assert 0 < 10 * moved[0] < moved[1]
+
+
 @pytest.mark.parametrize("used", [False, True])
 def test_without_the_value_network_what_it_says_changes_no_gradient(scenario: Path, used: bool) -> None:
     policies = []

@@ -101,6 +101,32 @@ def test_no_choice_of_legal_actions_reconfigures_for_ever() -> None:
     assert np.isfinite(world.end).all()
 
 
+@pytest.mark.parametrize(("batch", "begins"), [(1, [2.0, 4.0, 6.0]), (2, [2.0, 2.0, 4.0]), (3, [2.0, 2.0, 2.0])])
+def test_kernels_begin_when_the_decision_is_there_and_a_batch_is_charged_once(batch: int, begins: list[float]) -> None:
+    drawn = draw_workload(np.random.default_rng(0), tasks=3, load=1.0)
+    work = replace(drawn, parents=((),) * 3, children=((),) * 3, arrival=np.zeros(3))
+    work.kernel[:] = 0
+    world = KernelWorld(work, np.random.default_rng(0), decision_s=2.0, batch=batch)
+    moments = world.moments()
+    for task in range(3):
+        moment = next(moments)
+        world.carry_out(KernelDecision(task, int(np.flatnonzero(moment.legal[0] & ~moment.reconfigures[0])[0])))
+    assert world.begin.tolist() == begins
+
+
+def test_a_wait_in_whose_time_a_kernel_ends_is_decided_anew() -> None:
+    drawn = draw_workload(np.random.default_rng(0), tasks=2, load=1.0)
+    work = replace(drawn, parents=((),) * 2, children=((),) * 2, arrival=np.zeros(2))
+    world = KernelWorld(work, np.random.default_rng(0), decision_s=1e4)
+    moments = world.moments()
+    next(moments)
+    world.carry_out(KernelDecision(0, 0))
+    next(moments)
+    world.carry_out(KernelDecision(NO_OP))  # 0 ends while it is decided
+    assert np.isfinite(world.end[0])
+    assert next(moments).at == 2e4
+
+
 def test_two_kernels_that_need_0_9_of_a_link_are_1_8_times_as_slow_and_threads_of_a_core_1_67_at_most() -> None:
     demand = np.zeros((2, len(machine.RESOURCES)))
     demand[:, machine.PCIE] = 0.9

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from eunomia.learning.metis.slot_world import SlotRun, draw_jobs
-from eunomia_reproduction import bayesian, metis, symphony
+from eunomia_reproduction import bayesian, metis, symphony, symphony_decisions
 from eunomia_reproduction.table import FigureTable, Request
 
 
@@ -40,7 +40,7 @@ def test_metis_is_compared_with_every_baseline_by_a_paired_interval(
     monkeypatch.setattr(metis, "FEWEST", 3)
     found = intervals(reproduce(metis, 1), "metis")
     assert {name.partition(" ÷ ")[2].partition(",")[0] for name in found} == {
-        "fifo", "drf", "srtf", "optimus", "slaq", "exhaustive"
+        "fifo", "drf", "srtf", "optimus", "slaq", "steepest", "exhaustive"
     }  # fmt: skip
     assert all(low <= ratio <= high for low, ratio, high in found.values())
 
@@ -76,4 +76,23 @@ def test_the_search_has_a_row_for_every_method_and_the_published_share_of_seeds(
     table = reproduce(bayesian, 2)
     means = {row.series: row.measured or 0 for row in table.rows if row.quantity == "best found ÷ optimum, mean"}
     assert set(means) == {"gp-ei", "gp-lcb", "rf-ei", "rf-lcb", "random", "grid"} and min(means.values()) >= 1
-    assert {row.published for row in table.rows if row.quantity.startswith("share of seeds")} == {0.95, 0.56}
+    shares = [row for row in table.rows if row.quantity.startswith("share of seeds")]
+    assert {row.published: row.within for row in shares} == {0.95: None, 0.56: None}  # two seeds say nothing of a share
+    best, level = (row for row in table.rows if row.quantity.startswith("objectives in which"))
+    assert (best.published, best.within) == (1, best.measured == 1)
+    assert level.measured == 1  # no interval of two seeds is above 1
+    against = {row.quantity: row.measured or 0 for row in table.rows if row.quantity.startswith("best found ÷ that of")}
+    assert len(against) == 3 * (5 + 1)  # five methods, and the best of the other pairs once more
+    means_only = [name for name in against if name.endswith("mean")]
+    assert all(against[f"{name}, low"] <= against[name] <= against[f"{name}, high"] for name in means_only)
+
+
+def test_symphony_is_compared_with_graphene_when_decisions_take_time(
+    reproduce: Callable[[ModuleType, int], FigureTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(symphony_decisions, "TASKS", 6)
+    monkeypatch.setattr(symphony_decisions, "FEWEST", 2)
+    table = reproduce(symphony_decisions, 1)
+    medians = [row.measured or 0.0 for row in table.rows if row.quantity == "median time of a kernel, ratio"]
+    assert len(medians) == len(symphony_decisions.CASES)
+    assert medians[1] > medians[0]  # decisions that take 4 s cost more than those that take 0.4 s

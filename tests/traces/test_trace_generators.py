@@ -105,6 +105,7 @@ def test_an_infinite_rate_submits_all_at_time_zero() -> None:
         ("poisson", {"job": 3}, "did you mean 'jobs'"),
         ("philly-like", {"distribution": "gavell"}, "did you mean 'gavel'"),
         ("gavel", {"table": "publish"}, "did you mean 'published'"),
+        ("gavel", {"durations": "day"}, "did you mean 'days'"),
         ("philly-like", {"distribution": 3}, "must be text"),
         ("philly-like", {"multi_accelerator": 1}, "true or false"),
         *[("poisson", {"jobs": value}, "jobs is") for value in (0, -1, 5.0, 10**400, "many", True)],
@@ -144,3 +145,11 @@ def test_the_order_of_gavels_job_types_changes_the_types_of_single_jobs_and_noth
 def test_the_order_of_gavels_job_types_changes_the_random_numbers_of_gangs() -> None:
     now, then = (generate("gavel", 0, table=table, multi_accelerator=True) for table in ("artifact", "published"))
     assert (now.duration_s != then.duration_s).any()
+
+
+def test_durations_of_days_are_five_lengths_drawn_evenly() -> None:
+    drawn = generate("gavel", 0, jobs=2000, durations="days", deadlines=True)
+    days, counts = np.unique(drawn.duration_s / 86400, return_counts=True)
+    assert days.tolist() == [0.5, 1.0, 2.0, 4.0, 8.0]
+    assert counts == pytest.approx(400, abs=60)
+    assert ((drawn.deadline_s - drawn.submitted_s) / drawn.duration_s).round(6).tolist()[:50].count(1.2) > 5

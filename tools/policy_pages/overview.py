@@ -36,7 +36,9 @@ these words."""
 PRESETS_HEAD = """## Presets
 
 Names under which users of other systems know our policies; `gavel:` are the names of Gavel's command line. Parameters
-may be added: `gavel:fifo?backfill=skip`."""
+may be added: `gavel:fifo?backfill=skip`. Two of them stay different on purpose: those ending in `_SLOs` keep as many
+deadlines as they can, where the artifact drops all that it cannot meet together, and `gavel:fifo` draws types without
+the artifact's [oddities](gavel-mechanism.md#policies-there-and-here)."""
 
 
 def overview() -> str:

@@ -21,6 +21,7 @@ class Entry(NamedTuple):
     minutes: float  # of CPU time, about, with the seeds of docs/reproduce.md
     reference: str = ""  # what the folder given as --reference looks like; empty = none is needed
     least_seeds: int = 1  # for --check: with fewer the rows are chance
+    any_reference: bool = False  # the folder may hold other cases: kept rows are for the claims, --check ignores them
 
 
 EXPERIMENTS: dict[str, Entry] = {
@@ -29,6 +30,7 @@ EXPERIMENTS: dict[str, Entry] = {
         "job by job beside the simulators of Tiresias, Blox, Helios, Pollux, Shockwave and ASTRAEA",
         2,
         "data/peers",
+        any_reference=True,
     ),
     "astraea": Entry(
         "eunomia_reproduction.astraea:reproduce",
@@ -48,6 +50,19 @@ EXPERIMENTS: dict[str, Entry] = {
         "LAS with space sharing on true and on estimated throughputs of pairs",
         10,
         "data/gavel",
+    ),
+    "learnt-speeds": Entry(
+        "eunomia_reproduction.learnt_speeds:reproduce",
+        "Throughputs learnt while jobs run: what wrong ones cost each policy, and what learning regains",
+        minutes=8,
+        least_seeds=3,
+    ),
+    "estimator-window": Entry(
+        "eunomia_reproduction.estimator:window",
+        "the same on the published jobs, with the published estimator, which profiles every job",
+        15,
+        "data/gavel",
+        least_seeds=3,
     ),
     "ignorance": Entry(
         "eunomia_reproduction.ignorance:reproduce",
@@ -74,12 +89,14 @@ EXPERIMENTS: dict[str, Entry] = {
     "harmony-ablations": Entry(
         "eunomia_reproduction.harmony_ablations:reproduce",
         "what each part of Harmony's training is worth: models trained without it (needs the extra learning)",
-        8,
+        25,
+        least_seeds=3,
     ),
     "bo": Entry(
         "eunomia_reproduction.bayesian:reproduce",
         "configurations found by Bayesian optimisation, random and grid search in 12 measurements",
         8,
+        least_seeds=50,
     ),
     "metis": Entry(
         "eunomia_reproduction.metis:reproduce",
@@ -90,6 +107,11 @@ EXPERIMENTS: dict[str, Entry] = {
         "eunomia_reproduction.symphony:reproduce",
         "kernels placed by Symphony against Sparrow, Graphene, Paragon and an oracle on unseen workloads",
         1,
+    ),
+    "symphony-decisions": Entry(
+        "eunomia_reproduction.symphony_decisions:reproduce",
+        "Symphony beside Graphene when decisions take time, alone and in batches",
+        3,
     ),
     "symphony-samples": Entry(
         "eunomia_reproduction.symphony_samples:reproduce",
@@ -116,7 +138,12 @@ EXPERIMENTS: dict[str, Entry] = {
     "philly-tables": Entry(
         "eunomia_reproduction.philly:reproduce",
         "why Philly's jobs wait, how they end and why they fail, from a synthetic workload",
-        14,
+        16,
+    ),
+    "philly-pool": Entry(
+        "eunomia_reproduction.philly.pool:reproduce",
+        "starts of whole gangs that a pool for first runs saves, for gangs and for every job",
+        2,
     ),
     "themis-w1": Entry(
         "eunomia_reproduction.themis:w1",
@@ -141,11 +168,18 @@ EXPERIMENTS: dict[str, Entry] = {
         "Themis with bid errors, a liar, network-bound apps and other loads, beside DRF, Quincy and Carbyne",
         15,
     ),
+    "themis-simulator": Entry(
+        "eunomia_reproduction.themis_simulator.experiment:reproduce",
+        "Themis and its rivals in the world of the authors' simulator: the sweep of f, rivals, network, contention",
+        6,
+        least_seeds=10,
+    ),
     "gavel-parity": Entry(
         "eunomia_reproduction.gavel.parity:reproduce",
         "run by run and round by round beside Gavel's own simulator",
         3,
         "data/gavel",
+        any_reference=True,
     ),
     "gavel-fig8": Entry(
         "eunomia_reproduction.gavel.curves:fig8",
@@ -163,6 +197,12 @@ EXPERIMENTS: dict[str, Entry] = {
         "eunomia_reproduction.gavel.curves:fig10",
         "the same under finish-time fairness, gangs and one accelerator a job",
         25,
+        "data/gavel",
+    ),
+    "gavel-means": Entry(
+        "eunomia_reproduction.gavel.seed_means:means",
+        "figures 8 to 10 at their headline loads as the published means of three seeds, and what awareness gains",
+        15,
         "data/gavel",
     ),
     "gavel-cdf": Entry(

@@ -13,7 +13,7 @@ policy's own.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -23,10 +23,10 @@ import numpy as np
 
 from eunomia import traces
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.metrics.statistics import estimate, paired
-from eunomia.model import elementary
+from eunomia.metrics.statistics import estimate
 from eunomia.traces import Trace
 from eunomia_reproduction.philly_window import WindowFairness, played
+from eunomia_reproduction.ratio_rows import ratio_rows
 from eunomia_reproduction.run_cache import RunRequest, failures, make_all
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
@@ -39,6 +39,7 @@ POLICIES: Mapping[str, tuple[str, Mapping[str, Any] | None]] = {  # and its leas
     "ASTRAEA, common ends": ("astraea", {"length": 900.0, "aligned": True}),
     "Tiresias": ("tiresias", None),
     "static quotas": ("astraea?selection=fifo&quota=static", {}),
+    "capacity queues": ("quotas", {}),  # of Hadoop as they are by default: idle capacity is lent, and no job preempted
     "FIFO": ("fifo", None),
 }
 OURS, PUBLISHED = "ASTRAEA", 9.42
@@ -153,37 +154,24 @@ def _ahead(shown: Shown) -> list[FigureRow]:
         series = f"{OURS} beside {name}"
         rival = not name.startswith(OURS)
         both = {seed: (ours[seed], found) for seed, found in theirs.items() if seed in ours}
-        fairness, note = _factor({seed: (one.least, other.least) for seed, (one, other) in both.items()})
-        rows.append(
-            FigureRow(
-                series=series,
-                quantity="tenant_fairness_min",
-                unit="times",
-                published=PUBLISHED if rival else None,
-                measured=fairness,
-                source=SOURCE if rival else "",
-                note=f"{note}; published: up to that, of a modified trace" if rival else note,
-            )
-        )
+        fairness = [(one.least, other.least) for one, other in both.values()]
+        about = {"published": PUBLISHED, "source": SOURCE, "note": "published: up to that, of a modified trace"}
+        rows += _factor(series, "tenant_fairness_min", fairness, **(about if rival else {}))  # type: ignore[arg-type]
         if rival:
-            ahead = sum(one.least >= other.least for one, other in both.values())
+            ahead = sum(one >= other for one, other in fairness)
             about = {"published": len(both), "measured": ahead, "tolerance": 0.0, "source": SOURCE}
             rows.append(FigureRow(series=series, quantity="seeds ahead", unit="", **about))  # type: ignore[arg-type]
-        jct, note = _factor({seed: (one.jct_mean, other.jct_mean) for seed, (one, other) in both.items()})
-        rows.append(FigureRow(series=series, quantity="jct_mean", unit="times", measured=jct, note=note))
+        rows += _factor(series, "jct_mean", [(one.jct_mean, other.jct_mean) for one, other in both.values()])
     return rows
 
 
-def _factor(pairs: Mapping[int, tuple[float, float]]) -> tuple[float | None, str]:
-    """Return the geometric mean of ours ÷ theirs over the seeds, and the 95 % interval in words."""
-    ours, theirs = ({seed: pair[side] for seed, pair in pairs.items()} for side in (0, 1))
-    found = paired(ours, theirs)
-    if found is None or found.log_ratio is None:
-        return None, "a tenant got nothing at all under a seed"
-    low, high = found.log_ratio.low, found.log_ratio.high
-    note = (
-        "one seed"
-        if low is None or high is None
-        else f"95 % interval {elementary.exp(low):.2f} to {elementary.exp(high):.2f}"
-    )
-    return elementary.exp(found.log_ratio.mean), note
+def _factor(
+    series: str, quantity: str, pairs: Sequence[tuple[float, float]], published: float | None = None, source: str = "",
+    note: str = "",
+) -> list[FigureRow]:  # fmt: skip
+    """Return the geometric mean of ours ÷ theirs over the seeds, with its 95 % interval; no number where one is 0."""
+    if pairs and all(one > 0 and other > 0 for one, other in pairs):
+        ours, theirs = zip(*pairs, strict=True)
+        return ratio_rows(series, quantity, ours, theirs, unit="times", published=published, source=source, note=note)
+    note = "a tenant got nothing at all under a seed"
+    return [FigureRow(series=series, quantity=quantity, unit="times", published=published, source=source, note=note)]

@@ -50,6 +50,10 @@ def reproduce(
     processes: Annotated[int, typer.Option(min=0, metavar="N", help="Runs at a time; 0 = one per core.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing NAME.csv.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List what can be measured again.")] = False,
+    claims: Annotated[
+        bool,
+        typer.Option("--claims", help="Print each published claim (of NAME, if given) with its verdict by kept rows."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure a published result again.
@@ -59,6 +63,9 @@ def reproduce(
     with handle_errors(as_json):
         if list_:
             _show_list(as_json)
+            return
+        if claims:
+            _show_claims(name, as_json)
             return
         from eunomia_reproduction import expected, load
         from eunomia_reproduction.table import Request, check_free
@@ -79,7 +86,9 @@ def reproduce(
         if accept:
             expected.accept(known, table)
             _log(f"wrote {known}")
-        if check and not _passes(table, expected.changes(table, expected.read(known)) if known.is_file() else None):
+        entry = EXPERIMENTS.get(name)
+        compared = known.is_file() and not (entry and entry.any_reference)
+        if check and not _passes(table, expected.changes(table, expected.read(known)) if compared else None):
             raise typer.Exit(FAILED)
 
 
@@ -135,7 +144,7 @@ def _show_list(as_json: bool) -> None:
                 "reference": e.reference,
                 "minutes": e.minutes,
                 "least_seeds": e.least_seeds,
-                "kept_seeds": kept_seeds(name),
+                "kept_seeds": _compared_seeds(name),
             }
             for name, e in EXPERIMENTS.items()
         ]
@@ -145,13 +154,34 @@ def _show_list(as_json: bool) -> None:
         print(line)
 
 
+def _show_claims(name: str | None, as_json: bool) -> None:
+    """Print the claims that rest on an experiment, or all. Raises InvalidInput for an unknown name."""
+    from eunomia_reproduction import load
+    from eunomia_reproduction.claims import judge_all
+    from eunomia_reproduction.claims.page import as_dicts, lines
+
+    if name is not None:
+        load(name)
+    judged = [one for one in judge_all() if name is None or name in one.claim.experiments]
+    if as_json:
+        print(json.dumps(as_dicts(judged)))
+        return
+    for line in lines(judged, get_terminal_size().columns):
+        print(line)
+
+
+def _compared_seeds(name: str) -> list[int]:
+    """Return the numbers of seeds with which --check compares a run with kept rows."""
+    return [] if EXPERIMENTS[name].any_reference else kept_seeds(name)
+
+
 def list_experiments(width: int) -> list[str]:
     """Return the names, their minutes, what they show, and whether --check knows their rows, in lines of this width."""
     wide = max(map(len, EXPERIMENTS))
     lines = [f"{'NAME':{wide}}  min of CPU, about"]
     for name, entry in EXPERIMENTS.items():
         needs = f"; needs --reference DIR, laid out like {entry.reference}" if entry.reference else ""
-        needs += "; rows are kept" if kept_seeds(name) else ""
+        needs += "; rows are kept" if _compared_seeds(name) else ""
         seeds = f"; --check needs --seeds {entry.least_seeds}" if entry.least_seeds > 1 else ""
         head = f"{name:{wide}}  {entry.minutes:>4g}  "
         lines += wrap(entry.about + needs + seeds, width, initial_indent=head, subsequent_indent=" " * len(head))

@@ -29,10 +29,10 @@ from eunomia.learning.model_file import ModelFile, read_model
 from eunomia.model.arrays import Floats
 from eunomia.throughputs import load
 from eunomia.throughputs.interference import PairNeighbours
+from eunomia_reproduction.ratio_rows import ratio_rows
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
 TRACES = tuple(range(1000, 1020))
-T_95 = 2.093  # Student's t of 19 degrees of freedom
 SERVERS = np.tile([8.0, 2.0], (6, 1))  # CPUs and accelerators, as in section VI
 BUSY_HOURS = 0.8, 2.4  # alone; so that small jobs share servers where the best placement is searched
 GOAL = 0.75, "abstract: 25 %; the better of load balancing and packing counts"
@@ -63,23 +63,20 @@ def _rows(series: str, truth: Truth, model: ModelFile, request: Request) -> list
     request.tell(f"{series}: mean JCT in intervals {_means(jct)}")
     better = min(("load balancing", "Tetris"), key=lambda name: float(jct[name].mean()))
     rows = [
-        paired_row(
-            series,
-            f"mean JCT over that of {name}",
-            jct["harmony"],
-            jct[name],
-            *(GOAL if name == better else ()),
-        )
+        row
         for name in jct
         if name != "harmony"
+        for row in compared(
+            series, f"mean JCT over that of {name}", jct["harmony"], jct[name], *(GOAL if name == better else ())
+        )
     ]
     plain = replace(config, truth=truth.without_effects())
     ours, others = (jcts(plain, by) for by in (network.choose, baselines(plain)[better]))
     what, goal = f"without interference, over {better}", "our goal: at most 1 % worse"
-    rows.append(paired_row(series, what, ours, others, 1.01, goal))
+    rows += compared(series, what, ours, others, 1.01, goal)
     small = replace(config, max_workers=2, min_servers=1, max_servers=1, jobs=30, hours=BUSY_HOURS)
     ours, best = jcts(small, network.choose), np.array([_best(small, seed) for seed in TRACES])
-    rows.append(paired_row(series, "over the best of all placements", ours, best, 1.05, "our goal: within 5 %"))
+    rows += compared(series, "over the best of all placements", ours, best, 1.05, "our goal: within 5 %")
     error = model.header.metrics["reward_model_error"]
     rows.append(
         FigureRow(
@@ -102,18 +99,15 @@ def _best(config: WorldConfig, seed: int) -> float:
     return cluster.mean_jct()
 
 
-def paired_row(
+def compared(
     series: str, quantity: str, ours: Floats, others: Floats, goal: float | None = None, source: str = ""
-) -> FigureRow:
+) -> list[FigureRow]:
     """Return the ratio with its interval; a goal is the largest ratio that reaches it."""
-    logs = np.log(ours / others)
-    half = T_95 * logs.std(ddof=1) / np.sqrt(len(logs))
-    low, high = np.exp(logs.mean() - half), np.exp(logs.mean() + half)
-    reached = "" if goal is None else " goal reached" if logs.mean() <= np.log(goal) else " goal missed"
-    return FigureRow(
-        series=series, quantity=quantity, unit="", published=goal, measured=round(float(np.exp(logs.mean())), 4),
-        source=source, note=f"95 % interval {low:.3f} to {high:.3f};{reached}".rstrip(";"),
-    )  # fmt: skip
+    rows = ratio_rows(series, quantity, ours.tolist(), others.tolist(), published=goal, source=source)
+    if goal is None:
+        return rows
+    reached = "reached" if (rows[0].measured or 0.0) <= goal else "missed"
+    return [replace(rows[0], note=f"goal {reached}"), *rows[1:]]
 
 
 def _means(jct: Mapping[str, Floats]) -> str:

@@ -12,8 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.learning.training import trainable_class
-from eunomia.metrics.statistics import paired
-from eunomia.model import elementary
+from eunomia_reproduction.ratio_rows import ratio_rows
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
 MOST, EVERY, LOSS = 400, 10, 0.3
@@ -71,15 +70,6 @@ def _row(series: str, seed: int, quantity: str, value: float) -> FigureRow:
 
 def _ratio(way: str, found: dict[str, dict[int, float]]) -> list[FigureRow]:
     """Return the twin's iterations over Symphony's, with the ends of the interval."""
-    both = paired(found["symphony-black-box"], found["symphony"], 0.95)
-    assert both is not None and both.log_ratio is not None
-    ratio = both.log_ratio
-    return [
-        FigureRow(
-            series=f"black-box twin ÷ symphony, {way}", quantity=f"iterations to {LOSS:.0%} loss, ratio{end}", unit="",
-            measured=round(float(elementary.exp(value)), 3), published=PUBLISHED if not end else None,
-            note="goal 2" if not end else "",
-        )
-        for end, value in (("", ratio.mean), (", low", ratio.low), (", high", ratio.high))
-        if value is not None
-    ]  # fmt: skip
+    one, other = (list(found[name].values()) for name in reversed(NAMES))
+    series, quantity = f"black-box twin ÷ symphony, {way}", f"iterations to {LOSS:.0%} loss, ratio"
+    return ratio_rows(series, quantity, one, other, digits=3, published=PUBLISHED, note="goal 2")

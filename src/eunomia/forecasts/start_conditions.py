@@ -148,10 +148,10 @@ def start_of(present: PresentState, job_id: str, moments: Sequence[Sequence[Even
         wake = handle_at_once(scheduler, runner, Moment.of(at, [*events, *anew]), wake)
     until = at + (lease_s if lease_s < math.inf else 0.0)
     row = scheduler.state.row_of[job_id]
-    for _ in range(MOST_TIMERS):
+    for fired in range(MOST_TIMERS + 1):
         if scheduler.state.jobs.stage[row] == Stage.RUNNING:
             return present.at if at == now else at
-        if wake > until:
+        if wake > until or fired == MOST_TIMERS:
             break
         at = max(wake, at)
         wake = handle_at_once(scheduler, runner, Moment(at, (TimerFired(),)), math.inf)

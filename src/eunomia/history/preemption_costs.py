@@ -15,6 +15,7 @@ CAN_SAVE = (
     "a preempted job can save and goes on from there, which accounting does not say: [workload] interruptible = false "
     "holds every job on its accelerators until it ends"
 )
+NEVER = "no job is preempted: [workload] interruptible = false"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,8 @@ class PricedScenario:
 
 def with_costs(scenario: Scenario) -> PricedScenario:
     """Return the scenario with the assumed costs if it declares no [overheads], and what is assumed."""
+    if not scenario.workload.interruptible:
+        return PricedScenario(scenario=scenario, assumed=(NEVER,))
     mechanism = DEFAULT if scenario.mechanism is None else scenario.mechanism.name
     if mechanism in MECHANISMS and "overheads" in load(mechanism).unsupported:
         rule = f"a preemption costs nothing: the mechanism {mechanism} knows no [overheads]"
@@ -41,6 +44,8 @@ def with_costs(scenario: Scenario) -> PricedScenario:
 
 def described_costs(costs: OverheadsSection) -> str:
     """Return "a preemption costs its job 30 s to save and 90 s to start again and restore"."""
+    if costs.saves == "nothing":
+        return "a preempted job loses what it did since its last checkpoint, or all where it writes none (saves)"
     if not preemption_s(costs) and not costs.restore_by_size:
         return "a preemption costs nothing"
     by_size = ", ".join(f"{s:g} s from {n} accelerators on" for n, s in costs.restore_by_size.items())

@@ -6,6 +6,7 @@ from typing import Any
 
 _SHARED: dict[str, Any] = {"space_sharing": True}
 _AGNOSTIC: dict[str, Any] = {"types": "agnostic"}
+_AS_V100: dict[str, Any] = {**_AGNOSTIC, "reference_type": "v100"}  # the artifact's agnostic speed of remaining steps
 
 PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
     "max_min_fairness_agnostic": ("max_min_fairness", _AGNOSTIC),
@@ -18,10 +19,10 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
     "gavel:max_min_fairness_water_filling_perf": ("water_filling", {}),
     "gavel:max_min_fairness_water_filling_packed": ("water_filling", _SHARED),
     "gavel:max_min_fairness_strategy_proof": ("strategy_proof", {}),
-    "gavel:finish_time_fairness": ("finish_time_fairness", _AGNOSTIC),
+    "gavel:finish_time_fairness": ("finish_time_fairness", _AS_V100),
     "gavel:finish_time_fairness_perf": ("finish_time_fairness", {}),
-    "gavel:finish_time_fairness_packed": ("finish_time_fairness", _SHARED),
-    "gavel:min_total_duration": ("makespan", _AGNOSTIC),
+    "gavel:finish_time_fairness_packed": ("finish_time_fairness", {**_SHARED, "weighted_speeds": True}),
+    "gavel:min_total_duration": ("makespan", _AS_V100),
     "gavel:min_total_duration_perf": ("makespan", {}),
     "gavel:min_total_duration_packed": ("makespan", _SHARED),
     "gavel:max_sum_throughput_perf": ("max_throughput", {"normalised": False}),
@@ -40,7 +41,7 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
     "gavel:fifo_perf": ("fifo", {}),
     "gavel:fifo_packed": ("fifo_packed", {}),
     "gavel:allox": ("allox", {"queues": "machines"}),
-    "gavel:gandiva": ("gandiva", {}),
+    "gavel:gandiva": ("gandiva", {"gain": "sum"}),
 }
 
 # What a preset sets of a mechanism, by the mechanism's name. Gavel draws the order of types anew in each round for the

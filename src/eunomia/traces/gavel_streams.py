@@ -20,6 +20,9 @@ from eunomia.model import elementary
 from eunomia.model.arrays import Floats
 from eunomia.traces.table import Trace, trace_of
 
+# What a duration is drawn from: Philly's lengths, or days, as in the published code when the section on cost was run.
+DURATIONS = ("philly", "days")
+_DAYS = (0.5, 1, 2, 4, 8)
 # Offsets of the streams' seeds.
 _JOBS, _ARRIVALS, _DEADLINES = 2, 3, 6
 _BATCH_SIZES = {
@@ -50,7 +53,8 @@ class GavelStreams:
 
     With `deadlines` a job is due after 1.2 (33 % of jobs), 2 (34 %) or 10 (33 %) times its duration. `table` has
     the job types in order: that of the published code, the earlier one with which the paper's figures were drawn, or
-    the two models of its section on cost.
+    the two models of its section on cost. `durations` of "days" are 0.5, 1, 2, 4 or 8 days, drawn evenly, after the
+    job type: as the published code had it in March and April of 2020 (commits 1201d84 to bc3e2bf).
     """
 
     jobs: int = 1000
@@ -59,6 +63,7 @@ class GavelStreams:
     priorities: bool = False
     deadlines: bool = False
     table: str = "artifact"
+    durations: str = "philly"
 
     def draw(self, seed: int) -> Trace:
         """Return the trace; durations are on the reference type, v100 in Gavel."""
@@ -80,17 +85,26 @@ class GavelStreams:
 
     def _draw_job(self, rng: Random) -> tuple[int, float, str, float]:
         """Draw scale factor, duration, job type and weight, in the simulator's order."""
-        size = _gang_size(rng.uniform(0, 1))  # drawn even if it is not used
-        if not self.multi_accelerator:
-            size = 1
-        low, high = (3, 4) if rng.random() >= 0.8 else (1.5, 3)
-        duration = 60 * elementary.power(10, rng.uniform(low, high))
         table = JOB_TABLES[self.table]
-        name, distributed = rng.choice(table)
+        if self.durations == "days":
+            name, distributed = rng.choice(table)
+            duration = 86400.0 * rng.choice(_DAYS)
+            size = _gang_size(rng.uniform(0, 1)) if self.multi_accelerator else 1
+        else:
+            size, duration = self._draw_philly(rng)
+            name, distributed = rng.choice(table)
         while size > 1 and not distributed:
             name, distributed = rng.choice(table)
         weight = 5.0 if self.priorities and rng.uniform(0, 1) <= 0.2 else 1.0
         return size, duration, name, weight
+
+    def _draw_philly(self, rng: Random) -> tuple[int, float]:
+        """Draw scale factor and duration, in this order."""
+        size = _gang_size(rng.uniform(0, 1))  # drawn even if it is not used
+        if not self.multi_accelerator:
+            size = 1
+        low, high = (3, 4) if rng.random() >= 0.8 else (1.5, 3)
+        return size, 60 * elementary.power(10, rng.uniform(low, high))
 
     def _draw_slack(self, rng: Random) -> Floats:
         """Return the deadlines as multiples of the durations, (job,); inf without deadlines."""

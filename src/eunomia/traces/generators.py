@@ -15,7 +15,7 @@ from eunomia.model.arrays import Floats
 from eunomia.model.rounding import drawn
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.traces.distributions import DISTRIBUTIONS
-from eunomia.traces.gavel_streams import JOB_TABLES, GavelStreams
+from eunomia.traces.gavel_streams import DURATIONS, JOB_TABLES, GavelStreams
 from eunomia.traces.searches import GANGS, Searches
 from eunomia.traces.table import Trace, trace_of
 
@@ -136,6 +136,8 @@ def _check_parameter(generator: str, parameter: str, value: object) -> None:
         raise refused(generator, parameter, value, "must be text", "write it in quotes")
     elif parameter == "table" and value not in JOB_TABLES:
         raise refused(generator, parameter, value, "this order of job types is not known", nearest(value, JOB_TABLES))
+    elif parameter == "durations" and value not in DURATIONS:
+        raise refused(generator, parameter, value, "these durations are not known", nearest(value, DURATIONS))
     elif parameter == "gangs" and value not in GANGS:
         raise refused(generator, parameter, value, "these gangs are not known", nearest(value, GANGS))
     elif parameter == "distribution" and value not in DISTRIBUTIONS:

@@ -40,6 +40,7 @@ class FigureRun:
     deadlines: bool = False
     priorities: bool = False  # a fifth of the jobs has weight 5
     table: str = JOB_TABLE  # the order of the job types
+    durations: str = "philly"
     as_published: bool = True  # the policy does what the published code does under that name, where that differs
     as_solved: bool = False  # and ends where its solver does, not only near to it; takes five times as long
     mechanism: tuple[tuple[str, Any], ...] = ROUNDS
@@ -65,6 +66,7 @@ class FigureRun:
             "rate_per_hour": self.rate,
             "multi_accelerator": self.multi,
             "table": self.table,
+            "durations": self.durations,
         }
         flags = {name: True for name in ("deadlines", "priorities") if getattr(self, name)}
         measured = {} if self.window is None else {"first_job": self.window[0], "last_job": self.window[1]}

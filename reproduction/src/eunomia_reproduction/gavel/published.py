@@ -1,10 +1,10 @@
 """The curves that Gavel's authors published, point by point: all that is stored in the notebooks of their code.
 
-36 V100, 36 P100 and 36 K80. Average JCT in hours are means of jobs 4000 … 4999 of a Poisson stream of seed 0; those of
-the priorities are means over seeds 0, 1 and 2, as are makespans, in hours, of jobs that are all there at the start.
-From github.com/stanford-futuredata/gavel, commit c4fa400, `continuous_jobs*.ipynb` and the notebook on static traces,
-from which figures 8 to 10 of D. Narayanan et al., OSDI 2020, were drawn, with the earlier order of the job table. None:
-not published.
+36 V100, 36 P100 and 36 K80. Average JCT in hours are means of jobs 4000 … 4999 of a Poisson stream of seed 0, as the
+notebooks' last tables have them; figures 8 to 10 of D. Narayanan et al., OSDI 2020, are means over seeds 0, 1 and 2
+(`published_means`). So are priorities, and makespans, in hours, of jobs that are all there at the start. From
+github.com/stanford-futuredata/gavel, commit c4fa400, `continuous_jobs*.ipynb` and the notebook on static traces, with
+the earlier order of the job table. None: not published.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 NOTEBOOKS = "notebooks of the published code, commit c4fa400"
 JOB_TABLE = "published"  # the order of job types when the figures were drawn: parameter `table` of the generator
-MEAN_OF_SEEDS = (0, 1, 2)  # of makespans and priorities
+MEAN_OF_SEEDS = (0, 1, 2)  # of makespans, priorities and the curves as drawn
 Points = dict[float, float | None]
 
 
@@ -32,16 +32,20 @@ class Published:
         return {x: value for x, value in self.points.items() if value is not None}
 
 
+def points_of(at: tuple[float, ...], values: str) -> Points:
+    """Return the points of a line of numbers, one for each x; "-" is None."""
+    return {x: None if text == "-" else float(text) for x, text in zip(at, values.split(), strict=True)}
+
+
 def _curve(name: str, policy: str, at: tuple[float, ...], values: str, multi: bool = False) -> Published:
-    points = {x: None if text == "-" else float(text) for x, text in zip(at, values.split(), strict=True)}
-    return Published(name=name, policy=policy, multi=multi, points=points)
+    return Published(name=name, policy=policy, multi=multi, points=points_of(at, values))
 
 
 SINGLE_AT = tuple(round(0.4 * k, 1) for k in range(1, 16))  # jobs per hour, one accelerator each
 MULTI_AT = tuple(round(0.2 * k, 1) for k in range(1, 16))  # jobs per hour, gangs of 1, 2, 4 and 8
 STATIC_AT = tuple(100.0 * k for k in range(1, 8))  # jobs
 
-AGNOSTIC = "LAS, agnostic"
+AGNOSTIC, AWARE, SHARING = "LAS, agnostic", "Gavel", "Gavel, space sharing"
 SINGLE = (
     _curve(
         AGNOSTIC,
@@ -56,13 +60,13 @@ SINGLE = (
         "17.58 17.64 17.68 17.66 17.61 17.62 17.69 17.83 18.14 18.88 25.65 30.46 34.32 42.54 -",
     ),
     _curve(
-        "Gavel",
+        AWARE,
         "gavel:max_min_fairness_perf",
         SINGLE_AT,
         "17.58 17.64 17.67 17.48 16.95 16.39 16.04 16.08 16.38 16.82 17.48 18.97 22.02 28.96 41.23",
     ),
     _curve(
-        "Gavel, space sharing",
+        SHARING,
         "gavel:max_min_fairness_packed",
         SINGLE_AT,
         "18.42 19.26 19.69 19.39 18.26 16.92 16.26 16.18 16.5 16.96 17.78 18.67 19.14 19.64 20.42",
@@ -108,14 +112,14 @@ MULTI = (
         multi=True,
     ),
     _curve(
-        "Gavel",
+        AWARE,
         "gavel:max_min_fairness_perf",
         MULTI_AT,
         "18.55 18.58 18.59 18.51 18.54 18.49 18.55 19.12 20.35 21.9 24.61 30.03 36.44 55.78 -",
         multi=True,
     ),
     _curve(
-        "Gavel, space sharing",
+        SHARING,
         "gavel:max_min_fairness_packed",
         MULTI_AT,
         "18.72 18.95 19.09 18.98 19.01 18.78 18.68 18.9 19.66 20.85 22.89 26.22 30.51 38.25 46.94",
@@ -175,7 +179,7 @@ FINISH_TIME = (
 )
 OVER_ISOLATED = (
     _curve(
-        "Gavel",
+        AWARE,
         "gavel:max_min_fairness_perf",
         SINGLE_AT,
         "0.84 0.84 0.84 0.83 0.8 0.78 0.73 0.72 0.73 0.75 0.75 0.64 0.41 0.37 -",
@@ -191,14 +195,14 @@ MAKESPAN = (
     _curve("FIFO", "gavel:fifo", STATIC_AT, "182.32 229.43 295.56 350.5 426.58 506.23 619.52", multi=True),
     _curve("Gandiva", "gavel:gandiva", STATIC_AT, "166.61 178.88 199.87 224.1 263.87 301.28 347.34", multi=True),
     _curve(
-        "Gavel",
+        AWARE,
         "gavel:min_total_duration_perf",
         STATIC_AT,
         "161.16 161.16 161.16 161.29 169.42 194.99 244.23",
         multi=True,
     ),
     _curve(
-        "Gavel, space sharing",
+        SHARING,
         "gavel:min_total_duration_packed",
         STATIC_AT,
         "163.61 163.57 161.17 168.5 168.13 183.15 226.22",

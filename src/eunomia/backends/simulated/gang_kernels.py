@@ -88,8 +88,11 @@ def halt(
     if save or checkpoint_every == 0:
         gang["safe"] = gang["done"]
     else:
-        step = checkpoint_every * gang["rate"]
-        gang["safe"] = max(gang["safe"], math.floor(gang["done"] / step) * step)
+        if checkpoint_every == np.inf:
+            gang["safe"] = 0.0
+        else:
+            step = checkpoint_every * gang["rate"]
+            gang["safe"] = max(gang["safe"], math.floor(gang["done"] / step) * step)
         undo(gang, gang["done"] - gang["safe"], alone[gang["kind"], gang["type"]])
     gang["done"] = gang["safe"]
     gang["rate"], gang["saved"] = 0.0, save
@@ -225,11 +228,16 @@ def stop(
     epochs: Ints,
     save: bool,
     checkpoint_every: float,
+    restarts_as_saved: bool,
     alone: Floats,
     stopped: Ints,
     safe: Floats,
 ) -> int:
-    """Stop gangs that run in these epochs; write their rows and safe steps, (job,), and return their number."""
+    """Stop gangs that run in these epochs; write their rows and safe steps, (job,), and return their number.
+
+    Gangs that do not `save` fall back to their last checkpoint, one each `checkpoint_every` seconds, 0 = at all times,
+    inf = never. `restarts_as_saved`: their next start costs what it does after a preemption, not after a failure.
+    """
     count = 0
     for m in range(len(rows)):
         gang = gangs[rows[m]]
@@ -242,6 +250,7 @@ def stop(
     for row in stopped[:named]:
         if gangs[row]["rate"] > 0:  # else it is listed twice
             halt(gangs, heap, counts, alone, row, at, save, checkpoint_every)
+            gangs[row]["saved"] = restarts_as_saved
             stopped[count], safe[count] = row, gangs[row]["safe"]
             count += 1
     note_next(heap, counts, next_end)
@@ -305,6 +314,13 @@ def end_due(
         count += 1
     note_next(heap, counts, next_end)
     return count
+
+
+@kernel(allocates=False)
+def steps_done(gangs: Array, row: int, at: float) -> float:
+    """Return the steps that a gang has done by now."""
+    _advance(gangs[row], at)
+    return float(gangs[row]["done"])
 
 
 @kernel(allocates=False)

@@ -218,13 +218,14 @@ class RewardModelTraining(_Training):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingParts:
-    """Which parts of the training are used: each may be left out, to measure what it is worth."""
+    """Which parts of the training are used: each may be left out, to measure what it is worth; and the actor's rate."""
 
     warm_start: bool = True  # without: its steps go to the actor-critic
     value_network: bool = True  # without: the baseline of A is the moving average of Q
     exploration: bool = True  # of the heuristics' actions
     replay: bool = True  # without: mini-batches are of the last trace
     reward_model: bool = True  # without: the actor-critic plays against the true speeds
+    actor_rate: float = RATES["actor"]  # learning rate of the policy in the actor-critic
 
 
 class HarmonyTraining(_Training):
@@ -325,7 +326,7 @@ class HarmonyTraining(_Training):
     def _improve(self, progress: float) -> None:
         """Play a trace against the reward model, and take four steps of actor and critic."""
         for group in self.actor.param_groups:
-            group["lr"] = RATES["actor"]
+            group["lr"] = self.use.actor_rate
         epsilon = EPSILON[0] + (EPSILON[1] - EPSILON[0]) * min(2 * progress, 1.0) if self.use.exploration else 0.0
         if not self.use.replay:
             self.replay.clear()

@@ -132,9 +132,11 @@ def wait_s(moment: KernelMoment) -> Floats:
     return np.where(moment.running >= 0, left, np.where(moment.idle, 0.0, 2.0))
 
 
-def play(work: GraphWorkload, scheduler: KernelScheduler, seed: int) -> KernelWorld:
-    """Run a workload to its end; `seed` is that of counters and other tenants."""
-    world = KernelWorld(work, np.random.default_rng(seed))
+def play(
+    work: GraphWorkload, scheduler: KernelScheduler, seed: int, *, decision_s: float = 0.0, batch: int = 1
+) -> KernelWorld:
+    """Run a workload to its end; `seed` is that of counters and other tenants, the others are `KernelWorld`'s."""
+    world = KernelWorld(work, np.random.default_rng(seed), decision_s=decision_s, batch=batch)
     beside: dict[int, Ints] = {}
     reported = np.zeros(len(work.kernel), dtype=bool)
     for moment in world.moments():

@@ -130,10 +130,17 @@ class KernelDecision:
 
 
 class KernelWorld:
-    """One run of a workload."""
+    """One run of a workload. An invocation of the scheduler takes `decision_s`, and decides for `batch` tasks at most.
 
-    def __init__(self, work: GraphWorkload, rng: np.random.Generator):
-        self.work, self._rng = work, rng
+    Until a decision is there, kernels run on and idle processors stay idle. Decisions of one invocation that follow
+    each other, without anything that happens between them, are charged once.
+    """
+
+    def __init__(
+        self, work: GraphWorkload, rng: np.random.Generator, *, decision_s: float = 0.0, batch: int = 1
+    ) -> None:
+        self.work, self._rng, self._decision_s, self._batch = work, rng, decision_s, batch
+        self._paid = 0  # decisions of the present invocation that are still to come
         count = len(work.kernel)
         self.at = 0.0
         self.end = np.full(count, np.inf)
@@ -169,7 +176,7 @@ class KernelWorld:
                     yield moment
                     continue
             self._advance()
-            self._waiting = False
+            self._waiting, self._paid = False, 0
 
     def carry_out(self, decision: KernelDecision) -> None:
         """Apply a decision. Raises ValueError for one that is not legal; then nothing is changed."""
@@ -177,9 +184,10 @@ class KernelWorld:
         if task == NO_OP:
             if (self._running < 0).all() and not self._reconfiguring.any():
                 raise ValueError("nothing runs, so waiting would be for ever; start a ready task")
-            self._waiting = True
+            self._waiting = not self._charge()
             return
         self._check(task, u)
+        self._charge()
         kernel = self.work.kernel[task]
         if PROCESSORS[u].kind == FPGA and self._context[u] != kernel:
             self._context[u], self._reconfiguring[u], self._left[u] = kernel, True, RECONFIGURE_S
@@ -200,6 +208,17 @@ class KernelWorld:
         ready = self.work.kernel[self._queue[:WINDOW]]
         if self._unused[u] and self._context[u] != self.work.kernel[task] and self._context[u] in ready:
             raise ValueError(f"FPGA {u} was configured for a task that is ready and has not run it; run that one first")
+
+    def _charge(self) -> bool:
+        """Let the time of a decision pass; return whether something happened meanwhile."""
+        if self._paid:
+            self._paid -= 1
+            return False
+        until, happened = self.at + self._decision_s, False
+        while self.at < until:
+            happened |= self._advance(until)
+        self._paid = self._batch - 1
+        return happened
 
     def _load(self) -> tuple[Floats, Floats]:
         """Return the loads (resource,), and the demands of what runs (processor, resource)."""
@@ -223,15 +242,16 @@ class KernelWorld:
             counters=self._seen, load=load,
         )  # fmt: skip
 
-    def _advance(self) -> None:
-        """Go on to the next arrival, end, or change of other tenants' load."""
+    def _advance(self, limit: float = np.inf) -> bool:
+        """Go on to the next arrival, end, or change of other tenants' load, or to `limit`; return whether it is one."""
         load, demand = self._load()
         slow = np.where(self._running >= 0, slowdown(load, demand), 1.0)
         busy = (self._running >= 0) | self._reconfiguring
         ends = np.where(busy, self.at + self._left * slow, np.inf)
         switch = self._switch[MEMORY:]
         arrives = self.work.arrival[self._next] if self._next < len(self.end) else np.inf
-        until = min(float(ends.min()), float(switch.min()), float(arrives))
+        event = min(float(ends.min()), float(switch.min()), float(arrives))
+        until = min(event, limit)
         self._left = np.where(busy, self._left - (until - self.at) / slow, 0.0)
         self.at = until
         self._draw_other(MEMORY + np.flatnonzero(switch <= until))
@@ -240,6 +260,7 @@ class KernelWorld:
                 self._finish(int(self._running[u]))
             self._running[u], self._reconfiguring[u] = -1, False
         self._arrive()
+        return event <= limit
 
     def _draw_other(self, rows: range | Ints) -> None:
         for row in rows:

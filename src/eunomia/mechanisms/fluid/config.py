@@ -14,7 +14,8 @@ class Fluid(MechanismConfig):
     """Time that can be divided at will: no seats, no rounds, no overheads.
 
     The policy is asked when jobs came or went, at most once in `solve_gap_s` seconds; its last answer holds until
-    then. Raises ValueError for a gap below 0.
+    then. It is asked again `ask_every_s` seconds after its last answer, though none came or went. Raises ValueError for
+    a gap below 0, and for an interval that is not above 0.
     """
 
     name: ClassVar[str] = "ideal"
@@ -27,10 +28,13 @@ class Fluid(MechanismConfig):
     divides_time: ClassVar[bool] = True
 
     solve_gap_s: float = 0.0
+    ask_every_s: float = float("inf")
 
     def __post_init__(self) -> None:
         if not 0 <= self.solve_gap_s < float("inf"):
             raise ValueError(f"solve_gap_s is {self.solve_gap_s}; it is at least 0 and finite")
+        if not self.ask_every_s > 0:
+            raise ValueError(f"ask_every_s is {self.ask_every_s}; it is above 0")
 
     def bind(self, core: Core) -> Mechanism:
         """Return the mechanism of one scheduler."""

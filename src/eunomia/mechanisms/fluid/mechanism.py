@@ -28,7 +28,7 @@ class FluidMechanism(Mechanism):
     def __init__(self, fluid: Fluid, core: Core) -> None:
         super().__init__(core)
         self.shares = FluidShares(self.sched)
-        self._gap_s = fluid.solve_gap_s
+        self._gap_s, self._every_s = fluid.solve_gap_s, fluid.ask_every_s
         self._candidates: PendingAsk | None = None
         self._is_fresh = False  # an answer came whose shares do not hold yet
 
@@ -57,6 +57,7 @@ class FluidMechanism(Mechanism):
             kind = type(answer).__name__
             raise InvalidAnswer(f"policy {self.info.name!r} answered {kind}; the mechanism ideal takes Shares alone")
         self._candidates, self._is_fresh = job_columns(answer, question, self.state), True
+        self.asked.again_at = min(self.asked.again_at, at + self._every_s)
 
     def settle(self, at: float, decisions: list[Decision]) -> bool:
         """Apply the shares of an answer from now on."""

@@ -15,8 +15,10 @@ from eunomia.core.state import State
 class Leases(MechanismConfig):
     """`length` inf = endless; `aligned` = all end together at its multiples (rounds); `recall` = at any moment.
 
-    A policy that shares time is asked at most once in `solve_gap` seconds; its last answer holds until then.
-    Raises ValueError for a length that is not above 0, and for aligned leases without an end.
+    A policy that shares time is asked at most once in `solve_gap` seconds; its last answer holds until then. While jobs
+    are there and an answer could change anything, it is asked again `ask_every` seconds after its last answer, though
+    nothing came or went. Raises ValueError for a length that is not above 0, for aligned leases without an end, and for
+    an `ask_every` below the `solve_gap`.
     """
 
     name: ClassVar[str] = "leases"
@@ -24,6 +26,7 @@ class Leases(MechanismConfig):
     aligned: bool = False
     recall: bool = False
     solve_gap: float = 0.0
+    ask_every: float = math.inf
 
     def __post_init__(self) -> None:
         if not self.length > 0:
@@ -31,6 +34,12 @@ class Leases(MechanismConfig):
         if self.aligned and math.isinf(self.length):
             raise ValueError(
                 "aligned leases need a common end: give a finite length_s, for example 360, or aligned = false"
+            )
+
+        if not (self.ask_every > 0 and self.ask_every >= self.solve_gap):
+            raise ValueError(
+                f"ask_every_s is {self.ask_every:g} and solve_gap_s {self.solve_gap:g}; the most seconds between two "
+                "calls are above 0, and not below the least"
             )
 
     @property

@@ -34,10 +34,11 @@ class LeaseMechanism(Mechanism):
         self.deficits = ServiceDeficits(len(self.state.topology.types))
         endless = self.info.covers_all_jobs and self.info.answer_type == "order" and math.isinf(leases.length)
         # The policy's promises say what it would answer, unless running jobs may move to a faster type.
-        self._may_skip_asks = endless and not (leases.recall and len(self.state.topology.types) > 1)
+        may_move = leases.recall and len(self.state.topology.types) > 1
+        self._may_skip_asks = endless and not may_move and math.isinf(leases.ask_every)
         alone, by = not self.info.jobs_independent or leases.recall, rank_of(self.info)
         self._rule, self._ranked = ImpliedRule(alone, leases.recall), None
-        if endless and by != UNKNOWN:
+        if endless and by != UNKNOWN and math.isinf(leases.ask_every):
             queues, quantum = not self.info.jobs_independent, self.info.service_quantum
             moves = not self._may_skip_asks
             self._ranked = ImpliedRule(alone, leases.recall, by=by, quantum=quantum, queues=queues, moves=moves)
@@ -138,6 +139,7 @@ class LeaseMechanism(Mechanism):
             self.deficits.advance(at)
             self.deficits.adopt(named, answer.fill, self.state)
         self._fresh = answer, named
+        self.asked.again_at = min(self.asked.again_at, at + self.leases.ask_every)
         if self.state.has_uninterruptible and self.state.jobs.held[self.state.running()].any():
             # The answer says when to ask again as if all seats could change hands, which may be any time soon.
             self.asked.again_at = max(self.asked.again_at, at + HELD_ASK_S)

@@ -6,19 +6,20 @@ L is the length of a lease: jobs receive their shares in whole leases, up to one
 speed of a job's best type, which all of its time brings: a job that can be in time alone, but for rounding
 (`model.tolerance`), is not late for its own sake. Where these floors cannot all be met, L = 0 is tried.
 When the floors cannot all be met, those of a set of jobs with the least total weight are dropped; these jobs are late,
-and the answer lists them. A job whose deadline has passed is late.
+and the answer lists them. Where few jobs conflict, it is of equal sets the one under which the policy's objective is
+best, as far as exchanges of one late job for another find it. A job whose deadline has passed is late.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats
-from eunomia.model.tolerance import is_at_most
+from eunomia.model.tolerance import is_at_least, is_at_most
 from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs
 from eunomia.solvers.min_late_jobs import SLACK, LateRows, late_rows
@@ -26,6 +27,7 @@ from eunomia.solvers.program import Infeasible
 
 Solved = TypeVar("Solved")
 NEEDS = frozenset({"deadline", "remaining", "longest_lease"})
+_EXCHANGES = 30  # most pairs of a late job and one in time that are tried; where there are more, none is
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class DeadlineFloors:
     dropped: Bools  # (job,) its floor is dropped
     late: tuple[int, ...]  # of these, the jobs with a deadline
     fewest: bool = True  # the total weight is proven minimal
+    exchanges: tuple[tuple[int, int, float], ...] = ()  # late job, job in time of its weight, floor of the late one
 
     @classmethod
     def all_kept(cls, floor: Floats) -> DeadlineFloors:
@@ -48,6 +51,30 @@ class DeadlineFloors:
             return program(self.floor)
         except Infeasible:
             return program(self.floor * (1 - SLACK))
+
+    def best_of_equal(self, value: Callable[[DeadlineFloors], float]) -> DeadlineFloors:
+        """Return floors with as much weight of late jobs whose value, by exchanges of one for another, is largest."""
+        if not self.exchanges:
+            return self
+        best, found = value(self), self
+        for late, in_time, wanted in self.exchanges:
+            if not (found.dropped[late] and found.floor[in_time] > 0):
+                continue  # an earlier exchange has been one of these two
+            tried = found.exchanged(late, in_time, wanted)
+            try:
+                reached = value(tried)
+            except Infeasible:
+                continue
+            if not is_at_most(reached, best):
+                best, found = reached, tried
+        return found
+
+    def exchanged(self, late: int, in_time: int, wanted: float) -> DeadlineFloors:
+        """Return the floors with the late job at its floor, and the other one late in its place."""
+        floor, dropped = self.floor.copy(), self.dropped.copy()
+        floor[[late, in_time]], dropped[[late, in_time]] = (wanted, 0.0), (False, True)
+        rows = tuple(sorted({*self.late, in_time} - {late}))
+        return replace(self, floor=floor, dropped=dropped, late=rows)
 
     def why(self) -> dict[int, str]:
         """Return the reason of each job whose floor is dropped."""
@@ -80,10 +107,25 @@ def floors(view: View, T: Floats, other: Floats | None = None, *, space_sharing:
         dropped = _dropped(view, T, floor, space_sharing)
     else:
         floor = early
+    wanted = floor.copy()
     floor[dropped.rows] = 0.0
     late = infeasible.copy()
     late[dropped.rows] = True
-    return DeadlineFloors(floor, late, tuple(np.flatnonzero(late & timed).tolist()), dropped.least)
+    exchanges = _exchanges(view.weight, wanted, kept & late, kept & ~late)
+    return DeadlineFloors(floor, late, tuple(np.flatnonzero(late & timed).tolist()), dropped.least, exchanges)
+
+
+def _exchanges(weight: Floats, wanted: Floats, late: Bools, in_time: Bools) -> tuple[tuple[int, int, float], ...]:
+    """Return which late jobs could change places with which in time: of one weight, and with floors; none if many."""
+    gone, there = np.flatnonzero(late & (wanted > 0)), np.flatnonzero(in_time & (wanted > 0))
+    if len(gone) * len(there) > _EXCHANGES:
+        return ()
+    return tuple(
+        (one, other, float(wanted[one]))
+        for one in gone.tolist()
+        for other in there.tolist()
+        if is_at_most(weight[one], weight[other]) and is_at_least(weight[one], weight[other])
+    )
 
 
 def _over(steps: Floats, of: Floats) -> Floats:

@@ -6,9 +6,11 @@
 X share of time (job, type), t time since submission (job,), r remaining steps (job,), T throughput (job, type), z scale
 factor (job,), C capacity (type,). I_m is the throughput on an equal part of the cluster, x[m,j] = C[j] / (n z_m) for n
 jobs, a row whose sum exceeds 1 scaled down to 1; c_m the time that the steps done so far would have taken there, added
-up at every ask with the I_m of the ask before. Weights are ignored unless `weighted`, which minimises max_m w_m ρ_m.
-Agnostic: T[m,j] is the mean speed of the job, on every type that can run it. Not the auction of Themis, which has the
-same name.
+up at every ask with the I_m of the ask before. Weights are ignored unless `weighted`, which minimises max_m w_m ρ_m, or
+`weighted_speeds`, which divides T[m,j] by w_m and leaves I_m: what the published artifact does with space sharing.
+Agnostic: T[m,j] is the mean speed of the job, on every type that can run it; I_m stays that of its own speeds. With a
+`reference_type` T[m,j] is the speed on that type where it runs the job, in I_m too: the published artifact with a V100.
+Not the auction of Themis, which has the same name.
 
 Example (examples/two_jobs.json). Isolation gives each job a third of the v100: I is 4/3 for text and 2 for image. Text
 ran for 7560 s on a k80; in isolation its steps take c = 5670 s, so it is behind. With image on the v100 for a part x of
@@ -28,6 +30,7 @@ import numpy as np
 
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
+from eunomia.model.equal_share import alone_throughput
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
@@ -62,6 +65,8 @@ class FinishTimeFairness:
     space_sharing: bool = False
     placement: Placement = "ignored"
     weighted: bool = False
+    weighted_speeds: bool = False
+    reference_type: str = ""
     point: Point = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -86,15 +91,23 @@ class FinishTimeFairness:
 
     def __post_init__(self) -> None:
         check_options(self, interior=True)
+        for name in ("weighted", "weighted_speeds"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise ValueError(f"{name} is {value!r}; it is true or false")
+        if self.weighted and self.weighted_speeds:
+            raise ValueError("weighted=true and weighted_speeds=true: a weight counts once; leave one of them out")
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T, alone = placement_sensitive.speeds(view, self.types, self.placement), alone_time(view)
-        t, r, rate = view.at - view.submitted, view.remaining, view.equal_share_throughput
+        T = placement_sensitive.speeds(view, self.types, self.placement, self.reference_type)
+        alone, t, r, rate = alone_time(view), view.at - view.submitted, view.remaining, view.equal_share_throughput
+        if self.reference_type:
+            rate = alone_throughput(T, view.scale_factor, view.capacity, view.widest())
         w = view.weight if self.weighted else np.ones(view.jobs)
+        slower = view.weight if self.weighted_speeds else w
         can = (rate > 0) & (T > 0).any(axis=1)
         need, base, age = (
-            np.where(can, r * w, 0.0),
+            np.where(can, r * slower, 0.0),
             np.where(can, alone + divide(r, rate), 1.0),
             np.where(can, t * w, 0.0),
         )

@@ -4,8 +4,9 @@
     subject to   Σ_j X[m,j] ≤ 1 for each job m,   Σ_m z_m X[m,j] ≤ C[j] for each type j,   X ≥ 0
 
 X share of time (job, type), r remaining steps (job,), T throughput (job, type), z scale factor (job,), C capacity
-(type,). Exact: one program for 1/M. Agnostic: T[m,j] is the mean speed of the job, on every type that can run it. Time
-left over maximises Σ_m Σ_j T[m,j] X[m,j] / max_j T[m,j].
+(type,). Exact: one program for 1/M. Agnostic: T[m,j] is the mean speed of the job, on every type that can run it, or
+its speed on the `reference_type` where that runs it, as the published artifact has it with a V100. Time left over
+maximises Σ_m Σ_j T[m,j] X[m,j] / max_j T[m,j].
 
 Example (examples/two_jobs.json). Both have 12600 steps left, so they end together when they are equally fast: with
 image on the v100 for a part x of its time, 1 + 3x = 2 - x at x = 1/4. Both do 7/4 steps/s and end after 12600 / (7/4) =
@@ -50,6 +51,7 @@ class Makespan:
     types: Types = "aware"
     space_sharing: bool = False
     placement: Placement = "ignored"
+    reference_type: str = ""
     point: Point = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -70,7 +72,7 @@ class Makespan:
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T, r = placement_sensitive.speeds(view, self.types, self.placement), view.remaining
+        T, r = placement_sensitive.speeds(view, self.types, self.placement, self.reference_type), view.remaining
         if self.space_sharing:
             return pair_programs.highest_own_level(view, T, r, read=seconds)
         return placement_sensitive.with_placement(

@@ -5,8 +5,9 @@
 
 X share of time (job, type), T throughput (job, type), z scale factor (job,), C capacity (type,). Raw: v = 1, steps/s,
 whose size depends on the model, so that models with small steps win. Normalised: v_m = w_m z_m / max_j T[m,j],
-accelerators kept busy at the speed of each job's best type, by priority weight w. Agnostic: T[m,j] is the mean speed of
-the job, on every type that can run it.
+accelerators kept busy at the speed of each job's best type, by priority weight w. By arrival: v_m = (M - m) / max_j
+T[m,j] for M jobs, m = 0 the first submitted: FIFO as Gavel's paper writes it as a program (its artifact has a queue).
+Agnostic: T[m,j] is the mean speed of the job, on every type that can run it.
 
 Example (examples/two_jobs.json). Time on the v100 instead of a k80 gains image 1 - 1/4 of its best speed, text 1 - 1/2.
 So the v100 goes to image, and the objective is 1 + 1/2.
@@ -18,7 +19,7 @@ Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -46,6 +47,7 @@ class MaxThroughput:
     """
 
     normalised: bool = True
+    priority: Literal["weight", "arrival"] = "weight"
     types: Types = "aware"
     space_sharing: bool = False
     placement: Placement = "ignored"
@@ -64,11 +66,20 @@ class MaxThroughput:
 
     def __post_init__(self) -> None:
         check_options(self)
+        if self.priority not in ("weight", "arrival"):
+            raise ValueError(
+                f"priority is {self.priority!r}; it is 'weight' or 'arrival' (earlier jobs count for more)"
+            )
+        if self.priority == "arrival" and not self.normalised:
+            raise ValueError(
+                "priority=arrival and normalised=false: ranks count relative speeds; leave one of them out"
+            )
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
         T, z = placement_sensitive.speeds(view, self.types, self.placement), view.scale_factor.astype(float)
-        v = divide(view.weight * z, T.max(axis=1, initial=0.0)) if self.normalised else np.ones(view.jobs)
+        rank = view.weight * z if self.priority == "weight" else np.arange(view.jobs, 0.0, -1.0)
+        v = divide(rank, T.max(axis=1, initial=0.0)) if self.normalised else np.ones(view.jobs)
         if self.space_sharing:
             return pair_programs.best_total(view, T, v)
         worth = T * v[:, None]

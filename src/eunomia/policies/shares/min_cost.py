@@ -83,14 +83,24 @@ class MinCost:
         cost_rate = np.where(T > 0, z[:, None] * prices(view), 0.0)
         reward = 2 * cost_rate.max(initial=0.0)  # of the full speed of a job with a dropped floor: exceeds any cost
         if self.space_sharing:
-            return with_late_jobs(floors.solved(lambda floor: _solve_pairs(view, T, reward, floors, floor)), floors)
-        worth = reward * relative_speed(T) * floors.dropped[:, None] - cost_rate
+            floors = floors.best_of_equal(lambda tried: _cheapest_pairs(view, T, reward, tried)[2])
+            return with_late_jobs(_solve_pairs(view, T, reward, floors), floors)
 
-        def program(floor: Floats) -> tuple[LinearResult, Floats]:
-            optimum = best_total(worth, z, C, rate=T, floor=floor)
-            return optimum, linear_program.choose_optimum(view, worth, optimum, self.point, rate=T, floor=floor)
+        def solved(kept: deadlines.DeadlineFloors) -> tuple[Floats, LinearResult, Floats]:
+            worth = reward * relative_speed(T) * kept.dropped[:, None] - cost_rate
 
-        optimum, x = floors.solved(program)
+            def program(floor: Floats) -> tuple[LinearResult, Floats]:
+                optimum = best_total(worth, z, C, rate=T, floor=floor)
+                return optimum, linear_program.choose_optimum(view, worth, optimum, self.point, rate=T, floor=floor)
+
+            return worth, *kept.solved(program)
+
+        def value(kept: deadlines.DeadlineFloors) -> float:
+            worth, _, x = solved(kept)
+            return float((worth * x).sum())
+
+        floors = floors.best_of_equal(value)
+        worth, optimum, x = solved(floors)
         cost = float((cost_rate * x).sum())
         least = cost - (optimum.bound - float((worth * x).sum()))
         answer = build_answer(
@@ -103,11 +113,20 @@ def _point(floors: deadlines.DeadlineFloors) -> str:
     return "dropped floors come before money: a smaller bill is possible" if floors.dropped.any() else ""
 
 
-def _solve_pairs(view: View, T: Floats, reward: float, floors: deadlines.DeadlineFloors, floor: Floats) -> Shares:
+def _solve_pairs(view: View, T: Floats, reward: float, floors: deadlines.DeadlineFloors) -> Shares:
     """Return rows with partners; a pair pays for its accelerators once."""
-    v = np.where(floors.dropped, divide(np.full(view.jobs, reward), T.max(axis=1, initial=0.0)), 0.0)
-    answer, cost = pair_programs.cheapest(view, T, v, prices(view), floor)
+    answer, cost, _ = _cheapest_pairs(view, T, reward, floors)
     proof = answer.certificate
     assert proof is not None
     proof = replace(proof, objective=cost, bound=cost - (proof.bound - proof.objective), point=_point(floors))
     return replace(answer, fill=False, certificate=proof)
+
+
+def _cheapest_pairs(
+    view: View, T: Floats, reward: float, floors: deadlines.DeadlineFloors
+) -> tuple[Shares, float, float]:
+    """Return rows with partners, their cost, and the rewarded speed of jobs with dropped floors less that cost."""
+    v = np.where(floors.dropped, divide(np.full(view.jobs, reward), T.max(axis=1, initial=0.0)), 0.0)
+    answer, cost = floors.solved(lambda floor: pair_programs.cheapest(view, T, v, prices(view), floor))
+    assert answer.certificate is not None
+    return answer, cost, answer.certificate.objective

@@ -22,6 +22,7 @@ def check_options(policy: Policy, *, interior: bool = False, pairs_inside: bool 
     types, point = getattr(policy, "types", "aware"), getattr(policy, "point", "any")
     space_sharing, placement = getattr(policy, "space_sharing", False), getattr(policy, "placement", "ignored")
     check_types(types)
+    check_reference(getattr(policy, "reference_type", ""), types)
     if not isinstance(space_sharing, bool):
         raise ValueError(f"space_sharing is {space_sharing!r}; it is true or false")
     if space_sharing and types != "aware":
@@ -39,6 +40,14 @@ def check_options(policy: Policy, *, interior: bool = False, pairs_inside: bool 
     also_needs(policy, PAIRS if space_sharing else ())
     also_needs(policy, {"spread_throughput", "topology"} if placement == "sensitive" else ())
     also_needs(policy, {"on_type"} if point == "closest" else ())
+
+
+def check_reference(reference: str, types: str) -> None:
+    """Raise ValueError for a reference type that is not a name, or that no speed is taken from."""
+    if not isinstance(reference, str):
+        raise ValueError(f"reference_type is {reference!r}; it is the name of an accelerator type, such as 'v100'")
+    if reference and types != "agnostic":
+        raise ValueError(f"reference_type={reference} needs types=agnostic: else every type has its own speed")
 
 
 def check_types(types: str) -> None:

@@ -36,12 +36,12 @@ def fits_together(view: View) -> Bools:
     return np.asarray(view.scale_factor[:, None] <= largest_machine(view))
 
 
-def speeds(view: View, types: Types, placement: Placement) -> Floats:
+def speeds(view: View, types: Types, placement: Placement, reference: str = "") -> Floats:
     """Return T (job, type); with placement sensitivity that of the best possible placement."""
     if placement == "ignored":
-        return share_inputs.speeds(view, types)
+        return share_inputs.speeds(view, types, reference)
     T = np.where(fits_together(view), view.throughput, view.spread_throughput)
-    return share_inputs.speeds(replace(view, columns={**view.columns, "throughput": T}), types)
+    return share_inputs.speeds(replace(view, columns={**view.columns, "throughput": T}), types, reference)
 
 
 def with_placement(answer: Shares, view: View, placement: Placement) -> Shares:

@@ -27,10 +27,11 @@ FAIR_AT_ONCE = Taxonomy(  # fair between jobs at each instant, by shares of time
 )
 
 
-def speeds(view: View, types: Types) -> Floats:
+def speeds(view: View, types: Types, reference: str = "") -> Floats:
     """Return T (job, type): believed steps/s, 0 where the gang is wider than the type.
 
-    Agnostic: the mean over the accelerators that can run the job, on each of them.
+    Agnostic: the mean over the accelerators that can run the job, on each of them; with a reference type that is there
+    and runs the job, the believed steps/s on that type.
     """
     T = np.asfortranarray(usable_throughput(view.throughput, view.scale_factor, view.widest()))
     if types == "aware":
@@ -38,7 +39,11 @@ def speeds(view: View, types: Types) -> Floats:
     can = T > 0
     count = dot(can, view.capacity)
     mean = np.divide(dot(T, view.capacity), count, out=np.zeros(view.jobs), where=count > 0)
-    return np.asarray(can * rounded(mean, bits=40)[:, None])
+    alike = rounded(mean, bits=40)
+    if reference in view.types:
+        there = view.throughput[:, view.types.index(reference)]
+        alike = np.where(there > 0, there, alike)
+    return np.asarray(can * alike[:, None])
 
 
 def equal_share(view: View) -> Floats:

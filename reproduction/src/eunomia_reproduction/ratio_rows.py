@@ -1,0 +1,40 @@
+"""The ratio of two measurements, paired by seed or trace, as a row, and the ends of its interval as two more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from eunomia.metrics.statistics import paired
+from eunomia.model import elementary
+from eunomia_reproduction.table import FigureRow
+
+LOW, HIGH = ", low", ", high"  # end the quantity of the rows with the ends of an interval
+
+
+def ratio_rows(
+    series: str,
+    quantity: str,
+    ours: Sequence[float],
+    theirs: Sequence[float],
+    *,
+    unit: str = "",
+    digits: int = 4,
+    published: float | None = None,
+    source: str = "",
+    note: str = "",
+) -> list[FigureRow]:
+    """Return ours ÷ theirs (place,): geometric mean, and the ends of its 95 % interval (t of the mean logarithm).
+
+    All values are above 0. With one place there is no interval, and so no rows of its ends.
+    """
+    found = paired(dict(enumerate(ours)), dict(enumerate(theirs)), 0.95)
+    assert found is not None and found.log_ratio is not None
+    ratio, about = found.log_ratio, {"published": published, "source": source, "note": note}
+    return [
+        FigureRow(
+            series=series, quantity=quantity + end, unit=unit, measured=round(float(elementary.exp(value)), digits),
+            **(about if not end else {}),  # type: ignore[arg-type]
+        )
+        for end, value in (("", ratio.mean), (LOW, ratio.low), (HIGH, ratio.high))
+        if value is not None
+    ]  # fmt: skip
