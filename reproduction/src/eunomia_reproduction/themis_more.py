@@ -14,7 +14,7 @@ import numpy as np
 
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 from eunomia_reproduction.themis_rows import SOURCE, mean_row, summaries
-from eunomia_reproduction.themis_runs import LEASE_S, Played, Shown, played
+from eunomia_reproduction.themis_runs import LEASE_S, RATE_PER_HOUR, Played, Shown, played
 
 JOBS = 1000
 ERRORS = (0.0, 0.05, 0.1, 0.2)
@@ -45,8 +45,17 @@ def more(request: Request) -> FigureTable:
     runs: dict[tuple[str, float], list[Played]] = {}
     seeds = range(request.seeds)
 
-    def add(series: str, x: float, policy: str, lease_s: float | None = None, **varied: float) -> None:
-        runs[series, x] = [Played("w1", policy, seed, lease_s)._replace(jobs=JOBS, **varied) for seed in seeds]
+    def add(
+        series: str,
+        x: float,
+        policy: str,
+        lease_s: float | None = None,
+        *,
+        rate: float = RATE_PER_HOUR,
+        network_bound: float | None = None,
+    ) -> None:
+        one = Played("w1", policy, 0, lease_s, jobs=JOBS, rate_per_hour=rate, network_bound=network_bound)
+        runs[series, x] = [one._replace(seed=seed) for seed in seeds]
 
     for error in ERRORS:
         add("bid error", error, f"themis?bid_error={error}" if error else "themis")
@@ -58,7 +67,7 @@ def more(request: Request) -> FigureTable:
         for share in NETWORK_BOUND:
             add(f"network-bound: {name}", share, policy, lease_s, network_bound=share)
         for rate in RATES_PER_HOUR:
-            add(f"apps an hour: {name}", rate, policy, lease_s, rate_per_hour=rate)
+            add(f"apps an hour: {name}", rate, policy, lease_s, rate=rate)
     found, rows = played(request, {f"{series}|{x}": some for (series, x), some in runs.items()})
     for series, x in runs:
         by_seed = found[f"{series}|{x}"]
