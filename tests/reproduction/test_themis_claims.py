@@ -59,7 +59,9 @@ def test_a_run_keeps_its_rho_by_each_reading_and_its_placement() -> None:
 
 
 def test_every_policy_gives_a_trial_what_is_left_in_the_elastic_world_and_all_or_nothing_in_the_rigid_one() -> None:
-    spelt = [themis_runs.in_world(policy, "elastic") for policy in ("themis", "srtf?measure=service", "locality", "slaq")]
+    spelt = [
+        themis_runs.in_world(policy, "elastic") for policy in ("themis", "srtf?measure=service", "locality", "slaq")
+    ]
     assert spelt == ["themis", "shrinking?inner=srtf?measure=service", "locality?shrink=true", "slaq"]
     assert themis_runs.in_world("srtf", "rigid") == "srtf"
     assert scenario_of(Played("w1", "srtf", 0)).workload.elastic == "off"
@@ -109,7 +111,9 @@ def test_the_sweep_has_a_row_for_each_published_point_on_both_workloads_and_a_fi
     monkeypatch.setattr(themis_runs, "make_all", made({}))
     table = themis.sweep(Request())
     published = {(row.series, row.x): row.published for row in table.rows if row.published is not None}
-    assert published == {(f"{work}: leases of 1200 s", f): rho for work in ("w1", "w2") for f, rho in themis.BY_F.items()}
+    assert published == {
+        (f"{work}: leases of 1200 s", f): rho for work in ("w1", "w2") for f, rho in themis.BY_F.items()
+    }
     (figure,) = table.figures
     assert [curve.published for curve in figure.curves] == [True, False, False]
 

@@ -40,7 +40,9 @@ class Figures:
     jobs: Mapping[str, Array]  # columns of jobs.csv
     apps: Mapping[str, Array]  # columns of apps.csv; none where no app has several jobs
     tenants: Mapping[str, Array]  # columns of tenants.csv but `policy`
-    rho_by_ideal: Mapping[IdealTime, Floats]  # (app,) rho_themis by each reading of T_id, apps in order of first submission
+    rho_by_ideal: Mapping[
+        IdealTime, Floats
+    ]  # (app,) rho_themis by each reading of T_id, apps in order of first submission
     sharing: Sharing
     alone_s: Floats  # (job,) run time on the fastest type
     bin_start_s: Floats  # (bin,)

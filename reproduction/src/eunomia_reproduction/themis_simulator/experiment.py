@@ -192,7 +192,9 @@ def _figure(found: Mapping[Setting, Sequence[Figures]]) -> Figure:
     for lease, published in WORST_BY_F.items():
         name, x = f"leases of {lease} min", list(published)
         curves.append(FigureCurve(name=name, x=x, y=list(published.values()), published=True))
-        means = [estimate(np.array([one["worst ρ"] for one in found[Setting("searches", f=f, lease=lease)]])) for f in x]
+        means = [
+            estimate(np.array([one["worst ρ"] for one in found[Setting("searches", f=f, lease=lease)]])) for f in x
+        ]
         known = [mean for mean in means if mean is not None]
         low, high = ([float(end) for end in ends if end is not None] for ends in (
             [mean.low for mean in known], [mean.high for mean in known]))  # fmt: skip

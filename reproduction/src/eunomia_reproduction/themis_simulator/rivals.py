@@ -72,9 +72,7 @@ def _is_before(run: Run, job: int, other: int, bid: Floats, count: Ints) -> bool
 
 
 @kernel()
-def _bid(
-    cluster: Cluster, jobs: Jobs, run: Run, job: int, one: int, rival: int, lease: float
-) -> float:
+def _bid(cluster: Cluster, jobs: Jobs, run: Run, job: int, one: int, rival: int, lease: float) -> float:
     """Return the bid of a job for one more accelerator."""
     held = np.empty(run.won.shape[1] * 2, dtype=np.int64)
     count = holds_next(jobs, run, job, held)
@@ -93,7 +91,9 @@ def _bid(
     if rival == GANDIVA:
         return then
     if rival == TIRESIAS:
-        started = (done + 1) * jobs.minutes[job] / run.speed[job] * run.current_count[job] if run.speed[job] > 0 else 0.0
+        started = (
+            (done + 1) * jobs.minutes[job] / run.speed[job] * run.current_count[job] if run.speed[job] > 0 else 0.0
+        )
         return -(run.used[job] + started)
     if rival == SRTF:
         return -work * then / (count + 1) / (count + 1)

@@ -162,4 +162,3 @@ def _loss(draw: Floats, own: Ints) -> Floats:
     """Return the coefficients of loss curves that begin at 1 and end near 0, (trial, 4)."""
     total = draw[0] * own * own + draw[1] * own
     return np.column_stack((draw[0], draw[1], 1.0 / (1.0 + 1.0 / total), -1.0 / total))
-

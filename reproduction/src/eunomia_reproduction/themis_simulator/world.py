@@ -121,7 +121,6 @@ def level_of(cluster: Cluster, held: Ints, count: int) -> int:
     return level
 
 
-
 @kernel()
 def done_now(jobs: Jobs, run: Run, job: int) -> int:
     """Return the iterations done since `began` by a job that runs."""
