@@ -60,9 +60,8 @@ EXPERIMENTS: dict[str, Entry] = {
     "estimator-window": Entry(
         "eunomia_reproduction.estimator:window",
         "the same on the published jobs, with the published estimator, which profiles every job",
-        15,
+        4,
         "data/gavel",
-        least_seeds=3,
     ),
     "ignorance": Entry(
         "eunomia_reproduction.ignorance:reproduce",
