@@ -163,6 +163,11 @@ EXPERIMENTS: dict[str, Entry] = {
         60,
         least_seeds=10,
     ),
+    "themis-more": Entry(
+        "eunomia_reproduction.themis_more:more",
+        "Themis with bid errors, a liar, network-bound apps and other loads, beside DRF, Quincy and Carbyne",
+        15,
+    ),
     "themis-simulator": Entry(
         "eunomia_reproduction.themis_simulator.experiment:reproduce",
         "Themis and its rivals in the world of the authors' simulator: the sweep of f, rivals, network, contention",
@@ -222,6 +227,12 @@ EXPERIMENTS: dict[str, Entry] = {
         "eunomia_reproduction.gavel.ideal:ideal",
         "what rounds cost against shares as a fluid",
         4,
+        "data/gavel",
+    ),
+    "gavel-hierarchy": Entry(
+        "eunomia_reproduction.gavel.hierarchy:hierarchy",
+        "levels of three groups of jobs over time, fair or FIFO inside, aware of types and blind to them",
+        0.2,
         "data/gavel",
     ),
     "gavel-makespan": Entry(
