@@ -115,6 +115,9 @@ def _check_source(given: JobTuningOptions) -> None:
         add("--table", "a table stands in place of a command", "leave one of the two out", str(given.table))
     if given.table is not None and given.service:
         add("--table", "nothing runs with a table, so there is nothing for a service", "leave one of the two out")
+    for column, value in (("--url", given.url), ("--token-file", given.token_file)):
+        if value is not None and not given.service:
+            add(column, "it does nothing without --service", "add --service, or leave it out", str(value))
     if given.table is None and not given.command:
         add("COMMAND", "there is nothing to measure", f"give a command, {EXAMPLE}, or a --table of measured steps")
     if given.table is None and given.workers is None:
