@@ -163,6 +163,11 @@ EXPERIMENTS: dict[str, Entry] = {
         60,
         least_seeds=10,
     ),
+    "themis-more": Entry(
+        "eunomia_reproduction.themis_more:more",
+        "Themis with bid errors, a liar, network-bound apps and other loads, beside DRF, Quincy and Carbyne",
+        15,
+    ),
     "themis-simulator": Entry(
         "eunomia_reproduction.themis_simulator.experiment:reproduce",
         "Themis and its rivals in the world of the authors' simulator: the sweep of f, rivals, network, contention",

@@ -518,6 +518,12 @@ class MeasureSection(Section):
         description="metrics of your own, which add fields to summary.json: path.py:function, or names of entry points",
     )
 
+    ideal: Literal["policy", "share", "work", "longest"] = Field(
+        default="policy",
+        description="time of an app on a private part of the cluster, to which rho_themis compares; policy: as the "
+        "policy reads it, share for those that do not",
+    )
+
     @property
     def everything(self) -> bool:
         """Whether every job of any workload is measured."""

@@ -427,7 +427,9 @@ class LiveJobs:
         self._is_active_no_more(row)
         if state == "succeeded" and row.active:
             active_s = max(row.active[0], row.run_s)  # its processes may have run on into a hold, while they saved
-            rho = finish_time_fairness(self._run_alone_s(row), active_s, row.active[1])
+            state_now, number = self.scheduler.state, self.scheduler.state.row_of[row.id]
+            size, devices = int(state_now.jobs.scale_factor[number]), float(state_now.capacity.sum())
+            rho = finish_time_fairness(self._run_alone_s(row), active_s, row.active[1], size, devices)
             if rho is not None:
                 self.fairness.count_success(row.tenant, rho)
         self.move(row, state, reason)

@@ -24,6 +24,7 @@ from eunomia.metrics.summary import Metric
 from eunomia.metrics.waits import WaitCauses
 from eunomia.model.arrays import Floats
 from eunomia.model.curves import curve_of
+from eunomia.model.finish_time import SHARE, IdealTime
 from eunomia.model.job import Job
 from eunomia.model.job_table import job_array, job_values
 from eunomia.model.overheads import Overheads
@@ -142,9 +143,14 @@ class RunConfig:
         """Return an observer for this run."""
         waits = WaitCauses() if self.policy.info.explains_waits else None
         metrics = load_all() | self.metrics_of_users
-        observer = Metrics(self.topology, self.truth, self.prices(), waits, self.tenants, metrics)
+        observer = Metrics(self.topology, self.truth, self.prices(), waits, self.tenants, metrics, self.ideal())
         observer.expect(len(self.jobs))
         return observer
+
+    def ideal(self) -> IdealTime:
+        """Return the reading of T_id that `rho_themis` has: the scenario's, or else the policy's."""
+        asked = self.scenario.measure.ideal
+        return (self.policy.info.ideal or SHARE) if asked == "policy" else asked
 
     def record_header(self) -> dict[str, Any]:
         """Return the header of a record: the scheduler's inputs, the scenario and the hashes of its files."""
@@ -247,6 +253,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
             *world_models.note_on_places(scenario, policy, believed, jobs, real_time=backend.real_time),
             *_notes_on_belief(scenario, policy, real_time=backend.real_time),
             *_note_on_training(policy),
+            *_note_on_ideal(scenario, policy),
             *_note_on_host_capacity(policy, mechanism, topology, work.jobs),
             *mechanism.notes(topology.types),
             *notes_on_endless_shares(policy, mechanism),
@@ -305,6 +312,17 @@ def _notes_on_belief(scenario: Scenario, policy: Policy, *, real_time: bool) -> 
         source = "estimated from jobs that ended before" if belief.duration == "history" else "the same guess for all"
         notes.append(f"Run times of jobs are {source}; {policy.info.name} {reads} them.")
     return tuple(notes)
+
+
+def _note_on_ideal(scenario: Scenario, policy: Policy) -> tuple[str, ...]:
+    """Say where runs of other policies would be measured by another reading of T_id."""
+    ideal = policy.info.ideal or SHARE
+    if scenario.measure.ideal != "policy" or ideal == SHARE:
+        return ()
+    return (
+        f'rho_themis is by ideal={ideal}, as the policy goes by it; set measure.ideal = "{ideal}" to compare it with '
+        f"policies that go by none",
+    )
 
 
 def _note_on_training(policy: Policy) -> tuple[str, ...]:

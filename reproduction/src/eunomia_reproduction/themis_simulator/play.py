@@ -65,7 +65,10 @@ def _play_rival(cluster: Cluster, jobs: Jobs, run: Run, rival: int, lease: float
 def _play_auctions(
     cluster: Cluster, jobs: Jobs, run: Run, repeats: Ints, rule: Auctions, lease: float
 ) -> tuple[int, Bidding, Ints, Ints]:
-    """Run until all jobs have ended, or an auction is left to the general solver; `repeats` (1,) are auctions still due now."""
+    """Run until all jobs have ended, or the general solver has to settle an auction.
+
+    repeats (1,): auctions that are still due at this moment.
+    """
     while True:
         if repeats[0] == 0:
             take_up(cluster, jobs, run)

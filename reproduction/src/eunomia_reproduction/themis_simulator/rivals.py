@@ -72,9 +72,7 @@ def _is_before(run: Run, job: int, other: int, bid: Floats, count: Ints) -> bool
 
 
 @kernel()
-def _bid(
-    cluster: Cluster, jobs: Jobs, run: Run, job: int, one: int, rival: int, lease: float
-) -> float:
+def _bid(cluster: Cluster, jobs: Jobs, run: Run, job: int, one: int, rival: int, lease: float) -> float:
     """Return the bid of a job for one more accelerator."""
     held = np.empty(run.won.shape[1] * 2, dtype=np.int64)
     count = holds_next(jobs, run, job, held)
@@ -86,22 +84,24 @@ def _bid(
     then = speed_of(cluster, jobs.factor[job], held, count + 1)
     if rival == OPTIMUS:
         age = run.clock[0] - jobs.arrival[job]
-        return (age + work / now) / (age + work / then) if now > 0 else np.inf
+        return float((age + work / now) / (age + work / then)) if now > 0 else np.inf
     if rival == SLAQ:
         i = jobs.iterations[job] - left
         return loss(jobs, job, i) - loss(jobs, job, i + int(lease / then))
     if rival == GANDIVA:
         return then
     if rival == TIRESIAS:
-        started = (done + 1) * jobs.minutes[job] / run.speed[job] * run.current_count[job] if run.speed[job] > 0 else 0.0
-        return -(run.used[job] + started)
+        started = (
+            (done + 1) * jobs.minutes[job] / run.speed[job] * run.current_count[job] if run.speed[job] > 0 else 0.0
+        )
+        return -float(run.used[job] + started)
     if rival == SRTF:
-        return -work * then / (count + 1) / (count + 1)
-    return -(jobs.iterations[job] - left) * jobs.minutes[job]
+        return -float(work * then / (count + 1) / (count + 1))
+    return -float((jobs.iterations[job] - left) * jobs.minutes[job])
 
 
 @kernel()
 def loss(jobs: Jobs, job: int, iteration: int) -> float:
     """Return the loss after so many iterations."""
     a, b, c, d = jobs.loss[job, 0], jobs.loss[job, 1], jobs.loss[job, 2], jobs.loss[job, 3]
-    return 1.0 / (a * iteration * iteration + b * iteration + c) + d
+    return float(1.0 / (a * iteration * iteration + b * iteration + c) + d)
