@@ -76,7 +76,7 @@ def plain(
 def cases() -> Iterator[Comparison]:
     """Check that completion times agree, then yield the comparisons.
 
-    Sums of attained service are rounded in another order here, so under las two that are nearly equal may change places.
+    Sums of attained service are rounded in another order here: under las two that are nearly equal may change places.
     """
     for name, (policy, way) in WAYS.items():
         same = np.allclose(

@@ -6,8 +6,8 @@
 A table that is done is not made again while no program changed; of one that was interrupted the finished runs are kept.
 --list names what is made, `performance` with its auctions and first calls. Not made, each with a command of its own:
 `eunomia reproduce` astraea-parity, estimator, ignorance, prediction, harmony, harmony-ablations, bo, metis, symphony,
-symphony-samples, pairs, learned-order; `python -m benchmarks.` auction_bound, themis, whole_run, `proportional
---unlucky`, `gavel_policies --alone` and `philly --weights philly`.
+symphony-samples, symphony-decisions, pairs, learned-order; `python -m benchmarks.` auction_bound, themis, whole_run,
+`proportional --unlucky`, `gavel_policies --alone` and `philly --weights philly`.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ TABLES = (
         8,
     ),
     _reproduced("themis-sweep", "--seeds 10 --out OUT/themis"),
+    _reproduced("themis-simulator", "--seeds 10 --out OUT/themis"),
     _gavel("gavel-fig8"),
     _gavel("gavel-ftf"),
     _gavel("gavel-fig10"),

@@ -113,7 +113,7 @@ def test_an_apps_rivals_are_the_apps_alive_on_average_over_its_own_life() -> Non
     assert view.apps.names == ("a", "b", "c")
     assert view.app.tolist() == [0, 0, 1, 2]
     assert view.apps.submitted.tolist() == [0.0, 100.0, 200.0]
-    assert view.apps.mean_rivals.tolist() == [1.5, 2.0, 1.0]
+    assert view.apps.mean_rivals.tolist() == [1.5, 2.0, 3.0]  # c has no past: as many as there are now
 
 
 def test_what_ended_counts_for_its_app_and_as_a_sample_of_service() -> None:

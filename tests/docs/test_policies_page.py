@@ -23,7 +23,7 @@ BY_HAND: Mapping[str, tuple[float, ...]] = {
     "smallest_first": (2, 1),
     "tiresias": (1, 4),
     "optimus": (2, 1),
-    "slaq": (2, 1),
+    "slaq": (1, 4),
     "metis": (1, 4),
     "learned_order": (1, 4),
     "allox": (0, 4),

@@ -82,6 +82,15 @@ def test_what_tenants_were_owed_and_got() -> None:
     assert figures.summary["sharing_loss_jobs"] == figures.summary["sharing_benefit_jobs"] == 1
 
 
+def test_a_type_that_is_out_of_service_all_the_time_takes_no_part_in_the_dominant_share() -> None:
+    """u has one of the two accelerators in service for 100 s; the only one of the other type is away from the start."""
+    nodes = (*TWO, Node(type="late", accelerators=1))
+    speeds = DrawnRates(types=("gpu", "late"), by_kind={"": (1.0, 1.0)})
+    found = table(figures_of((0, [NodeLost(1), job("a", "u", 100)], [sit("a", 0)]), (100, [JobFinished("a", 1)], []),
+                             nodes=nodes, speeds=speeds))  # fmt: skip
+    assert found["dominant_share"] == [0.5]
+
+
 def test_envy_is_what_a_tenant_would_gain_from_the_accelerators_of_the_other() -> None:
     """In the first two hours v held 2 and u, which asked for 1, nothing: with v's it had done 7200 s, and with its own
     3600, of 10800 that it asked for. v would not be u.

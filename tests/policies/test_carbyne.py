@@ -1,102 +1,120 @@
-"""Carbyne's claims, and its promises on a fluid cluster where shares are received as answered."""
+"""Carbyne: claims, and no job behind its fair share on a fluid cluster where shares are received as answered."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.model.arrays import Floats, Ints
+from eunomia.model.answers import Shares
+from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.view import View
 from eunomia.policies.shares.carbyne import NOT_YET, Carbyne, claims
 from eunomia.policies.shares.proportional import Proportional
 
-
-def a_view(seed: int) -> View:
-    """Up to 6 jobs with work for minutes to hours, on up to 3 types."""
-    rng = np.random.default_rng(seed)
-    jobs, types = int(rng.integers(1, 7)), int(rng.integers(1, 4))
-    throughput = rng.uniform(0.5, 5.0, (jobs, types))
-    throughput[:, 1:][rng.random((jobs, types - 1)) < 0.2] = 0.0
-    return view_of(throughput, rng.integers(1, 4, jobs), rng.integers(3, 7, types), rng.exponential(3600.0, jobs), rng)
+NEW = {"fair_rest": NOT_YET, "fair_rate": 0.0, "asked_at": 0.0}
 
 
 def view_of(
-    throughput: Floats, size: Ints, capacity: Ints, work: Floats, rng: np.random.Generator | None = None
+    throughput: Any, capacity: Any, work: Any, *, size: Any = 1, weight: Any = 1.0, at: float = 0.0, memory: Any = None
 ) -> View:
+    jobs = len(work)
     columns = {
         "throughput": np.asarray(throughput, dtype=float),
-        "scale_factor": np.asarray(size),
-        "weight": np.ones(len(work)) if rng is None else rng.uniform(0.5, 2.0, len(work)),
+        "scale_factor": np.broadcast_to(size, jobs).astype(np.int64),
+        "weight": np.broadcast_to(weight, jobs).astype(float),
         "capacity": np.asarray(capacity, dtype=float),
         "remaining": np.asarray(work, dtype=float),
     }
-    types = tuple("abc"[: len(capacity)])
-    return View(at=0.0, types=types, jobs=len(work), columns=columns, memory={"promise": np.full(len(work), NOT_YET)})
+    kept = {name: np.full(jobs, first) for name, first in NEW.items()} if memory is None else memory
+    return View(at=at, types=tuple("abc"[: len(capacity)]), jobs=jobs, columns=columns, memory=kept)
 
 
-def ends(policy: Carbyne, view: View) -> tuple[Floats, Floats]:
-    """Give every job exactly its shares, and ask again when a job ends; return ends and promises."""
-    left, end, promise = np.arange(view.jobs), np.zeros(view.jobs), np.full(view.jobs, np.inf)
-    while len(left):
-        answer = policy.decide(view)
-        if "promise" in answer.memory:
-            promise[left] = answer.memory["promise"]
-        rate = (answer.x * view.throughput).sum(axis=1)
-        step = float((view.remaining / rate).min())
-        remaining = view.remaining - rate * step
-        goes_on = np.flatnonzero(remaining > 1e-6)
-        end[np.delete(left, goes_on)] = view.at + step
-        columns = {**view.columns, "remaining": np.maximum(remaining, 0.0)}
-        view = replace(view, at=view.at + step, columns=columns, memory=dict(answer.memory)).part(
-            goes_on, view.capacity
-        )
-        left = left[goes_on]
-    return end, promise
+def ends(policy: Carbyne | Proportional, throughput: Floats, capacity: Ints, work: Floats, arrival: Floats) -> Floats:
+    """Give every job exactly its shares, and ask at each arrival and end; return the ends of single accelerators."""
+    left, end, memory = work.astype(float), np.full(len(work), np.inf), {}
+    kept = {name: np.full(len(work), first) for name, first in NEW.items()}
+    at = 0.0
+    while np.isinf(end).any():
+        rows = np.flatnonzero((arrival <= at) & np.isinf(end))
+        later = arrival[arrival > at]
+        if len(rows) == 0:
+            at = float(later.min())
+            continue
+        memory = {name: column[rows] for name, column in kept.items()}
+        answer: Shares = policy.decide(view_of(throughput[rows], capacity, left[rows], at=at, memory=memory))
+        for name, column in answer.memory.items():
+            kept[name][rows] = column
+        rate = (answer.x * throughput[rows]).sum(axis=1)
+        step = min(float((left[rows] / rate).min()), float(later.min(initial=np.inf)) - at)
+        left[rows] -= rate * step
+        at += step
+        done = rows[left[rows] <= 1e-6]
+        left[done], end[done] = 0.0, at
+    return end
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from([0.5, 1.0]))
-def test_without_new_jobs_every_promise_is_kept(seed: int, altruism: float) -> None:
-    end, promise = ends(Carbyne(altruism=altruism), a_view(seed))
-    assert (end <= promise * (1 + 1e-6) + 1e-3).all()
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.5, 1.0]))
+def test_no_job_ends_later_than_with_its_fair_share(seed: int, altruism: float) -> None:
+    """Whatever jobs arrive, and whatever types they cannot run on."""
+    rng = np.random.default_rng(seed)
+    jobs, types = int(rng.integers(1, 8)), int(rng.integers(1, 4))
+    throughput = rng.uniform(0.5, 5.0, (jobs, types))
+    throughput[:, 1:][rng.random((jobs, types - 1)) < 0.4] = 0.0
+    capacity, work = rng.integers(1, 4, types), rng.exponential(3600.0, jobs)
+    arrival = np.sort(rng.exponential(1800.0, jobs))
+    fair = ends(Proportional(), throughput, capacity, work, arrival)
+    assert (ends(Carbyne(altruism=altruism), throughput, capacity, work, arrival) <= fair * (1 + 1e-6) + 1e-3).all()
 
 
-@given(st.integers(0, 2**32 - 1))
-def test_without_altruism_it_is_the_fair_share(seed: int) -> None:
-    view = a_view(seed)
-    np.testing.assert_array_equal(Carbyne(altruism=0.0).decide(view).x, Proportional().decide(view).x)
+def test_a_job_claims_what_it_needs_to_end_with_its_fair_rest_and_all_of_its_share_if_it_is_behind() -> None:
+    """Of 1000 fair steps 250 are left: a quarter is claimed."""
+    remaining, fair = np.array([0.0, 250.0, 1000.0, 2000.0, 1.0]), np.array([1000.0, 1000, 1000, 1000, 0])
+    assert claims(remaining, fair).tolist() == [0, 0.25, 1, 1, 1]
 
 
-def test_a_job_claims_what_it_needs_to_end_in_time_and_all_of_its_share_if_it_cannot() -> None:
-    """10 steps a second for 100 s are 1000 steps: of 250 a quarter is claimed, of 1000 and more all."""
-    remaining, rate = np.array([0.0, 250.0, 1000.0, 2000.0, 1.0, 1.0]), np.array([10.0, 10, 10, 10, 10, 0])
-    left = np.array([100.0, 100, 100, 100, -5, 100])
-    assert claims(remaining, rate, left).tolist() == [0, 0.25, 1, 1, 1, 1]
+ONLY_A = np.array([[1.0, 1.0], [1.0, 1.0], [1.0, 0.0]])  # the third cannot run on b
 
 
-def test_what_a_long_job_does_not_need_helps_a_short_one() -> None:
-    """Three jobs of 100, 200 and 900 s share one accelerator by thirds: promised 300, 600 and 2700 s.
+def test_without_altruism_jobs_have_their_fair_share_and_the_shortest_what_is_left_over() -> None:
+    """Each has a third of both, the third job none of b: that third goes to the shortest job that can use it."""
+    answer = Carbyne(altruism=0.0).decide(view_of(ONLY_A, [1, 1], [90.0, 300.0, 100.0]))
+    np.testing.assert_allclose(answer.x, [[1 / 3, 2 / 3], [1 / 3, 1 / 3], [1 / 3, 0]])
 
-    The first ends at 300 s; 100 and 800 s are left. Shares of a half would do, and claims are 100 / 300 and 800 / 2400:
-    a third each. The last third goes to the second: it ends after 100 / (2/3) = 150 s more, with halves after 200.
+
+@pytest.mark.parametrize(("altruism", "first", "new"), [(0.0, 1 / 2, 3 / 4), (1.0, 3 / 7, 23 / 28)])
+def test_a_job_that_is_ahead_by_leftover_time_gives_to_a_shorter_one(altruism: float, first: float, new: float) -> None:
+    """The first does 30 steps in 30 s, with its fair 2/3 it had done 20: 60 are left, of fair ones 70. Then a job of 10
+    steps arrives. Fair shares are 1/2, and the first claims 6/7 of it, 3/7. The new one has 1/2, the third's 1/4 of b,
+    and the 1/14 that the first gives: 23/28.
     """
-    view = view_of(np.ones((3, 1)), np.ones(3, dtype=int), np.ones(1, dtype=int), np.array([100.0, 200.0, 900.0]))
-    altruistic, promise = ends(Carbyne(), view)
-    fair, _ = ends(Carbyne(altruism=0.0), view)
-    np.testing.assert_allclose(promise, [300, 600, 2700])
-    np.testing.assert_allclose(altruistic, [300, 450, 1200])
-    np.testing.assert_allclose(fair, [300, 500, 1200])
+    policy = Carbyne(altruism=altruism)
+    before = policy.decide(view_of(ONLY_A, [1, 1], [90.0, 300.0, 100.0]))
+    memory: dict[str, Array] = {name: np.append(column, NEW[name]) for name, column in before.memory.items()}
+    throughput = np.vstack((ONLY_A, [1.0, 1.0]))
+    after = policy.decide(view_of(throughput, [1, 1], [60.0, 280.0, 90.0, 10.0], at=30.0, memory=memory))
+    np.testing.assert_allclose(after.memory["fair_rest"], [70.0, 280.0, 90.0, 10.0])
+    np.testing.assert_allclose(after.x.sum(axis=1)[[0, 3]], [first, new])
 
 
-def test_who_cannot_run_now_is_promised_an_end_when_it_can() -> None:
-    lost = view_of(np.zeros((1, 1)), np.ones(1, dtype=int), np.ones(1, dtype=int), np.array([100.0]))
-    answer = Carbyne().decide(lost)
-    assert answer.memory["promise"].tolist() == [NOT_YET]
-    back = replace(lost, at=50.0, columns={**lost.columns, "throughput": np.ones((1, 1))}, memory=answer.memory)
-    assert Carbyne().decide(back).memory["promise"].tolist() == [150.0]
+def test_a_promise_does_not_outlive_the_crowd_in_which_it_was_made() -> None:
+    """A job of 1000 s beside nine of 100 s on one accelerator: these end at 1000 s, and it, a tenth of the way, at
+    1900. It does not give its share away then to two jobs that come at 1000 s, though in the crowd it had 10,000 s.
+    """
+    work, arrival = np.array([1000.0, *[100.0] * 9, 500.0, 500.0]), np.array([0.0] * 10 + [1000.0] * 2)
+    found = ends(Carbyne(), np.ones((12, 1)), np.array([1]), work, arrival)
+    np.testing.assert_allclose(found, ends(Proportional(), np.ones((12, 1)), np.array([1]), work, arrival))
+    np.testing.assert_allclose(found[[0, 10]], [2900.0, 2500.0])
+
+
+def test_a_job_that_cannot_run_now_has_a_fair_rest_from_when_it_can() -> None:
+    answer = Carbyne().decide(view_of(np.zeros((1, 1)), [1], [100.0]))
+    assert answer.memory["fair_rest"].tolist() == [NOT_YET]
+    back = Carbyne().decide(view_of(np.ones((1, 1)), [1], [100.0], at=50.0, memory=dict(answer.memory)))
+    assert back.memory["fair_rest"].tolist() == [100.0]
 
 
 def test_altruism_beyond_all_is_refused() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.curve_fits import to_fitted_form
 from eunomia.model.curves import Curve, curve_of, losses
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
@@ -195,7 +196,7 @@ def test_where_there_are_more_jobs_than_accelerators_the_largest_decrease_runs()
     assert accelerators(Slaq().decide(seen), seen) == [0, 1, 0, 1]
 
 
-def test_losses_are_in_units_of_the_first_slot() -> None:
+def test_losses_are_in_units_of_the_largest_change_of_a_step() -> None:
     """A curve ten times as high, with a floor, counts as much: jobs of one age get alike whatever they measure."""
     seen = slaq_view([0.2, 0.2], 6)
     high = np.array([Curve(1.0, 0.0, 20.0), Curve(10.0, 3.0, 20.0)])
@@ -203,15 +204,29 @@ def test_losses_are_in_units_of_the_first_slot() -> None:
     assert accelerators(Slaq().decide(again), again) == [3, 3]
 
 
+def test_of_two_jobs_that_are_equally_far_the_one_with_short_steps_counts_more() -> None:
+    """Both need 36 000 s on one accelerator, a in 36 000 steps, b in 3 600: the same losses at the same times. The
+    first step of a is a tenth as long, and changes its loss by 1 − 1 / (1 + 20 / 36 000) against 1 − 1 / (1 + 20 /
+    3 600), 1 to 9.95: its losses count 9.95 times as much.
+    """
+    seen = slaq_view([0.2, 0.2], 6)
+    steps = np.array([36_000.0, 3_600.0])
+    speed = seen.shape_throughput * np.array([1.0, 0.1])[:, None, None]
+    again = replace(seen, columns={**seen.columns, "total": steps, "remaining": 0.8 * steps, "shape_throughput": speed})
+    assert accelerators(Slaq().decide(again), again) == [5, 1]
+    worth = Slaq()._worth(again, to_fitted_form(again.loss_curve, steps))
+    np.testing.assert_allclose(worth[0] / worth[1], 9.9503, rtol=1e-4)
+
+
 def test_a_job_that_still_learns_runs_before_one_that_has_learned() -> None:
-    """One accelerator, 1800 s each. Both are worth 1 at first, and a came first. At 360 its loss has fallen as far as
-    it will, while that of b falls evenly to the end: b has the seat until 2160.
+    """One accelerator, 1800 s each. a's loss falls by 0.357 in its first step and by 0.995 in a slot: 2.8 units. That
+    of b falls evenly, by 360 units in 360 steps, to the end: b has the seat until 1800, though a came first.
     """
     quick, even = Curve(1.0, 0.0, 1000.0), Curve(1.0, 0.0, 0.001)
     a = replace(elastic("a", 1800, 1), loss=quick)
     b = replace(elastic("b", 1800, 1, sequence=1), loss=even)
     world = SmallWorld(nodes=(Node(type="gpu", accelerators=1),), jobs=(a, b), speeds=one_type())
-    assert play(Slaq(), world).finished == {"b": 2160, "a": 3600}
+    assert play(Slaq(), world).finished == {"b": 1800, "a": 3600}
 
 
 def test_curves_are_drawn_by_the_seed_for_a_policy_that_looks_at_them_and_for_no_other() -> None:

@@ -18,6 +18,7 @@ from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
 from eunomia.policies import build
+from eunomia.policies.shares.gandiva import Gandiva
 from eunomia.solvers.program import NoOptimum
 
 CLOSE = 1e-7
@@ -345,12 +346,18 @@ def test_a_job_of_a_packed_queue_keeps_the_type_that_it_drew() -> None:
 
 
 def gandiva_asked(
-    throughput: list[list[float]], capacity: list[float], memory: dict[str, Any] | None = None
+    throughput: list[list[float]],
+    capacity: list[float],
+    memory: dict[str, Any] | None = None,
+    *,
+    spelling: str = "gandiva",
+    packed: float | list[float] = 1.0,
 ) -> tuple[list[list[float]], dict[str, Any]]:
-    """Return x (job, type) and the memory; jobs on one accelerator each, steps/s of 1 beside each other."""
+    """Return x (job, type) and the memory; jobs on one accelerator each, `packed` steps/s beside each other."""
     jobs, types = np.shape(throughput)
     one = oracles.Instance(np.array(throughput), np.ones(jobs), np.array(capacity), np.ones(jobs), np.ones(jobs))
-    policy, more = build("gandiva"), {"job_class": np.zeros(jobs, int), "packed_throughput": np.ones((1, 1, types))}
+    packed_throughput = np.broadcast_to(packed, (1, 1, types)).astype(float)
+    policy, more = build(spelling), {"job_class": np.zeros(jobs, int), "packed_throughput": packed_throughput}
     seen = view_of(one, policy, **more)
     answer = policy.decide(seen if memory is None else View(**{**_parts(seen), "memory": memory}))
     assert isinstance(answer, Shares)
@@ -378,6 +385,28 @@ def test_gandiva_slices_time_only_where_jobs_do_not_fit() -> None:
     sliced, memory = gandiva_asked([[1.0, 1.0]] * 6, [1.0, 1.0])
     assert np.allclose([row for row in sliced if any(row)], 1 / 3)
     assert (memory["type"] == -1).all()
+
+
+@pytest.mark.parametrize(
+    ("spelling", "packed", "kept"),
+    [("gandiva", [0.4] * 3, False), ("gavel:gandiva", [0.4] * 3, True), ("gandiva", [0.6, 0.6, 0.0], True),
+     ("gavel:gandiva", [0.6, 0.6, 0.0], False), ("gavel:gandiva", [0.15] * 3, False)],
+)  # fmt: skip
+def test_gandiva_keeps_a_pair_by_the_mean_over_types_and_gavels_by_the_sum(
+    spelling: str, packed: list[float], kept: bool
+) -> None:
+    """Beside each other both keep 0.4 of their speed: 0.8 a type, 2.4 over three. At 0.6 but on one type not together:
+    1.2 a type of two, which the artifact drops. At 0.15 0.9 over three. A pair that is split is drawn under another
+    number.
+    """
+    _, memory = gandiva_asked([[1.0] * 3] * 4, [1.0, 1.0, 1.0], spelling=spelling, packed=packed)
+    assert sorted(memory["pair"].tolist()) == [0, 0, 1, 1]
+    policy = build(spelling)
+    assert isinstance(policy, Gandiva)
+    one = oracles.Instance(np.ones((4, 3)), np.ones(4), np.ones(3), np.ones(4), np.ones(4))
+    more = {"job_class": np.zeros(4, int), "packed_throughput": np.broadcast_to(packed, (1, 1, 3)).astype(float)}
+    seen = View(**{**_parts(view_of(one, policy, **more)), "memory": memory})
+    assert (policy._keep_pairs(seen, np.ones((4, 3))) >= 0).all() == kept
 
 
 class TestPlacement:

@@ -22,7 +22,7 @@ from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
 from eunomia.policies.grants.philly import Philly
 from eunomia.policies.grants.philly.free_devices import ANYWHERE, TOGETHER, FreeDevices
-from eunomia.policies.grants.philly.philly import FAIR_SHARE, FRAGMENTATION
+from eunomia.policies.grants.philly.philly import FAIR_SHARE, FRAGMENTATION, SCATTERED
 from eunomia.policies.grants.philly.queue_pass import QueuePass, VirtualClusters
 from eunomia.records.replay import first_difference
 from eunomia.testing.small_worlds import SmallWorld, WorldRun, draw, line_up, one_type, play
@@ -56,6 +56,33 @@ def starts(played: WorldRun) -> dict[str, list[float]]:
 def nodes_of(played: WorldRun, job: str, topology: Any) -> list[int]:
     seats = [order.seats for _, order in played.starts if order.job_id == job]
     return sorted(set(topology.node[list(seats[-1])].tolist()))
+
+
+class _Reasons:
+    """Philly, and each reason that it gave for the wait of job c."""
+
+    info: ClassVar[PolicyInfo] = Philly.info
+
+    def __init__(self) -> None:
+        self.inner, self.given = Philly(), set[str]()
+
+    def decide(self, view: View) -> Grants:
+        answer = self.inner.decide(view)
+        self.given |= {reason for job, reason in answer.why.items() if job == view.jobs - 1}
+        return answer
+
+
+@pytest.mark.parametrize(
+    ("wanted", "borrows", "reason"), [(4, True, SCATTERED), (4, False, FAIR_SHARE), (5, True, FAIR_SHARE)]
+)
+def test_a_wait_over_the_quota_says_whether_enough_accelerators_are_idle(
+    wanted: int, borrows: bool, reason: str
+) -> None:
+    # x owns 8 of 12 and holds 8; 2 are idle on each machine, where c wants as many together
+    jobs = owned((0, 100, 4, "x"), (0, 100, 4, "x"), (1, 10, wanted, "x"))
+    there, policy = world([(6, "r0"), (6, "r0")], jobs), _Reasons()
+    play(policy, there, tenants={"x": Tenant(quota=8, borrows=borrows), "y": Tenant(quota=4)})
+    assert policy.given == {reason}
 
 
 def test_a_gang_within_its_quota_starts_at_once_on_one_machine_of_an_idle_cluster() -> None:
@@ -191,7 +218,7 @@ class _Watched:
             assert job in waits
             assert (marks == ticket).sum() < view.scale_factor[job]
         assert set(answer.why) | set(answer.refuse) == set(waits.tolist())
-        assert set(answer.why.values()) <= {FAIR_SHARE, FRAGMENTATION}
+        assert set(answer.why.values()) <= {FAIR_SHARE, FRAGMENTATION, SCATTERED}
         self._look_at_stops(view, answer)
         self.marked += int((marks >= 0).sum())
         return answer

@@ -188,6 +188,22 @@ def test_with_a_pool_it_costs_one_accelerator_while_it_shows_within_the_pre_run(
     assert reported.lost == pytest.approx(2 * 100 + 300 + 100 * 4)
 
 
+def test_with_a_pool_for_every_job_those_of_one_accelerator_run_there_first_too() -> None:
+    # a and c come at 0, the pool has 1: a until 300, then b until its two tries fail at 500, then c until 550, when its
+    # 50 steps are done; d comes at 600 and passes at 900.
+    reported = tell(replace(PRE, prerun="all"), NODES, FOUR, MISTAKES)
+    assert reported.starts["a"] == [(0, 1), (300, 4)]
+    assert reported.starts["b"] == [(300, 1), (400, 1)]
+    assert reported.starts["c"] == [(500, 1)]
+    assert reported.finished["c"] == pytest.approx(550)
+
+
+def test_a_job_of_one_accelerator_that_passed_leaves_the_pool_and_does_not_return() -> None:
+    reported = tell(replace(PRE, prerun="all"), NODES, (job("a", 0, 1000, 1), job("b", 0, 1000, 1)), ())
+    assert reported.starts == {"a": [(0, 1), (300, 1)], "b": [(300, 1), (600, 1)]}
+    assert reported.finished == pytest.approx({"a": 1000, "b": 1300})
+
+
 def test_a_wait_for_the_pool_is_neither_fair_share_nor_fragmentation() -> None:
     reported = tell(PRE, NODES, FOUR, MISTAKES)
     fair_share, fragmentation, other = reported.waits.seconds(reported.end_s).T
@@ -221,12 +237,14 @@ def test_the_pool_counts_against_no_quota() -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_with_a_pool_and_gangs_of_several_sizes_every_world_ends(seed: int) -> None:
     small = draw(seed, jobs=20, elastic=True)
-    policy = Philly(prerun_s=40.0, pool=0.05, isolate=True, defragment=1)
+    policy = Philly(prerun_s=40.0, prerun="all" if seed % 2 else "gangs", pool=0.05, isolate=True, defragment=1)
     assert play(policy, small, seed=seed).counts == {"finished": 20}
 
 
-@pytest.mark.parametrize(("name", "value"), [("prerun_s", -1.0), ("prerun_s", math.inf), ("pool", 0.0), ("pool", 1.0)])
-def test_a_pool_that_cannot_be_is_refused_by_name(name: str, value: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"), [("prerun_s", -1.0), ("prerun_s", math.inf), ("pool", 0.0), ("pool", 1.0), ("prerun", "some")]
+)
+def test_a_pool_that_cannot_be_is_refused_by_name(name: str, value: float | str) -> None:
     with pytest.raises(ValueError, match=name):
         Philly(**{name: value})
 

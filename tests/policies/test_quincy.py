@@ -53,18 +53,21 @@ def started(story: WorldRun) -> list[tuple[float, str]]:
 
 
 def test_a_job_accepts_a_slow_type_when_it_has_waited_as_long_as_that_costs() -> None:
-    """A k80 is three times as slow: 300 · 2 = 600. Looks are 60 s apart: at 540 s to wait for one more costs that."""
+    """A k80 is three times as slow: 300 · 2 = 600. A second waited costs 0.5, and looks are 60 s apart: at 1140 s to
+    wait for one more costs that.
+    """
     world = SmallWorld(
         nodes=(Node(type="v100", accelerators=1), Node(type="k80", accelerators=1)),
         jobs=line_up((0, 9000), (0, 9000)),
         speeds=DrawnRates(types=("v100", "k80"), by_kind={"": (3.0, 1.0)}),
     )
     story = play(build("quincy"), world)
-    assert started(story)[:2] == [(0, "a"), (540, "b")]
+    assert started(story)[:2] == [(0, "a"), (1140, "b")]
 
 
 def test_a_wide_gang_that_waited_long_enough_preempts_others_and_no_job_starves() -> None:
-    """One machine of 2; a narrow job a for ever, another one each 50 s. At 410 s the second of these ends.
+    """One machine of 2; a narrow job a for ever, another one each 50 s. At 410 s the second of these ends. A second
+    waited costs 1.
 
     To let b wait costs 2 (405 + 60) = 930. To stop a costs (410 + 60) + 60 = 530, and that the third narrow job, there
     since 110 s, waits on costs 300 + 60 = 360: together less. At 210 s it was 530 against 330 + 210.
@@ -73,12 +76,29 @@ def test_a_wide_gang_that_waited_long_enough_preempts_others_and_no_job_starves(
     world = SmallWorld(
         nodes=(Node(type="gpu", accelerators=2),), jobs=line_up((0, 5000), (5, 100, 2), *narrow), speeds=one_type()
     )
-    story = play(build("quincy"), world)
+    story = play(build("quincy?omega=1"), world)
     assert len(story.finished) == 22
     assert story.finished["b"] == 510
     patient = play(build("quincy?preempt=false"), world)
     assert patient.counts == {"finished": 22}
     assert patient.figures.jobs["preemptions"].sum() == 0
+
+
+def test_earlier_runs_protect_a_gang_that_runs_again() -> None:
+    """One accelerator, two jobs, looks of 60 s. b starts when 2.2 (W + 60) > (R + 60) + 2.2 · 60, W = R = t: after 50
+    s. a is back when 2.2 (w + 60) > (w + 60) + 2.2 (60 + 60), after 160 s, and has run for 60 s then. So b is when 2.2
+    (60 + w + 60) > (60 + w + 60) + 2.2 (180 + 60), after 320 s; if its present run alone protected a, after 270 s. With
+    half a run's second for one waited, none is preempted by one that has waited as long as it has run.
+    """
+    world = SmallWorld(nodes=(Node(type="gpu", accelerators=1),), jobs=line_up((0, 1000), (0, 1000)), speeds=one_type())
+    assert started(play(build("quincy?omega=2.2"), world))[:4] == [(0, "a"), (60, "b"), (240, "a"), (600, "b")]
+    assert started(play(build("quincy"), world)) == [(0, "a"), (1000, "b")]
+
+
+@pytest.mark.parametrize("name", ["transfer", "omega", "theta"])
+def test_a_cost_below_0_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} is -1; it is a finite cost of at least 0"):
+        build(f"quincy?{name}=-1")
 
 
 def crowded(*jobs: tuple[str, float, float, int], policy: str, accelerators: int = 4) -> WorldRun:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from eunomia.policies.grants.themis.bidding import (
     bid_tables,
     hold_auction,
     misjudged,
+    misreported,
     no_gangs,
     with_gang,
 )
@@ -149,7 +150,7 @@ def two(*rhos: float) -> BidTables:
 
 
 def winners(tables: BidTables, treatment: str, least: float = 0.05) -> tuple[list[int], list[float]]:
-    won = hold_auction(tables, np.array([2]), treatment, least, np.random.default_rng(0))  # type: ignore[arg-type]
+    won = hold_auction(tables, np.array([2]), np.array([[2], [2]]), treatment, least, np.random.default_rng(0))  # type: ignore[arg-type]
     return tables.gangs.job[won.gang].tolist(), won.part.tolist()
 
 
@@ -161,10 +162,24 @@ def test_the_bidder_that_gains_more_wins_and_keeps_what_the_other_lost() -> None
     assert winners(two(1.0, 2.0), "floor") == ([], [])
 
 
-def misreported(tables: BidTables, bidder: int, factor: float) -> BidTables:
-    """The tables with one app lying: it says that winning helps it by another factor than it does."""
-    lies = (tables.bidder == bidder) & (tables.count > 0)
-    return replace(tables, rho=np.minimum(np.where(lies, tables.rho / factor, tables.rho), RHO_MAX))
+def test_two_apps_that_hold_nothing_and_want_one_gang_keep_most_of_it_only_if_they_expect_to_start_later() -> None:
+    """Each of two gangs of 2 has 1000 s to go on two accelerators, and half of them is its part: T_id 2000 s, ρ 0.5.
+
+    The loser starts after a lease of 1200 s: ρ (1000 + 1200) / 2000 = 1.1, and the winner keeps 0.5 / 1.1 of it.
+    """
+    problem = {"types": ["gpu"], "capacity": [2], "throughput": [[1.0]] * 2, "steps_remaining": [1000.0] * 2,
+               "scale_factor": [2, 2], "elapsed_s": [0.0] * 2, "accelerators_per_node": [2]}  # fmt: skip
+    seen = seen_in(view_of(problem_of(problem), Themis()))
+    assert seen.ideal.tolist() == [2000.0, 2000.0]
+    free, both = seen.by_unit(seen.offered), np.arange(2)
+    for starts_in_s, rho, keeps in ((1200.0, 1.1, 0.5 / 1.1), (np.inf, RHO_MAX, 0.5 / RHO_MAX)):
+        tables = bid_tables(seen, both, free, starts_in_s=starts_in_s)
+        assert tables.rho.tolist() == pytest.approx([rho, 0.5] * 2)
+        won = hold_auction(tables, free, seen.gangs.sizes, "lease", 0.0, np.random.default_rng(0))
+        assert won.part.tolist() == pytest.approx([keeps])
+    assert Themis().empty == "finite"
+    with pytest.raises(ValueError, match="empty is 'none'; it is one of finite, infinite"):
+        Themis(empty="none")  # type: ignore[arg-type]
 
 
 def test_a_liar_may_win_but_for_less_than_its_lie_costs() -> None:
@@ -370,25 +385,15 @@ def test_leases_last_as_long_as_the_policy_says() -> None:
     assert Themis().info.mechanism.length_s == 1200.0
 
 
-@dataclass(frozen=True)
-class Lied(Themis):
-    """Themis with one app that says winning helps it by another factor than it does."""
-
-    liar: str = "a"
-    factor: float = 1.0
-
-    def bids(self, seen: AuctionState, bidders: np.ndarray, free: np.ndarray, rng: np.random.Generator) -> BidTables:
-        tables = super().bids(seen, bidders, free, rng)
-        names = [seen.view.apps.names[app] for app in bidders.tolist()]
-        return misreported(tables, names.index(self.liar), self.factor) if self.liar in names else tables
-
-
 @pytest.mark.parametrize("factor", [3.0, 30.0])
 def test_who_says_that_seats_help_it_more_than_they_do_finishes_no_sooner(factor: float) -> None:
-    """Four apps of unlike lengths with two gangs' worth of seats; everybody bids, so that a lie can win something."""
+    """Four apps of unlike lengths with two gangs' worth of seats; everybody bids, so that a lie can win something.
+
+    That is so where holding nothing is worth nothing. With empty=finite payments are small, and lies do pay.
+    """
     jobs = line_up(*[(100.0 * i, (5 + 5 * i) * 1200.0, 2) for i in range(4)])
     ends = {}
     for reported in (1.0, factor):
-        policy = Lied(f=0.0, indivisible="lease", factor=reported)
+        policy = Themis(f=0.0, indivisible="lease", empty="infinite", lie=reported)
         ends[reported] = [played(replace(policy, liar=name), jobs, 2, 2).finished[name] for name in "abcd"]
     assert np.mean(ends[factor]) >= np.mean(ends[1.0])

@@ -36,7 +36,7 @@ def auction(view: View, bidders: int | None = None) -> tuple[BidTables, WonGangs
     seen = read_state(view, ended, offers(view, ended))
     free = seen.by_unit(seen.offered)
     tables = bid_tables(seen, seen.worst_first()[:bidders], free)
-    return tables, hold_auction(tables, free, "floor", 0.05, np.random.default_rng(0))
+    return tables, hold_auction(tables, free, seen.gangs.sizes, "floor", 0.05, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("apps", [2, 3, 5])

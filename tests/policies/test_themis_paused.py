@@ -22,6 +22,7 @@ from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
 from eunomia.policies.grants.themis.agents import HOLDS, AuctionState, ended_leases, offers, read_state, unfinished_jobs
 from eunomia.policies.grants.themis.bidding import bid_tables
+from eunomia.policies.grants.themis.shapes import gang_sizes
 from eunomia.policies.grants.themis.themis import Themis
 from eunomia.testing.small_worlds import DrawnRates
 
@@ -162,7 +163,7 @@ def test_a_paused_job_counts_on_the_fastest_type_that_could_give_it_seats() -> N
     world = twelve()
     view = world.tell(0, come("a", 100, 8), come("b", 10, 1))
     view = world.tell(0, JobPaused("a"), come("c", 10, 1))
-    jobs = unfinished_jobs(shown(view))
+    jobs = unfinished_jobs(shown(view), gang_sizes(shown(view)))
     assert (jobs.jobs, jobs.app.tolist(), jobs.time.tolist()) == (2, [0, 0, 0], [5.0, 5.0, 100.0])
     assert seen_in(view).paused.tolist() == [800.0]
 
@@ -195,8 +196,9 @@ def test_a_pause_changes_nothing_of_the_time_alone_and_nothing_once_it_is_over(s
 
 
 def _alone(view: View) -> np.ndarray:
-    """Return T_cluster of each app."""
-    seen = seen_in(view)
+    """Return the time alone on the whole cluster of each app."""
+    ended = ended_leases(view)
+    seen = read_state(shown(view), ended, offers(view, ended), "longest")
     return np.asarray(seen.ideal / seen.view.apps.mean_rivals)
 
 

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eunomia.allocation import solve
 from eunomia.model.decisions import Start, Stop
 from eunomia.model.job import Job
 from eunomia.model.policy import LeaseTerms
 from eunomia.model.topology import Node
 from eunomia.policies import build
 from eunomia.policies.order.fifo import Fifo
-from eunomia.policies.order.gittins import authors, textbook
+from eunomia.policies.order.gittins import authors, textbook, within
 from eunomia.policies.order.tiresias import Tiresias
 from eunomia.testing.small_worlds import SmallWorld, WorldRun, line_up, one_type, play
 
@@ -47,11 +48,15 @@ def starts_and_stops(played: WorldRun) -> list[tuple[float, str, str]]:
         ({"limits": EVERY_UNIT}, [5, 14, 16]),
         ({"index": "gittins", "limits": "none", "history": "4,8,12", "quantum": 1.0}, [2, 10, 16]),
         (
+            {"index": "gittins", "gittins": "textbook", "limits": "none", "history": "4,8,12", "quantum": 1.0},
+            [2, 10, 16],
+        ),
+        (
             {"index": "gittins", "gittins": "authors", "limits": "none", "history": "4,8,12", "quantum": 9.0},
             [2, 12, 16],
         ),
     ],
-    ids=["2D-LAS", "2D-Gittins, textbook", "2D-Gittins, authors"],
+    ids=["2D-LAS", "2D-Gittins, by queue", "2D-Gittins, textbook", "2D-Gittins, authors"],
 )
 def test_figure_7(parameters: dict[str, Any], ends: list[float]) -> None:
     jobs = world((0, 2, 2), (0, 8, 1), (0, 6, 2), nodes=(2,))
@@ -68,6 +73,34 @@ def test_the_authors_index_of_figure_7() -> None:
     """Δ = 9. At a = 4: one of two ends by 13, but the last counts as not reached: 1 / (8 + 9)."""
     index = authors(np.array([4.0, 8, 12]), np.array([0.0, 3, 4, 8, 12]), 9.0)
     np.testing.assert_allclose(index, [2 / 21, 2 / 21, 1 / 17, 0, 0])
+
+
+def test_in_the_last_queue_the_job_that_is_expected_to_need_less_service_goes_first() -> None:
+    """Samples 2000, 4000, 4100, 50000. At 3300, 700, 800 and 46,700 are left; at 4050, 50 and 45,950."""
+    samples, attained = np.array([2000.0, 4000, 4100, 50000]), np.array([3300.0, 4050])
+    np.testing.assert_allclose(within(samples, attained, np.full(2, np.inf)), [3 / 48_200, 2 / 46_000])
+    np.testing.assert_allclose(textbook(samples, attained), [2 / 2300, 1 / 100])  # up to 4100: the other way round
+
+
+def test_above_the_last_queue_the_index_looks_no_further_than_the_limit_of_the_queue() -> None:
+    """At 1000 with Δ = 3250 the samples 2000, 4000 and 4100 are reached, 1000, 3000 and 3100 away; one is beyond."""
+    samples = np.array([2000.0, 4000, 4100, 50000])
+    np.testing.assert_allclose(within(samples, np.array([1000.0]), np.array([3250.0])), [3 / 10_350])
+    assert within(samples, np.array([4100.0, 50_000]), np.array([3250.0, 3250])).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(("spelling", "first"), [("gittins", 0), ("gittins&gittins=textbook", 1)])
+def test_the_order_in_the_last_queue_is_that_of_the_whole_remaining_service(spelling: str, first: int) -> None:
+    problem = {"types": ["gpu"], "capacity": [1], "accelerators_per_node": [1], "scale_factor": [1, 1]}
+    times = {"throughput": [[1], [1]], "attained_service": [3300, 4050], "elapsed_s": [3300, 4050]}
+    answer = solve(f"tiresias?index={spelling}&history=2000,4000,4100,50000", problem | times)
+    assert np.argmax(answer.x[:, 0]) == first
+
+
+def test_between_two_samples_the_authors_index_is_that_just_below_the_next() -> None:
+    """Samples 4, 8, 12, 30 and Δ = 9. From 4 on all are looked up at 7: 8 and 12 end by 16, so 2 / (8 + 12 + 9)."""
+    index = authors(np.array([4.0, 8, 12, 30]), np.array([4.0, 5, 7.5, 8, 12, 29, 30]), 9.0)
+    np.testing.assert_allclose(index, [2 / 29] * 3 + [1 / 21, 0, 0, 0])
 
 
 # ---- queues ------------------------------------------------------------------------------------------------------
@@ -113,6 +146,24 @@ def test_a_starving_job_is_promoted_and_starts_anew() -> None:
     assert starts_and_stops(promoted)[4:8] == [
         (280, "start", "d"), (370, "start", "a"), (470, "stop", "a"), (470, "start", "e"),
     ]  # fmt: skip
+
+
+def test_all_waits_since_the_last_promotion_count() -> None:
+    """a waits from 100 to 180, from 190 to 270, and from 275 on: at 345 it waited 230 s, twice the 115 s that it ran.
+
+    It is then in the first queue, before e, and goes on when d ends. Twice its 115 s in one wait would be at 505.
+    """
+    crowd = world((0, 1000), (100, 80), (190, 80), (275, 90), (360, 50))
+    assert starts_and_stops(play(Tiresias(limits=100.0, promote=2.0), crowd))[-4:] == [
+        (365, "start", "a"), (465, "stop", "a"), (465, "start", "e"), (515, "start", "a"),
+    ]  # fmt: skip
+
+
+def test_after_a_promotion_waits_and_runs_are_counted_anew() -> None:
+    """Promoted at 300, a runs from 370 to 470. Its wait before that no longer counts: the next promotion is at 670."""
+    crowd = world((0, 1000), *((90 + 90 * i, 90) for i in range(8)))
+    events = starts_and_stops(play(Tiresias(limits=100.0, promote=2.0), crowd))
+    assert [at for at, what, job in events if what == "start" and job == "a"] == [0, 370, 740, 1020]
 
 
 def test_one_queue_is_fifo_that_passes_over_what_does_not_fit() -> None:

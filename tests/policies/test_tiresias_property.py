@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Floats
 from eunomia.model.view import View
-from eunomia.policies.order.gittins import MOST_SAMPLES, authors, textbook, to_quantiles
+from eunomia.policies.order.gittins import MOST_SAMPLES, textbook, to_quantiles, within
 from eunomia.policies.order.tiresias import Tiresias
 from eunomia.policies.order.tiresias_queues import parse_limits
 from eunomia.testing.small_worlds import draw, play
@@ -21,16 +21,26 @@ PASTS = st.lists(st.floats(1.0, 1e6), min_size=1, max_size=30).map(lambda s: np.
 ATTAINED = st.lists(st.floats(0.0, 1e6), min_size=1, max_size=8).map(np.array)
 
 
-def by_definition(past: Floats, a: float) -> float:
-    """max_Δ P(S − a ≤ Δ | S > a) / E[min(S − a, Δ) | S > a], the Δ that reach a sample one by one."""
+def by_definition(past: Floats, a: float, delta: float) -> float:
+    """P(S − a ≤ Δ | S > a) / E[min(S − a, Δ) | S > a]."""
     left = past[past > a] - a
-    return max((np.mean(left <= delta) / np.mean(np.minimum(left, delta)) for delta in left), default=0.0)
+    return float(np.mean(left <= delta) / np.mean(np.minimum(left, delta))) if len(left) else 0.0
 
 
 @given(PASTS, ATTAINED)
 def test_the_textbook_index_is_its_definition(past: Floats, attained: Floats) -> None:
-    expected = [by_definition(past, a) for a in attained.tolist()]
+    ends = [past[past > a] - a for a in attained.tolist()]  # the Δ that reach a sample
+    expected = [
+        max((by_definition(past, a, delta) for delta in left.tolist()), default=0.0)
+        for a, left in zip(attained.tolist(), ends, strict=True)
+    ]
     np.testing.assert_allclose(textbook(past, attained), expected, rtol=1e-6)
+
+
+@given(PASTS, ATTAINED, st.sampled_from([100.0, 7777.77, 1e5, math.inf]))
+def test_the_index_within_a_queue_is_its_definition(past: Floats, attained: Floats, delta: float) -> None:
+    found = within(past, attained, np.full(len(attained), delta))
+    np.testing.assert_allclose(found, [by_definition(past, a, delta) for a in attained.tolist()], rtol=1e-6)
 
 
 @given(PASTS, ATTAINED, st.sampled_from([0.5, 2.0, 64.0]), st.floats(1.0, 1e6))
@@ -38,8 +48,9 @@ def test_in_another_unit_of_service_the_index_is_that_much_less(
     past: Floats, attained: Floats, unit: float, delta: float
 ) -> None:
     np.testing.assert_allclose(textbook(past * unit, attained * unit), textbook(past, attained) / unit, rtol=1e-9)
-    scaled = authors(past * unit, attained * unit, delta * unit)
-    np.testing.assert_allclose(scaled, authors(past, attained, delta) / unit, rtol=1e-9)
+    limit = np.full(len(attained), delta)
+    scaled = within(past * unit, attained * unit, limit * unit)
+    np.testing.assert_allclose(scaled, within(past, attained, limit) / unit, rtol=1e-9)
 
 
 def test_when_all_jobs_are_alike_the_index_rises_to_the_end() -> None:
@@ -83,6 +94,7 @@ PARAMETERS = st.fixed_dictionaries(
         "promote": st.sampled_from([math.inf, 2.0, 1.0]),
         "placement": st.sampled_from(["anywhere", "consolidate"]),
         "index": st.sampled_from(["las", "gittins"]),
+        "gittins": st.sampled_from(["queue", "textbook", "authors"]),
     }
 )
 

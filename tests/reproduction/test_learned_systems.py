@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from eunomia.learning.metis.slot_world import SlotRun, draw_jobs
-from eunomia_reproduction import bayesian, metis, symphony, symphony_decisions
+from eunomia.model.arrays import Floats
+from eunomia_reproduction import bayesian, harmony_ablations, metis, symphony, symphony_decisions
 from eunomia_reproduction.table import FigureTable, Request
 
 
@@ -40,7 +41,7 @@ def test_metis_is_compared_with_every_baseline_by_a_paired_interval(
     monkeypatch.setattr(metis, "FEWEST", 3)
     found = intervals(reproduce(metis, 1), "metis")
     assert {name.partition(" ÷ ")[2].partition(",")[0] for name in found} == {
-        "fifo", "drf", "srtf", "optimus", "slaq", "exhaustive"
+        "fifo", "drf", "srtf", "optimus", "slaq", "steepest", "exhaustive"
     }  # fmt: skip
     assert all(low <= ratio <= high for low, ratio, high in found.values())
 
@@ -76,7 +77,15 @@ def test_the_search_has_a_row_for_every_method_and_the_published_share_of_seeds(
     table = reproduce(bayesian, 2)
     means = {row.series: row.measured or 0 for row in table.rows if row.quantity == "best found ÷ optimum, mean"}
     assert set(means) == {"gp-ei", "gp-lcb", "rf-ei", "rf-lcb", "random", "grid"} and min(means.values()) >= 1
-    assert {row.published for row in table.rows if row.quantity.startswith("share of seeds")} == {0.95, 0.56}
+    shares = [row for row in table.rows if row.quantity.startswith("share of seeds")]
+    assert {row.published: row.within for row in shares} == {0.95: None, 0.56: None}  # two seeds say nothing of a share
+    best, level = (row for row in table.rows if row.quantity.startswith("objectives in which"))
+    assert (best.published, best.within) == (1, best.measured == 1)
+    assert level.measured == 1  # no interval of two seeds is above 1
+    against = {row.quantity: row.measured or 0 for row in table.rows if row.quantity.startswith("best found ÷ that of")}
+    assert len(against) == 3 * (5 + 1)  # five methods, and the best of the other pairs once more
+    means_only = [name for name in against if name.endswith("mean")]
+    assert all(against[f"{name}, low"] <= against[name] <= against[f"{name}, high"] for name in means_only)
 
 
 def test_symphony_is_compared_with_graphene_when_decisions_take_time(
@@ -84,7 +93,29 @@ def test_symphony_is_compared_with_graphene_when_decisions_take_time(
 ) -> None:
     monkeypatch.setattr(symphony_decisions, "TASKS", 6)
     monkeypatch.setattr(symphony_decisions, "FEWEST", 2)
+    monkeypatch.setattr(symphony_decisions, "CASES", symphony_decisions.CASES[:2])
     table = reproduce(symphony_decisions, 1)
     medians = [row.measured or 0.0 for row in table.rows if row.quantity == "median time of a kernel, ratio"]
     assert len(medians) == len(symphony_decisions.CASES)
     assert medians[1] > medians[0]  # decisions that take 4 s cost more than those that take 0.4 s
+
+
+def test_the_rate_of_harmonys_actor_is_chosen_on_traces_that_do_not_judge(
+    reproduce: Callable[[ModuleType, int], FigureTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, fast = harmony_ablations.RATES
+
+    def trained(without: tuple[str, ...], seed: int, rate: float) -> tuple[float, Floats]:
+        return (0.2, np.full(2, 30.0 + seed)) if rate == slow else (0.1, np.full(2, 10.0))  # gain, and mean JCTs
+
+    monkeypatch.setattr("eunomia_reproduction.harmony.TRACES", (1000, 1001))
+    monkeypatch.setattr(harmony_ablations, "_require_training", lambda: None)
+    monkeypatch.setattr(harmony_ablations, "_trained", trained)
+    table = reproduce(harmony_ablations, 2)
+    found = {(row.series, row.x): row.measured for row in table.rows if row.quantity.startswith("mean JCT")}
+    assert found[f"{harmony_ablations.PUBLISHED}, rate {fast:g}", 0] == pytest.approx(
+        (found[f"{harmony_ablations.PUBLISHED}, rate {slow:g}", 0] or 0.0) / 3, abs=1e-3
+    )  # judged better, and not chosen
+    for variant in harmony_ablations.VARIANTS:
+        assert found[variant, 0] == found[f"{harmony_ablations.PUBLISHED}, rate {slow:g}", 0]
+        assert (found[variant, 1] or 0.0) > (found[variant, 0] or 0.0)

@@ -22,10 +22,11 @@ from eunomia.traces import Trace
 from eunomia.traces.table import trace_of
 from eunomia_reproduction.philly import delays, failures, played, reproduce, traced
 from eunomia_reproduction.philly.averages import range_note
+from eunomia_reproduction.philly.figure4 import waits_by_spread
 from eunomia_reproduction.philly.filled import ended, running_jobs
 from eunomia_reproduction.philly.owners import GPU_HOURS, DrawnOwners
 from eunomia_reproduction.philly.played import Waited
-from eunomia_reproduction.philly.tries import Tallied
+from eunomia_reproduction.philly.tries import FirstStart, Tallied, Tally
 from eunomia_reproduction.philly.tries import size_class as size_of
 from eunomia_reproduction.table import Request
 
@@ -67,8 +68,8 @@ def test_each_try_that_begins_without_a_place_counts_once_and_those_beside_enoug
     there = world(SIX, line_up((0, 5000, 3), (0, 2000, 5), (1, 10, 4)))
     policy = Tallied(Philly())
     assert [at for at, order in play(policy, there).starts if order.job_id == "c"] == [840.0]
-    assert policy.tries.tolist() == [[0, 0], [0, 3], [0, 0], [0, 0]]
-    assert policy.scattered.tolist() == [0, 3, 0, 0]
+    assert policy.tally.tries.tolist() == policy.tally.scattered.tolist() == [[0, 0], [0, 3], [0, 0], [0, 0]]
+    assert policy.tally.delays.tolist() == [[0, 0], [0, 1], [0, 0], [0, 0]]  # one wait
 
 
 def test_a_try_of_a_job_over_its_quota_is_fair_shares() -> None:
@@ -82,18 +83,61 @@ def test_a_try_of_a_job_over_its_quota_is_fair_shares() -> None:
     policy = Tallied(Philly())
     reported_of = play(policy, world(SIX, jobs), tenants={"x": Tenant(quota=4), "y": Tenant(quota=8)})
     assert [at for at, _ in reported_of.starts] == [0.0, 2.0, 400.0]
-    assert policy.tries.tolist() == [[0, 0], [0, 0], [2, 0], [0, 0]]
-    assert policy.scattered.tolist() == [0, 0, 0, 0]
+    assert policy.tally.tries.tolist() == [[0, 0], [0, 0], [2, 0], [0, 0]]
+    assert policy.tally.delays.tolist() == [[0, 0], [0, 0], [1, 0], [0, 0]]
+    assert policy.tally.scattered.sum() == policy.tally.delays_scattered.sum() == 0
+
+
+def test_a_try_over_the_quota_beside_enough_idle_accelerators_is_counted_apart() -> None:
+    # x owns 4 of 12 and holds 8; 4 of 12 are idle, 2 on each machine, where its b wants 4 together
+    jobs = tuple(
+        Job(job_id=str(m), sequence=m, submitted=at, total_steps=400.0, scale_factor=4, tenant="x")
+        for m, at in enumerate((0.0, 0.0, 1.0))
+    )
+    policy = Tallied(Philly())
+    play(policy, world(SIX, jobs), tenants={"x": Tenant(quota=4), "y": Tenant(quota=8)})
+    assert policy.tally.tries.tolist() == policy.tally.scattered.tolist() == [[0, 0], [2, 0], [0, 0], [0, 0]]
+
+
+def test_a_start_overtakes_where_an_older_job_of_its_virtual_cluster_waits() -> None:
+    # 1 of 6 is free: b of x waits for 4; c of x overtakes it, before d no job of y waits
+    asked = ((0, 5, "x"), (1, 4, "x"), (2, 1, "x"), (3, 1, "y"))
+    jobs = tuple(
+        Job(job_id=str(m), sequence=m, submitted=at, total_steps=400.0, scale_factor=size, tenant=tenant)
+        for m, (at, size, tenant) in enumerate(asked)
+    )
+    policy = Tallied(Philly())
+    play(policy, world((6,), jobs), tenants={"x": Tenant(weight=1), "y": Tenant(weight=1)})
+    assert (policy.tally.overtaking, policy.tally.starts) == (1, 4)
+
+
+def test_figure_4_has_the_waits_of_wide_gangs_on_few_machines_and_on_more() -> None:
+    starts = [FirstStart(8, 1, 60.0), FirstStart(8, 1, 6000.0), FirstStart(6, 2, 120.0), FirstStart(16, 3, 180.0)]
+    rows = {
+        (row.series, row.x): row.measured for row in waits_by_spread(starts, "here") if row.quantity[5:] == "longest"
+    }
+    few, more = ("Figure 4 here: on the fewest machines", "Figure 4 here: on more")
+    assert rows == {(few, "5-8"): 100.0, (more, "5-8"): 2.0, (few, ">8"): None, (more, ">8"): 3.0}
+
+
+def test_if_each_start_has_a_delay_there_are_as_many_as_jobs_and_failed_trials() -> None:
+    rows = delays.if_one_a_start(np.array([1, 2, 4, 5, 16]))
+    assert [(row.x, row.published, row.measured) for row in rows] == [("2-4", 12735, 7600), (">4", 17904, 6151)]
 
 
 def test_tries_of_jobs_that_were_there_before_do_not_count() -> None:
     policy = Tallied(Philly(), after_s=1.0)
     play(policy, world(SIX, line_up((0, 5000, 3), (0, 2000, 5), (1, 10, 4))))
-    assert policy.tries.sum() == policy.scattered.sum() == 0
+    assert policy.tally.tries.sum() == policy.tally.delays.sum() == policy.tally.scattered.sum() == 0
+    assert policy.tally.starts == 0
 
 
-def _waited(seconds: list[list[float]], size: list[int], tries: list[list[float]], scattered: list[float]) -> Waited:
-    return Waited(np.array(seconds), np.array(size), 0.5, np.array(tries), np.array(scattered))
+Counts = list[list[float]]
+
+
+def _waited(seconds: Counts, size: list[int], tries: Counts, scattered: Counts, delays: Counts | None = None) -> Waited:
+    there = Tally(np.array(tries), np.array(scattered), np.array(delays or tries), np.array(scattered), 8, 2)
+    return Waited(np.array(seconds), np.array(size), 0.5, there)
 
 
 def test_by_size_the_parts_of_tries_jobs_and_seconds_are_reported() -> None:
@@ -101,12 +145,20 @@ def test_by_size_the_parts_of_tries_jobs_and_seconds_are_reported() -> None:
         [[5.0, 1.0, 0.0], [0.0, 3.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 9.0]],
         [2, 4, 8, 16],
         [[9, 9], [3, 1], [1, 3], [0, 0]],
-        [9, 2, 4, 0],
+        [[9, 0], [1, 1], [1, 3], [0, 0]],
+        [[9, 0], [2, 2], [4, 4], [0, 0]],
     )
     rows = {(row.series.removeprefix("Table 2 here: "), row.x): row.measured for row in delays.delays([one], "here")}
     assert {x: rows["tries for fragmentation", x] for x in delays.CLASSES} == {"2-4": 0.25, "5-8": 0.75, ">8": None}
     beside = "tries beside enough idle accelerators"
     assert {x: rows[beside, x] for x in delays.CLASSES} == {"2-4": 0.5, "5-8": 1.0, ">8": None}
+    assert rows[beside, "all gangs"] == 0.75
+    apart = "tries over the quota beside enough idle accelerators"
+    assert {x: rows[apart, x] for x in delays.CLASSES} == {"2-4": 0.25, "5-8": 0.25, ">8": None}
+    assert {x: rows["delays for fragmentation", x] for x in delays.CLASSES} == {"2-4": 0.5, "5-8": 0.5, ">8": None}
+    once = "delays beside enough idle accelerators"
+    assert {x: rows[once, x] for x in delays.CLASSES} == {"2-4": 0.5, "5-8": 0.5, ">8": None}
+    assert rows["starts that overtake a job of their virtual cluster", ""] == 0.25
     mostly = "jobs that mostly waited for it"
     assert {x: rows[mostly, x] for x in delays.CLASSES} == {"2-4": 0.5, "5-8": 1.0, ">8": None}
     assert {x: rows["tries without a place", x] for x in delays.CLASSES} == {"2-4": 2.0, "5-8": 4.0, ">8": 0.0}
@@ -116,8 +168,8 @@ def test_by_size_the_parts_of_tries_jobs_and_seconds_are_reported() -> None:
 
 def test_wider_gangs_should_wait_more_for_fragmentation_under_each_seed_that_has_both() -> None:
     nothing = [[0.0, 0.0, 0.0]] * 3
-    first = _waited(nothing, [2, 8, 16], [[0, 0], [1, 1], [3, 1], [0, 2]], [0] * 4)
-    second = _waited(nothing, [2, 8, 16], [[0, 0], [0, 0], [0, 3], [3, 1]], [0] * 4)
+    first = _waited(nothing, [2, 8, 16], [[0, 0], [1, 1], [3, 1], [0, 2]], [[0, 0]] * 4)
+    second = _waited(nothing, [2, 8, 16], [[0, 0], [0, 0], [0, 3], [3, 1]], [[0, 0]] * 4)
     rows = delays.orderings([first, second], "here")
     assert [(row.published, row.measured, row.within) for row in rows] == [(1, 0, False), (2, 1, False)]
     assert [row.within for row in delays.orderings([first], "here")] == [False, True]
@@ -143,8 +195,11 @@ def test_gangs_of_a_size_without_such_jobs_are_owned_as_all_of_their_work_is() -
 def test_the_workload_is_played_and_no_second_of_waiting_is_without_a_cause() -> None:
     found = played.waited(0, jobs=150, load=60.0)
     assert len(found.size) == 150
-    assert found.seconds[:, 2].sum() == 0 < found.tries.sum()
-    assert (found.scattered <= found.tries.sum(axis=1)).all()
+    assert found.seconds[:, 2].sum() == 0 < found.tally.tries.sum()
+    assert (found.tally.delays_scattered <= found.tally.scattered).all()
+    assert (found.tally.scattered <= found.tally.tries).all() and (found.tally.delays <= found.tally.tries).all()
+    assert found.tally.starts >= len(found.size)
+    assert len(found.tally.first_starts) == (found.size > 4).sum()
 
 
 def test_the_jobs_that_run_at_first_fill_the_cluster_and_are_those_that_run_long() -> None:
@@ -184,7 +239,7 @@ def test_only_jobs_from_october_on_count() -> None:
     before, begin = traced.SINCE_S - 60.0, traced.SINCE_S
     found = traced.waited(_trace([(before, 8, "6214e9", ""), (begin, 8, "ed69ec", ""), (begin + 9, 4, "x", "")]), 0)
     assert found.size.tolist() == [8, 4]
-    assert found.tries.sum() == 0
+    assert found.tally.tries.sum() == 0
 
 
 def test_a_folder_without_the_trace_is_named_with_what_should_be_there(tmp_path: Path) -> None:
@@ -209,7 +264,7 @@ def test_the_virtual_clusters_work_is_what_the_trace_has() -> None:
 
 @pytest.mark.skipif(not REAL.is_file(), reason="the trace is not in the project")
 def test_every_job_of_the_trace_gets_an_owner_and_the_four_that_are_reported_get_none_more() -> None:
-    trace = traced.read(REAL.parent)
+    trace = traced.three_weeks(traced.read(REAL.parent))
     before, after = np.array(trace.tenant), np.array(traced.owned(trace, 1).tenant)
     assert trace.submitted_s.max() < traced.UNTIL_S
     assert (after != "").all() and (after[before != ""] == before[before != ""]).all()

@@ -41,6 +41,11 @@ def test_a_row_is_within_when_it_is_off_by_no_more_than_its_tolerance(
     assert row(published, measured, None).within is None
 
 
+@pytest.mark.parametrize(("measured", "within"), [(1.0, True), (0.95, True), (0.94, True), (0.9, False), (None, False)])
+def test_nothing_above_a_published_lower_bound_is_off(measured: float | None, within: bool) -> None:
+    assert replace(row(0.95, measured), is_least=True).within is within
+
+
 def test_the_ratio_is_measured_over_published_and_is_left_out_where_nothing_was_published() -> None:
     assert row(80, 100).ratio == 1.25
     assert row(0, 100).ratio is None

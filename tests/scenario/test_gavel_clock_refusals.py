@@ -35,7 +35,7 @@ def test_a_plain_scenario_is_set_up() -> None:
 @pytest.mark.parametrize(
     ("tables", "said"),
     [
-        ({"overheads": {"restore_by_size": {"1": 60}}}, "[overheads] are not 0"),
+        ({"overheads": {"restore_by_size": {"1": 60}}}, "[overheads] says something"),
         ({"world": {"replay_status": True}}, "replay_status"),
         ({"mechanism": {"visit": ["v101"]}}, "v100"),
         ({"mechanism": {"visit": "v100"}}, "list"),

@@ -40,7 +40,7 @@ def test_what_needs_no_seats_is_set_up(tables: dict[str, Any]) -> None:
     [
         ({"policy": {"name": "fifo"}}, "fifo answers an order"),
         ({"policy": {"name": "locality"}}, "locality answers grants of seats"),
-        ({"overheads": {"restore_s": 1}}, "[overheads] are not 0"),
+        ({"overheads": {"restore_s": 1}}, "[overheads] says something"),
         ({"world": {"backend": "local"}}, "backend is not simulated"),
         ({"world": {"node_failures_per_hour": 1}}, "has failures"),
         ({"world": {"replay_status": True}}, "replay_status"),

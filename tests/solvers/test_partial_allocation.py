@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from eunomia.model.arrays import Floats, Ints
-from eunomia.policies.grants.themis.agents import RHO_MAX, cluster_time, finish_time_fairness
+from eunomia.model.finish_time import IdealTime, ideal_time
+from eunomia.policies.grants.themis.agents import RHO_MAX, app_totals, finish_time_fairness
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.partial import partial_allocation
 from eunomia.solvers.auction.rounding import cut, whole
@@ -86,13 +87,18 @@ def single(elapsed: float, left: float, serial: float, gang: int, slowdown: floa
     return float(rho[0])
 
 
-def test_rho_of_one_job() -> None:
-    alone = cluster_time(np.zeros(1, int), 1, np.array([1000 * 10 / 4]), np.array([4]), np.zeros(1), 8)
-    assert alone.tolist() == [2500.0]
-    ideal = 2500.0 * 2
-    assert single(1000, 800, 10, 4, 1.0, ideal) == pytest.approx(0.6)
-    assert single(1000, 800, 10, 4, 1.29, ideal) == pytest.approx(0.716)
-    assert single(1000, 800, 10, 2, 1.0, ideal) == pytest.approx(1.0)
+@pytest.mark.parametrize(
+    ("ideal", "seconds", "rhos"),
+    [("work", 5000.0, (0.6, 0.716, 1.0)), ("longest", 5000.0, (0.6, 0.716, 1.0)), ("share", 2500.0, (1.2, 1.432, 2.0))],
+)
+def test_rho_of_one_job(ideal: IdealTime, seconds: float, rhos: tuple[float, ...]) -> None:
+    """A gang of 4 with 1000 iterations of 10 s on one accelerator, among two apps on 8: half the cluster holds it."""
+    totals = app_totals(np.zeros(1, int), 1, np.array([1000 * 10 / 4]), np.array([4]), np.zeros(1))
+    (found,) = ideal_time(*totals, np.array([2.0]), 8.0, ideal).tolist()
+    assert found == seconds
+    assert single(1000, 800, 10, 4, 1.0, found) == pytest.approx(rhos[0])
+    assert single(1000, 800, 10, 4, 1.29, found) == pytest.approx(rhos[1])
+    assert single(1000, 800, 10, 2, 1.0, found) == pytest.approx(rhos[2])
 
 
 def test_rho_of_many_jobs_is_of_the_longest_or_of_all_the_work() -> None:
@@ -107,4 +113,4 @@ def test_rho_of_many_jobs_is_of_the_longest_or_of_all_the_work() -> None:
     # A paused third of 60 accelerator-seconds has to be done on the same seats: 15 s more on four.
     rho = finish_time_fairness(app, *known, np.array([60.0]), np.ones(2, bool), time, work, size)
     assert rho[0] == pytest.approx(115.0 / 50.0)
-    assert cluster_time(app, 1, time, size, np.array([60.0]), 3).tolist() == [(400 + 60) / 3]
+    assert [total.tolist() for total in app_totals(app, 1, time, size, np.array([60.0]))] == [[100.0], [460.0], [4.0]]

@@ -9,6 +9,7 @@ import pytest
 
 from eunomia.inputs.problems import InvalidInput
 from eunomia.traces import generate
+from eunomia.traces.searches import COMPUTE_BOUND
 
 
 def test_apps_and_jobs_have_the_published_quantiles() -> None:
@@ -42,3 +43,12 @@ def test_apps_arrive_at_their_rate_and_can_be_wide() -> None:
 def test_gangs_that_are_unknown_are_refused() -> None:
     with pytest.raises(InvalidInput, match="these gangs are not known"):
         generate("searches", 0, gangs="huge")
+
+
+def test_so_large_a_share_of_apps_as_is_asked_for_is_network_bound() -> None:
+    for share in (0.0, 0.5, 1.0):
+        trace = generate("searches", 0, jobs=60_000, network_bound=share)
+        model = dict(zip(trace.app, trace.job_type or (), strict=True)).values()
+        assert np.mean([name not in COMPUTE_BOUND for name in model]) == pytest.approx(share, abs=0.05)
+    with pytest.raises(InvalidInput, match="network_bound"):
+        generate("searches", 0, network_bound=1.5)

@@ -43,6 +43,7 @@ from eunomia.testing.small_worlds import one_type
 from eunomia.throughputs.placed_throughputs import PlacedThroughputs
 from eunomia.throughputs.placement_level import ClusterUnits
 from eunomia.tuners.halving import Halving
+from eunomia.tuners.late_promotion import LatePromotion
 from eunomia.tuners.trials import Trials
 from eunomia.tuners.tuner import Tuner
 from eunomia.tuners.tuner_backend import TunerBackend
@@ -325,6 +326,32 @@ def test_asha_replaces_a_trial_that_it_gives_up() -> None:
         (4, "JobCancelled", "t2"),
         (6, "JobCancelled", "t3"),
         (8, "AppFinished", "search"),
+    ]
+
+
+def test_the_published_asha_pauses_trials_and_promotes_them_before_new_ones_start() -> None:
+    """The same four trials, two at a time. At 2 t0 is the better of two and goes on, t1 pauses, t2 starts. At 4 t0
+    pauses on the second rung and t2 on the first, and t3 starts. At 6 t2 is second of four and goes on, so at 8 t0,
+    better than t2 on the second rung, goes to its end.
+    """
+    result = play(LatePromotion(2, parallel=2), 4)
+    kinds = JobSubmitted, JobPaused, JobResumed, JobCancelled, AppFinished
+    assert sorted(result.story.of(*kinds)) == [
+        (0, "JobSubmitted", "t0"),
+        (0, "JobSubmitted", "t1"),
+        (2, "JobPaused", "t1"),
+        (2, "JobSubmitted", "t2"),
+        (4, "JobPaused", "t0"),
+        (4, "JobPaused", "t2"),
+        (4, "JobSubmitted", "t3"),
+        (6, "JobPaused", "t3"),
+        (6, "JobResumed", "t2"),
+        (8, "JobPaused", "t2"),
+        (8, "JobResumed", "t0"),
+        (12, "AppFinished", "search"),
+        (12, "JobCancelled", "t1"),
+        (12, "JobCancelled", "t2"),
+        (12, "JobCancelled", "t3"),
     ]
 
 

@@ -15,6 +15,7 @@ from eunomia.model.job import Job
 from eunomia.tuners.brackets import brackets_of, rungs_of
 from eunomia.tuners.halving import Halving
 from eunomia.tuners.hyperdrive import HyperDrive, predict_loss, threshold
+from eunomia.tuners.late_promotion import LatePromotion, OpenRungs
 from eunomia.tuners.trials import Trials
 from eunomia.tuners.tuner import Tuner, TunerRequests
 
@@ -174,11 +175,107 @@ def test_asha_starts_another_trial_at_the_bottom_when_one_is_given_up() -> None:
     assert list(search.ask()) == []
 
 
+def promoted(requests: TunerRequests) -> list[str]:
+    """Return the trials that go on to a next rung or to their end."""
+    return [event.job_id for event in requests.events if isinstance(event, JobUpdated)]
+
+
+@pytest.mark.parametrize(
+    ("losses", "go_on"),
+    [
+        (range(9), {2: ["t00"], 5: ["t01"], 8: ["t02"]}),  # each worse: passed over, and promoted as the rung fills
+        (range(9, 0, -1), {m: [f"t0{m}"] for m in range(2, 9)}),  # each better: from the third on the best so far
+    ],
+)
+def test_the_published_asha_promotes_any_of_the_best_third_later_and_cancels_none(
+    losses: Sequence[int], go_on: Mapping[int, list[str]]
+) -> None:
+    """By hand, after algorithm 2: of n on the rung ⌊n / 3⌋ are among the best."""
+    search = LatePromotion(3)
+    search.begin("a", trials(9))
+    search.ask()
+    for m, loss in enumerate(losses):
+        requests = search.measured(f"t0{m}", 9.0, float(loss))
+        assert promoted(requests) == go_on.get(m, [])
+        assert cancelled(requests) == []
+        assert ([JobPaused(f"t0{m}")] == [e for e in requests.events if isinstance(e, JobPaused)]) == (
+            promoted(requests) != [f"t0{m}"]
+        )
+
+
+def test_asha_of_ray_tune_passes_judgement_once_where_the_published_one_promotes_later() -> None:
+    search = Halving(3, waits=False)
+    search.begin("a", trials(9))
+    gone = [name for m in range(9) for name in cancelled(search.measured(f"t0{m}", 9.0, float(m)))]
+    assert gone == [f"t0{m}" for m in range(1, 9)]
+
+
+def test_of_two_trials_that_may_go_on_the_one_on_the_higher_rung_is_first() -> None:
+    """η = 2: t0 is best of two on the second rung; t5 has come to the first, and is second of six there."""
+    rungs = OpenRungs(trials(8), 3, 2)
+    for m, loss in enumerate((0.0, 1.0, 2.0, 3.0)):
+        rungs.report(f"t0{m}", loss)
+    for m in (0, 1):
+        rungs.promote(f"t0{m}")
+        rungs.report(f"t0{m}", float(m))
+    rungs.report("t04", 4.0)
+    rungs.report("t05", 0.5)
+    waiting = {f"t0{m}" for m in range(6)}
+    assert rungs.promotable(waiting) == "t00"
+    assert rungs.promotable(waiting - {"t00"}) == "t05"
+    assert rungs.promotable(waiting - {"t00", "t05"}) is None
+
+
+def test_a_free_place_goes_to_a_promotion_before_a_new_trial() -> None:
+    """One place, and each trial worse than the last: t0 goes on when three are on the rung, before t3 starts."""
+    search = LatePromotion(3, parallel=1)
+    search.begin("a", trials(27))
+    assert list(search.ask()) == ["t00"]
+    for m in range(2):
+        requests = search.measured(f"t0{m}", 3.0, float(m))
+        assert list(requests.events) == [JobPaused(f"t0{m}")]
+        assert list(search.ask()) == [f"t0{m + 1}"]
+    requests = search.measured("t02", 3.0, 2.0)
+    assert (promoted(requests), list(search.ask())) == (["t00"], [])
+    assert JobResumed("t00") in requests.events
+    assert requests.watch == {"t00": 9.0}
+    requests = search.measured("t00", 9.0, 0.0)
+    assert (promoted(requests), list(search.ask())) == ([], ["t03"])
+
+
+def test_a_published_search_ends_when_nothing_runs_and_none_can_go_on() -> None:
+    search = LatePromotion(3)
+    search.begin("a", trials(3))
+    search.ask()
+    for m in range(3):
+        requests = search.measured(f"t0{m}", 27.0, float(m))
+    assert promoted(requests) == ["t00"]
+    last = search.ended("t00", 0.5)
+    assert cancelled(last) == ["t01", "t02"]
+    assert found(last) == [AppFinished("a", "t00", 0.5)]
+
+
+def test_the_best_trial_goes_on_where_others_failed_and_none_is_among_the_best_third() -> None:
+    """Seven of nine fail: both others are among the best three of the first rung, and two alone on the second."""
+    search = LatePromotion(3)
+    search.begin("a", trials(9))
+    search.ask()
+    for m in range(2, 9):
+        assert found(search.ended(f"t0{m}", math.nan)) == []
+    assert promoted(search.measured("t00", 9.0, 0.5)) == ["t00"]
+    assert promoted(search.measured("t01", 9.0, 0.4)) == ["t01"]
+    assert promoted(search.measured("t00", 27.0, 0.3)) == []
+    assert promoted(search.measured("t01", 27.0, 0.2)) == ["t01"]
+    last = search.ended("t01", 0.1)
+    assert (cancelled(last), found(last)) == (["t00"], [AppFinished("a", "t01", 0.1)])
+
+
 def play(
     search: Tuner, jobs: Sequence[Job], curves: Mapping[str, Curve], order: Sequence[int]
 ) -> tuple[set[str], list[AppFinished]]:
     """Run trials in parallel, each to its next report in a drawn order; return the finished trials and last events."""
     watch = dict(search.begin("a", jobs).watch)
+    search.ask()
     alive = {job.job_id: job for job in jobs}
     finished: set[str] = set()
     paused: set[str] = set()
@@ -243,7 +340,7 @@ def test_every_search_ends_once(count: int, seed: int, order: list[int]) -> None
     jobs = trials(count)
     curves = {job.job_id: curve_of(seed, job.job_id) for job in jobs}
     target = min(float(curve.loss(0.8)) for curve in curves.values())
-    for search in (Halving(3, waits=False), Halving(3, brackets=True), HyperDrive(target)):
+    for search in (Halving(3, waits=False), Halving(3, brackets=True), HyperDrive(target), LatePromotion(3)):
         assert len(play(search, jobs, curves, order)[1]) == 1
 
 
@@ -259,6 +356,20 @@ def test_a_failed_trial_delays_no_other() -> None:
 def test_promising_is_what_gives_most_dedicated_slots() -> None:
     """Ten slots and chances .9 .8 .6 .3 .1 .05: at .6 three are desired and six deserved, at .3 four and three."""
     assert threshold([0.9, 0.8, 0.6, 0.3, 0.1, 0.05], 10) == (0.6, 3)
+
+
+@pytest.mark.parametrize(
+    ("given", "count"),
+    [({"slots": 20}, 18), ({"accelerators": 20}, 18), ({"parallel": 20}, 18), ({}, 30), ({"accelerators": 256}, 30)],
+)
+def test_promising_trials_are_bounded_by_the_accelerators_of_the_search_not_by_the_trials_alive(
+    given: Mapping[str, int], count: int
+) -> None:
+    """Thirty of 60 with a chance of 0.9, thirty with 0.5; S p = 18 and 10 on 20 accelerators, 54 and 30 for 60."""
+    search = HyperDrive(0.25, **given)
+    search.begin("a", trials(60))
+    search._chance = {f"t{m:02}": 0.9 if m < 30 else 0.5 for m in range(60)}
+    assert len({event.job_id for event in search._update_weights() if (event.weight or 0) > 1}) == count
 
 
 @given(st.floats(0.01, 0.9), st.floats(0.5, 200.0), st.integers(1, 7))

@@ -28,6 +28,8 @@ from eunomia.records.replay import first_difference
 from eunomia.runs.simulation import simulate
 from eunomia.scenario import scenario_from_dict
 from eunomia.setup.run_config import set_up
+from eunomia.tuners.hyperdrive import HyperDrive
+from eunomia.tuners.late_promotion import LatePromotion
 
 Scene = Callable[..., Mapping[str, Any]]
 
@@ -72,6 +74,21 @@ def test_everything_a_search_does_is_in_the_record_and_a_replay_needs_no_tuner(s
 def test_a_search_gives_up_work_and_so_ends_sooner(scene: Scene, tuner: str) -> None:
     whole, cut = (simulate(scene(one)).jobs for one in ("all", tuner))
     assert np.nansum(cut["attained_service_s"]) < np.nansum(whole["attained_service_s"])
+
+
+def test_a_scenario_may_ask_for_the_published_asha_and_for_hyperdrives_slots(scene: Scene) -> None:
+    later = {"tuner": "asha", "promotion": "later"}
+    jobs = simulate(scene("asha", apps=later)).jobs
+    assert sum(jobs["paused_s"] > 0) >= 6  # those that are not among the best third when they reach a rung
+    assert isinstance(set_up(scenario_from_dict(scene("asha", apps=later), Path())).tuners["app"], LatePromotion)
+    given = scenario_from_dict(scene("hyperdrive", apps={"tuner": "hyperdrive", "slots": 2}), Path())
+    search = set_up(given).tuners["app"]
+    assert isinstance(search, HyperDrive)
+    assert search.slots == 2
+    search = set_up(scenario_from_dict(scene("hyperdrive"), Path())).tuners["app"]
+    search.begin("app", set_up(given).jobs[:9])
+    assert isinstance(search, HyperDrive)
+    assert search.slots == 4  # of the cluster, and nine trials are alive
 
 
 def test_a_replay_pauses_and_resumes_as_the_run_did_and_a_rest_is_explained(scene: Scene, tmp_path: Path) -> None:
@@ -119,6 +136,7 @@ def test_gavels_clock_hears_what_a_search_thinks_of_its_trials(scene: Scene) -> 
     [
         ({"tuner": "hyperband"}, "have no pause; set pause = false"),
         ({"tuner": "asha", "parallel": 2}, "need the number of jobs to come"),
+        ({"tuner": "asha", "promotion": "later"}, "Gavel's rounds have no pause"),
     ],
 )
 def test_what_gavels_clock_cannot_do_is_refused(scene: Scene, apps: dict[str, Any], rule: str) -> None:
@@ -159,6 +177,8 @@ def test_a_trial_that_arrives_after_the_end_of_its_app_is_cancelled(scene: Scene
         ({"tuner": "optuna"}, "it searches among real trials"),
         ({"tuner": "halving", "eta": 1}, "must be at least 2"),
         ({"tuner": "asha", "pause": False}, "does nothing with tuner = 'asha'"),
+        ({"tuner": "halving", "promotion": "later"}, "does nothing with tuner = 'halving'"),
+        ({"tuner": "asha", "slots": 4}, "does nothing with tuner = 'asha'"),
         ({"tuner": "halving", "parallel": 4}, "trials wait on a rung for all others"),
         ({"tuner": "off", "max_trials": 4}, "does nothing with tuner = 'off'"),
         ({"tuner": "optuna", "space": {"lr": {"low": 1.0, "high": 0.1}}}, "each entry is a range or a list of choices"),

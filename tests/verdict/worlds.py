@@ -54,7 +54,7 @@ def random_world(seed: int, folder: Path) -> World:
     (folder / "rates.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     names = ["a", "b", "lab/x"][: rng.integers(1, 4)]
     (folder / "jobs.csv").write_text(_trace(rng, names, widths), encoding="utf-8")
-    tenants = _tenants(rng, names) if rng.random() < 0.5 else {}
+    tenants = _tenants(rng, names, sum(most.values())) if rng.random() < 0.5 else {}
     prices = {name: float(rng.choice([0.5, 1.0, 3.0])) for name in most}
     scenario: dict[str, Any] = {
         "seed": int(seed % 7),
@@ -94,9 +94,9 @@ def _trace(rng: np.random.Generator, tenants: list[str], widths: list[int]) -> s
     return "\n".join(lines) + "\n"
 
 
-def _tenants(rng: np.random.Generator, names: list[str]) -> dict[str, tuple[float, float]]:
+def _tenants(rng: np.random.Generator, names: list[str], accelerators: int) -> dict[str, tuple[float, float]]:
     """Return declared tenants with weights, one of them perhaps with a quota."""
     found = {name: (float(rng.choice([1.0, 2.0, 3.0])), math.nan) for name in names}
     if rng.random() < 0.5:
-        found[names[0]] = (found[names[0]][0], float(rng.integers(0, 4)))
+        found[names[0]] = (found[names[0]][0], float(min(rng.integers(0, 4), accelerators)))
     return found

@@ -51,6 +51,12 @@ EXPERIMENTS: dict[str, Entry] = {
         10,
         "data/gavel",
     ),
+    "learnt-speeds": Entry(
+        "eunomia_reproduction.learnt_speeds:reproduce",
+        "Throughputs learnt while jobs run: what wrong ones cost each policy, and what learning regains",
+        minutes=8,
+        least_seeds=3,
+    ),
     "estimator-window": Entry(
         "eunomia_reproduction.estimator:window",
         "the same on the published jobs, with the published estimator, which profiles every job",
@@ -89,6 +95,7 @@ EXPERIMENTS: dict[str, Entry] = {
         "eunomia_reproduction.bayesian:reproduce",
         "configurations found by Bayesian optimisation, random and grid search in 12 measurements",
         8,
+        least_seeds=50,
     ),
     "metis": Entry(
         "eunomia_reproduction.metis:reproduce",
@@ -130,7 +137,12 @@ EXPERIMENTS: dict[str, Entry] = {
     "philly-tables": Entry(
         "eunomia_reproduction.philly:reproduce",
         "why Philly's jobs wait, how they end and why they fail, from a synthetic workload",
-        14,
+        16,
+    ),
+    "philly-pool": Entry(
+        "eunomia_reproduction.philly.pool:reproduce",
+        "starts of whole gangs that a pool for first runs saves, for gangs and for every job",
+        2,
     ),
     "themis-w1": Entry(
         "eunomia_reproduction.themis:w1",
@@ -148,6 +160,17 @@ EXPERIMENTS: dict[str, Entry] = {
         "eunomia_reproduction.themis:sweep",
         "Themis' worst ρ by f and length of leases",
         60,
+        least_seeds=10,
+    ),
+    "themis-more": Entry(
+        "eunomia_reproduction.themis_more:more",
+        "Themis with bid errors, a liar, network-bound apps and other loads, beside DRF, Quincy and Carbyne",
+        15,
+    ),
+    "themis-simulator": Entry(
+        "eunomia_reproduction.themis_simulator.experiment:reproduce",
+        "Themis and its rivals in the world of the authors' simulator: the sweep of f, rivals, network, contention",
+        5,
         least_seeds=10,
     ),
     "gavel-parity": Entry(

@@ -39,6 +39,7 @@ POLICIES: Mapping[str, tuple[str, Mapping[str, Any] | None]] = {  # and its leas
     "ASTRAEA, common ends": ("astraea", {"length": 900.0, "aligned": True}),
     "Tiresias": ("tiresias", None),
     "static quotas": ("astraea?selection=fifo&quota=static", {}),
+    "capacity queues": ("quotas", {}),  # of Hadoop as they are by default: idle capacity is lent, and no job preempted
     "FIFO": ("fifo", None),
 }
 OURS, PUBLISHED = "ASTRAEA", 9.42

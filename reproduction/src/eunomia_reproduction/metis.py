@@ -2,8 +2,9 @@
 
 In the slotted world of `eunomia.learning.metis`: 16 nodes, 60 jobs a trace, loads from 0.5 to 1.2, and every method
 sees the same predicted curves. The thesis' own numbers are not available, so rows have goals: Metis beats equal shares
-and FIFO, and is within 5 % of SLAQ's greedy. With at most 4 jobs on 8 nodes it is compared with the allocation that is
-best in each slot. At least 20 traces; intervals are paired (95 %, Student's t of log ratios).
+and FIFO, and is within 5 % of SLAQ. `steepest` is SLAQ without the node that every job gets first, which is what the
+network begins as: its row says what training has added. With at most 4 jobs on 8 nodes Metis is compared with the
+allocation that is best in each slot. At least 20 traces; intervals are paired (95 %, Student's t of log ratios).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from eunomia.sweeps.worker import main
 def work(asked: dict[str, Any]) -> None:
     """Make one run and write its file, whole."""
     from eunomia_reproduction.run_cache import keep
-    from eunomia_reproduction.themis import show
+    from eunomia_reproduction.themis_runs import show
 
     keep(asked["file"], show(asked))
 

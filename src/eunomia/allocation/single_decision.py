@@ -13,6 +13,7 @@ from eunomia.allocation.answer import Solution
 from eunomia.allocation.auctions.auction_result import AuctionResult
 from eunomia.allocation.auctions.problem import AuctionPolicy
 from eunomia.allocation.auctions.reading import auction_of, is_auction
+from eunomia.allocation.believed_rates import with_belief
 from eunomia.allocation.parse_problem import problem_of
 from eunomia.allocation.problem import AllocationProblem
 from eunomia.allocation.reading import read_fields
@@ -20,7 +21,7 @@ from eunomia.allocation.timing import timed
 from eunomia.allocation.view_from_problem import known_columns, view_of
 from eunomia.core.answer_check import ColumnFacts, check_answer
 from eunomia.core.answer_rows import PendingAsk
-from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem, refused
 from eunomia.model.answers import Answer, Grants, Order, Rows, Shares
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.policy import Policy
@@ -35,11 +36,12 @@ Asked: TypeAlias = AllocationProblem | Mapping[str, object] | Path | str
 @overload
 def solve(policy: str | Policy, problem: AllocationProblem) -> Solution: ...
 @overload
-def solve(policy: str | Policy, problem: Asked) -> Solution | AuctionResult: ...
-def solve(policy: str | Policy, problem: Asked) -> Solution | AuctionResult:
+def solve(policy: str | Policy, problem: Asked, *, belief: Path | None = None) -> Solution | AuctionResult: ...
+def solve(policy: str | Policy, problem: Asked, *, belief: Path | None = None) -> Solution | AuctionResult:
     """Ask a policy, given by its spelling (`fifo?backfill=skip`) or itself, about a problem, its fields, or its file.
 
-    Returns an `AuctionResult` for bids, else a `Solution`.
+    `belief` is a table of throughputs by job type, which takes the place of those in the fields. Returns an
+    `AuctionResult` for bids, else a `Solution`.
 
     Raises InvalidInput for a wrong policy or problem, InvalidAnswer and PolicyFailed for a policy whose answer breaks a
     rule or that raises an exception, and NoOptimum where a solver finds no optimum.
@@ -48,6 +50,11 @@ def solve(policy: str | Policy, problem: Asked) -> Solution | AuctionResult:
     asked, spelling = _policy(policy)
     if isinstance(problem, Path | str):
         problem = read_fields(Path(problem))
+    if belief is not None:
+        if isinstance(problem, AllocationProblem):
+            rule, fix = "this problem has no job types any more", "give its fields, or the path of its file"
+            raise refused(file, "belief", str(belief), rule, fix)
+        problem = with_belief(problem, belief, file)
     if not isinstance(problem, AllocationProblem):
         if is_auction(problem):
             return _run_auction(asked, spelling, problem, file)

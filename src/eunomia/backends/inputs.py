@@ -75,6 +75,7 @@ class BackendInputs:
     checkpoint_every_s: float
     replay_status: bool  # jobs fail or are cancelled as in the trace
     seed: int
+    report_after_s: float = 0.0  # a simulated gang reports its steps after so many seconds of progress; 0 = it does not
 
     folder: Path = Path()  # of the scenario
     workdir: Path = Path()  # for the jobs' files

@@ -52,7 +52,7 @@ from eunomia.cli.service import add_service_commands
 from eunomia.cli.sweep import sweep
 from eunomia.cli.trace import app as trace
 from eunomia.cli.train import train
-from eunomia.cli.tune import tune
+from eunomia.cli.tune_job import app as tune
 from eunomia.cli.whatif import whatif
 from eunomia.cli.world import app as world
 from eunomia.inputs.problems import InvalidInput, Problem, Together
@@ -341,6 +341,10 @@ def solve(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write the whole answer to this .json or .npz.")
     ] = None,
+    belief: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Table of throughputs by job type, in place of the problem's throughput."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -356,7 +360,7 @@ def solve(
 
         if out is not None:
             check_place(out, force=force, endings=SUFFIXES, column="--out")
-        solution = ask(policy, problem)
+        solution = ask(policy, problem, belief=belief)
         if out is not None:
             write_solution(solution, out)
         if as_json:
@@ -392,7 +396,7 @@ app.command(epilog="Example:  eunomia sweep examples/sweep.toml --dry-run")(swee
 app.command(epilog="Example:  eunomia figure out/sweep --y jct_p99_s --x load --out fig.pdf")(figure)
 app.command(epilog='Example:  eunomia whatif ours/scenario.toml --add "h100=16"')(whatif)
 app.command(epilog="Example:  eunomia plan ours/scenario.toml --budget-usd 500000 --out bought")(plan)
-app.command(epilog="Example:  eunomia tune scenario.toml --space space.toml --budget 15 --out tune-out")(tune)
+app.add_typer(tune, name="tune")
 app.command()(estimate)
 app.command()(calibrate)
 app.command(epilog="Example:  eunomia train harmony examples/harmony.toml --out harmony.safetensors")(train)

@@ -17,6 +17,7 @@ from eunomia.cli.service_forecasts import forecast_app, when
 from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, submit, why
 from eunomia.cli.service_site import site_app
 from eunomia.cli.service_store import store_app
+from eunomia.cli.service_throughputs import throughputs
 
 
 def serve(
@@ -53,7 +54,7 @@ def serve(
 def add_service_commands(app: typer.Typer) -> None:
     """Add the commands of the service."""
     for command in (serve, submit, jobs, job, cancel, hold, release, logs, why, when, cluster, nodes, drain, resume,
-                    tenants, summary, login):  # fmt: skip
+                    tenants, summary, throughputs, login):  # fmt: skip
         app.command()(command)
     app.command("queue", help="List jobs, the newest first: another name of `jobs`. For example: eunomia queue")(jobs)
     app.add_typer(forecast_app, name="forecast")

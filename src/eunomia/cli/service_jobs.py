@@ -7,11 +7,14 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from eunomia.cli.service_session import ServiceSession, WatchOption, ago, client_command, show_lines, show_table
+
+if TYPE_CHECKING:
+    from eunomia.service.client import Client
 
 JobArgument = Annotated[str, typer.Argument(metavar="ID", help="The job's id.")]
 JobsArgument = Annotated[list[str], typer.Argument(metavar="ID…", help="Ids of jobs.")]
@@ -70,7 +73,8 @@ def submit(
             "job_type": job_type, "total_steps": steps, "duration_s": duration,
             "retries": retries or None, "max_run_s": max_run, "weight": weight if weight != 1.0 else None,
             "after": after, "array": array,
-            "types": [one for one in type_.split(",") if one], "env": _shell(session) | _pairs(env, "--env"),
+            "types": [one for one in type_.split(",") if one],
+            "env": shell_variables(session.client) | _pairs(env, "--env"),
             "labels": _pairs(label, "--label"), "cwd": str((cwd or Path.cwd()).resolve()),
         }  # fmt: skip
         jobs = {"command": command or [], "accelerators": gpus} | {k: v for k, v in given.items() if v}
@@ -78,9 +82,9 @@ def submit(
     session.show(answer, lambda: print("\n".join(answer.get("ids") or [answer["id"]])))
 
 
-def _shell(session: ServiceSession) -> dict[str, str]:
+def shell_variables(client: Client) -> dict[str, str]:
     """Return the variables with which this shell finds programs; none for a service elsewhere."""
-    return {name: os.environ[name] for name in SHELL if os.environ.get(name) and session.client.address.is_here}
+    return {name: os.environ[name] for name in SHELL if os.environ.get(name) and client.address.is_here}
 
 
 def _lines(file: Path) -> list[Any]:
@@ -266,6 +270,8 @@ def _show_why(found: dict[str, Any]) -> None:
     for one in found["reasons"]:
         until = f" (until {one['until']})" if one["until"] else ""
         show_lines(f"  {one['text']}{until} [{one['code']}]")
+    if speed := found.get("speed"):
+        show_lines(f"  {speed}")
     if found.get("starts_unchanged"):
         show_lines(f"  it starts at {found['starts_unchanged']} if nothing changes until then")
     for text in found["would_run_if"]:

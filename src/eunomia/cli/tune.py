@@ -1,13 +1,17 @@
-"""`eunomia tune`: searches parameters of a scenario on half of its weeks, and judges them on the other half."""
+"""`eunomia tune`: searches parameters of a scenario on half of its weeks, and judges them on the other half.
+
+`eunomia tune job`, in `cli.tune_job`, is a command of the same group.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors
 from eunomia.cli.options import JsonOption, ScenarioArgument
@@ -19,6 +23,25 @@ if TYPE_CHECKING:
 BEST = "best.toml"
 
 
+class ScenarioFirst(TyperGroup):
+    """A group whose first word may be a scenario or one of its options: then the command `scenario` is meant."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put `scenario` before words that begin with no command of the group."""
+        if args and args[0] not in self.commands and args[0] != "--help":
+            args = ["scenario", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=ScenarioFirst,
+    help="Search parameters of a policy on a history (eunomia tune SCENARIO.toml), or the resources of one job.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@app.command("scenario", epilog="Example:  eunomia tune scenario scenario.toml --space space.toml --out tune-out")
 def tune(
     scenario: ScenarioArgument,
     space: Annotated[

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from eunomia.core.kernel_arrays import DONE, RATE_SINCE
 from eunomia.kernels import kernel
 from eunomia.model import elementary
 from eunomia.model.arrays import Array, Bools, Floats, Ints
-from eunomia.model.events import Estimated, PairsEstimated
+from eunomia.model.events import Estimated, PairsEstimated, ThroughputsLearnt
 from eunomia.model.job import Job
 from eunomia.model.job_table import SubmittedJobs, job_array, job_values
 from eunomia.model.overheads import Overheads
@@ -43,6 +44,15 @@ def median_left(median: Floats, steepness: Floats, done: Floats) -> Floats:
     """
     past = elementary.power(done / median, steepness)
     return np.asarray(np.maximum(median * elementary.power(1.0 + 2.0 * past, 1.0 / steepness) - done, 0.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LearntThroughput:
+    """What progress has taught of gangs of one job type and size, (type,) each; see `ThroughputsLearnt`."""
+
+    rates: Floats
+    measured_s: Floats
+    tried: Bools
 
 
 class Belief(GrowingColumns):
@@ -78,6 +88,7 @@ class Belief(GrowingColumns):
         self._overheads = overheads or Overheads()
         self.estimates: dict[int, Estimated] = {}  # by row, of jobs whose total is estimated
         self.pairs_measured = 0  # on which the believed throughputs of pairs rest that were estimated during the run
+        self.learnt: dict[tuple[str, int], LearntThroughput] = {}  # by job type and size of the gang
         self._jobs = SubmittedJobs()
         self._kinds: dict[tuple[str, int], int] = {}
         self._alone: list[Floats] = []  # by kind
@@ -137,7 +148,7 @@ class Belief(GrowingColumns):
     def _add_kind(self, job: Job) -> int:
         """Add a new kind and return its row."""
         kind = self._kinds[job.job_type, job.scale_factor] = len(self._kinds)
-        alone = self.speeds.solo_throughput(job.job_type, job.scale_factor)
+        alone = self.solo_throughput(job.job_type, job.scale_factor)
         self._alone.append(alone)
         self.prefer = np.concatenate((self.prefer, np.argsort(-alone, kind="stable")[None, :]))
         return kind
@@ -159,7 +170,7 @@ class Belief(GrowingColumns):
         for place in np.flatnonzero(partners < 0).tolist():
             row, size = int(jobs[place]), int(sizes[place])
             if size != self._jobs[row].scale_factor:
-                self.rate[row] = self.speeds.solo_throughput(self._jobs[row].job_type, size)[types[place]]
+                self.rate[row] = self.solo_throughput(self._jobs[row].job_type, size)[types[place]]
 
     def start_cost(self, ran: Bools, no_checkpoint: Bools, sizes: Ints) -> Floats:
         """Return the seconds without progress that a start costs, (row,), for jobs that `ran` before or not.
@@ -207,11 +218,58 @@ class Belief(GrowingColumns):
                 for other in kinds[partner]:
                     self._table[self._kinds[mine], self._kinds[other]] = self._packed(mine, other)
 
+    def solo_throughput(self, job_type: str, size: int) -> Floats:
+        """Return believed steps/s of a gang on each type, (type,): learnt, else those of the source."""
+        found = self.learnt.get((job_type, size))
+        return self.speeds.solo_throughput(job_type, size) if found is None else found.rates
+
+    def take_over(self, other: Belief) -> None:
+        """Believe what another belief has learnt of the same accelerator types; before the first job is learnt."""
+        if self.speeds.types == other.speeds.types:
+            self.learnt.update(other.learnt)
+
+    def learn_throughputs(self, event: ThroughputsLearnt) -> None:
+        """Believe learnt throughputs; those beside others, spread and of other shapes change in proportion."""
+        values = (event.throughput, event.measured_s, event.tried)
+        for place, kind in enumerate(zip(event.job_types, map(int, event.scale_factors), strict=True)):
+            self.learnt[kind] = LearntThroughput(*(each[place] for each in values))
+            number = self._kinds.get(kind)
+            if number is not None:
+                self._change_kind(number, self.learnt[kind].rates)
+        self._by_shape = self._by_shape[:0]
+        for row, found in self.estimates.items():
+            self.total[row] = found.run_s * self.throughput[row].max()
+
+    def _change_kind(self, kind: int, rates: Floats) -> None:
+        """Write believed throughputs of a kind wherever they are kept."""
+        self._alone[kind] = rates
+        self.prefer[kind] = np.argsort(-rates, kind="stable")
+        self.throughput[np.flatnonzero(self.kind[: len(self)] == kind)] = rates
+        names = list(self._kinds)
+        if kind < len(self._spread):
+            self._spread[kind] = self.in_proportion(names[kind], spread_throughput(self.speeds, *names[kind]))
+        for other, name in enumerate(names[: len(self._table)] if kind < len(self._table) else ()):
+            self._table[kind, other] = self._packed(names[kind], name)
+
+    def change_rates(self, at: float, jobs: Ints, types: Ints) -> None:
+        """Count the steps of running jobs up to now; from now on they go as believed of gangs in their own shape."""
+        self.done[jobs] += np.maximum(at - self.since[jobs], 0.0) * self.rate[jobs]
+        self.since[jobs] = np.maximum(at, self.since[jobs])
+        self.rate[jobs] = self.throughput[jobs, types]
+
+    def in_proportion(self, kind: tuple[str, int], rates: Floats) -> Floats:
+        """Return rates of the source for gangs of a kind, (type,), changed as the believed ones alone were."""
+        found = self.learnt.get(kind)
+        if found is None:
+            return rates
+        before = self.speeds.solo_throughput(*kind)
+        return rates * np.divide(found.rates, before, out=np.ones(len(rates)), where=before > 0)
+
     def _packed(self, mine: tuple[str, int], other: tuple[str, int]) -> Floats:
         """Return believed steps/s of a kind beside another, (type,); 0 where their sizes differ."""
         if mine[1] != other[1]:
             return np.zeros(len(self.speeds.types))
-        rates = self.speeds.packed_throughput(mine[0], other[0], mine[1])
+        rates = self.in_proportion(mine, self.speeds.packed_throughput(mine[0], other[0], mine[1]))
         kept = self._kept.get((mine[0], other[0]))
         return rates if kept is None else np.where(rates > 0, kept * self._alone[self._kinds[mine]], 0.0)
 
@@ -261,7 +319,8 @@ class Belief(GrowingColumns):
         """Return steps/s of each gang when it is not on one machine, (row, type)."""
         known = len(self._spread)
         if len(self._kinds) > known:
-            fresh = [spread_throughput(self.speeds, *kind) for kind in list(self._kinds)[known:]]
+            kinds = list(self._kinds)[known:]
+            fresh = [self.in_proportion(kind, spread_throughput(self.speeds, *kind)) for kind in kinds]
             self._spread = np.concatenate((self._spread, fresh))
         return np.asarray(self._spread[self.kind[rows]])
 
@@ -272,6 +331,6 @@ class Belief(GrowingColumns):
             most = max(len(sized) for _, sized in shapes.groups)
             table = np.zeros((len(shapes.groups), most, len(self.speeds.types)))
             for group, (job_type, sized) in enumerate(shapes.groups):
-                table[group, : len(sized)] = [self.speeds.solo_throughput(job_type, size) for size in sized]
+                table[group, : len(sized)] = [self.solo_throughput(job_type, size) for size in sized]
             self._by_shape = table
         return np.asarray(self._by_shape[groups, : sizes.shape[1]])

@@ -188,7 +188,8 @@ class Entitlements(GrowingColumns):
         table = self._apps
         submitted, before, service = (column[mine] for column in table.floats)
         life = at - submitted
-        rivals = np.divide(self._rivals - before, life, out=np.ones(len(mine)), where=life > 0)
+        now = np.full(len(mine), float(self._alive))  # of an app that has no past
+        rivals = np.divide(self._rivals - before, life, out=now, where=life > 0)
         return Apps(self._names_of(mine), submitted, np.maximum(rivals, 1.0), service, paused)
 
     def _names_of(self, apps: Ints) -> tuple[str, ...]:

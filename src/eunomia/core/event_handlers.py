@@ -29,6 +29,7 @@ from eunomia.model.events import (
     PairsEstimated,
     Progressed,
     TenantChanged,
+    ThroughputsLearnt,
     TimerFired,
 )
 from eunomia.model.job_lifecycle import Cause, Stage
@@ -85,6 +86,10 @@ def _estimate(event: Estimated, at: float, sched: SchedulerState) -> None:
 
 def _estimate_pairs(event: PairsEstimated, at: float, sched: SchedulerState) -> None:
     sched.estimate_pairs(event)
+
+
+def _learn_throughputs(event: ThroughputsLearnt, at: float, sched: SchedulerState) -> None:
+    sched.learn_throughputs(event, at)
 
 
 def _measure(event: Measured, at: float, sched: SchedulerState) -> None:
@@ -174,6 +179,7 @@ HANDLERS: dict[type[Event], Callable[[Any, float, SchedulerState], list[Decision
     JobUpdated: _update,
     Estimated: _estimate,
     PairsEstimated: _estimate_pairs,
+    ThroughputsLearnt: _learn_throughputs,
     Measured: _measure,
     Progressed: _progress,
     NodeLost: _lose,

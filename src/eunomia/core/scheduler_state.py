@@ -15,7 +15,7 @@ from eunomia.core.placement_pass import scratch_arrays
 from eunomia.core.state import State
 from eunomia.core.transitions import leave, requeue, start_all, stop_all
 from eunomia.model.arrays import Array, Floats, Ints
-from eunomia.model.events import Estimated, PairsEstimated
+from eunomia.model.events import Estimated, PairsEstimated, ThroughputsLearnt
 from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import CAUSES, FINAL, NEXT_STAGE, PRESENT, Cause, Stage, step
 from eunomia.model.tenants import Tenant
@@ -127,6 +127,15 @@ class SchedulerState:
     def estimate_pairs(self, estimate: PairsEstimated) -> None:
         """Replace the believed throughputs of some pairs of job types."""
         self.belief.estimate_pairs(estimate)
+        self.changes += 1
+
+    def learn_throughputs(self, learnt: ThroughputsLearnt, at: float) -> None:
+        """Replace the believed throughputs of some kinds of gangs, those that run included."""
+        self.belief.learn_throughputs(learnt)
+        jobs, running = self.state.jobs, self.state.running()
+        self.belief.change_rates(at, running, jobs.on_type[running])
+        lead = running[jobs.lease_size[running] > 0]
+        self.correct_rates(lead, jobs.on_type[lead], jobs.shape[lead], jobs.lease_size[lead], jobs.partner[lead])
         self.changes += 1
 
     def start(self, row: int, at: float, type: int, shape: int, seats: Ints, until: float, partner: int) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from eunomia.core.believed_speeds import believed_speeds
 from eunomia.core.scheduler import Scheduler
 from eunomia.forecasts.futures import PresentState
 from eunomia.model.arrays import Floats, Ints
@@ -72,6 +73,7 @@ def moved_to(present: PresentState, fresh: Scheduler, policy: Policy) -> Present
     stage = state.jobs.stage[:n]
     live = np.flatnonzero(np.isin(stage, (Stage.WAITING, Stage.RUNNING, Stage.PAUSED)))
     sched = fresh._sched
+    fresh.belief.take_over(old.belief)
     for row in live.tolist():
         sched.submit(state.submitted[row])
     rows = np.arange(len(live))
@@ -87,7 +89,7 @@ def moved_to(present: PresentState, fresh: Scheduler, policy: Policy) -> Present
         present,
         scheduler=fresh,
         policy=policy,
-        speeds=fresh.belief.speeds,
+        speeds=believed_speeds(fresh.belief),
         wake=present.at,
         resumes_at={row_of[row]: when for row, when in present.resumes_at.items()},
         follows={row_of[row]: frozenset(row_of[one] for one in rows) for row, rows in present.follows.items()},

@@ -245,7 +245,7 @@ class RecalledQueue:
         info, leases, state = policy.info, getattr(scheduler.mechanism, "leases", None), scheduler.state
         if leases is None or not leases.recall or math.isfinite(leases.length) or state.own_lease_ends:
             return None
-        if state.has_uninterruptible:
+        if state.has_uninterruptible or overheads.saves != "checkpoint":
             return None
         rows, jobs, quantum = state.active.copy(), state.jobs, info.service_quantum or math.inf
         fixed = info.needs <= FIXED_COLUMNS

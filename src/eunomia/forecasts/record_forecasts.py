@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.core.believed_speeds import believed_speeds
 from eunomia.core.scheduler import Scheduler
 from eunomia.forecasts.futures import FUTURES, PresentState, play_futures
 from eunomia.forecasts.intervals import IntervalCorrection, TimeInterval, quantiles
@@ -89,8 +90,8 @@ class _Replay:
         names = [*new, *sorted(self._open)]
         rows = np.array([state.row_of[name] for name in names], dtype=np.int64)
         present = PresentState(
-            scheduler=scheduler, policy=self._policy, speeds=scheduler.belief.speeds, at=at, wake=max(self._wake, at),
-            overheads=scheduler.belief._overheads,
+            scheduler=scheduler, policy=self._policy, speeds=believed_speeds(scheduler.belief), at=at,
+            wake=max(self._wake, at), overheads=scheduler.belief._overheads,
         )  # fmt: skip
         played = play_futures(present, futures=self._futures, seed=len(state.jobs), budget_s=BUDGET_S, only=rows)
         points = np.stack((quantiles(played.start[:, rows]), quantiles(played.finish[:, rows])))

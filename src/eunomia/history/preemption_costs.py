@@ -44,6 +44,8 @@ def with_costs(scenario: Scenario) -> PricedScenario:
 
 def described_costs(costs: OverheadsSection) -> str:
     """Return "a preemption costs its job 30 s to save and 90 s to start again and restore"."""
+    if costs.saves == "nothing":
+        return "a preempted job loses what it did since its last checkpoint, or all where it writes none (saves)"
     if not preemption_s(costs) and not costs.restore_by_size:
         return "a preemption costs nothing"
     by_size = ", ".join(f"{s:g} s from {n} accelerators on" for n, s in costs.restore_by_size.items())

@@ -15,6 +15,7 @@ import numpy as np
 
 from eunomia.metrics.fairness import rho_themis
 from eunomia.model.arrays import Array, Bools, Floats, Ints
+from eunomia.model.finish_time import IDEAL_TIMES, SHARE, IdealTime
 from eunomia.model.job import Job
 from eunomia.model.job_table import job_array, job_values
 
@@ -36,6 +37,7 @@ class AppOutcomes:
     finished: Floats  # (app,) nan = it did not
     left: Floats  # (app,) when its last job left the cluster
     rho: Floats  # (app,) Themis' finish-time fairness
+    rho_by_ideal: Mapping[IdealTime, Floats]  # (app,) the same by each reading of T_id
     empty: Bools  # (app,) its search ended without a model
 
     @classmethod
@@ -50,6 +52,7 @@ class AppOutcomes:
         done_s: Floats,
         devices: int,
         end_s: float,
+        ideal: IdealTime = SHARE,
     ) -> AppOutcomes:
         """Return the apps of `jobs`; arrays (job,), `done_s` is the run time of the done steps on the fastest type."""
         app = number_apps(jobs)
@@ -67,8 +70,8 @@ class AppOutcomes:
         left = np.where(np.isnan(last), np.where(np.isnan(left), end_s, left), last)
         needed_s = np.where(np.isnan(finished), np.minimum(done_s, alone_s), alone_s)
         size = job_array(jobs, "scale_factor", float)
-        rho = rho_themis(app, begin, last, left, size, needed_s, devices)
-        return cls(of=app, submitted=begin, finished=last, left=left, rho=rho, empty=empty)
+        rho = {each: rho_themis(app, begin, last, left, size, needed_s, devices, each) for each in IDEAL_TIMES}
+        return cls(of=app, submitted=begin, finished=last, left=left, rho=rho[ideal], rho_by_ideal=rho, empty=empty)
 
     def table(self, jobs: Sequence[Job], ends: Mapping[str, AppEnd], service: Floats) -> dict[str, Array]:
         """Return the columns of apps.csv; none when no app has several jobs. `service` (job,) accelerator-seconds."""

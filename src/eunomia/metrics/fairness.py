@@ -6,29 +6,35 @@ import numpy as np
 
 from eunomia.metrics.step_functions import Steps, integral, overlap
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.finish_time import SHARE, IdealTime, ideal_time
 from eunomia.model.products import dot
 
 
 def rho_themis(
-    app: Ints, begin: Floats, finished: Floats, left: Floats, size: Floats, needed_s: Floats, devices: int
+    app: Ints,
+    begin: Floats,
+    finished: Floats,
+    left: Floats,
+    size: Floats,
+    needed_s: Floats,
+    devices: int,
+    ideal: IdealTime = SHARE,
 ) -> Floats:
-    """Return ρ = T_sh / (T_cluster · N_avg) of each app, (app,); nan where it did not finish.
+    """Return ρ = T_sh / T_id of each app, (app,); nan where it did not finish.
 
-    T_sh is the time from an app's first submission, `begin`, to its end, T_cluster its time alone on the whole cluster,
-    N_avg the mean number of apps present meanwhile. `app`, `size` and `needed_s` (job,) are a job's app, accelerators
-    and run time on its fastest type; `left` (app,) is when the last job of an app left.
+    T_sh is the time from an app's first submission, `begin`, to its end, T_id that of `model.finish_time` by the
+    reading `ideal`, with the mean number of apps present meanwhile. `app`, `size` and `needed_s` (job,) are a job's
+    app, accelerators and run time on its fastest type; `left` (app,) is when the last job of an app left.
     Reference: K. Mahajan et al., "Themis: Fair and Efficient GPU Cluster Scheduling", NSDI 2020, section 3.2.
     """
     apps = len(begin)
     longest = np.zeros(apps)
     np.maximum.at(longest, app, needed_s)
-    work = np.bincount(app, weights=needed_s * size, minlength=apps)
-    gangs = np.bincount(app, weights=size, minlength=apps)
+    work, gangs = (np.bincount(app, each, minlength=apps).astype(float) for each in (needed_s * size, size))
     T_sh = finished - begin
     with np.errstate(divide="ignore", invalid="ignore"):
-        T_cluster = np.maximum(longest, work / np.minimum(gangs, devices))
         N_avg = (overlap(np.sort(begin), begin, finished) - overlap(np.sort(left), begin, finished)) / T_sh
-        return np.asarray(T_sh / (T_cluster * np.maximum(N_avg, 1.0)))
+        return np.asarray(T_sh / ideal_time(longest, work, gangs, N_avg, devices, ideal))
 
 
 def rho_isolated(

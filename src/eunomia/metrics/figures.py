@@ -21,6 +21,7 @@ from eunomia.metrics.waits import WaitCauses
 from eunomia.model.arrays import Array, Floats
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
+from eunomia.model.finish_time import SHARE, IdealTime
 from eunomia.model.job_table import job_array, job_values
 from eunomia.model.moment_batch import MomentBatch
 from eunomia.model.speeds import Speeds
@@ -39,6 +40,9 @@ class Figures:
     jobs: Mapping[str, Array]  # columns of jobs.csv
     apps: Mapping[str, Array]  # columns of apps.csv; none where no app has several jobs
     tenants: Mapping[str, Array]  # columns of tenants.csv but `policy`
+    rho_by_ideal: Mapping[
+        IdealTime, Floats
+    ]  # (app,) rho_themis by each reading of T_id, apps in order of first submission
     sharing: Sharing
     alone_s: Floats  # (job,) run time on the fastest type
     bin_start_s: Floats  # (bin,)
@@ -51,7 +55,8 @@ class Metrics(MetricsCollector):
     """The observer that returns the figures of a run.
 
     `prices` are US$ per accelerator-hour by type, None = unknown. With `waits` the waits of jobs are split by cause.
-    `tenants` are the declared tenants by name, `metrics` those that compute the summary.
+    `tenants` are the declared tenants by name, `metrics` those that compute the summary, `ideal` is the reading of
+    `rho_themis`.
     """
 
     def __init__(
@@ -62,10 +67,12 @@ class Metrics(MetricsCollector):
         waits: WaitCauses | None = None,
         tenants: Mapping[str, Tenant] | None = None,
         metrics: Mapping[str, Metric] | None = None,
+        ideal: IdealTime = SHARE,
     ):
         super().__init__(topology)
         self._speeds, self._prices, self._waits, self._tenants = speeds, prices, waits, tenants or {}
         self.metrics = load_all() if metrics is None else metrics
+        self._ideal = ideal
 
     def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Record the events of a moment and the decisions that followed."""
@@ -83,7 +90,7 @@ class Metrics(MetricsCollector):
     def figures(self, bins: int = 400) -> Figures:
         """Return the figures of the run, which is over; curves have at most so many bins."""
         alone = StandaloneSpeeds.of(self.jobs, self._speeds, self.topology.capacity())
-        apps, usage = _apps(self, alone), TenantUsage.of(self, self._tenants)
+        apps, usage = _apps(self, alone, self._ideal), TenantUsage.of(self, self._tenants)
         jobs = _columns(self, apps)
         jobs |= usage.of_jobs(self, alone, jobs)
         jobs |= ({} if self._waits is None else self._waits.columns(self.end_s)) | _outcome_columns(self)
@@ -119,6 +126,7 @@ class Metrics(MetricsCollector):
             jobs=shown,
             apps=table,
             tenants=by_tenant,
+            rho_by_ideal=apps.rho_by_ideal,
             sharing=sharing,
             alone_s=alone.seconds,
             bin_start_s=edges[:-1],
@@ -134,7 +142,7 @@ def _bins(begin: float, end: float, bins: int) -> Floats:
     return edges if len(edges) > 1 else np.array([begin, end])
 
 
-def _apps(collector: MetricsCollector, alone: StandaloneSpeeds) -> AppOutcomes:
+def _apps(collector: MetricsCollector, alone: StandaloneSpeeds, ideal: IdealTime) -> AppOutcomes:
     ended = collector.column("ended")
     return AppOutcomes.of_jobs(
         collector.jobs,
@@ -145,6 +153,7 @@ def _apps(collector: MetricsCollector, alone: StandaloneSpeeds) -> AppOutcomes:
         done_s=(collector.served()[0] * alone.worth).sum(axis=1),
         devices=collector.topology.devices,
         end_s=collector.end_s,
+        ideal=ideal,
     )
 
 

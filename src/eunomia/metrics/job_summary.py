@@ -10,6 +10,7 @@ from eunomia.metrics.fairness import jain
 from eunomia.metrics.summary import Numbers, RunTables
 from eunomia.metrics.waits import COLUMNS
 from eunomia.model.arrays import Array, Bools, Floats
+from eunomia.model.tolerance import is_at_most
 
 LOSS, BENEFIT = 0.95, 1.05  # LTGF below and above which ASTRAEA's artifact counts a loss and a benefit of sharing
 HOUR_S = 3600.0
@@ -73,6 +74,7 @@ def service(run: RunTables) -> Numbers:
     numbers: Numbers = {"preemptions": int(jobs["preemptions"].sum())}
     numbers["rho_themis_max"] = float(rho.max()) if len(rho) else None
     numbers["rho_themis_mean"] = mean(rho)
+    numbers["sharing_loss_apps"] = int((~is_at_most(rho, 1 / LOSS)).sum())
     numbers["jain_rho"] = float(jain(rho))
     numbers["rho_isolated_max"] = float(jobs["rho_isolated"][done].max()) if done.any() else None
     numbers["rho_astraea_max"] = float(jobs["rho_astraea"][done].max()) if done.any() else None

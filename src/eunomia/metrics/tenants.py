@@ -97,7 +97,7 @@ class TenantUsage:
         quota = FairShares(tree).shares(float(collector.topology.capacity().sum()), everyone)[shown]
         waits = np.where(refused, np.nan, jobs["total_wait_s"])
         with np.errstate(divide="ignore", invalid="ignore"):
-            dominant = np.max(hours.held.sum(axis=0) / available_s, axis=1, initial=0.0)
+            of_type = np.nan_to_num(hours.held.sum(axis=0) / available_s)  # 0 of a type that was never in service
         columns: dict[str, Array] = {
             "tenant": np.array(sharing.names, dtype=object),
             "weight": tree.weight[shown],
@@ -112,7 +112,7 @@ class TenantUsage:
             "sharing_loss_jobs": np.bincount(owner[jobs["ltgf"] < LOSS], minlength=count),
             "envy_max": envy(hours, quota, _worth(alone, jobs["scale_factor"], owner, count)),
             "sharing_benefit_jobs": np.bincount(owner[jobs["ltgf"] > BENEFIT], minlength=count),
-            "dominant_share": np.nan_to_num(dominant),
+            "dominant_share": np.max(of_type, axis=1, initial=0.0),
             "jobs": jobs_of[shown],
         }
         return columns, sharing

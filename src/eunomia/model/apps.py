@@ -32,6 +32,7 @@ class Apps:
 
     names: tuple[str, ...]
     submitted: Floats  # (app,) submission of its first job, seconds
-    mean_rivals: Floats  # (app,) time average of the number of active apps, itself included; at least 1
+    # (app,) time average of the number of active apps since it was submitted, itself included; at least 1
+    mean_rivals: Floats
     service: Floats  # (app,) accelerator-seconds attained by its ended jobs
     paused: PausedJobs

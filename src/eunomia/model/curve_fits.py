@@ -6,10 +6,14 @@ first order:    s = 0 and a, b, d ≥ 0, c > 0; Optimus has a = 0, SLAQ has all 
 second order:   a = b = 0, s ≤ 0, c > 0 and d ≥ 0; that is μ^(k − h) + d with μ = exp(s), h = ln(c) / s
 
 For a given floor d both are linear in the other parameters: 1 / (l − d) is a polynomial with coefficients of at least
-0, log (l − d) a line. The floor is searched on a grid that is refined where the squares are least. Squares of the
-second third of the history weigh 4 times, those of the last third 16 times as much as those of the first.
+0, log (l − d) a line. The floor is searched on a grid that is refined where the squares are least.
 
-References: Y. Peng et al., "Optimus", EuroSys 2018, section 3.1; H. Zhang et al., "SLAQ", SoCC 2017, section 4.1.
+Later losses weigh more. Optimus divides the standard errors of the second third of the history by 4, those of the last
+third by 16, so that squares weigh 16 and 256 times as much as those of the first. SLAQ's weights decay exponentially,
+at a rate that is not known: here a square weighs exp(-0.1) times as much as that of the next loss.
+
+References: Y. Peng et al., "Optimus", EuroSys 2018, section 3.1, and the authors' code (github.com/pengyanghua/optimus,
+scheduler/estimator.py); H. Zhang et al., "SLAQ", SoCC 2017, section 4.1.
 """
 
 from __future__ import annotations
@@ -23,11 +27,14 @@ from eunomia.model import elementary
 from eunomia.model.arrays import Array, Bools, Floats
 from eunomia.model.equations import solve
 from eunomia.model.products import row_dots
+from eunomia.model.rounding import rounded
 
+TEN = 10  # epochs over which Optimus' curve is to be flat
 FEWEST = 4  # least number of losses of a fit
 PARTS = ("floor", "a", "b", "c", "s")  # columns of a fitted curve
 _GRID, _REFINEMENTS = 21, 7  # floors of a grid, and how many grids
 _TAIL = 0.2  # part of the history, at its end, on which families are compared
+_DECAY = 0.05  # of the residuals of SLAQ's fits, for each later loss
 _RIDGE = 1e-13  # keeps systems of equations solvable; relative
 
 
@@ -36,7 +43,7 @@ class _History(NamedTuple):
 
     x: Floats  # (run, loss)
     loss: Floats
-    weight: Floats  # factor of the residuals: 1, 2 and 4 by thirds
+    weight: Floats  # factor of the residuals
     tail: Bools  # the last fifth
     steps: Floats  # (run,) unit of x
     most: Floats  # (run,) unit of the losses
@@ -68,15 +75,16 @@ def fit_curves(losses: Floats, *, slaq: bool = True) -> Floats:
     valid = np.isfinite(losses).all(axis=2) & (losses[:, :, 1] > 0)
     rows = np.flatnonzero(valid.sum(axis=1) >= FEWEST)
     if len(rows):
-        curves[rows] = _fit(_normalised(losses[rows], valid[rows]), slaq=slaq)
+        curves[rows] = _fit(_normalised(losses[rows], valid[rows], slaq=slaq), slaq=slaq)
     return curves
 
 
-def _normalised(losses: Floats, valid: Bools) -> _History:
+def _normalised(losses: Floats, valid: Bools, *, slaq: bool) -> _History:
     count, place = valid.sum(axis=1)[:, None], np.cumsum(valid, axis=1) - 1
     k, loss = np.where(valid, losses[:, :, 0], 0.0), np.where(valid, losses[:, :, 1], 0.0)
     steps, most = np.maximum(k.max(axis=1), 1e-300), loss.max(axis=1)
-    weight = np.where(valid, np.ldexp(1.0, 3 * place // count), 0.0)
+    by_age = elementary.exp(-_DECAY * (count - 1 - place)) if slaq else np.ldexp(1.0, 2 * (place // -(-count // 3)))
+    weight = np.where(valid, by_age, 0.0)
     tail = valid & (place >= count - np.maximum(1, np.round(_TAIL * count)))
     return _History(k / steps[:, None], np.where(valid, loss / most[:, None], 1.0), weight, tail, steps, most)
 
@@ -156,13 +164,32 @@ def _second_order(history: _History, floors: Floats) -> Floats:
     return np.stack((floors, zeros, zeros, elementary.exp(s * mean_x - mean_y), s), axis=2)
 
 
-def until_flat(curves: Floats, window: Floats, part: float) -> Floats:
-    """Return the steps, (run,), after which Optimus' curve falls by less than `part` of its first loss in `window`.
+def largest_change(curves: Floats, done: Floats) -> Floats:
+    """Return the largest fall of the loss in one step so far, (run,), by curves (run, 5); of the first one at least.
 
-    With x = b k + c and e = b · window it falls by e / (x (x + e)). 0 for a constant curve, nan for a nan curve.
+    Curves fall fastest at their beginning, but for those of first order with b² < a c, whose slope is steepest where
+    3 a² k² + 3 a b k = a c − b².
     """
-    floor, _, b, c, _ = curves.T
-    e, least = b * window, part * (floor + 1.0 / c)
+    _, a, b, c, s = curves.T
+    root = np.sqrt(np.maximum(12 * a * c - 3 * b * b, 0.0))
+    steepest = np.divide(root - 3 * b, 6 * a, out=np.zeros(len(done)), where=a > 0)
+    k = np.clip(steepest - 0.5, 0.0, np.maximum(done - 1.0, 0.0))
+    now, then = (a * k + b) * k + c, (a * (k + 1.0) + b) * (k + 1.0) + c
+    # Without the difference of two losses, whose digits would be few where steps are many.
+    return np.asarray(elementary.exp(s * k) * (a * (2.0 * k + 1.0) + b - now * elementary.expm1(s)) / (now * then))
+
+
+def until_flat(curves: Floats, epoch: Floats, least: float) -> Floats:
+    """Return the steps, (run,), to the end of the first epoch at which Optimus' curve is flat.
+
+    That is when it has fallen by no more than `least`, in units of the loss, over the last ten epochs, of epoch (run,)
+    steps each: from the end of the ninth before to its own. With x = b k + c and e = 9 b epoch it falls by
+    e / (x (x + e)) in the nine epochs after k. The first ten epochs are never flat; 0 for a constant curve, nan for a
+    nan curve.
+    """
+    _, _, b, c, _ = curves.T
+    e = (TEN - 1) * b * epoch
     x = (np.sqrt(e * e + 4 * e / least) - e) / 2
-    steps = np.divide(x - c, b, out=np.where(np.isnan(b), np.nan, 0.0), where=b > 0)
-    return np.asarray(np.maximum(steps, 0.0))
+    start = np.divide(x - c, b, out=np.where(np.isnan(b), np.nan, 0.0), where=b > 0)
+    ends = np.ceil(rounded(np.maximum(start, 0.0) / epoch)) + (TEN - 1)
+    return np.asarray(np.where(b > 0, ends * epoch, start))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, get_args
 
 from eunomia.model.answers import Answer
-from eunomia.model.arrays import Floats
+from eunomia.model.arrays import Bools, Floats
 from eunomia.model.job import Job
 from eunomia.model.tenants import Tenant
 from eunomia.model.value_equality import ValueEqual
@@ -69,6 +69,20 @@ class PairsEstimated(ValueEqual):
     partners: Sequence[str]  # (pair,)
     kept: Floats
     measurements: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThroughputsLearnt(ValueEqual):
+    """Believed throughputs of gangs have changed, by the progress of gangs that ran or by which ones are to be tried.
+
+    All believed throughputs of these kinds, a kind being a job type and a scale factor.
+    """
+
+    job_types: Sequence[str]  # (kind,)
+    scale_factors: Sequence[int]  # (kind,)
+    throughput: Floats  # (kind, type) steps/s that are believed from now on
+    measured_s: Floats  # (kind, type) seconds of progress that they rest on, 0 = never measured
+    tried: Bools  # (kind, type) the upper end of the interval is believed, so that it is measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +196,7 @@ class Answered:
 
 
 Event: TypeAlias = (
-    Progressed | JobSubmitted | JobUpdated | Estimated | PairsEstimated
+    Progressed | JobSubmitted | JobUpdated | Estimated | PairsEstimated | ThroughputsLearnt
     | JobFinished | JobFailed | JobCancelled | JobPaused | JobResumed
     | Measured | AppFinished | TenantChanged | NodeLost | NodeJoined | AcceleratorsTaken | Answered | TimerFired
     | AskAbandoned

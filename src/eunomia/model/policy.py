@@ -9,6 +9,7 @@ from types import NoneType, UnionType
 from typing import ClassVar, Literal, Protocol, get_args, get_type_hints
 
 from eunomia.model.answers import Answer
+from eunomia.model.finish_time import IdealTime
 from eunomia.model.former_names import accepts_former_names, present_name
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import COLUMNS, FORMER_COLUMNS, View
@@ -92,6 +93,7 @@ class PolicyInfo:
     backfills: bool = True  # in rounds, time that is left over may go to jobs without a share
     reads_nested_quotas: bool = True  # if it reads quotas: those of tenants below others too
     learnt_from: str = ""  # what its model was trained on, for those who read its results
+    ideal: IdealTime | None = None  # the reading of T_id by which it goes, and by which its runs are measured
     fallback: str = ""  # the policy that answers in the service where this one fails; it needs no other columns
 
     def __post_init__(self) -> None:

@@ -42,9 +42,13 @@ class GrantsBuilder:
         self.devices.append(devices)
         self._until.append(until)
 
+    def sizes(self) -> Ints:
+        """Return how many devices each gang is given, (gang,)."""
+        return np.array([len(devices) for devices in self.devices], dtype=np.int64)
+
     def build(self, *, partner: Ints | None = None, shape: Ints | None = None, **more: Any) -> Grants:
         """Return the answer, with partner and shape (gang,) and what else `Grants` says."""
-        size = np.array([len(devices) for devices in self.devices], dtype=np.int64)
+        size = self.sizes()
         return Grants(
             Rows(
                 np.array(self.jobs, dtype=np.int64),
@@ -59,9 +63,17 @@ class GrantsBuilder:
         )
 
 
+def shapes_of(view: View, job: Ints, size: Ints) -> Ints | None:
+    """Return the shapes in which jobs hold so many accelerators, (gang,) each; None where every job has one."""
+    if "shapes" not in view.columns or view.shapes.shape[1] == 1:
+        return None
+    return np.asarray((view.shapes[job] == size[:, None]).argmax(axis=1))
+
+
 def renewal(view: View, jobs: Bools, until: float = math.nan, **more: Any) -> Grants:
     """Return the answer in which some jobs, (job,), keep the seats that they hold."""
     device = np.flatnonzero(held_by(view.holder, jobs))
     job = np.flatnonzero(jobs)
     row = np.searchsorted(job, view.holder[device])
-    return Grants(Rows(job, view.on_type[job]), row, device, np.full(len(job), until), **more)
+    shape = shapes_of(view, job, np.bincount(row, minlength=len(job)))
+    return Grants(Rows(job, view.on_type[job], shape=shape), row, device, np.full(len(job), until), **more)

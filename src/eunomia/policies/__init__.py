@@ -30,6 +30,7 @@ POLICIES: dict[str, str] = {
     "lottery": "eunomia.policies.order.lottery:Lottery",
     "gandiva_fair": "eunomia.policies.shares.gandiva_fair:GandivaFair",
     "quotas": "eunomia.policies.wrappers.quota:Quotas",
+    "shrinking": "eunomia.policies.wrappers.shrinking:Shrinking",
     "max_min_fairness": "eunomia.policies.shares.max_min_fairness:MaxMinFairness",
     "water_filling": "eunomia.policies.shares.water_filling:WaterFilling",
     "hierarchical": "eunomia.policies.wrappers.hierarchical:Hierarchical",

@@ -41,7 +41,7 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
     "gavel:fifo_perf": ("fifo", {}),
     "gavel:fifo_packed": ("fifo_packed", {}),
     "gavel:allox": ("allox", {"queues": "machines"}),
-    "gavel:gandiva": ("gandiva", {}),
+    "gavel:gandiva": ("gandiva", {"gain": "sum"}),
 }
 
 # What a preset sets of a mechanism, by the mechanism's name. Gavel draws the order of types anew in each round for the

@@ -12,6 +12,7 @@ from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.events import Event, JobFailed, JobPaused, JobSubmitted, Moment
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.spelling_suggestions import nearest
+from eunomia.records.learnt_rates import describe_throughput
 from eunomia.records.pair_estimates import PairEstimateSummary
 from eunomia.records.preemptions import Preemption, PreemptionLog
 from eunomia.records.queue_position import SHOWN
@@ -169,6 +170,9 @@ def _describe_estimate(record: Record, scheduler: Scheduler, row: int) -> str | 
     before = record.header.get("pair_estimates", {}).get(scheduler.state.submitted[row].job_type)
     if before is not None:
         said.append(f"it {PairEstimateSummary(*before).describe()}")
+    job = scheduler.state.submitted[row]
+    if (speed := describe_throughput(belief, job.job_type, job.scale_factor)) is not None:
+        said.append(f"it runs at {speed}")
     if belief.pairs_measured:
         count = f"{belief.pairs_measured:,} pair{'s' * (belief.pairs_measured != 1)} measured during the run"
         said.append(f"its speeds beside other jobs are estimated, by {count} among others")

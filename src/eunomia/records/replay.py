@@ -69,7 +69,7 @@ def header(
             "ranks_by": info.ranks_by,
         },
         "mechanism": to_json(as_dict(mechanism)),
-        "overheads": asdict(overheads),
+        "overheads": _recorded_overheads(overheads),
         "alone": [[kind, size, speeds.solo_throughput(kind, size).tolist()] for kind, size in kinds],
         "beside": [
             [mine, other, size, speeds.packed_throughput(mine, other, size).tolist()]
@@ -78,6 +78,14 @@ def header(
             if sharing and size == same
         ],
     }
+
+
+def _recorded_overheads(overheads: Overheads) -> dict[str, Any]:
+    """Return the header field of the overheads; without what a preemption saves where that is a checkpoint."""
+    fields = asdict(overheads)
+    if overheads.saves == "checkpoint":
+        del fields["saves"]
+    return fields
 
 
 def recorded_tenants(tenants: Mapping[str, Tenant]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from eunomia.runs.resume_check import check_same_run
 from eunomia.runs.run_time_estimates import RunTimeEstimating, described_estimates, estimates_note, estimating_run_times
 from eunomia.runs.scenario_variants import spelling
 from eunomia.runs.simulation import Result, timing
+from eunomia.runs.throughput_learning import ThroughputLearning, learning_note, learnt_table, throughput_learner
 from eunomia.scenario import Scenario
 from eunomia.setup.backend_factory import backend_inputs, with_losses
 from eunomia.setup.plugins import find_backend
@@ -71,6 +72,9 @@ def run_real(
                 states.show_changes_to(watcher, lambda: not journal.repeated)
             observers: list[Observer] = [metrics, refusals, journal, states]
             backend = _backend(setup, world, past, out, journal)
+            learner = throughput_learner(setup)
+            if learner is not None:
+                backend = ThroughputLearning(backend, learner)
             if scenario.belief.duration != "declared":
                 backend = estimating = estimating_run_times(setup, backend, real=True)
             stalled = run(setup.scheduler(), backend, policy_runner, observers)
@@ -78,6 +82,8 @@ def run_real(
         pack(out / JOURNAL, results)
         figures = setup.origins.added_to(measured_figures(with_losses(metrics, None), measured, metrics.metrics))
         said = () if estimating is None else estimates_note(estimating.run_s, figures.jobs)
+        if learner is not None:
+            said = (*said, learning_note(learner, metrics.end_s * setup.topology.devices))
         estimates = described_estimates(setup, figures.jobs)
         result = Result(
             scenario=scenario,
@@ -89,6 +95,7 @@ def run_real(
             given_up=stalled,
             offered_load=setup.offered_load(),
             own_measure=setup.policy.info.own_measure,
+            throughputs=learnt_table(setup),
         )
         result = replace(result, outcomes=_outcomes(world, states, result))
         result.write(results)

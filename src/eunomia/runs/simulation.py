@@ -15,6 +15,7 @@ import numpy as np
 
 from eunomia.backends.inputs import VirtualBackend
 from eunomia.backends.protocol import Backend, TunableBackend
+from eunomia.inputs.atomic_write import write_whole
 from eunomia.metrics import Figures, Metrics
 from eunomia.model.arrays import Array
 from eunomia.model.decisions import Decision
@@ -33,6 +34,13 @@ from eunomia.runs.pair_profiling import PairProfiling, ProfilerSettings
 from eunomia.runs.result_files import write_columns, write_json
 from eunomia.runs.run_time_estimates import RunTimeEstimating, described_estimates, estimates_note, estimating_run_times
 from eunomia.runs.scenario_variants import spelling
+from eunomia.runs.throughput_learning import (
+    ThroughputLearner,
+    ThroughputLearning,
+    learning_note,
+    learnt_table,
+    throughput_learner,
+)
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
 from eunomia.setup.backend_factory import virtual_backend, with_losses
 from eunomia.setup.belief_estimate import EstimatedSpeeds
@@ -62,6 +70,7 @@ class Result:
     offered_load: float | None = None  # mean demand of the jobs ÷ capacity while they arrive
     estimates: tuple[str, ...] = ()  # of a typical job and job type, whose run times and pairs are estimated
     own_measure: str = ""  # number of summary.json that the policy is meant to keep small; "" = none
+    throughputs: str = ""  # what was learnt of throughputs, as a table for [throughputs] source; "" = nothing
     knows_durations: bool = False  # the policy uses durations of jobs that a real cluster does not know
 
     @property
@@ -106,6 +115,8 @@ class Result:
         write_columns(folder / "tenants.csv", tenants_table([(spelling(self.scenario), self)]))
         if self.figures.apps:
             write_columns(folder / "apps.csv", self.figures.apps)
+        if self.throughputs:
+            write_whole(folder / "throughputs.csv", self.throughputs.encode())
         write_json(folder / "timing.json", self.timing)
 
 
@@ -192,6 +203,7 @@ class OpenRun:
         self._counted = setup.jobs if self.measured is None and setup.measuring else self.measured
         self._profiling: PairProfiling | None = None
         self._estimating: RunTimeEstimating | None = None
+        self._learner: ThroughputLearner | None = None
         self.observers: tuple[Observer, ...] = (self.metrics, self.refusals)
         self._world: VirtualBackend | None = None
 
@@ -216,6 +228,9 @@ class OpenRun:
             backend = self._profiling = PairProfiling(
                 backend, setup.believed, setup.measuring, setup.topology, settings
             )
+        self._learner = throughput_learner(setup)
+        if self._learner is not None:
+            backend = ThroughputLearning(backend, self._learner)
         if belief.duration != "declared":
             backend = self._estimating = estimating_run_times(setup, backend)
         if self.measured is not None and scenario.measure.stop:
@@ -237,6 +252,8 @@ class OpenRun:
             said = estimates_note(self._estimating.run_s, figures.jobs)
         if self._profiling is not None:
             said = (*said, self._profiling.note())
+        if self._learner is not None:
+            said = (*said, learning_note(self._learner, metrics.end_s * setup.topology.devices))
         estimates = described_estimates(setup, figures.jobs)
         return Result(
             scenario=setup.scenario,
@@ -248,6 +265,7 @@ class OpenRun:
             given_up=given_up,
             offered_load=setup.offered_load(),
             own_measure=setup.policy.info.own_measure,
+            throughputs=learnt_table(setup),
             knows_durations=knows_durations(setup.policy, setup.scenario),
         )
 

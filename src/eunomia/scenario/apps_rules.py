@@ -15,8 +15,10 @@ _SYNCHRONOUS = ("halving", "hyperband")
 _TUNERS_BY_KEY = {
     "eta": (*_SYNCHRONOUS, "asha"),
     "pause": _SYNCHRONOUS,
+    "promotion": ("asha",),
     "parallel": ("all", "asha", "hyperdrive", "optuna"),
     "max_trials": ("all", *_SYNCHRONOUS, "asha", "hyperdrive", "optuna"),
+    "slots": ("hyperdrive",),
     "target": ("hyperdrive",),
     "space": ("optuna",),
 }
@@ -68,6 +70,10 @@ def _check_gavel_rounds(table: dict[str, Any], tuner: str) -> Iterator[Finding]:
         rule = "trials pause on rungs, and Gavel's rounds have no pause"
         fix = "set pause = false in [apps], or choose asha or another mechanism"
         yield Finding(("apps", "tuner"), tuner, rule, fix)
+    if tuner == "asha" and table.get("promotion") == "later":
+        rule = "trials that are promoted later pause, and Gavel's rounds have no pause"
+        fix = 'set promotion = "once" in [apps], or choose another mechanism'
+        yield Finding(("apps", "promotion"), "later", rule, fix)
     for key in ("parallel", "max_trials"):
         if tuner != "off" and table.get(key) is not None:
             rule = "Gavel's rounds need the number of jobs to come, and here the search decides it"

@@ -12,6 +12,7 @@ from eunomia.scenario.source_locations import Finding
 OPTIONS_OF_ESTIMATES = (
     "references", "profiled", "choose", "caution", "profile_s", "charge", "budget", "method", "solver",
 )  # fmt: skip
+OPTIONS_OF_MEASURING = ("measure_s", "explore")
 REAL_RULE = "pairs are measured in simulated runs only: on real accelerators no job measures any"
 REAL_FIX = 'leave profile_s and charge out, or set backend = "simulated" in [world]'
 
@@ -22,9 +23,14 @@ def belief_findings(belief: dict[str, Any], physics: dict[str, Any], backend: An
     if kind == "oracle" and belief.get("error"):
         fix = 'write kind = "noisy" beside it, or leave error out'
         yield Finding(("belief", "error"), belief["error"], "an oracle makes no error", fix)
-    if belief.get("duration", "declared") != "history" and belief.get("tolerance") is not None and not slices:
+    moves = slices or kind == "measured" or belief.get("duration", "declared") == "history"
+    if belief.get("tolerance") is not None and not moves:
         rule, fix = "run times are not estimated from history", 'write duration = "history", or leave tolerance out'
         yield Finding(("belief", "tolerance"), belief["tolerance"], rule, fix)
+    for key in OPTIONS_OF_MEASURING if kind != "measured" else ():
+        if belief.get(key, _default(key)) != _default(key):
+            fix = f'write kind = "measured" beside it, or leave {key} out'
+            yield Finding(("belief", key), belief[key], "it is an option of measured throughputs", fix)
     if kind != "estimated":
         for key in OPTIONS_OF_ESTIMATES:
             if belief.get(key, _default(key)) != _default(key):

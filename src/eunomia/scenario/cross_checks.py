@@ -16,7 +16,7 @@ from eunomia.model.spelling_suggestions import nearest
 from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
 from eunomia.scenario.apps_rules import apps_findings
 from eunomia.scenario.belief_rules import belief_findings
-from eunomia.scenario.physics_rules import outage_findings, physics_findings
+from eunomia.scenario.physics_rules import outage_findings, overheads_findings, physics_findings
 from eunomia.scenario.schema_models import (
     MOST_ACCELERATORS,
     MechanismSection,
@@ -42,6 +42,7 @@ def contradictions(data: dict[str, Any]) -> Iterator[Finding]:
     yield from _check_mechanism(_table(data, "mechanism"))
     yield from _check_measure(_table(data, "measure"))
     yield from physics_findings(_table(data, "physics"), _table(data, "world").get("backend"))
+    yield from overheads_findings(_table(data, "overheads"), _table(data, "world").get("backend"))
     yield from outage_findings(data)
     yield from apps_findings(_table(data, "apps"), _table(data, "world"), _table(data, "mechanism"))
     backend = _table(data, "world").get("backend", DEFAULT)

@@ -54,6 +54,14 @@ def _read_number(data: dict[str, Any], path: KeyPath) -> float:
     return float(value) if is_valid else 0.0
 
 
+def overheads_findings(table: dict[str, Any], backend: Any) -> Iterator[Finding]:
+    """Yield what a preemption saves where jobs really run: what they write is theirs to say."""
+    if runs_processes(backend) and table.get("saves", "checkpoint") != "checkpoint":
+        rule = "real processes save what their program saves"
+        fix = 'leave it out, or set backend = "simulated" in [world]'
+        yield Finding(("overheads", "saves"), table["saves"], rule, fix)
+
+
 def physics_findings(table: dict[str, Any], backend: Any) -> Iterator[Finding]:
     """Yield keys of [physics] that have no effect with this backend or beside the others, or contradict them."""
     if runs_processes(backend):

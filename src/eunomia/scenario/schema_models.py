@@ -205,11 +205,27 @@ class ThroughputsSection(Section):
 class BeliefSection(Section):
     """The throughputs and run times that the scheduler assumes."""
 
-    kind: Literal["oracle", "noisy", "estimated"] = Field(
+    kind: Literal["oracle", "noisy", "estimated", "measured"] = Field(
         default="oracle",
-        description="oracle: the true throughputs; noisy: with errors; estimated: those of pairs, from few measured",
+        description="oracle: the true throughputs; noisy: with errors; estimated: those of pairs, from few measured; "
+        "measured: at first the stated ones, with errors in a simulation, then those that running gangs reach",
     )
-    error: NotNegative = Field(default=0.0, description="no unit; sigma of the lognormal factor on each throughput")
+    error: NotNegative = Field(
+        default=0.0,
+        description="no unit; sigma of the lognormal factor on each throughput, where kind is noisy or measured; on "
+        "real accelerators nothing is drawn, and it only says how far a throughput may be off before it is measured",
+    )
+    measure_s: Finite = Field(
+        default=60.0,
+        gt=0,
+        description="seconds of progress from which a gang's throughput is measured, where kind is measured",
+    )
+    explore: NotNegative = Field(
+        default=0.05,
+        le=1,
+        description="no unit; likewise: a type on which a job type is unmeasured is tried while that takes at most "
+        "this share of the time that its jobs would still run, 0 = never",
+    )
     references: Annotated[int, Field(ge=2)] = Field(
         default=16, description="job types all of whose pairs are known, where kind is estimated"
     )
@@ -252,7 +268,7 @@ class BeliefSection(Section):
         default=None,
         description="no unit; where duration is history, a job whose estimate has moved by more than this share when "
         "another of its tenant ends asks the policy again, absent = estimated once, when submitted; where charge is "
-        "slices, a pair's estimate has to move by more to be believed anew, absent = 0.02",
+        "slices or kind is measured, an estimate has to move by more to be believed anew, absent = 0.02",
     )
 
 
@@ -309,6 +325,11 @@ class OverheadsSection(Section):
     restore_s: NotNegative = Field(default=0.0, description="seconds to resume from a checkpoint")
     restore_by_size: dict[Annotated[str, Field(pattern=r"^[1-9][0-9]*$")], NotNegative] = Field(
         default_factory=dict, description="restore_s of gangs from so many accelerators on, such as { 2 = 28, 9 = 58 }"
+    )
+    saves: Literal["checkpoint", "nothing"] = Field(
+        default="checkpoint",
+        description="checkpoint: a preempted job goes on from where it was stopped; nothing: from its last "
+        "checkpoint of world.checkpoint_every_s, or where that is 0 it starts over; simulations only",
     )
 
 
@@ -447,6 +468,11 @@ class AppsSection(Section):
         description="halving, hyperband: a trial pauses on its rung until the others have reached it; false: it runs "
         "until a better trial displaces it",
     )
+    promotion: Literal["once", "later"] = Field(
+        default="once",
+        description="asha: once: a trial that is not among the best when it reaches a rung is cancelled (Ray Tune); "
+        "later: it pauses, and is promoted when it is among the best of those that have reached the rung (published)",
+    )
     parallel: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
         description="all, asha, hyperdrive, optuna: trials of an app submitted at a time; the next follows when "
@@ -454,6 +480,11 @@ class AppsSection(Section):
     )
     max_trials: Annotated[int, Field(ge=2)] | None = Field(
         default=None, description="most trials of an app that are submitted, its first ones; left out: all"
+    )
+    slots: Annotated[int, Field(ge=1)] | None = Field(
+        default=None,
+        description="hyperdrive: accelerators of the search, which bound the number of promising trials; left out: "
+        "its trials that have not ended, at most parallel and the accelerators of the cluster",
     )
     target: Finite = Field(
         default=0.8,
@@ -485,6 +516,12 @@ class MeasureSection(Section):
         default=(),
         strict=False,
         description="metrics of your own, which add fields to summary.json: path.py:function, or names of entry points",
+    )
+
+    ideal: Literal["policy", "share", "work", "longest"] = Field(
+        default="policy",
+        description="time of an app on a private part of the cluster, to which rho_themis compares; policy: as the "
+        "policy reads it, share for those that do not",
     )
 
     @property

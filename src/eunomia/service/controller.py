@@ -42,6 +42,7 @@ class Controller(LiveJobs):
                     self.followers[earlier].append(row.id)
         for tenant, kind, run_s in run_times:
             self.run_times[tenant, kind].append(run_s)
+        self.go_on_learning()
 
     def due(self) -> float:
         """Return when a step is due though nothing arrives."""

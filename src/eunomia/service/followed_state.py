@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from eunomia.core.believed_speeds import believed_speeds
 from eunomia.core.scheduler import Scheduler
 from eunomia.forecasts.futures import PresentState
 from eunomia.model.decisions import SetTimer
@@ -105,6 +106,6 @@ class FollowedState:
         at = max(now, self.at)
         setup = self.site.setup
         return PresentState(
-            scheduler=self.scheduler, policy=setup.policy, speeds=setup.believed, at=at, wake=max(self.wake, at),
-            overheads=setup.overheads, resumes_at=resumes_at, follows=follows,
+            scheduler=self.scheduler, policy=setup.policy, speeds=believed_speeds(self.scheduler.belief), at=at,
+            wake=max(self.wake, at), overheads=setup.overheads, resumes_at=resumes_at, follows=follows,
         )  # fmt: skip

@@ -67,13 +67,11 @@ def check_job(
 
 def _room(jobs: LiveJobs, job: JobDocument) -> Room:
     memory = jobs.believed_memory(job.job_type, job.accelerator_memory_gib)
-    kind, capacity, speeds = kind_of(job.job_type, job.types, memory), jobs.capacity(), jobs.scheduler.belief.speeds
+    kind, capacity, rates = kind_of(job.job_type, job.types, memory), jobs.capacity(), jobs.believed_throughput
     sizes = [
-        size
-        for size in (job.accelerators, *job.other_sizes())
-        if ((speeds.solo_throughput(kind, size) > 0) & (capacity >= size)).any()
+        size for size in (job.accelerators, *job.other_sizes()) if ((rates(kind, size) > 0) & (capacity >= size)).any()
     ]
-    return sizes, speeds.solo_throughput(kind, job.accelerators)
+    return sizes, rates(kind, job.accelerators)
 
 
 def believed_steps(jobs: LiveJobs, job: JobDocument, tenant: str, speed: Any) -> tuple[float, bool]:

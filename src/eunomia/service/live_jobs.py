@@ -34,6 +34,7 @@ from eunomia.model.job_lifecycle import Stage
 from eunomia.records.preemptions import preemption_of, stops_for_events
 from eunomia.records.record import step_lines
 from eunomia.records.scheduler_snapshot import digest
+from eunomia.runs.throughput_learning import ThroughputLearner, throughput_learner
 from eunomia.service.job_document import JobDocument, declared_end
 from eunomia.service.job_row import SEATED, TERMINAL, WAITING, JobRow
 from eunomia.service.messages import DrainNode, Halt, Launch
@@ -96,6 +97,7 @@ class LiveJobs:
         self.device_types = tuple(site.setup.topology.types[j] for j in site.setup.topology.type.tolist())
         self.nodes = site.node_names()
         self.drained = {}
+        self.learner: ThroughputLearner | None = throughput_learner(site.setup, site.setup.believed)
         if forget_seats:
             self.taken_seats, self.quarantined = {}, {}
 
@@ -153,6 +155,25 @@ class LiveJobs:
         self.changed(row, "submitted")
         return row
 
+    def believed_throughput(self, kind: str, size: int) -> Floats:
+        """Return believed steps/s of a gang on each type, (type,), also of kinds that no job had so far."""
+        if self.learner is not None:
+            return self.learner.rates(kind, size)
+        return self.scheduler.belief.speeds.solo_throughput(kind, size)
+
+    def go_on_learning(self) -> None:
+        """Learn on from what the scheduler believes, about the live jobs."""
+        if self.learner is None:
+            return
+        state = self.scheduler.state
+        self.learner.adopt_rates(self.scheduler.belief.learnt)
+        for row in sorted(self.rows.values(), key=lambda one: one.number):
+            if not row.is_over:
+                number = state.row_of[row.id]
+                runs = state.jobs.stage[number] == Stage.RUNNING and state.jobs.partner[number] < 0
+                start = Start(row.id, row.epoch, row.seats, math.inf) if runs and row.seats else None
+                self.learner.resume(state.submitted[number], row.steps, start, self.at)
+
     def like_run_times(self, tenant: str, job_type: str) -> Sequence[float]:
         """Return the run times of the last jobs of that tenant and type, else of all jobs of the type."""
         return self.run_times.get((tenant, job_type)) or [
@@ -163,9 +184,7 @@ class LiveJobs:
         """Return median, ends of the 80 % interval and number of like jobs: the run time on the job's fastest type."""
         middle, low, high, count = estimate_run_time(self.like_run_times(row.tenant, row.spec.get("job_type", "")))
         job = core_job(row)
-        run_s = row.total_steps / float(
-            self.scheduler.belief.speeds.solo_throughput(job.job_type, job.scale_factor).max()
-        )
+        run_s = row.total_steps / float(self.believed_throughput(job.job_type, job.scale_factor).max())
         return run_s, low * run_s / middle, high * run_s / middle, count
 
     def _becomes_active(self, row: JobRow) -> None:
@@ -240,12 +259,16 @@ class LiveJobs:
 
     def _handle(self, moment: Moment) -> Moment | None:
         self.fairness.advance(self.scheduler, moment.at)
+        if self.learner is not None and (more := self.learner.take(moment.at, moment.events)):
+            moment = Moment.of(moment.at, (*moment.events, *more))
         decisions = self.scheduler.handle(moment)
         self.moments += 1
         due = digest(self.scheduler) if self.moments % DIGEST_EVERY == 0 else None
         self.turn.moments.append(LoggedMoment(moment.at, "".join(step_lines(moment, decisions)), due))
         following = None
         for decision in decisions:
+            if self.learner is not None:
+                self.learner.order(moment.at, decision)
             if isinstance(decision, Stop):
                 self._note_preemptions(decision, moment)
             if isinstance(decision, Ask):
@@ -404,7 +427,9 @@ class LiveJobs:
         self._is_active_no_more(row)
         if state == "succeeded" and row.active:
             active_s = max(row.active[0], row.run_s)  # its processes may have run on into a hold, while they saved
-            rho = finish_time_fairness(self._run_alone_s(row), active_s, row.active[1])
+            state_now, number = self.scheduler.state, self.scheduler.state.row_of[row.id]
+            size, devices = int(state_now.jobs.scale_factor[number]), float(state_now.capacity.sum())
+            rho = finish_time_fairness(self._run_alone_s(row), active_s, row.active[1], size, devices)
             if rho is not None:
                 self.fairness.count_success(row.tenant, rho)
         self.move(row, state, reason)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from eunomia.model.job_lifecycle import Stage
+from eunomia.records.learnt_rates import describe_throughput, learnt_rows
 from eunomia.records.preemptions import Preemption
 from eunomia.records.queue_position import SHOWN, QueuePosition
 from eunomia.records.wait_diagnosis import after_preemption, diagnose
@@ -35,6 +36,8 @@ def why(
     """
     shown: dict[str, Any] = {"id": row.id, "state": row.state, "since": iso(origin + row.since)}
     live = controller.rows.get(row.id)
+    if live is not None and (speed := _speed(controller, live)) is not None:
+        shown["speed"] = f"it runs at {speed}"
     if live is None or live.is_over:
         reasons = [_reason("policy", row.reason)] if row.state == "rejected" else []
         return {**shown, "reasons": reasons, "ahead": 0, "would_run_if": [], "outcome": row.reason or None}
@@ -68,6 +71,32 @@ def why(
         "free": wait.free,
         "would_run_if": [],
     }
+
+
+def _speed(controller: Controller, row: JobRow) -> str | None:
+    """Return what is believed of a job's speed, where that was learnt."""
+    scheduler = controller.scheduler
+    job = scheduler.state.submitted[scheduler.state.row_of[row.id]]
+    return describe_throughput(scheduler.belief, job.job_type, job.scale_factor)
+
+
+def throughputs(controller: Controller) -> list[dict[str, Any]]:
+    """Return what is believed of throughputs, by job type, size and accelerator type, where they are learnt."""
+    if controller.learner is None:
+        return []
+    learnt, setup = controller.learner.learnt, controller.site.setup
+    return [
+        {
+            "type": row.type,
+            "job_type": row.job_type,
+            "scale_factor": row.scale_factor,
+            "steps_per_s": row.median,
+            "steps_per_s_p10": row.low,
+            "steps_per_s_p90": row.high,
+            "origin": "measured" if row.is_measured else "estimated",
+        }
+        for row in learnt_rows(learnt, setup.stated_job_types)
+    ]
 
 
 def _may_see(controller: Controller, job_id: str, may_see: Callable[[str], bool]) -> bool:

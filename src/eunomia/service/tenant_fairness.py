@@ -1,11 +1,11 @@
 """What tenants received of what they deserved (LTGF), and how fair their jobs' finish times were (ρ), by hour.
 
     LTGF_u = ∫ accelerators held by u dt / ∫ min(demand_u, O_u) dt        O_u as `model.fair_share` has it
-    ρ = T_sh / (T_alone · N_avg)                                          of a job that succeeded
+    ρ = T_sh / T_id,  T_id as `model.finish_time` has it by `share`       of a job that succeeded
 
 LTGF is `metrics.sharing.ltgf_over_time` while the service runs. ρ is the ratio of `metrics.fairness.rho_themis` with
-each job an app of its own: T_sh is the time for which the job was active, that is waited or ran, N_avg the mean number
-of active jobs meanwhile. T_alone is measured, as what a job declares may be a guess: the time for which its processes
+each job an app of its own: T_sh is the time for which the job was active, that is waited or ran, N the mean number of
+active jobs meanwhile. Its time alone is measured, as what it declares may be a guess: the time for which its processes
 ran, as on its fastest type. Work that was lost and repeated counts in it, so ρ is too low for jobs that lost much.
 Time in which a job was held does not count in its ρ, and time in which no service ran not in LTGF.
 """
@@ -22,6 +22,7 @@ import numpy as np
 from eunomia.core.scheduler import Scheduler
 from eunomia.model import fair_share
 from eunomia.model.arrays import Floats
+from eunomia.model.finish_time import SHARE, ideal_time
 from eunomia.model.tenants import Tenants
 
 HOURS = 24  # kept in memory: the present one and those before it
@@ -202,11 +203,14 @@ def split_days(days: int) -> tuple[int, int]:
     return width, -(-days * 24 // width)
 
 
-def finish_time_fairness(run_alone_s: float, active_s: float, active_job_s: float) -> float | None:
-    """Return ρ = T_sh / (T_alone · N_avg) of a job; None where it took no time.
+def finish_time_fairness(
+    run_alone_s: float, active_s: float, active_job_s: float, size: int, devices: float
+) -> float | None:
+    """Return ρ = T_sh / T_id of a job of `size` accelerators in a cluster of `devices`; None where it took no time.
 
     It was active for `active_s`; ∫ active jobs dt over that time is `active_job_s`.
     """
     if run_alone_s <= 0 or active_s <= 0:
         return None
-    return active_s / (run_alone_s * max(active_job_s / active_s, 1.0))
+    longest, demand, rivals = np.array([run_alone_s]), np.array([float(size)]), np.array([active_job_s / active_s])
+    return active_s / ideal_time(longest, longest * demand, demand, rivals, devices, SHARE).item()

@@ -474,8 +474,12 @@ class Writer:
         with self.lock:
             rows = list(controller.rows.values())
             controller.fairness.advance(controller.scheduler, self.clock.now())
-            controller.use_site(site, new_scheduler(site), runner, forget_seats=cluster_changed)
+            scheduler = new_scheduler(site)
+            if site.setup.learnt is not None:
+                scheduler.belief.take_over(controller.scheduler.belief)
+            controller.use_site(site, scheduler, runner, forget_seats=cluster_changed)
             _begin_era(self.store, controller, rows, setup_text(site), is_first=False, more=meta)
+            controller.go_on_learning()
             self._snapshot_seq = controller.moments
             orders = controller.resend(rows)
         if self.world is not None:

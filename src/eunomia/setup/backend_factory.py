@@ -30,6 +30,7 @@ def backend_inputs(setup: RunConfig, **real_time: Any) -> BackendInputs:
         checkpoint_every_s=section.checkpoint_every_s,
         replay_status=section.replay_status,
         seed=setup.scenario.seed,
+        report_after_s=setup.scenario.belief.measure_s if setup.scenario.belief.kind == "measured" else 0.0,
         folder=setup.scenario.base,
         options=world_options(setup.scenario),
         **real_time,

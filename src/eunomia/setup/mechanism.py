@@ -120,7 +120,7 @@ def _features(scenario: Scenario, jobs: Sequence[Job], *, real_time: bool) -> di
     with_seats = scenario.physics.model_copy(update={"pairs": _OFF.pairs, "believed": _OFF.believed})
     return {
         "backend": ("[world] backend is not simulated", real_time),
-        "overheads": ("[overheads] are not 0", costs != type(costs)()),
+        "overheads": ("[overheads] says something", costs != type(costs)()),
         "status": ("[world] replay_status is true", world.replay_status),
         "failures": ("[world] has failures", bool(world.job_failures_per_hour or world.node_failures_per_hour)),
         "noise": ("[belief] is not the truth", scenario.belief != type(scenario.belief)()),

@@ -24,6 +24,7 @@ from eunomia.metrics.summary import Metric
 from eunomia.metrics.waits import WaitCauses
 from eunomia.model.arrays import Floats
 from eunomia.model.curves import curve_of
+from eunomia.model.finish_time import SHARE, IdealTime
 from eunomia.model.job import Job
 from eunomia.model.job_table import job_array, job_values
 from eunomia.model.overheads import Overheads
@@ -47,6 +48,7 @@ from eunomia.setup.belief_estimate import (
     profiling_s,
     with_measuring,
 )
+from eunomia.setup.belief_measured import learnt_throughputs
 from eunomia.setup.belief_noise import NoisySpeeds
 from eunomia.setup.feasibility import check_lease_length, check_outages
 from eunomia.setup.mechanism import mechanism_of, notes_on_endless_shares
@@ -57,6 +59,7 @@ from eunomia.setup.tenants import tenants_of
 from eunomia.setup.tuner_setup import is_searching, observes_losses, tuners_of
 from eunomia.setup.workload import PastSchedule, Workload, read_trace, workload_of
 from eunomia.throughputs import BUILT_IN, catalogue
+from eunomia.throughputs.estimators.learnt_throughputs import LearntThroughputs
 from eunomia.throughputs.interference import Neighbours
 from eunomia.throughputs.measuring_jobs import WithMeasuringJobs
 from eunomia.tuners.tuner import Tuner
@@ -87,6 +90,8 @@ class RunConfig:
     past: PastSchedule | None = None  # the schedule as it was
     origins: SpeedOrigins = NOTHING_USED  # of the throughputs that the jobs use
     measuring: dict[tuple[int, int, int], Job] = field(default_factory=dict)  # by pair: see `measuring_jobs`
+    learnt: LearntThroughputs | None = None  # what is learnt during the run; it has state, as tuners have
+    stated_job_types: tuple[str, ...] = ()  # of the source of throughputs; () = any
 
     def scheduler(self) -> Scheduler:
         """Return a new scheduler."""
@@ -138,9 +143,14 @@ class RunConfig:
         """Return an observer for this run."""
         waits = WaitCauses() if self.policy.info.explains_waits else None
         metrics = load_all() | self.metrics_of_users
-        observer = Metrics(self.topology, self.truth, self.prices(), waits, self.tenants, metrics)
+        observer = Metrics(self.topology, self.truth, self.prices(), waits, self.tenants, metrics, self.ideal())
         observer.expect(len(self.jobs))
         return observer
+
+    def ideal(self) -> IdealTime:
+        """Return the reading of T_id that `rho_themis` has: the scenario's, or else the policy's."""
+        asked = self.scenario.measure.ideal
+        return (self.policy.info.ideal or SHARE) if asked == "policy" else asked
 
     def record_header(self) -> dict[str, Any]:
         """Return the header of a record: the scheduler's inputs, the scenario and the hashes of its files."""
@@ -210,7 +220,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         real = world_models.placed_throughputs(scenario, topology, truth)
         assumed = real if truth is stated else world_models.placed_throughputs(scenario, topology, stated)
     believed: Speeds = assumed if scenario.physics.believed else stated
-    if scenario.belief.kind == "noisy":
+    if scenario.belief.kind == "noisy" or (scenario.belief.kind == "measured" and not backend.real_time):
         believed = NoisySpeeds(believed, scenario.belief.error, scenario.seed)
     elif scenario.belief.kind == "estimated":
         believed = estimated_throughputs(scenario, believed, job_types)
@@ -231,8 +241,9 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
             checkpoint_s=costs.checkpoint_s,
             restore_s=costs.restore_s,
             restore_by_size=tuple(sorted((int(size), s) for size, s in costs.restore_by_size.items())),
+            saves="periodic" if costs.saves == "nothing" and scenario.world.checkpoint_every_s else costs.saves,
         ),
-        tuners=tuners_of(scenario, work.jobs),
+        tuners=tuners_of(scenario, work.jobs, topology.devices),
         tenants=tenants_of(scenario, _all_jobs(work.jobs, measuring), float(topology.capacity().sum())),
         notes=(
             *_cluster_notes(scenario),
@@ -240,8 +251,9 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
             *world_models.notes(scenario),
             *_notes_on_unused_options(scenario, policy, work.jobs, real_time=backend.real_time),
             *world_models.note_on_places(scenario, policy, believed, jobs, real_time=backend.real_time),
-            *_notes_on_belief(scenario, policy),
+            *_notes_on_belief(scenario, policy, real_time=backend.real_time),
             *_note_on_training(policy),
+            *_note_on_ideal(scenario, policy),
             *_note_on_host_capacity(policy, mechanism, topology, work.jobs),
             *mechanism.notes(topology.types),
             *notes_on_endless_shares(policy, mechanism),
@@ -253,6 +265,10 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         past=work.past,
         origins=work.origins,
         measuring=measuring,
+        learnt=learnt_throughputs(scenario, stated, believed, real_time=backend.real_time)
+        if scenario.belief.kind == "measured"
+        else None,
+        stated_job_types=stated.job_types if scenario.belief.kind == "measured" else (),
     )
     _check_prices(setup)
     check_outages(scenario, setup.jobs, truth, topology, setup.overheads)
@@ -268,7 +284,7 @@ def _with_loss_curves(scenario: Scenario, policy: Policy, jobs: Sequence[Job]) -
     return tuple(replace(job, loss=curve_of(scenario.seed, job.job_id)) for job in jobs)
 
 
-def _notes_on_belief(scenario: Scenario, policy: Policy) -> tuple[str, ...]:
+def _notes_on_belief(scenario: Scenario, policy: Policy, *, real_time: bool) -> tuple[str, ...]:
     """Return notes on what is estimated in this run, and whether the policy reads it."""
     notes, belief = [], scenario.belief
     if belief.kind == "estimated":
@@ -285,11 +301,28 @@ def _notes_on_belief(scenario: Scenario, policy: Policy) -> tuple[str, ...]:
         notes.append(
             f"Throughputs of pairs are estimated from those of {belief.references} reference job types and {further}."
         )
+    if belief.kind == "measured":
+        error = f"with errors of σ = {belief.error:g}, " if belief.error and not real_time else ""
+        notes.append(
+            f"Throughputs are believed as stated, {error}until gangs that run alone have made progress for "
+            f"{belief.measure_s:,.15g} s on a type; then as measured."
+        )
     if belief.duration != "declared":
         reads = "reads" if policy.info.needs & {"remaining", "total"} else "does not read"
         source = "estimated from jobs that ended before" if belief.duration == "history" else "the same guess for all"
         notes.append(f"Run times of jobs are {source}; {policy.info.name} {reads} them.")
     return tuple(notes)
+
+
+def _note_on_ideal(scenario: Scenario, policy: Policy) -> tuple[str, ...]:
+    """Say where runs of other policies would be measured by another reading of T_id."""
+    ideal = policy.info.ideal or SHARE
+    if scenario.measure.ideal != "policy" or ideal == SHARE:
+        return ()
+    return (
+        f'rho_themis is by ideal={ideal}, as the policy goes by it; set measure.ideal = "{ideal}" to compare it with '
+        f"policies that go by none",
+    )
 
 
 def _note_on_training(policy: Policy) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from eunomia.setup.cluster_types import types_where_named
 from eunomia.throughputs import catalogue, load
 from eunomia.throughputs.jobs import job_types
 from eunomia.throughputs.throughput_table import Throughputs
+from eunomia.throughputs.unknown_job_types import taking_any
 from eunomia.traces import Trace
 
 Kind = tuple[str, int]  # job type, scale factor
@@ -57,11 +58,15 @@ NOTHING_USED = SpeedOrigins()
 
 
 def stated_throughputs(scenario: Scenario, topology: Topology) -> Throughputs:
-    """Return the throughputs of the scenario's source on the cluster, as stated. Raises InvalidInput as `load` does."""
+    """Return the throughputs of the scenario's source on the cluster, as stated. Raises InvalidInput as `load` does.
+
+    Job types that it lacks have those of a typical one where speeds are measured during the run.
+    """
     section = scenario.throughputs
     capacity = tuple(map(int, topology.capacity().tolist()))
     with types_where_named(scenario):
-        return load(section.source, topology.types, base=scenario.base, capacity=capacity, missing=section.missing)
+        found = load(section.source, topology.types, base=scenario.base, capacity=capacity, missing=section.missing)
+    return taking_any(found) if scenario.belief.kind == "measured" else found
 
 
 def true_throughputs(scenario: Scenario, stated: Throughputs) -> Throughputs:
@@ -77,7 +82,7 @@ def reference_throughputs(scenario: Scenario, speeds: Throughputs) -> tuple[Thro
         capacity = tuple(ANY_SIZE if j == row else each for j, each in enumerate(speeds.capacity))
         return replace(speeds, capacity=capacity), row
     found = load(section.source, [name], base=scenario.base, missing=section.missing, drawn_by=speeds.drawn_by)
-    return found, 0
+    return taking_any(found) if speeds.takes_any else found, 0
 
 
 def without_job_types(scenario: Scenario, trace: Trace) -> bool:

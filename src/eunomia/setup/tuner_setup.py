@@ -21,6 +21,7 @@ from eunomia.setup.plugins import PluginLoader
 from eunomia.tuners.checked_tuner import CheckedTuner
 from eunomia.tuners.halving import Halving
 from eunomia.tuners.hyperdrive import HyperDrive
+from eunomia.tuners.late_promotion import LatePromotion
 from eunomia.tuners.loss_reporting import LossReporting
 from eunomia.tuners.optuna_search import OptunaSearch
 from eunomia.tuners.trials import Trials
@@ -61,8 +62,11 @@ def with_tuners(
     return TunerBackend(reporting, jobs, tuners, loss) if tuners else reporting
 
 
-def tuners_of(scenario: Scenario, jobs: Sequence[Job]) -> dict[str, Tuner]:
-    """Return a tuner for every app of at least two jobs, by app. Raises InvalidInput for an unknown tuner."""
+def tuners_of(scenario: Scenario, jobs: Sequence[Job], accelerators: int) -> dict[str, Tuner]:
+    """Return a tuner for every app of at least two jobs, by app; `accelerators` are those of the cluster.
+
+    Raises InvalidInput for an unknown tuner.
+    """
     if not is_searching(scenario):
         return {}
     if scenario.apps.tuner not in TUNERS:
@@ -71,10 +75,11 @@ def tuners_of(scenario: Scenario, jobs: Sequence[Job]) -> dict[str, Tuner]:
     for job in jobs:
         if job.app:
             trials[job.app].append(job)
-    return {app: _tuner(scenario, number, own) for number, (app, own) in enumerate(trials.items()) if len(own) > 1}
+    searches = [(app, number, own) for number, (app, own) in enumerate(trials.items()) if len(own) > 1]
+    return {app: _tuner(scenario, number, own, accelerators) for app, number, own in searches}
 
 
-def _tuner(scenario: Scenario, number: int, trials: Sequence[Job]) -> Tuner:
+def _tuner(scenario: Scenario, number: int, trials: Sequence[Job], accelerators: int) -> Tuner:
     apps = scenario.apps
     parallel, most = apps.parallel, apps.max_trials
     match apps.tuner:
@@ -82,11 +87,14 @@ def _tuner(scenario: Scenario, number: int, trials: Sequence[Job]) -> Tuner:
             return Halving(apps.eta, pauses=apps.pause, parallel=parallel, most=most)
         case "hyperband":
             return Halving(apps.eta, brackets=True, pauses=apps.pause, parallel=parallel, most=most)
+        case "asha" if apps.promotion == "later":
+            return LatePromotion(apps.eta, parallel=parallel, most=most)
         case "asha":
             return Halving(apps.eta, waits=False, parallel=parallel, most=most)
         case "hyperdrive":
             curves = [_curve(scenario.seed, job.job_id) for job in trials[:most]]
-            return HyperDrive(min(float(curve.loss(apps.target)) for curve in curves), parallel=parallel, most=most)
+            target = min(float(curve.loss(apps.target)) for curve in curves)
+            return HyperDrive(target, slots=apps.slots, accelerators=accelerators, parallel=parallel, most=most)
         case "optuna":
             try:
                 return OptunaSearch(apps.space, scenario.seed + number, parallel=parallel, most=most)

@@ -18,6 +18,7 @@ from eunomia.model import elementary
 from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Decision, Start, one_by_one
 from eunomia.model.events import JobFinished, Moment
+from eunomia.model.finish_time import SHARE
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import LeaseTerms, Policy
@@ -173,7 +174,7 @@ def play(
         seed=world_seed,
     )
     history, runner = _HistoryObserver(most_moments), InlinePolicyRunner(policy)
-    metrics = Metrics(world.topology, world.speeds, known)
+    metrics = Metrics(world.topology, world.speeds, known, ideal=policy.info.ideal or SHARE)
     stalled = run(scheduler, backend, runner, [history, metrics])
     if stalled:
         raise NeverEnds(stalled)

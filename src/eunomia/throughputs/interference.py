@@ -95,9 +95,10 @@ class SyntheticNeighbours:
     """Eight types of jobs share a machine's CPU and cache, disk, network and PCIe.
 
     Where the loads of a resource add up to more than 1, the jobs that use it slow by 1 + s (load − 1). Loads are set so
-    that pairs slow as Harmony's section 2 reports: by a third on average, by 2 at most (ResNeXt beside CTC), and hardly
-    for ResNet beside Seq2Seq (Y. Bao et al., INFOCOM 2019). Other types count
-    as ResNet.
+    that pairs of different types slow as Harmony's section 2 reports: they lose a third of their speed on average,
+    ResNeXt beside CTC takes 2.04 times as long, and ResNet beside Seq2Seq is not slowed (Y. Bao et al., INFOCOM 2019).
+    That is no bound: two AlexNets take 2.36 times as long, two CTCs 2.06, and three jobs longer than two. Other types
+    count as ResNet.
     """
 
     def slowdown(self, kind: Kind, nodes: int, others: Sequence[Kind]) -> float:

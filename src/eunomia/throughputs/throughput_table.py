@@ -54,6 +54,7 @@ class Throughputs:
     source: ThroughputSource
     capacity: tuple[int, ...] = ()  # accelerators of each type; () = not limited
     drawn_by: int | None = None
+    takes_any: bool = False  # the source answers for job types that it does not list, too
     _rates: dict[tuple[str, str | None, int], Floats] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -126,7 +127,7 @@ class Throughputs:
 
     def refuse_unknown(self, jobs: Mapping[tuple[str, int], int]) -> None:
         """Raise InvalidInput with all throughputs that are not known; `jobs` are counted by job type and size."""
-        known, strange = set(self.source.job_types), dict[str, int]()
+        known, strange = set(() if self.takes_any else self.source.job_types), dict[str, int]()
         missing: dict[tuple[str, str], int] = {}
         for (job_type, scale_factor), count in jobs.items():
             if known and job_type not in known:
@@ -172,7 +173,7 @@ class Throughputs:
         if scale_factor < 1:
             rule = "a gang has at least 1 accelerator"
             raise self._refused("scale_factor", str(scale_factor), rule, "give 1 or more")
-        known = self.source.job_types
+        known = () if self.takes_any else self.source.job_types
         for name in names:
             if known and name not in known:
                 rule = "there are no throughputs for this job type"

@@ -33,6 +33,7 @@ RATE = Rule(
     endless=True,
     fix="write how many jobs arrive in an hour, or inf for all at time 0",
 )
+NETWORK_BOUND = Rule(what="a number from 0 to 1", least=0.0, most=1.0, fix="write 0.5 for a half of the apps")
 MEAN_DURATION = Rule(
     what="a number of seconds above 0, at most 1e10",  # among many jobs some are far longer
     above=0.0,
@@ -110,6 +111,7 @@ RULES = {
     "scale_factor": SCALE_FACTOR,
     "tenants": TENANTS,
     "most_per_app": JOBS,
+    "network_bound": NETWORK_BOUND,
 }
 
 

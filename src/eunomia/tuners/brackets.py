@@ -5,7 +5,8 @@ on rung i the best ⌊n η^{−i−1}⌋ are promoted, and after the last rung r
 
     SynchronousRungs  a trial is paused on its rung until all other trials on the rung have reached it or have ended
     Bracket           a trial runs until enough others are known to be better at a rung that it has passed
-    Asynchronous      a trial is promoted if it is among the best 1/η of the trials that have reached the rung so far
+    Asynchronous      a trial is promoted if it is among the best 1/η of the trials that have reached the rung so far,
+                      and else stopped; `tuners.late_promotion` has the kind in which it may be promoted later
 
 The first two have the same survivors. References: see `tuners.halving`.
 """
@@ -105,7 +106,7 @@ class Bracket:
 
 
 class Asynchronous(Bracket):
-    """Trials of ASHA: each is compared once on every rung, with the trials that reached the rung before it."""
+    """Trials of ASHA as Ray Tune has it: each is compared once on a rung, with those that reached it before."""
 
     def _beaten(self, job_id: str, rung: int) -> list[str]:
         """Return the trial if it is not among the best that have reached the rung."""

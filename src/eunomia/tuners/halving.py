@@ -1,7 +1,9 @@
 """Successive halving, Hyperband and ASHA: trials are compared at rungs, and 1/η of them promoted (`tuners.brackets`).
 
 Successive halving has one bracket, Hyperband several with different numbers of rungs. In both, trials are paused on a
-rung until it is complete; without pauses they run until they are beaten, with the same survivors. ASHA never pauses.
+rung until it is complete; without pauses they run until they are beaten, with the same survivors. ASHA here is Ray
+Tune's variant: it never pauses, but judges a trial once, when it reaches a rung, and cancels it or lets it go on. The
+published ASHA, which promotes trials later too, is in `tuners.late_promotion`.
 
 K. Jamieson and A. Talwalkar, "Non-stochastic Best Arm Identification and Hyperparameter Optimization", AISTATS 2016;
 L. Li et al., "Hyperband", JMLR 2018; L. Li et al., "A System for Massively Parallel Hyperparameter Tuning", MLSys 2020.
@@ -52,10 +54,13 @@ class Halving(Trials):
         first = 0
         for size, rungs in brackets:
             members = jobs[first : first + size]
-            bracket = self._kind(members, rungs, self._eta)
+            bracket = self._make_bracket(members, rungs)
             self._bracket |= {job.job_id: bracket for job in members}
             first += size
         return TunerRequests(self._marks(self._bracket))
+
+    def _make_bracket(self, trials: Sequence[Job], rungs: int) -> Bracket:
+        return self._kind(trials, rungs, self._eta)
 
     def submitted(self, job: Job) -> TunerRequests:
         """Update the total steps of a trial to those expected."""

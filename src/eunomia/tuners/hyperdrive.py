@@ -4,10 +4,12 @@
 
 l_j is the final loss predicted by the curve through the last three reports. Poor trials, p_j < 0.05, are cancelled; of
 the others those with p_j ≥ p*, which maximises min(#{j: p_j ≥ p}, S p) over p for S slots, are promising and get a
-higher weight. The app is finished when a trial reaches the target y*.
+higher weight. S is the number of accelerators of the search. The app is finished when a trial reaches the target y*.
 
-J. Rasley et al., "HyperDrive: Exploring Hyperparameters with POP Scheduling", Middleware 2017; the curve
-through three points replaces its ensemble of curve models, and σ their spread.
+J. Rasley et al., "HyperDrive: Exploring Hyperparameters with POP Scheduling", Middleware 2017; the curve through three
+points replaces its ensemble of curve models, and σ their spread. Not as published: p_j is the chance within the trial's
+steps, as there is no deadline T_max; no trial is poor because its loss is beyond a threshold of the domain (the kill
+threshold); and promising trials have no slots of their own, but a weight by which the policy orders jobs.
 """
 
 from __future__ import annotations
@@ -57,14 +59,32 @@ def predict_loss(reports: Sequence[tuple[float, float]]) -> float:
 
 
 class HyperDrive(Trials):
-    """Cancels poor trials, and raises the weight of promising ones."""
+    """Cancels poor trials, and raises the weight of promising ones.
 
-    def __init__(self, target: float, *, parallel: int | None = None, most: int | None = None):
+    `slots` is S, the accelerators of the search; without it the trials alive, at most `parallel` and `accelerators`,
+    those of the cluster.
+    """
+
+    def __init__(
+        self,
+        target: float,
+        *,
+        slots: int | None = None,
+        accelerators: int | None = None,
+        parallel: int | None = None,
+        most: int | None = None,
+    ):
         super().__init__(parallel=parallel, most=most)
-        self._target = target
+        self._target, self._given_slots = target, slots
+        self._bounds = [bound for bound in (parallel, accelerators) if bound is not None]
         self._reports: dict[str, list[tuple[float, float]]] = {}
         self._chance: dict[str, float] = {}
         self._weight: dict[str, float] = {}
+
+    @property
+    def slots(self) -> int:
+        """S: the number of accelerators of the search."""
+        return self._given_slots or min([len(self.alive), *self._bounds])
 
     def begin(self, app: str, trials: Sequence[Job]) -> TunerRequests:
         """Watch all trials."""
@@ -118,8 +138,7 @@ class HyperDrive(Trials):
 
     def _update_weights(self) -> list[Wish]:
         """Return the changes of weights."""
-        most = min(len(self.alive), self.parallel or len(self.alive))
-        at, slots = threshold(list(self._chance.values()), most)
+        at, slots = threshold(list(self._chance.values()), self.slots)
         ranked = sorted(self._chance, key=lambda name: (-self._chance[name], name))
         promising = {name for name in ranked[:slots] if self._chance[name] >= at}
         changed: list[Wish] = []

@@ -5,12 +5,24 @@ A file for each system declares its claims; another claim is an entry there, and
 
 from __future__ import annotations
 
-from eunomia_reproduction.claims import astraea, gavel, learned, philly, simulators, themis, tiresias
+from eunomia_reproduction.claims import (
+    astraea,
+    gavel,
+    learned,
+    philly,
+    simulators,
+    themis,
+    themis_simulator,
+    tiresias,
+    tuning,
+)
 from eunomia_reproduction.claims.claim import Judged, judge
 from eunomia_reproduction.claims.kept_rows import KeptRows
 
 CLAIMS = tuple(
-    claim for system in (simulators, gavel, tiresias, astraea, themis, philly, learned) for claim in system.CLAIMS
+    claim
+    for system in (simulators, gavel, tiresias, astraea, themis, themis_simulator, philly, learned, tuning)
+    for claim in system.CLAIMS
 )
 
 

@@ -5,7 +5,7 @@ job that has reached its list's limit joins the end of the next; with a knob K a
 it ran joins the end of the first. Gangs that fit run, list by list; in each list waiting jobs move behind running ones.
 
 Oddities: a change by accelerator-seconds is expected as if those had so far been as many as the seconds, so that gangs
-come late (`late`), and at the whole second before; all waits since the last promotion count, not the last alone.
+come late (`late`), and at the whole second before.
 
 gittins, patched so that it starts: one list, sorted again and again by the authors' index, the least first.
 
@@ -97,9 +97,8 @@ class LeastIndexFirst:
         samples = np.array(self.samples)
         holds, place = view.on_type >= 0, view.memory["place"]
         attained = np.where(holds, view.run_time * view.scale_factor, view.run_time)
-        above = np.searchsorted(samples, attained, side="right")
-        known = np.append(np.round(authors(samples, samples - 1, QUANTUM) * 1e6, 4), 0.0)
-        line = np.lexsort((np.arange(view.jobs), np.where(place < 0, math.inf, place), known[above]))
+        index = np.round(authors(samples, attained, QUANTUM) * 1e6, 4)
+        line = np.lexsort((np.arange(view.jobs), np.where(place < 0, math.inf, place), index))
         tick = view.memory.get("tick", np.array([QUANTUM]))
         memory = {"place": np.argsort(line, kind="stable").astype(np.float64), "tick": tick + view.at}
         again_at = float(memory["tick"][0])

@@ -25,7 +25,7 @@ from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.workload import Workload
 from eunomia_reproduction.philly.filled import PREFIX, ended, running_jobs
 from eunomia_reproduction.philly.owners import DrawnOwners
-from eunomia_reproduction.philly.tries import Tallied
+from eunomia_reproduction.philly.tries import Tallied, Tally
 
 NODES = [
     *({"type": "gpu", "count": 8, "accelerators": 8, "rack": f"a{rack}"} for rack in range(7)),
@@ -44,8 +44,7 @@ class Waited:
     seconds: Floats  # (job, cause)
     size: Ints  # (job,)
     preempted: float  # part of the jobs
-    tries: Floats  # (class, cause)
-    scattered: Floats  # (class,) tries of both causes for which enough accelerators were idle
+    tally: Tally
 
 
 def waited(seed: int, jobs: int = JOBS, preempt_above: float = DESCRIBED, load: float = LOAD) -> Waited:
@@ -93,7 +92,7 @@ def watched(setup: RunConfig, counted: Bools, after_s: float = 0.0) -> Waited:
     size = np.array([job.scale_factor for job in waits.jobs])
     preempted = metrics.figures().jobs["preemptions"] > 0
     seconds, part = waits.seconds(metrics.end_s)[counted], float(preempted[counted].mean())
-    return Waited(seconds, size[counted], part, policy.tries, policy.scattered)
+    return Waited(seconds, size[counted], part, policy.tally)
 
 
 def _rate_per_hour(load: float) -> float:

@@ -40,12 +40,17 @@ LIKE = "data/traces/philly"
 
 
 def read(folder: Path) -> Trace:
-    """Return the trace of a folder up to the end of the three weeks. Raises InvalidInput when it is not there."""
+    """Return the trace of a folder. Raises InvalidInput when it is not there."""
     path = folder / "philly_jobs.csv.gz"
     if not path.is_file():
         rule, fix = f"there is no {path.name}", f"give a folder laid out like {LIKE}"
         raise InvalidInput([Problem(file=str(folder), column="--reference", rule=rule, fix=fix)])
-    return traces.window(traces.read(path, "philly"), end_s=UNTIL_S)
+    return traces.read(path, "philly")
+
+
+def three_weeks(trace: Trace) -> Trace:
+    """Return the trace up to the end of the three weeks."""
+    return traces.window(trace, end_s=UNTIL_S)
 
 
 def owned(trace: Trace, seed: int) -> Trace:

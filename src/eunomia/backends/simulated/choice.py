@@ -25,6 +25,7 @@ class SimulatedBackend(BackendClass):
             "faults": inputs.faults,
             "checkpoint_every_s": inputs.checkpoint_every_s,
             "replay_status": inputs.replay_status,
+            "report_after_s": inputs.report_after_s,
             "seed": inputs.seed,
         }
         if isinstance(speeds, PlacedThroughputs):

@@ -116,6 +116,13 @@ class DetailedSimulation(GangSimulation):
 
     # ---- what happens ----------------------------------------------------------------------------------------
 
+    def _steps_of(self, row: int, epoch: int) -> float | None:
+        gang = self._gangs[row]
+        if gang.epoch != epoch or gang.rate == 0 or gang.pending_report is not None:
+            return None
+        gang.advance(self._at, self._account)
+        return gang.done
+
     def _has_running(self) -> bool:
         return self._running > 0
 
@@ -241,6 +248,7 @@ class DetailedSimulation(GangSimulation):
         for gang in gangs:
             self._settle(gang)
             self._predict_end(gang)
+            self._report_steps(gang.row, gang.epoch, gang.since)
         self._running += len(gangs)
         self._starts += len(gangs)
         self._refresh(changed)
@@ -269,7 +277,7 @@ class DetailedSimulation(GangSimulation):
         for name, epoch in zip(order.job_ids, order.epochs, strict=True):
             gang = self._gang_of[name]
             if gang.epoch == epoch and gang.rate > 0:
-                self._halt(gang, save=order.save)
+                self._halt(gang, save=order.save, preempted=order.save)
                 saved.append(gang)
         if saved and self._faults.report_latency.perfect:
             names = tuple(gang.job.job_id for gang in saved)
@@ -321,18 +329,24 @@ class DetailedSimulation(GangSimulation):
             if gang.pending_report is None:
                 self._predict_end(gang)
 
-    def _halt(self, gang: Gang, *, save: bool) -> None:
-        """Take a gang off its seats; its partner continues alone."""
+    def _halt(self, gang: Gang, *, save: bool, preempted: bool = False) -> None:
+        """Take a gang off its seats; its partner continues alone. What is `preempted` keeps what overheads say."""
         if gang.rate == 0:
             return
         gang.advance(self._at, self._account)
         failed, every = isinstance(gang.pending_report, JobFailed), self._checkpoint_every_s
         gang.saved = save and not failed
-        if gang.saved or every == 0 or isinstance(gang.pending_report, JobFinished):
+        keeps = gang.saved and not (preempted and not self._preempted_save)
+        if gang.saved and preempted:
+            every = self._preempted_every_s
+        if keeps or every == 0 or isinstance(gang.pending_report, JobFinished):
             gang.safe = gang.done
         else:
-            step = every * gang.rate
-            gang.fall_back(max(gang.safe, math.floor(gang.done / step) * step), self._account)
+            step, done = every * gang.rate, gang.done
+            safe = 0.0 if every == math.inf else max(gang.safe, math.floor(done / step) * step)
+            gang.fall_back(safe, self._account)
+            if preempted:  # the trial goes through those steps once more before it fails
+                gang.trial_s += (done - safe) / gang.rate
         if failed:
             gang.trial, gang.trial_s = gang.trial + 1, math.nan
         gang.rate = 0.0

@@ -88,8 +88,11 @@ def halt(
     if save or checkpoint_every == 0:
         gang["safe"] = gang["done"]
     else:
-        step = checkpoint_every * gang["rate"]
-        gang["safe"] = max(gang["safe"], math.floor(gang["done"] / step) * step)
+        if checkpoint_every == np.inf:
+            gang["safe"] = 0.0
+        else:
+            step = checkpoint_every * gang["rate"]
+            gang["safe"] = max(gang["safe"], math.floor(gang["done"] / step) * step)
         undo(gang, gang["done"] - gang["safe"], alone[gang["kind"], gang["type"]])
     gang["done"] = gang["safe"]
     gang["rate"], gang["saved"] = 0.0, save
@@ -229,7 +232,11 @@ def stop(
     stopped: Ints,
     safe: Floats,
 ) -> int:
-    """Stop gangs that run in these epochs; write their rows and safe steps, (job,), and return their number."""
+    """Stop gangs that run in these epochs; write their rows and safe steps, (job,), and return their number.
+
+    Gangs that do not `save` fall back to their last checkpoint, one each `checkpoint_every` seconds, 0 = at all times,
+    inf = never.
+    """
     count = 0
     for m in range(len(rows)):
         gang = gangs[rows[m]]
@@ -305,6 +312,13 @@ def end_due(
         count += 1
     note_next(heap, counts, next_end)
     return count
+
+
+@kernel(allocates=False)
+def steps_done(gangs: Array, row: int, at: float) -> float:
+    """Return the steps that a gang has done by now."""
+    _advance(gangs[row], at)
+    return float(gangs[row]["done"])
 
 
 @kernel(allocates=False)

@@ -68,7 +68,7 @@ class Simulation(GangSimulation):
 
         `ranked`: also those that follow from what it ranks by.
         """
-        if self._faults.job_failures_per_hour > 0 or self._reports:
+        if self._faults.job_failures_per_hour > 0 or self._reports or not self._preempted_save:
             return
         if self._implied is None:
             ending = {"failed", "cancelled"} if self._replay_status else set()
@@ -114,6 +114,11 @@ class Simulation(GangSimulation):
         outage = self._faults.next_outage(self._at, node, self._outages)
         if outage is not None:
             self._schedule(*outage)
+
+    def _steps_of(self, row: int, epoch: int) -> float | None:
+        if self._gangs["epoch"][row] != epoch or not self._gangs["rate"][row] > 0:
+            return None
+        return float(kernels.steps_done(self._gangs, row, self._at))
 
     def _has_running(self) -> bool:
         # A gang that has done all steps that its lease allows has no predicted end.
@@ -188,6 +193,9 @@ class Simulation(GangSimulation):
         if stuck != FINE:
             type = self._topology.types[self._gangs["type"][stuck]]
             raise RuntimeError(f"job {self._register.ids[stuck]!r} was started on {type}, where it cannot run")
+        if self._report_after_s:
+            for row in (*rows.tolist(), *mates[mates >= 0].tolist()):
+                self._report_steps(row, int(self._gangs["epoch"][row]), float(self._gangs["since"][row]))
 
     def _kinds_of_pairs(self, rows: Ints, mates: Ints, first: Ints) -> tuple[Ints, Ints]:
         """Return the kinds of gangs that share seats, (pair,) each."""
@@ -206,9 +214,11 @@ class Simulation(GangSimulation):
         rows = self._register.rows(order.job_ids)
         stopped, safe = np.empty_like(rows), np.empty(len(rows))
         epochs = np.asarray(order.epochs, dtype=np.int64)
-        count = kernels.stop(
-            *self._ends, self._at, rows, epochs, order.save, self._checkpoint_every_s, self._rates.alone, stopped, safe
-        )
+        every_s = self._preempted_every_s if order.save else self._checkpoint_every_s
+        save, alone = order.save and self._preempted_save, self._rates.alone
+        count = kernels.stop(*self._ends, self._at, rows, epochs, save, every_s, alone, stopped, safe)
+        if order.save and not save:  # the next start costs what it does after a preemption, not after a failure
+            self._gangs["saved"][stopped[:count]] = True
         if count:
             self._reports.append((stopped[:count], safe[:count]))
 

@@ -68,7 +68,7 @@ class StallDetector:
             return False
         self.reason = (
             f"given up: jobs were started {STARTS:,} times, and none got any further; a restart may cost more than a "
-            "lease lasts"
+            "lease lasts, or preempted jobs save nothing"
         )
         return True
 

@@ -10,6 +10,7 @@ import heapq
 import math
 from array import array
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
@@ -27,6 +28,7 @@ from eunomia.model.events import (
     JobResumed,
     JobSubmitted,
     Moment,
+    Progressed,
     TimerFired,
 )
 from eunomia.model.job import Job
@@ -164,17 +166,28 @@ class VirtualClock:
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class _StepsDue:
+    """A gang is to report its steps, if it still runs in this epoch."""
+
+    row: int
+    epoch: int
+
+
 class GangSettings(TypedDict, total=False):
     """Settings of a `GangSimulation`.
 
-    With `checkpoint_every_s` above 0 a gang whose machine is lost, or that fails, falls back to its last checkpoint;
-    with 0 it loses nothing. With `replay_status` jobs end as their trace says.
+    With `report_after_s` above 0 a gang reports its steps when it has started, as one does that has loaded its
+    checkpoint, and once it has made progress for so long. With `checkpoint_every_s` above 0 a gang whose machine is
+    lost, or that fails, falls back to its last checkpoint; with 0 it loses nothing. What a preempted gang goes on from
+    is `overheads.saves`. With `replay_status` jobs end as their trace says.
     """
 
     overheads: Overheads | None
     faults: FaultModel | None
     checkpoint_every_s: float
     replay_status: bool
+    report_after_s: float
     seed: int
 
 
@@ -185,7 +198,11 @@ class GangSimulation(VirtualClock):
         super().__init__(jobs, faults=settings.get("faults"), seed=settings.get("seed", 0))
         self._topology, self._overheads = topology, settings.get("overheads") or Overheads()
         self._checkpoint_every_s = settings.get("checkpoint_every_s", 0.0)
+        self._preempted_save = self._overheads.saves == "checkpoint"
+        every_s = self._checkpoint_every_s if self._overheads.saves == "periodic" else math.inf
+        self._preempted_every_s = every_s or math.inf  # seconds between the checkpoints that a preemption leaves
         self._replay_status = settings.get("replay_status", False)
+        self._report_after_s = settings.get("report_after_s", 0.0)
         self._failures = np.random.default_rng(self._streams[FAILURES])
         self._starts = 0  # gangs that were started
         self._stalls = StallDetector()
@@ -199,6 +216,22 @@ class GangSimulation(VirtualClock):
         over = over or self._stalls.is_stalled(self._starts, self._unfinished, self._progress)
         self.given_up = self._stalls.reason
         return over
+
+    def _happen(self, event: Any) -> list[Event]:
+        if not isinstance(event, _StepsDue):
+            return super()._happen(event)
+        steps = self._steps_of(event.row, event.epoch)
+        return [] if steps is None else [Progressed((self._register.ids[event.row],), (steps,))]
+
+    def _report_steps(self, row: int, epoch: int, since: float) -> None:
+        """Let a gang report its steps that makes progress in this epoch since a time: when that begins, and later."""
+        if self._report_after_s:
+            for when in (since, since + self._report_after_s):
+                self._schedule(when, _StepsDue(row, epoch))
+
+    def _steps_of(self, row: int, epoch: int) -> float | None:
+        """Return the steps that a gang has done; None if it does not run in this epoch."""
+        raise NotImplementedError
 
     def _has_running(self) -> bool:
         """Return whether any gang makes progress, or reports of gangs are still to come."""

@@ -1,7 +1,8 @@
 """Allocations that Metis is compared with, each a function of the state at the start of a slot.
 
-All see the same predictions. References: SLAQ (H. Zhang et al., SoCC 2017), Optimus (Y. Peng et al., EuroSys 2018), DRF
-(A. Ghodsi et al., NSDI 2011; one resource here, so an equal division).
+All see the same predictions. SLAQ and Optimus give every job its narrowest size first, in order of arrival while it
+fits, as their papers and all public implementations do. References: SLAQ (H. Zhang et al., SoCC 2017), Optimus (Y. Peng
+et al., EuroSys 2018), DRF (A. Ghodsi et al., NSDI 2011; one resource here, so an equal division).
 """
 
 from __future__ import annotations
@@ -13,14 +14,18 @@ import numpy as np
 from eunomia.learning.metis.slot_state import SlotState
 from eunomia.learning.perceptron import best_row
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.rounding import rising
 
 Allocate = Callable[[SlotState], Ints]
 MOST_ENUMERATED = 4  # jobs of an exhaustive allocation
 
 
-def greedy(state: SlotState, worth: Callable[[Ints], Floats]) -> Ints:
-    """Return steps: again and again the job with the largest worth above 0, as long as it fits."""
-    step = np.zeros(state.jobs, dtype=np.int64)
+def greedy(state: SlotState, worth: Callable[[Ints], Floats], start: Ints | None = None) -> Ints:
+    """Return steps: again and again the job with the largest worth above 0, as long as it fits.
+
+    start: the steps that jobs have already, none if it is left out.
+    """
+    step = np.zeros(state.jobs, dtype=np.int64) if start is None else start
     while True:
         value = worth(step)
         chosen = best_row(value, state.allowed(step) & (value > 0))
@@ -29,9 +34,31 @@ def greedy(state: SlotState, worth: Callable[[Ints], Floats]) -> Ints:
         step[chosen] += 1
 
 
+def one_each(state: SlotState, order: Ints) -> Ints:
+    """Return the narrowest size of each job in this order, as long as it fits."""
+    step = np.zeros(state.jobs, dtype=np.int64)
+    for row in order.tolist():
+        step[row] = int(state.allowed(step)[row])
+    return step
+
+
+def gain_per_node(state: SlotState, step: Ints) -> Floats:
+    """Return what one more step adds to the decrease of each job's normalised loss, per node."""
+    return np.asarray(state.next_gain(step) / np.maximum(state.next_cost(step), 1.0))
+
+
+def steepest(state: SlotState) -> Ints:
+    """Return steps by the largest decrease of normalised loss per node, from no nodes at all."""
+    return greedy(state, lambda step: gain_per_node(state, step))
+
+
 def slaq(state: SlotState) -> Ints:
-    """Return steps by the largest decrease of normalised loss per node."""
-    return greedy(state, lambda step: np.asarray(state.next_gain(step) / np.maximum(state.next_cost(step), 1.0)))
+    """Return steps by the largest decrease of normalised loss per node, after the narrowest size of each job.
+
+    Where not all jobs fit, those whose first step gains most per node run.
+    """
+    first = rising(-gain_per_node(state, np.zeros(state.jobs, dtype=np.int64)))
+    return greedy(state, lambda step: gain_per_node(state, step), one_each(state, first))
 
 
 def drf(state: SlotState) -> Ints:
@@ -52,18 +79,15 @@ def srtf(state: SlotState) -> Ints:
 
 
 def optimus(state: SlotState) -> Ints:
-    """Return steps by the largest reduction of remaining time per node; a first node counts as infinite."""
+    """Return steps by the largest reduction of remaining time per node, after the narrowest size of each job."""
     rows = np.arange(state.jobs)
-    speed = np.where(state.sizes > 0, np.maximum(state.decrease, 1e-12), 0.0)
+    time = np.divide(state.work_left[:, None], state.speed, out=np.zeros(state.speed.shape), where=state.speed > 0)
 
     def gain(step: Ints) -> Floats:
-        now, then = speed[rows, step], speed[rows, np.minimum(step + 1, state.last_step)]
-        left = 1.0 - state.progress
-        with np.errstate(divide="ignore"):
-            value = np.where(now > 0, left / now - left / then, 1e9 + 1.0 / np.maximum(left, 1e-9))
-        return np.asarray(value / np.maximum(state.next_cost(step), 1))
+        faster = time[rows, step] - time[rows, np.minimum(step + 1, state.last_step)]
+        return np.where(step > 0, faster / np.maximum(state.next_cost(step), 1), 0.0)
 
-    return greedy(state, gain)
+    return greedy(state, gain, one_each(state, rows))
 
 
 def exhaustive(state: SlotState) -> Ints:
@@ -78,4 +102,6 @@ def exhaustive(state: SlotState) -> Ints:
     return np.asarray(every[best_row(total, fits)])
 
 
-BASELINES: dict[str, Allocate] = {"fifo": fifo, "drf": drf, "srtf": srtf, "optimus": optimus, "slaq": slaq}
+BASELINES: dict[str, Allocate] = {
+    "fifo": fifo, "drf": drf, "srtf": srtf, "optimus": optimus, "slaq": slaq, "steepest": steepest
+}  # fmt: skip

@@ -4,8 +4,8 @@
     n_free = M;  while n_free > 0:  a = argmax logits;  if a = ∅: stop;  widen job a
 
 g_i is the logarithm of the loss that the next step saves, as a feature: with MLPs that answer 0, as at the beginning of
-training, the network is SLAQ's greedy. Layers are shared by all jobs, so the network takes any number of them, and
-swapping two rows swaps their logits.
+training, the network is the rule of SLAQ without a node for every job first (`baselines.steepest`). Layers are shared
+by all jobs, so the network takes any number of them, and swapping two rows swaps their logits.
 """
 
 from __future__ import annotations

@@ -126,7 +126,8 @@ class Metis:
         decrease = (losses_at(curve, total - left)[:, None] - losses_at(curve[:, None], ahead)) / span[:, None]
         slot_work = np.maximum(speed[:, 0] / np.maximum(size[:, 0], 1) * self.slot_s, 1e-300)
         state = SlotState(
-            nodes=nodes, sizes=sizes, decrease=decrease, last_step=steps, held=held,
+            nodes=nodes, sizes=sizes, speed=rate * self.slot_s / slot_work[:, None], decrease=decrease, last_step=steps,
+            held=held,
             age=(view.at - view.submitted[rows]) / self.slot_s,
             progress=(first - losses_at(curve, total - left)) / span, work_left=left / slot_work,
         )  # fmt: skip

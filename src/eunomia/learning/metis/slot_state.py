@@ -33,10 +33,11 @@ PER_JOB = len(FEATURES) - 2  # the last two are of the cluster
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotState:
-    """Jobs in order of arrival. `sizes` and `decrease` are (job, step); steps beyond a ladder's end repeat its last."""
+    """Jobs in order of arrival. The first three arrays are (job, step); steps beyond a ladder's end repeat its last."""
 
     nodes: int
     sizes: Ints
+    speed: Floats  # work a slot, in slots of one node; 0 without nodes
     decrease: Floats
     last_step: Ints  # (job,) the ladder's end
     age: Floats  # (job,) slots since arrival

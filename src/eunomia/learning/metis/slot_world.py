@@ -124,8 +124,8 @@ class SlotWorld:
         quality = jobs.quality(done)
         ahead = jobs.quality(np.minimum(done[:, None] + steps, jobs.steps[:, None]))
         return SlotState(
-            nodes=self.nodes, sizes=sizes, decrease=ahead - quality[:, None], last_step=jobs.most,
-            age=(self.at - jobs.arrival).astype(float), progress=quality, held=self.held[rows],
+            nodes=self.nodes, sizes=sizes, speed=self._speed[rows], decrease=ahead - quality[:, None],
+            last_step=jobs.most, age=(self.at - jobs.arrival).astype(float), progress=quality, held=self.held[rows],
             work_left=jobs.steps - done,
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Training of Metis: actor–critic with the delayed reward of each slot, from a network that begins as SLAQ's greedy.
+"""Training of Metis: actor–critic with the delayed reward of each slot, from a network that begins as a greedy rule.
 
 All decisions of slot t, ∅ included, get the same return G_t = Σ_u γ^u R_{t+u}; γ counts slots, not decisions.
 """

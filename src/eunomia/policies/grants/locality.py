@@ -3,7 +3,8 @@
     while a gang fits:  start the waiting job m that needs the fewest nodes over its least,
                         argmin_m  nodes(m, now) / ⌈ z[m] / largest node ⌉,  ties by submission
 
-on the type it is fastest on among those where it is best placed. No job is stopped. z scale factor (job,).
+on the type it is fastest on among those where it is best placed. No job is stopped. z scale factor (job,). With
+`shrink=true` waiting jobs that have smaller sizes run on the widest that fits, once no whole gang does.
 
 Example (examples/two_jobs.json). Text takes two v100s of the machine of three. That leaves one v100 on each of two
 machines: image could be there on two machines, which is twice the least, or on one machine of k80s, which is the least.
@@ -15,7 +16,7 @@ NSDI 2020, section 8: highest placement preference first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -26,10 +27,10 @@ from eunomia.model.policy import ENDLESS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.placement.free_capacity import FreeCapacity
-from eunomia.placement.grants_builder import FREE, GrantsBuilder
+from eunomia.placement.grants_builder import FREE, GrantsBuilder, shapes_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Locality:
     """Jobs with the best placement run first.
 
@@ -38,6 +39,8 @@ class Locality:
     The worst-off is a wide gang: seats on few machines are seldom free for it, and whatever comes free is taken by
     smaller gangs that fit it well. Nothing is kept for it.
     """
+
+    shrink: bool = False
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="locality",
@@ -50,26 +53,35 @@ class Locality:
         mechanism=ENDLESS,
     )
 
+    def __post_init__(self) -> None:
+        if self.shrink:
+            object.__setattr__(self, "info", replace(self.info, needs=self.info.needs | {"shapes"}))
+
     def decide(self, view: View) -> Grants:
         """Return seats for waiting gangs, the best placed first, until none fits."""
         free, given = FreeCapacity(view.topology, view.holder == FREE), GrantsBuilder()
-        waiting = np.flatnonzero(view.on_type < 0)
+        waiting, size = np.flatnonzero(view.on_type < 0), view.scale_factor.copy()
         while len(waiting):
-            m, j = self._best(view, free, waiting)
-            if m < 0:
+            m, j = self._best(view, free, waiting, size)
+            if m >= 0:
+                found = free.place(j, int(size[m]))
+                assert found is not None  # `_best` counted the free seats
+                given.give(m, j, found)
+                waiting = waiting[waiting != m]
+            elif self.shrink and free.free.any():
+                size = np.where(view.shapes < size[:, None], view.shapes, 0).max(axis=1)
+                waiting = waiting[size[waiting] > 0]
+            else:
                 break
-            found = free.place(j, int(view.scale_factor[m]))
-            assert found is not None  # `_best` counted the free seats
-            given.give(m, j, found)
-            waiting = waiting[waiting != m]
-        return given.build()
+        job = np.array(given.jobs, dtype=np.int64)
+        return given.build(shape=shapes_of(view, job, given.sizes()))
 
-    def _best(self, view: View, free: FreeCapacity, waiting: Ints) -> tuple[int, int]:
+    def _best(self, view: View, free: FreeCapacity, waiting: Ints, size_of: Ints) -> tuple[int, int]:
         """Return the best-placed job and its type, or (-1, -1). Jobs of one size and type are placed alike."""
         largest = np.zeros(len(view.types), dtype=np.int64)
         np.maximum.at(largest, view.topology.node_type, view.topology.size)
         best, choice = (np.inf, np.inf, -np.inf), (-1, -1)
-        sizes = view.scale_factor[waiting]
+        sizes = size_of[waiting]
         for size in np.unique(sizes).tolist():
             if size > free.free.max():
                 break

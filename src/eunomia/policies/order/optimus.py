@@ -8,9 +8,9 @@ gain is taken, again and again while a gain and free accelerators remain. Gains 
 of their steps are multiplied by `young`. The paper adds one worker or one parameter server at a time; here a step leads
 from one shape of the job to the next. Rounds last 10 minutes; a job that changes its shape stops and starts again.
 
-With `curves=oracle` Q is the true number. With `curves=fitted` it is the paper's prediction, if that is less: the steps
-until the curve 1 / (b k + c) + d, fitted to the losses of the job, falls by less than `flat` of its first loss in a
-tenth of the job's steps (the paper: in 10 epochs; here a job has a hundred). It is refitted after each reported loss
+With `curves=oracle` Q is the true number. With `curves=fitted` it is the authors' prediction, if that is less: the
+steps to the end of the first epoch at which the curve 1 / (b k + c) + d, fitted to the losses of the job, has fallen by
+no more than `flat` over the last 10 epochs (a job has a hundred). It is refitted after each reported loss
 (`model.curve_fits`), from the fourth one on. A job with a flat curve gains nothing by a wider shape, but runs to its
 end.
 
@@ -18,11 +18,13 @@ Example (examples/two_jobs.json). Both jobs have one shape only, a single accele
 the v100, where it does 2 steps/s; image gets a k80 and does 1. No wider shape exists.
 
 Reference: Y. Peng, Y. Bao, Y. Chen, C. Wu and C. Guo, "Optimus: An Efficient Dynamic Resource Scheduler for Deep
-Learning Clusters", EuroSys 2018, section 4.
+Learning Clusters", EuroSys 2018, sections 3.1 and 4, and the authors' code (github.com/pengyanghua/optimus), which has
+10 epochs, 0.05 and losses as they are reported.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -38,7 +40,7 @@ from eunomia.policies.order.curve_fits import Curves, declare_curves, fitted_cur
 from eunomia.policies.order.marginal_gain import NEEDS, MinimumShapes, order_by_gain
 
 _YOUNG = 0.1  # fraction of its steps up to which a job is young
-_WINDOW = 0.1  # fraction of the steps in which a flat curve falls by less than `flat`
+_EPOCH = 0.01  # fraction of the steps
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Optimus:
 
     The worst-off is a job that hardly gets faster with more accelerators, or can run in one size only: it keeps its
     narrowest shape, and a wide rigid gang gets accelerators only after all jobs submitted before it.
+
+    `flat`: a curve that has fallen by no more over ten epochs is flat, in units of the loss.
     """
 
     young: float = 0.95
@@ -71,8 +75,8 @@ class Optimus:
     def __post_init__(self) -> None:
         if not 0 < self.young <= 1:
             raise ValueError(f"young is {self.young}; it is the factor of gains of young jobs, above 0 and up to 1")
-        if not 0 < self.flat < 1:
-            raise ValueError(f"flat is {self.flat}; it is a part of the first loss, above 0 and below 1")
+        if not 0 < self.flat < math.inf:
+            raise ValueError(f"flat is {self.flat}; it is a finite fall of the loss, above 0")
         declare_curves(self, self.curves)
 
     def decide(self, view: View) -> Order:
@@ -89,5 +93,5 @@ class Optimus:
         if self.curves == "oracle":
             return view.remaining, {}
         curves, memory = fitted_curves(view, slaq=False)
-        ahead = until_flat(curves, _WINDOW * view.total, self.flat) - (view.total - view.remaining)
+        ahead = until_flat(curves, _EPOCH * view.total, self.flat) - (view.total - view.remaining)
         return np.where(np.isnan(ahead), view.remaining, np.clip(ahead, 0.0, view.remaining)), memory

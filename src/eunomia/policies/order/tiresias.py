@@ -2,14 +2,18 @@
 
     order by   queue(m) = #{limits ≤ a_m},   then   index = las       running jobs that were in that queue already,
                                                                       then by first start
-                                                    index = gittins   G(a_m), the largest first, then the same
+                                                    index = gittins   G(a_m), the largest first, then by submission
 
-a_m = z_m t_m accelerator-seconds since submission or the last promotion, z scale factor (job,), t run time (job,). G is
-the Gittins index from the service of finished jobs: the textbook's, or with `gittins=authors` the formula of the public
-simulator, whose Δ is `quantum`; between events it is recomputed in steps of `quantum`. A job that waits `promote` times
-as long as it ran is promoted to the first queue with a = 0. With `placement=skew` gangs whose model has one large
-tensor, more than 0.3 of all its parameters, are consolidated on as few machines as possible, or wait; other gangs may
-be spread.
+a_m = z_m t_m accelerator-seconds since submission or the last promotion, z scale factor (job,), t run time (job,).
+
+    G(a) = P(S − a ≤ Δ | S > a) / E[min(S − a, Δ) | S > a],   S the service of finished jobs
+
+Δ is the upper limit of the job's queue; the last queue has none, so there G is 1 / E[S − a | S > a]. `gittins=textbook`
+takes the Δ with the largest G, and `gittins=authors` is the formula of the public simulator, whose Δ is `quantum`.
+Between events G is recomputed in steps of `quantum`. A job that is not in the first queue and whose waits since its
+first run, or since its first run after its last promotion, add up to `promote` times as long as it ran since then, is
+promoted to the first queue with a = 0. With `placement=skew` gangs whose model has one large tensor, more than 0.3 of
+all its parameters, are consolidated on as few machines as possible, or wait; other gangs may be spread.
 
 Example (examples/two_jobs.json). Text has attained 7560 accelerator-seconds, more than 3250: it is in the second queue.
 Image is new and in the first. Image gets the v100, text a k80.
@@ -33,9 +37,9 @@ from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.tolerance import RELATIVE
 from eunomia.model.view import View
-from eunomia.policies.order.gittins import authors, textbook, to_quantiles
+from eunomia.policies.order.gittins import authors, textbook, to_quantiles, within
 from eunomia.policies.order.tiresias_placement import order_with_placement
-from eunomia.policies.order.tiresias_queues import Queues, parse_limits, parse_numbers
+from eunomia.policies.order.tiresias_queues import WAITS, Queues, add_up_waits, parse_limits, parse_numbers
 
 SKEWED = 0.3  # fraction of a model's parameters in one tensor, between ResNets and VGGs in the paper's table 2
 
@@ -45,7 +49,7 @@ class Tiresias:
     """Jobs run by attained service in a few queues, least first; jobs of one queue do not preempt each other.
 
     `index=gittins` orders each queue by how soon a job is likely to end, estimated from finished jobs, or from
-    `history` (accelerator-seconds of past jobs, such as `600,600,7200`).
+    `history` (accelerator-seconds of past jobs, such as `600,600,7200`); there a job does preempt others of its queue.
 
     Use it when durations are unknown, most jobs are short or narrow, and preemption is cheap.
 
@@ -54,7 +58,7 @@ class Tiresias:
     """
 
     index: Literal["las", "gittins"] = "las"
-    gittins: Literal["textbook", "authors"] = "textbook"
+    gittins: Literal["queue", "textbook", "authors"] = "queue"
     limits: float | str = 3250.0
     promote: float = math.inf
     placement: Literal["skew", "anywhere", "consolidate"] = "skew"
@@ -80,7 +84,7 @@ class Tiresias:
                 "first_started",
             }
         ),
-        memory_columns={"queue": -1.0, "served_before": 0.0, "ran_before": 0.0},
+        memory_columns={"queue": -1.0, "served_before": 0.0, "ran_before": 0.0, **WAITS},
         mechanism=RECALLABLE,
     )
 
@@ -105,22 +109,34 @@ class Tiresias:
         """Return all jobs, the first queue first."""
         queues = Queues(parse_limits(self.limits), self.promote)
         served_before, ran_before = view.memory["served_before"].copy(), view.memory["ran_before"].copy()
-        promoted = queues.promoted(view.service - served_before, view.run_time - ran_before, view.waiting_time)
-        served_before[promoted], ran_before[promoted] = view.service[promoted], view.run_time[promoted]
-        served, ran = view.service - served_before, view.run_time - ran_before
+        waits = add_up_waits(view.waiting_time, view.run_time - ran_before, view.memory)
+        served, ran, waited = view.service - served_before, view.run_time - ran_before, np.add(*waits.values())
+        promoted = queues.promoted(served, ran, waited, view.waiting_time > 0)
+        if promoted.any():
+            served_before[promoted], ran_before[promoted] = view.service[promoted], view.run_time[promoted]
+            for column in (served, ran, *waits.values()):
+                column[promoted] = 0.0
         queue = queues.of(served)
-        stays = (view.on_type >= 0) & (queue == view.memory["queue"])
-        behind = ~stays if self.index == "las" else -rounded(self._index(view, served))
-        order = np.lexsort((np.arange(view.jobs), view.first_started, behind, queue))
+        order = self._order(view, queues, queue, served)
         rows, runs = order_with_placement(view, order, self._consolidated(view))
-        again_at = self._again_at(view, queues, served, ran, runs)
-        memory = {"queue": queue.astype(np.float64), "served_before": served_before, "ran_before": ran_before}
+        again_at = self._again_at(view, queues, served, ran, np.add(*waits.values()), runs)
+        memory = {"queue": queue.astype(np.float64), "served_before": served_before, "ran_before": ran_before, **waits}
         return Order(rows, again_at=again_at, memory=memory)
 
-    def _index(self, view: View, served: Floats) -> Floats:
-        """Return the Gittins index of each job, (job,)."""
+    def _order(self, view: View, queues: Queues, queue: Ints, served: Floats) -> Ints:
+        """Return the jobs, the first queue first, (job,)."""
+        row = np.arange(view.jobs)
+        if self.index == "las":
+            stays = (view.on_type >= 0) & (queue == view.memory["queue"])
+            return np.lexsort((row, view.first_started, ~stays, queue))
+        return np.lexsort((row, -rounded(self._index(view, served, queues.limit_of(queue))), queue))
+
+    def _index(self, view: View, served: Floats, limit: Floats) -> Floats:
+        """Return the Gittins index of each job, (job,), of which `limit` is its queue's."""
         past = parse_numbers(self.history, "history", "") if self.history else view.past_service
         samples = to_quantiles(past)
+        if self.gittins == "queue":
+            return within(samples, served, limit)
         return textbook(samples, served) if self.gittins == "textbook" else authors(samples, served, self.quantum)
 
     def _consolidated(self, view: View) -> Bools:
@@ -130,7 +146,7 @@ class Tiresias:
         gang = view.scale_factor > 1
         return gang if self.placement == "consolidate" else np.asarray(gang & (view.largest_tensor_fraction > SKEWED))
 
-    def _again_at(self, view: View, queues: Queues, served: Floats, ran: Floats, runs: Bools) -> float:
+    def _again_at(self, view: View, queues: Queues, served: Floats, ran: Floats, waited: Floats, runs: Bools) -> float:
         """Return when the first job changes its queue, or an index must be recomputed."""
         if runs.all():
             return math.inf
@@ -140,14 +156,14 @@ class Tiresias:
         if self.index == "gittins":
             step = (np.floor(served / self.quantum + RELATIVE) + 1) * self.quantum
             left = np.minimum(left, (step - served) / size)
-        back = queues.promotion_in(served, ran, view.waiting_time)
+        back = queues.promotion_in(served, ran, waited)
         soonest = min(left[progressing].min(initial=np.inf), back[~runs].min(initial=np.inf))
         return max(view.at + float(soonest), math.nextafter(view.at, math.inf))
 
 
 _CHOICES = {
     "index": ("las", "gittins"),
-    "gittins": ("textbook", "authors"),
+    "gittins": ("queue", "textbook", "authors"),
     "placement": ("skew", "anywhere", "consolidate"),
 }
 _PLACED = {

@@ -1,22 +1,27 @@
-"""Carbyne: altruism. A job claims only the share that it needs to end as promised; the rest goes to others.
+"""Carbyne: altruism. A job claims only what it needs to end no later than with its fair share; others get the rest.
 
     fair share     F[m,j] = min(1, α w_m) · C[j] / Σ C                            as in `proportional`
-    promise        D[m] = t + r_m / Σ_j T[m,j] F[m,j]                             at the first ask with the job
-    claim          n'[m] = the least fraction of F[m] with  r_m ≤ n'[m] Σ_j T[m,j] F[m,j] (D[m] - t),  1 if late
+    fair rest      V[m]   the steps that would be left if m had always had F: r_m at its first ask, and from ask to ask
+                          less the time between them · Σ_j T[m,j] F[m,j]
+    promise        D[m] = t + V[m] / Σ_j T[m,j] F[m,j]                            anew at each ask, by the present share
+    claim          n'[m] = the least fraction of F[m] with  r_m ≤ n'[m] Σ_j T[m,j] F[m,j] (D[m] - t) = n'[m] V[m],  at
+                          most 1
     share          X[m] = F[m] (1 - altruism · (1 - n'[m]))
     leftover       shortest remaining time first: on the fastest types with capacity left, up to all of a job's time
 
 t now, r remaining steps (job,), T throughput (job, type), w weight (job,), C capacity (type,), X share of time (job,
-type). Until another job is submitted fair shares only grow, so claims fit and every promise is kept, if estimates are
-exact and shares are received as answered. A new job reduces fair shares: older promises may be broken then.
+type). A job is never behind its fair rest, whatever jobs are submitted, if estimates are exact and shares are received
+as answered: at n'[m] of its rate both end together. It is ahead of it, and has something to give, after it got leftover
+time. Without altruism the shares are fair ones with leftovers.
 
-The paper postpones some tasks of a job; a gang is one task, postponed in part: it claims a smaller share of time. Fair
-shares are of accelerators, the paper's of several resources. The paper's last step, packing, is not needed here:
-leftover time goes to any job that can use it.
+In the paper a job has something to give because its tasks wait for each other: of a share it postpones the tasks that
+need not run yet. A gang is one task that always can run, so with a promise from r instead of V, as the paper's jobs
+make it, no job could give anything. Fair shares are of accelerators, the paper's of several resources. The paper's last
+step, packing, is not needed here: leftover time goes to any job that can use it.
 
 Example (examples/two_jobs.json). Three accelerators are enough for all of both jobs' time, a third of it on the v100:
-text runs at (2 + 2 · 1) / 3 = 4/3 steps/s, image at (4 + 2 · 1) / 3 = 2. This is the promise, so neither job is ahead
-of it: both claim all of their shares.
+text runs at (2 + 2 · 1) / 3 = 4/3 steps/s, image at (4 + 2 · 1) / 3 = 2. Neither job is ahead of its fair share: both
+claim all of it, and no time is left over.
 
 Reference: R. Grandl et al., "Altruistic Scheduling in Multi-Resource Clusters", OSDI 2016, sections 3 and 4.
 """
@@ -34,6 +39,7 @@ from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.products import dot
 from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
+from eunomia.model.tolerance import is_at_least
 from eunomia.model.view import View
 from eunomia.policies.shares.proportional import Proportional
 from eunomia.policies.shares.share_inputs import NEEDS, divide, speeds
@@ -41,24 +47,24 @@ from eunomia.policies.shares.share_inputs import NEEDS, divide, speeds
 NOT_YET = -1.0
 
 
-def claims(remaining: Floats, rate: Floats, left: Floats) -> Floats:
-    """Return the fraction of its fair rate (job,) that each job needs for `remaining` steps in the time left."""
-    reachable = rate * left
-    fraction = np.divide(remaining, reachable, out=np.ones(len(rate)), where=reachable > 0)
-    return np.asarray(np.clip(fraction, 0.0, 1.0))
+def claims(remaining: Floats, fair: Floats) -> Floats:
+    """Return the fraction of its fair share, (job,), with which each job ends when `fair` steps at all of it would."""
+    ahead = ~is_at_least(remaining, fair)
+    return np.divide(remaining, fair, out=np.ones(len(fair)), where=ahead)
 
 
 @dataclass(frozen=True, slots=True)
 class Carbyne:
-    """Every job is promised its completion time under an equal part; shares not needed for that go to short jobs.
+    """No job ends later than with an equal part of the cluster; shares not needed for that go to short jobs.
 
-    `altruism` is the fraction of its unneeded share that a job gives away, from 0 (nothing: `proportional`) to 1.
+    `altruism` is the fraction of its unneeded share that a job gives away, from 0 (nothing: equal parts, and time that
+    is left over) to 1.
 
     Use it when jobs may not be worse off than with an equal part of the cluster, and completion times should be as low
     as that allows. Remaining work must be known.
 
-    The worst-off is a long job: it gives its surplus to shorter ones, and ends no earlier than promised. When many jobs
-    are submitted after it, the promise may be broken.
+    The worst-off is a long job: what it got beyond its equal part it gives to shorter ones, and ends no earlier than
+    with that part.
     """
 
     altruism: float = 1.0
@@ -78,25 +84,24 @@ class Carbyne:
         ),
         needs=NEEDS | {"remaining"},
         oracle=True,
-        memory_columns={"promise": NOT_YET},
+        memory_columns={"fair_rest": NOT_YET, "fair_rate": 0.0, "asked_at": 0.0},
         mechanism=ROUNDS,
     )
 
     def __post_init__(self) -> None:
         if not 0 <= self.altruism <= 1:
-            raise ValueError(f"altruism is {self.altruism}; it is between 0 (proportional shares) and 1")
+            raise ValueError(f"altruism is {self.altruism}; it is between 0 (fair shares with leftovers) and 1")
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type)."""
         T, F = speeds(view, "aware"), Proportional().decide(view).x
-        rate = (T * F).sum(axis=1)
-        new = (view.memory["promise"] == NOT_YET) & (rate > 0)  # a job that cannot run now gets its promise when it can
-        promise = np.where(new, view.at + divide(view.remaining, rate), view.memory["promise"])
-        if self.altruism == 0:
-            return Shares(F, memory={"promise": promise})
-        claim = claims(view.remaining, rate, promise - view.at)
-        X = F * (1.0 - self.altruism * (1.0 - claim))[:, None]
-        return Shares(_with_leftover(view, T, X), memory={"promise": promise})
+        rate, known = (T * F).sum(axis=1), view.memory["fair_rest"]
+        fair = np.maximum(known - view.memory["fair_rate"] * (view.at - view.memory["asked_at"]), 0.0)
+        # A job that cannot run now has a fair rest from when it can.
+        fair = np.where(known == NOT_YET, np.where(rate > 0, view.remaining, NOT_YET), fair)
+        X = F * (1.0 - self.altruism * (1.0 - claims(view.remaining, fair)))[:, None]
+        memory = {"fair_rest": fair, "fair_rate": rate, "asked_at": np.full(view.jobs, view.at)}
+        return Shares(_with_leftover(view, T, X), memory=memory)
 
 
 def _with_leftover(view: View, T: Floats, X: Floats) -> Floats:

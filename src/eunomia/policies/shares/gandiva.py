@@ -7,11 +7,12 @@
 
 X share of time (combination, type), C capacity (type,), z scale factor (job,), T throughput (job, type), T[m|n, j] of m
 beside n, (kind, kind, type) in the view. Pairs are drawn at random and checked at the next ask: a pair that loses is
-split, and its jobs are drawn anew. (The artifact sums over types instead of taking the mean, so that with three types
-it keeps pairs that lose.) Gandiva suspends jobs only for others that wait; where all combinations fit, each has one
-type, the first with room in an order that is the same for all jobs, the type on which the average job so far is the
-fastest first. It moves only to an earlier one that came free. (The artifact returns an equal split there too, but its
-rounds visit the types in such an order, and the first has room.)
+split, and its jobs are drawn anew. With `gain=sum`, as in Gavel's artifact, the sum over types counts instead of the
+mean, and 0 where the pair cannot run on one of them: with several types it keeps pairs that lose. Gandiva suspends jobs
+only for others that wait; where all combinations fit, each has one type, the first with room in an order that is the
+same for all jobs, the type on which the average job so far is the fastest first. It moves only to an earlier one that
+came free. (The artifact returns an equal split there too, but its rounds visit the types in such an order, and the
+first has room.)
 
 Example (examples/two_jobs.json). There is one v100, too little for two jobs, so they become a pair. M = 1, and the pair
 has all of the time. Beside each other text keeps 1.6 / 2 and image 3 / 4 of its speed, together 1.55; at least 1, so
@@ -24,7 +25,7 @@ Narayanan et al., OSDI 2020, section 5 (baselines) and its artifact.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -49,7 +50,12 @@ class Gandiva:
 
     The worst-off is a job whose partner slows it down: the pair is kept until the next ask, and the next draw may be no
     better. Which types are fast for which job is ignored.
+
+    `gain`: a pair is kept while the fractions of their throughputs that its jobs keep are at least 1 together, in the
+    `mean` over types that can run both, or in the `sum` over all types, which must all.
     """
+
+    gain: Literal["mean", "sum"] = "mean"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="gandiva",
@@ -63,12 +69,16 @@ class Gandiva:
         mechanism=ROUNDS,
     )
 
+    def __post_init__(self) -> None:
+        if self.gain not in ("mean", "sum"):
+            raise ValueError(f"gain is {self.gain!r}; it is 'mean' (over types) or 'sum' (Gavel's artifact)")
+
     def decide(self, view: View) -> Shares:
         """Return an equal share for each combination; memory holds a number for each pair."""
         T, z = speeds(view, "aware"), view.scale_factor
         pair = np.full(view.jobs, NO_PAIR)
         if z.sum() > view.capacity.sum():
-            pair = _draw_pairs(view, _keep_pairs(view, T))
+            pair = _draw_pairs(view, self._keep_pairs(view, T))
         first, second = _combinations(pair)
         can = T[first] > 0
         both = second >= 0
@@ -85,6 +95,16 @@ class Gandiva:
         row, type = np.nonzero(x)
         memory = memory_of(view, pair) | {"type": held, "speed": fast}
         return Shares(x[row, type], Rows(first[row], type, partner=second[row]), memory=memory)
+
+    def _keep_pairs(self, view: View, T: Floats) -> Floats:
+        """Return the pair numbers, (job,), of the last pairs whose jobs are both active and gain."""
+        m, n = partners(view)
+        kept = _together(view, T, m, n)
+        if self.gain == "mean":
+            pays = divide(kept.sum(axis=1), (kept > 0).sum(axis=1).astype(float)) >= 1.0
+        else:
+            pays = (kept.sum(axis=1) >= 1.0) & (kept > 0).all(axis=1)
+        return numbered(view, m[pays], n[pays])
 
 
 def _average_speed(view: View, T: Floats) -> Floats:
@@ -130,14 +150,6 @@ def _together(view: View, T: Floats, m: Ints, n: Ints) -> Floats:
     own, other = paired[kind[m], kind[n]], paired[kind[n], kind[m]]
     both = (own > 0) & (other > 0) & (T[m] > 0) & (T[n] > 0)
     return np.where(both, divide(own, T[m]) + divide(other, T[n]), 0.0)
-
-
-def _keep_pairs(view: View, T: Floats) -> Floats:
-    """Return the pair numbers, (job,), of the last pairs whose jobs are both active and gain."""
-    m, n = partners(view)
-    gain = _together(view, T, m, n)
-    pays = divide(gain.sum(axis=1), (gain > 0).sum(axis=1).astype(float)) >= 1.0
-    return numbered(view, m[pays], n[pays])
 
 
 def _draw_pairs(view: View, pair: Floats) -> Floats:

@@ -44,7 +44,8 @@ async def now(service: Service, request: Request, who: Principal) -> Response:
     for job in waiting:
         job["reason"] = job["reason"] or await _why(service, job["id"], who)
     decided = (await api.show_decisions(service, request, who))["decisions"]
-    return HTMLResponse(render.now_page(who.user, cluster, running, waiting, decided[:10]))
+    learnt = (await api.show_throughputs(service, request, who))["throughputs"]
+    return HTMLResponse(render.now_page(who.user, cluster, running, waiting, decided[:10], learnt))
 
 
 async def _why(service: Service, job_id: str, who: Principal) -> str:

@@ -249,6 +249,11 @@ async def show_cluster(service: Service, request: Request, who: Principal) -> di
     return {**found, "jobs": service.reader.counts(), "version": __version__}
 
 
+async def show_throughputs(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+    """Show what is believed of throughputs, where they are learnt from jobs."""
+    return {"throughputs": await read_state(service, living_state.throughputs)}
+
+
 async def show_nodes(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show the nodes; operators see their jobs."""
     found = await read_state(service, living_state.nodes)
@@ -446,6 +451,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("POST", "/v1/whatif", "viewer", "", "Say what a change would do; nothing changes", what_if, body="WhatIf"),
     ApiRoute("GET", "/v1/forecasts", "viewer", "", "Say how good forecasts were", forecast_score),
     ApiRoute("GET", "/v1/cluster", "viewer", "", "Show accelerators by type and jobs by state", show_cluster),
+    ApiRoute("GET", "/v1/throughputs", "viewer", "", "Show throughputs that are learnt from jobs", show_throughputs),
     ApiRoute("GET", "/v1/nodes", "viewer", "", "Show the nodes", show_nodes),
     ApiRoute("PUT", "/v1/nodes/{name}", "operator", "", "Drain, resume or remove a node", change_node,
              query=("dry_run",), body="NodeChange"),

@@ -113,8 +113,11 @@ def _seats(job: dict[str, Any]) -> str:
     return f"{job['type']} {', '.join(map(str, job['seats']))}" if job["seats"] else ""
 
 
-def now_page(user: str, cluster: dict[str, Any], running: list[Any], waiting: list[Any], decided: list[Any]) -> str:
-    """Return what happens now."""
+def now_page(
+    user: str, cluster: dict[str, Any], running: list[Any], waiting: list[Any], decided: list[Any],
+    throughputs: Sequence[dict[str, Any]] = (),
+) -> str:  # fmt: skip
+    """Return what happens now; `throughputs` are those that are learnt."""
     types = [
         (
             name,
@@ -138,8 +141,20 @@ def now_page(user: str, cluster: dict[str, Any], running: list[Any], waiting: li
         Html("<h2>Jobs by state</h2>"), states,
         Html(f"<h2>Last decisions of {html(cluster['policy'])}</h2>"),
         table(("at", "after", "decided"), decisions, "none yet"),
+        *_speeds(throughputs),
         user=user,
     )  # fmt: skip
+
+
+def _speeds(throughputs: Sequence[dict[str, Any]]) -> list[Html]:
+    """Return a table of the throughputs that were measured; nothing where none was."""
+    rows = [
+        (one["job_type"], one["scale_factor"], one["type"], f"{one['steps_per_s']:.4g}")
+        for one in throughputs
+        if one["origin"] == "measured"
+    ]
+    heads = ("job type", "accelerators", "on", "steps/s")
+    return [Html("<h2>Speeds learnt from jobs</h2>"), table(heads, rows)] if rows else []
 
 
 def _more(count: dict[str, int], shown: int, states: Sequence[str]) -> Html:
@@ -203,6 +218,7 @@ def job_page(
     if why.get("starts_unchanged"):
         reasons.append(f"it starts at {why['starts_unchanged']} if nothing changes until then")
     reasons += [f"it would run if {text}" for text in why["would_run_if"]]
+    facts += [("speed", why["speed"])] if "speed" in why else []
     facts += [("preempted", moment(why["preempted"]["at"]))] if "preempted" in why else []
     act = Html("")
     if job["state"] not in TERMINAL:

@@ -43,15 +43,23 @@ class GridSearch:
 
     def ask(self) -> int | None:
         """Return the point to be measured next."""
+        planned = self.next_planned()
+        if planned is not None or len(self._visited) >= self._grid.points:
+            return planned
+        return self._draw() if len(self._logs) < 2 else self._promising()
+
+    def next_planned(self) -> int | None:
+        """Return the point to be measured next if no value decides it: of the initial design, drawn, or of a factorial.
+
+        None after that, and when every point was visited.
+        """
         if len(self._visited) >= self._grid.points:
             return None
         if self._method != "random":
             for point in self._planned:
                 if point not in self._visited:
                     return point
-        if self._method in ("random", "grid") or len(self._logs) < 2:
-            return self._draw()
-        return self._promising()
+        return self._draw() if self._method in ("random", "grid") else None
 
     def tell(self, point: int, y: float) -> None:
         """Take in the value of a point, above 0."""

@@ -15,10 +15,11 @@ checkpointed, and wait.
 
 C accelerators, w and v weights of tenants and jobs, z scale factor, U used and D deserved accelerator-seconds. S is a
 declared quota, else the share by weight among tenants with demand, a fraction (in the paper Q). `quota`: "fair" lends
-everything that is idle, "static" nothing, "dynamic" up to `lend` times a quota, and takes it back.
-`selection` ranks a tenant's jobs otherwise: by classes of ρ, by these and the chance to be done in a lease
-(`job_reward`), by finish-time fairness (`themis`), least run (`2das`), least wide, least remaining, submission, or a
-draw at each decision. The lease of a gang wider than `exempt_above` (the artifact's option: 32) does not end.
+everything that is idle, "static" nothing, "dynamic" up to `lend` times a quota, and takes it back. `selection` ranks a
+tenant's jobs otherwise: by classes of ρ, by these and the chance to be done in a lease (`job_reward`: from the
+accelerator-seconds of all jobs that ended; the artifact means durations by width, and never builds them), by
+finish-time fairness (`themis`), least run (`2das`), least wide, least remaining, submission, or a draw at each
+decision. The lease of a gang wider than `exempt_above` (the artifact's option: 32) does not end.
 
 Example (examples/two_jobs.json). Of three accelerators the quota of each tenant is ⌊3 / 2⌋ = 1. Neither holds any or
 used any in the last hours, so speech, which is named first, is served first: text takes the v100, image gets a k80.

@@ -14,6 +14,10 @@
 
 ρ long-term fairness, t seconds run, life seconds since its submission (pauses included), z scale
 factor, P the chance to end within the next lease.
+
+P is counted from the accelerator-seconds of all jobs that have ended, whatever their width. The published artifact
+means to take the durations of jobs of the same width, in bins of a lease, and never builds them: there P is 1, and the
+least wide job of a class is first.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@
                      them, tries ← tries + 1, and pauses for backoff_s
     used ≥ 90 %      for a job within its quota that has no place, jobs of virtual clusters over theirs are preempted,
                      the youngest first, until it has one; those whose accelerators it does not get keep running
-    a job waits for  fair share      while  used[v] + z[m] > quota[v]
+    a job waits for  fair share      while  used[v] + z[m] > quota[v]; the reason says so where enough accelerators
+                                     are idle for it to borrow, but scattered
                      fragmentation   while  used[v] + z[m] ≤ quota[v]
 
 v virtual cluster of job m (its tenant at the top of the tree), z scale factor (job,). Quotas are the tenants'; without
@@ -21,6 +22,7 @@ one it is a part of the cluster by weight. The paper's guidelines (section 5):
     prerun_s=300     gangs first run for so long on one accelerator of a pool, `pool` of each type set apart, and wait
                      for their own when they have not failed by then; only those with a shape of one accelerator do
                      (`[workload] elastic = "halves"`). A wait for the pool is of neither cause
+    prerun=all       so do jobs of one accelerator
 
 The others are no policy's: `[world] retry` says which failures are tried again, and only users end jobs that hardly
 learn any more, as the searches of `[apps]` do.
@@ -38,7 +40,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -58,7 +60,8 @@ REMEMBERS = {"tries": 0.0, "holding": 0.0, "phase_end": NO_END, "ticket": -1.0}
 FAIR_SHARE = "fair share: its virtual cluster has used up its quota"
 FRAGMENTATION = "fragmentation: it is within its quota, but no place holds it as close together as it asks"
 PRE_RUN = "pre-run: it first runs on one accelerator of the pool, and those are in use"
-CAUSES = (FAIR_SHARE, FRAGMENTATION, PRE_RUN)
+SCATTERED = f"{FAIR_SHARE}, and what it could borrow is not as close together as it asks"
+CAUSES = (FAIR_SHARE, FRAGMENTATION, PRE_RUN, SCATTERED)
 NEVER = "it is wider than the quota of its virtual cluster, which may not borrow"
 
 
@@ -81,6 +84,7 @@ class Philly:
     defragment: int = 0
     isolate: bool = False
     prerun_s: float = 0.0
+    prerun: Literal["gangs", "all"] = "gangs"
     pool: float = 0.02
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -111,6 +115,8 @@ class Philly:
                 raise ValueError(f"{name} is {getattr(self, name)}; it is a whole number, 0 = never")
         if not 0 <= self.prerun_s < float("inf"):
             raise ValueError(f"prerun_s is {self.prerun_s}; it is a number of seconds, 0 = gangs start as they are")
+        if self.prerun not in ("gangs", "all"):
+            raise ValueError(f"prerun is {self.prerun!r}; it is 'gangs' or 'all'")
         if not 0 < self.pool < 1:
             raise ValueError(f"pool is {self.pool}; it is a part of the cluster above 0 and below 1, for example 0.02")
         also_needs(self, NEEDS if self.prerun_s else ())
@@ -120,7 +126,7 @@ class Philly:
         """Return seats for gangs that start or move, the jobs to stop, and why the others wait."""
         if not self.prerun_s:
             return self._decide(view, np.zeros(view.jobs, dtype=bool))
-        before = PreRun.split(view, self.pool)
+        before = PreRun.split(view, self.pool, all_jobs=self.prerun == "all")
         answer = self._decide(before.rest, before.first)
         return before.add(answer, view.at + self.prerun_s)
 
@@ -170,7 +176,7 @@ class Philly:
         one_pass.renew(np.flatnonzero(runs & (view.lease_end <= view.at)))
         soon = tick(view.at + TICK_S) if one_pass.stopped else np.inf  # what was freed and not needed may fit others
         wait = np.flatnonzero(waits)
-        cause = np.where(aside, 2, clusters.all_within())[wait].tolist()
+        cause = np.where(aside, 2, np.where(clusters.all_within(), 1, 3 * one_pass.could_borrow()))[wait].tolist()
         return one_pass.grants(
             again_at=min(retry.next(view.at, waits & ~aside), soon),
             memory={**retry.memory(waits & ~aside), "marks": one_pass.marks},

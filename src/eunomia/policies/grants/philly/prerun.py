@@ -1,7 +1,7 @@
-"""A small pool in which gangs first run on one accelerator: jobs that fail there never hold those of a whole gang.
+"""A small pool in which jobs first run on one accelerator: those that fail there never hold those of a whole gang.
 
     pool     ⌈pool · accelerators⌉ of each type but never all, the smallest machines first; no quota counts it
-    first    gangs that have a shape of one accelerator and have not yet passed
+    first    gangs that have a shape of one accelerator and have not yet passed, or with `all_jobs` single jobs too
     passed   it ran in the pool for prerun_s and did not fail
 
 The pool is split off the view: the pass over the rest sees neither its accelerators nor the jobs that run there. While
@@ -23,6 +23,7 @@ from eunomia.model.view import View
 from eunomia.placement.grants_builder import FREE, LOST, held_by
 
 NEEDS = frozenset({"shapes", "shape_throughput"})
+INSIDE, PASSED = 0.5, 1.0  # of the memory column `passed`: single jobs that run in the pool, and jobs that left it
 
 
 class PoolStarts(NamedTuple):
@@ -40,26 +41,27 @@ class PreRun:
 
     rest: View  # a job whose time in the pool is over is pending; one still there is on a type past the last
     passed: Bools  # (job,)
+    inside: Bools  # (job,) runs in the pool, for longer
     first: Bools  # (job,) waits, and has to run in the pool first
     over: Ints  # jobs whose time in the pool ends now
     _free: Bools  # (device,) seats of the pool that may be given away
     _able: Bools  # (job, shape, type) could run in the pool
 
     @classmethod
-    def split(cls, view: View, part: float) -> PreRun:
-        """Split the pool off; `part` is its part of each type."""
+    def split(cls, view: View, part: float, *, all_jobs: bool = False) -> PreRun:
+        """Split the pool off; `part` is its part of each type. With `all_jobs` it is for those without a gang too."""
         holder, topology = view.holder, view.topology
-        held = np.bincount(holder[holder >= 0], minlength=view.jobs)
-        there = (held == 1) & (view.scale_factor > 1)  # no other job has less than it asked for
+        held, gang = np.bincount(holder[holder >= 0], minlength=view.jobs), view.scale_factor > 1
+        there = (held == 1) & (gang | (view.memory["passed"] == INSIDE))  # no other gang has less than it asked for
         over = there & (view.lease_end <= view.at)
-        passed = (view.memory["passed"] > 0) | over
+        passed = (view.memory["passed"] == PASSED) | over
         by_there = held_by(holder, there)
         pool = _set_apart(view, part) & ((holder < 0) | by_there)  # less what gangs hold from when there was none
         in_service = np.bincount(topology.type[pool & (holder != LOST)], minlength=len(view.types))
         able = (view.shapes == 1)[:, :, None] & (view.shape_throughput > 0) & (in_service > 0)
         seats = pool | by_there
         waiting = (view.on_type < 0) | over
-        first = waiting & ~passed & (view.scale_factor > 1) & able.any(axis=(1, 2))
+        first = waiting & ~passed & (gang | all_jobs) & able.any(axis=(1, 2))
         free = pool & ((holder == FREE) | held_by(holder, over))
         rest = {
             "holder": np.where(seats, LOST, holder),
@@ -67,12 +69,14 @@ class PreRun:
             "capacity": view.capacity - np.bincount(topology.type[seats & (holder != LOST)], minlength=len(view.types)),
         }
         rest_of = replace(view, columns={**view.columns, **rest})
-        return cls(rest_of, passed, first, np.flatnonzero(over), free, able)
+        return cls(rest_of, passed, there & ~over, first, np.flatnonzero(over), free, able)
 
     def add(self, answer: Grants, until: float) -> Grants:
         """Add to the answer about the rest the jobs that start in the pool, until then, and those that leave it."""
         rows, seated = answer.rows, self._seat(answer.refuse)
         inside, shape = set(seated.job.tolist()), np.append(np.zeros(len(rows), dtype=np.int64), seated.shape)
+        passed = np.where(self.passed, PASSED, np.where(self.inside, INSIDE, 0.0))
+        passed[seated.job] = INSIDE
         return replace(
             answer,
             rows=Rows(np.append(rows.job, seated.job), np.append(rows.type, seated.type), shape=shape),
@@ -80,7 +84,7 @@ class PreRun:
             device=np.append(answer.device, seated.device),
             until=np.append(answer.until, np.full(len(inside), until)),
             stop=np.union1d(answer.stop, self.over),
-            memory={**answer.memory, "passed": self.passed.astype(float)},
+            memory={**answer.memory, "passed": passed},
             why={m: text for m, text in answer.why.items() if m not in inside},
         )
 

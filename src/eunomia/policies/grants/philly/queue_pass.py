@@ -132,6 +132,13 @@ class QueuePass:
             if job not in self._gone:
                 self.placed[job] = (int(self.view.on_type[job]), self._devices_of(job))
 
+    def could_borrow(self) -> Bools:
+        """Say of every job whether it may borrow, and as many accelerators of a type are free as it wants, (job,)."""
+        topology, clusters = self.view.topology, self.clusters
+        idle = np.bincount(topology.type[self.free.device_free], minlength=len(self.view.types))
+        enough = (self._able & (idle >= clusters.size[:, None])).any(axis=1)
+        return np.asarray(enough & clusters.borrows[clusters.of])
+
     def grants(self, **more: Any) -> Grants:
         """Return the answer, job by job."""
         builder = GrantsBuilder()

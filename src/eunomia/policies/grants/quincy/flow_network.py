@@ -74,7 +74,7 @@ class Options:
 
     job: Ints  # (option,)
     place: Ints  # (option,) a pool, or HERE
-    cost: Floats  # (option,) seconds of waiting that are as bad, times accelerators
+    cost: Floats  # (option,) times accelerators
     option: Ints  # (entry,)
     pool: Ints  # (entry,)
     units: Floats  # (entry,)
@@ -99,7 +99,7 @@ def options(view: View, pools: Pools, room: Floats, costs: Costs) -> Options:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What everything costs a gang: seconds of waiting that are as bad, times its accelerators."""
+    """What everything costs a gang, in seconds of its runs with θ = 1, times its accelerators."""
 
     wait: Floats  # (job,)
     there: Floats  # (job, pool) inf = it cannot run there
@@ -107,19 +107,21 @@ class Costs:
     may_leave: Bools  # (job,) it runs, and may be stopped
 
     @classmethod
-    def seen(cls, view: View, pools: Pools, *, transfer: float, theta: float, look_s: float, preempt: bool) -> Costs:
+    def seen(
+        cls, view: View, pools: Pools, *, transfer: float, omega: float, theta: float, look_s: float, preempt: bool
+    ) -> Costs:
         """Return what it costs to wait until the next decision, to run in a pool, and to stay."""
         size, jobs = view.scale_factor, np.arange(view.jobs)
         waited = view.at - view.submitted - view.run_time
         earlier = _TIE_S * (1 - jobs / max(view.jobs, 1))
-        wait = size * (waited + look_s + earlier)
+        wait = size * omega * (waited + look_s + earlier)
         level = np.where((size == 1)[:, None] & (pools.level == MACHINE), SLOT, pools.level)
         there = transfer * size[:, None] * (_relative(view)[jobs[:, None], level, pools.type] - 1.0)
         there[np.ix_(size == 1, pools.level != MACHINE)] = np.inf  # one accelerator is always on one machine
         running = view.on_type >= 0
         here, rows = np.zeros(view.jobs), np.flatnonzero(running)
         at = np.argmax(pools.held(view, rows) == size[rows, None], axis=1)  # the smallest pool that holds all of it
-        here[rows] = there[rows, at] - theta * size[rows] * (view.at - view.started[rows] + look_s)
+        here[rows] = there[rows, at] - theta * size[rows] * (view.run_time[rows] + look_s)
         if not preempt:
             wait[running] = -np.inf
         return cls(wait, there, here, running & preempt)

@@ -1,15 +1,15 @@
 """Quincy: the least-cost flow from gangs to machines, where waiting, moving and being spread all have a cost.
 
-    minimise    Σ_m  c[m, p(m)]  over gangs that run in place p(m)   +   Σ_m  z[m] (W[m] + q)  over those that wait
+    minimise    Σ_m  c[m, p(m)]  over gangs that run in place p(m)   +   Σ_m  z[m] ω (W[m] + q)  over those that wait
     c[m, p] =   z[m] · transfer · (step time in p / step time in the best place - 1)
                                                         less  z[m] · θ · (R[m] + q)  where it runs already
     subject to  what machines, racks and types hold
 
-z scale factor (job,), W seconds waited in all (job,), R seconds since it started (job,), q seconds between two
-decisions. A place is a machine, a rack or all of a type; where more than a machine is chosen, the worst devices in it
-are assumed. The cost of leaving a job unscheduled grows with its waiting time: it accepts ever worse places, and at
-last preempts others. Every `look_s` seconds, while a job waits, and when jobs or machines come or go, the whole flow is
-computed anew.
+z scale factor (job,), W seconds waited in all (job,), R seconds of all its runs, the present and earlier ones (job,), q
+seconds between two decisions. A place is a machine, a rack or all of a type; where more than a machine is chosen, the
+worst devices in it are assumed. The cost of leaving a job unscheduled grows with its waiting time: it accepts ever
+worse places, and preempts others that have run for less than about ω/θ of it. Every `look_s` seconds, while a job
+waits, and when jobs or machines come or go, the whole flow is computed anew.
 
 With single accelerators that is a flow, and its optimum is exact. A gang is several units that go the same way: then it
 is an integer program, whose search is cut short on large problems. In the paper a task's cost is the data that it has
@@ -20,11 +20,13 @@ gangs are the tasks: it runs at most its max-min part (`flow_network`). The boun
 fit into what is free, and no flow would keep it. A tenant below its part waits at a cost that grows.
 
 Example (examples/two_jobs.json). Neither job has waited: text ran for all of its 7560 s. To wait until the next look
-costs each 60. The v100 is the best place of both, and costs nothing; a k80 costs text 300 · (2 - 1) = 300 and image
-300 · (4 - 1) = 900, both more than to wait. Text came first and takes the v100; image waits, beside idle k80s, until it
-has waited for a quarter of an hour.
+costs each 0.5 · 60 = 30. The v100 is the best place of both, and costs nothing; a k80 costs text 300 · (2 - 1) = 300
+and image 300 · (4 - 1) = 900, both more than to wait. Text came first and takes the v100; image waits, beside idle
+k80s, until it has waited for half an hour.
 
-Reference: M. Isard et al., "Quincy: Fair Scheduling for Distributed Computing Clusters", SOSP 2009, sections 4 and 5.
+Reference: M. Isard et al., "Quincy: Fair Scheduling for Distributed Computing Clusters", SOSP 2009, sections 4 and 5; ω
+and θ as in I. Gog et al., "Firmament: Fast, Centralized Cluster Scheduling at Scale", OSDI 2016 (its code: 0.5 for a
+second waited, 1 for one run).
 """
 
 from __future__ import annotations
@@ -59,19 +61,19 @@ from eunomia.solvers.quincy_flow import cheapest
 class Quincy:
     """Everything has a price: to wait, to sit far apart or on a slow type, and to be stopped or moved.
 
-    `transfer` is how many seconds of waiting are as bad as a place that doubles the time of a step, `theta` how many
-    each second that a gang has sat on its seats; `preempt=false` leaves everybody where they are. `fair` lets no tenant
-    run more accelerators than its part by weight of what all could use, or than its widest gang.
+    `omega` is the cost of a second waited, `theta` what each second of its runs protects a running gang by, and
+    `transfer` the cost of a place that doubles the time of a step; `preempt=false` leaves all gangs where they are.
+    `fair` lets no tenant run more accelerators than its part by weight of what all could use, or than its widest gang.
 
     Use it when gangs or types differ much in how fast they are from place to place, and there are at most a few hundred
     machines.
 
     The worst-off is a gang that has just started when wide gangs have waited long: it is stopped to make room, and
-    waits its turn. No job starves: the cost of leaving it unscheduled grows with its waiting time until it preempts
-    others.
+    waits its turn. No job starves: the longer it waits, the longer may those have run that it preempts.
     """
 
     transfer: float = 300.0
+    omega: float = 0.5
     theta: float = 1.0
     look_s: float = 60.0
     preempt: bool = True
@@ -85,16 +87,15 @@ class Quincy:
         paper="Isard et al., Quincy, SOSP 2009",
         taxonomy=Taxonomy(objectives=("jct",), heterogeneity="partial", placement=True, preemptive=True),
         needs=frozenset(
-            {"scale_factor", "throughput", "slowdown", "submitted", "run_time", "on_type", "started"}
-            | {"topology", "holder"}
+            {"scale_factor", "throughput", "slowdown", "submitted", "run_time", "on_type"} | {"topology", "holder"}
         ),
         mechanism=ENDLESS,
     )
 
     def __post_init__(self) -> None:
-        for name, what in (("transfer", "seconds of waiting"), ("theta", "seconds of waiting a second")):
+        for name in ("transfer", "omega", "theta"):
             if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"{name} is {getattr(self, name)}; it is a number of {what}, at least 0")
+                raise ValueError(f"{name} is {getattr(self, name)}; it is a finite cost of at least 0")
         if not 0 < self.look_s < math.inf:
             raise ValueError(f"look_s is {self.look_s}; it is a number of seconds above 0")
         also_needs(self, {"tenant", "tenants"} if self.fair else ())
@@ -105,7 +106,13 @@ class Quincy:
         open_ = (view.holder != LOST) & ~held_by(view.holder, goes_on)
         capacity = whole_dot(np.bincount(view.topology.node[open_], minlength=view.topology.nodes), pools.inside)
         costs = Costs.seen(
-            view, pools, transfer=self.transfer, theta=self.theta, look_s=self.look_s, preempt=self.preempt
+            view,
+            pools,
+            transfer=self.transfer,
+            omega=self.omega,
+            theta=self.theta,
+            look_s=self.look_s,
+            preempt=self.preempt,
         )
         there = options(view, pools, capacity, costs)
         if self.fair:

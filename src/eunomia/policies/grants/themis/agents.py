@@ -1,16 +1,17 @@
 """What the agents of apps know at an auction: their gangs, what is on offer, and their finish-time fairness ρ.
 
-    ρ = T_sh / T_id,   T_id = T_cluster · N_avg
-    T_sh      = elapsed + max( max_j t_j,  Σ_j z_j t_j / Σ_j z_j held )
-    T_cluster = max( max_j total_j,  (ended + Σ_j z_j total_j) / min(Σ_j z_j, devices) )
+    ρ = T_sh / T_id,   T_sh = elapsed + max( max_j t_j,  Σ_j z_j t_j / Σ_j z_j held )
 
-j are the jobs of an app that have not ended: running, pending, or paused by their user. t_j are the seconds that job j
-still needs where it runs, on its fastest type if it is pending; total_j the seconds in all on its fastest type, z_j its
-gang, `ended` the accelerator-seconds attained by jobs that have ended. All declared steps count, also of trials that
-will be given up; a pause changes nothing of T_cluster, and of T_sh only the accelerators held. The paper's first term
-has no value for a pending job; here such a job needs at least its best time, so that an app never looks worse because
-one more of its jobs runs on its fastest type. An app of one job has ρ = (elapsed + t) / T_id. An app that holds nothing
-never finishes: its ρ is RHO_MAX, so that logarithms are finite.
+T_id is that of `model.finish_time`: the longest job max_j total_j, the work ended + Σ_j z_j total_j, the demand Σ_j
+z_j.
+
+j are the jobs of an app that have not ended: running, pending, or paused by their user. t_j are the seconds that job
+j still needs where it runs, on its fastest type if it is pending; total_j the seconds in all on its fastest type, z_j
+its gang, of an elastic job that runs what it holds, `ended` the accelerator-seconds attained by jobs that have ended.
+All declared steps count, also of trials that will be given up; a pause changes nothing of T_id, and of T_sh only the
+accelerators held. The paper's first term has no value for a pending job; here such a job needs at least its best
+time, so that an app never looks worse because one more of its jobs runs on its fastest type. An app of one job has ρ
+= (elapsed + t) / T_id. An app that holds nothing never finishes: its ρ is RHO_MAX, so that logarithms are finite.
 
 Reference: K. Mahajan et al., "Themis: Fair and Efficient GPU Cluster Scheduling", NSDI 2020, section 3 and its appendix
 on apps of many jobs.
@@ -25,10 +26,12 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.finish_time import SHARE, IdealTime, ideal_time
 from eunomia.model.sorting import sorted_places
 from eunomia.model.view import View
 from eunomia.placement.grants_builder import FREE, devices_by_job, held_by
 from eunomia.placement.levels import Levels, closest, gang_levels, level_on, levels_of
+from eunomia.policies.grants.themis.shapes import GangSizes, gang_sizes, held_width, speed_at
 
 RHO_MAX = 1e6
 HOLDS = 1e300  # an app that holds accelerators does so until further notice
@@ -37,8 +40,12 @@ HOLDS = 1e300  # an app that holds accelerators does so until further notice
 class Gangs(NamedTuple):
     """What jobs need, and the devices of those whose leases have ended."""
 
-    size: Ints  # (job,)
-    time: Floats  # (job, type) seconds still needed within a slot; inf = it cannot run there
+    size: Ints  # (job,) of the whole gang
+    sizes: Ints  # (job, shape) on which it can run, the whole gang first; 0 = no more
+    least: Ints  # (job,) the smallest of them
+    time: Floats  # (job, shape, type) seconds still needed within a slot; inf = it cannot run there
+    width: Ints  # (job,) accelerators that it holds
+    now: Floats  # (job,) seconds still needed on so many, within a slot, of the type on which it runs
     slowdown: Floats  # (job, level)
     type: Ints  # (job,) on which it runs
     own: Ints  # (job + 1,) where its entries of `device` begin
@@ -106,11 +113,11 @@ class AuctionState:
 
     def rho(self) -> tuple[Floats, Floats]:
         """Return ρ of each app with what it holds, and with all that it could use, (app,) each."""
-        best = self.gangs.time.min(axis=1, initial=np.inf)
+        best = self.gangs.time[:, 0].min(axis=1, initial=np.inf)
         can = np.isfinite(best)
-        common, size = (self.view.app, self.elapsed, self.ideal, self.least, self.paused), self.view.scale_factor
-        now = finish_time_fairness(*common, self.held, self.here, self.work, size)
-        return now, finish_time_fairness(*common, can, np.where(can, best, 0.0), self.work, size)
+        common, gangs = (self.view.app, self.elapsed, self.ideal, self.least, self.paused), self.gangs
+        now = finish_time_fairness(*common, self.held, self.here, self.work, gangs.width)
+        return now, finish_time_fairness(*common, can, np.where(can, best, 0.0), self.work, gangs.size)
 
     def worst_first(self) -> Ints:
         """Return the apps that want devices, the largest ρ first; of apps that hold nothing, the largest best ρ."""
@@ -133,44 +140,55 @@ def offers(view: View, ended: Bools) -> Bools:
     return np.asarray((view.holder == FREE) | held_by(view.holder, ended))
 
 
-def unfinished_jobs(view: View) -> UnfinishedJobs:
-    """Return the jobs of a view and those of its apps that are paused."""
+def unfinished_jobs(view: View, sizes: GangSizes) -> UnfinishedJobs:
+    """Return the jobs of a view, on all that they can use, and those of its apps that are paused."""
     paused = view.apps.paused
-    size = np.concatenate((view.scale_factor, paused.scale_factor))
-    usable = np.where(size[:, None] <= view.capacity, np.concatenate((view.throughput, paused.throughput)), 0.0)
+    size = np.concatenate((sizes.size[:, 0], paused.scale_factor))
+    resting = np.where(paused.scale_factor[:, None] <= view.capacity, paused.throughput, 0.0)
+    usable = np.concatenate((sizes.speed[:, 0], resting))
     speed = usable.max(axis=1, initial=0.0)
     steps = np.concatenate((view.remaining, paused.remaining)), np.concatenate((view.total, paused.total))
     time, total = (np.divide(some, speed, out=np.zeros(len(size)), where=speed > 0) for some in steps)
     return UnfinishedJobs(view.jobs, np.concatenate((view.app, paused.app)), size, usable, time, total)
 
 
-def read_state(view: View, ended: Bools, offered: Bools) -> AuctionState:
-    """Return what an auction of the devices `offered`, (device,), goes by; `ended` (job,) leases are over."""
-    apps, size, levels, jobs = view.apps, view.scale_factor, levels_of(view.topology), unfinished_jobs(view)
-    n, usable, runs = len(apps.names), jobs.usable[: view.jobs], view.on_type >= 0
-    time = np.divide(view.remaining[:, None], usable, out=np.full(usable.shape, np.inf), where=usable > 0)
-    alone = cluster_time(jobs.app, n, jobs.total, jobs.size, apps.service, int(view.capacity.sum()))
+def read_state(view: View, ended: Bools, offered: Bools, ideal: IdealTime = SHARE) -> AuctionState:
+    """Return what an auction of the devices `offered`, (device,), goes by; `ended` (job,) leases are over.
+
+    `ideal` is the reading of T_id.
+    """
+    apps, sizes, levels, n = view.apps, gang_sizes(view), levels_of(view.topology), len(view.apps.names)
+    jobs, runs, width = unfinished_jobs(view, sizes), view.on_type >= 0, held_width(view)
+    time = _seconds(view.remaining[:, None, None], sizes.speed)
+    in_all = app_totals(jobs.app, n, jobs.total, jobs.size, apps.service)
     m = np.flatnonzero(runs)
-    here = np.zeros(view.jobs)
-    here[m] = time[m, view.on_type[m]] * view.slowdown[m, gang_levels(levels, view.holder, view.jobs)[m]]
+    now, here = np.zeros(view.jobs), np.zeros(view.jobs)
+    now[m] = _seconds(view.remaining[m], speed_at(sizes, width)[m, view.on_type[m]])
+    here[m] = now[m] * view.slowdown[m, gang_levels(levels, view.holder, view.jobs)[m]]
     device, own = devices_by_job(view.holder, ended)
-    slowdown = np.ascontiguousarray(view.slowdown)
+    least = np.where(sizes.size > 0, sizes.size, sizes.size[:, :1]).min(axis=1)
+    columns = sizes.size, least, np.ascontiguousarray(time), width, now, np.ascontiguousarray(view.slowdown)
     return AuctionState(
         view=view,
         levels=levels,
-        gangs=Gangs(size, np.ascontiguousarray(time), slowdown, view.on_type, own, device),
+        gangs=Gangs(np.ascontiguousarray(sizes.size[:, 0]), *columns, view.on_type, own, device),
         offered=offered,
         ended=ended,
-        wants=usable.any(axis=1) & (ended | ~runs),
+        wants=sizes.speed.any(axis=(1, 2)) & (ended | ~runs),
         held=runs & ~ended,
         here=here,
-        work=jobs.time[: view.jobs] * size,
+        work=jobs.time[: view.jobs] * jobs.size[: view.jobs],
         least=jobs.longest(n),
         paused=jobs.paused_work(n),
         elapsed=view.at - apps.submitted,
         idle=view.at - _last_held(view),
-        ideal=alone * apps.mean_rivals,
+        ideal=ideal_time(*in_all, apps.mean_rivals, float(view.capacity.sum()), ideal),
     )
+
+
+def _seconds(steps: Floats, speed: Floats) -> Floats:
+    """Return steps ÷ speed, inf where that is 0."""
+    return np.asarray(np.divide(steps, speed, out=np.full(speed.shape, np.inf), where=speed > 0))
 
 
 def _last_held(view: View) -> Floats:
@@ -192,11 +210,10 @@ def no_contention(view: View, ended: Bools) -> bool:
     if not (view.on_type >= 0).all():
         return False
     m = np.flatnonzero(ended)
-    size, type = view.scale_factor[m], view.on_type[m]
-    usable = np.where(size[:, None] <= view.capacity, view.throughput[m], 0.0)
+    sizes, type = gang_sizes(view), view.on_type[m]
+    usable = sizes.speed[m, 0]
     here = usable[np.arange(len(m)), type]
-    seats = np.bincount(view.holder[view.holder >= 0], minlength=view.jobs)
-    if not ((here > 0) & (here == usable.max(axis=1)) & (seats[m] == size)).all():
+    if not ((here > 0) & (here == usable.max(axis=1)) & (held_width(view)[m] == sizes.size[m, 0])).all():
         return False
     if (view.slowdown[m] == 1).all():
         return True
@@ -205,14 +222,17 @@ def no_contention(view: View, ended: Bools) -> bool:
 
 
 @kernel()
-def cluster_time(app: Ints, apps: int, total: Floats, size: Ints, service: Floats, devices: int) -> Floats:
-    """Return T_cluster, (app,), above 0. app, total, size (job,), service (app,) that its ended jobs attained."""
+def app_totals(app: Ints, apps: int, total: Floats, size: Ints, service: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return longest job, work and demand of each app, (app,) each; ended jobs count with their `service` (app,).
+
+    app, total, size are (job,).
+    """
     longest, work, width = np.zeros(apps), service.copy(), np.zeros(apps)
     for m in range(len(app)):
         longest[app[m]] = max(longest[app[m]], total[m])
         work[app[m]] += total[m] * size[m]
         width[app[m]] += size[m]
-    return np.maximum(np.maximum(longest, work / np.maximum(np.minimum(width, devices), 1.0)), 1e-9)
+    return longest, work, width
 
 
 @kernel()
@@ -227,7 +247,7 @@ def finish_time_fairness(
     work: Floats,
     size: Ints,
 ) -> Floats:
-    """Return ρ, (app,). elapsed, ideal, least (app,) seconds; runs, time, work, size (job,), time where it runs.
+    """Return ρ, (app,). elapsed, ideal, least (app,) seconds; runs, time, work, size (job,), where it runs.
 
     least is what the longest job needs at its best, paused (app,) accelerator-seconds that paused jobs need.
     """
@@ -276,17 +296,36 @@ def best_place(
 
     Return how many entries, 0 = there is none, the type, the seconds needed there, and whether it is its own.
     """
-    n = own_place(levels, gangs, job, free, unit, count) if own else 0
+    n, stays = own_place(levels, gangs, job, free, unit, count) if own else 0, np.inf
     if n > 0:
-        type = gangs.type[job]
-        return n, type, gangs.time[job, type] * gangs.slowdown[job, level_on(levels, unit, n)], True
-    best, shortest = -1, np.inf
-    for j in sorted_places(gangs.time[job]):
-        if gangs.time[job, j] < shortest:
-            n = closest(levels, j, gangs.size[job], free, unit, count)
-            time = gangs.time[job, j] * gangs.slowdown[job, level_on(levels, unit, n)]
-            if n > 0 and time < shortest:
-                best, shortest = j, time
-    if best >= 0:
-        n = closest(levels, best, gangs.size[job], free, unit, count)
-    return n if best >= 0 else 0, best, shortest, False
+        stays = gangs.now[job] * gangs.slowdown[job, level_on(levels, unit, n)]
+        if gangs.width[job] == gangs.size[job]:  # it has all that it can use
+            return n, gangs.type[job], stays, True
+    n, best, shortest = new_place(levels, gangs, job, free, 0, stays, unit, count)
+    if n == 0 and stays < np.inf:
+        return own_place(levels, gangs, job, free, unit, count), gangs.type[job], stays, True
+    return n, best, shortest, False
+
+
+@kernel()
+def new_place(
+    levels: Levels, gangs: Gangs, job: int, free: Ints, narrowest: int, below: float, unit: Ints, count: Ints
+) -> tuple[int, int, float]:
+    """Fill unit and count with the place where a job ends soonest, before `below` seconds have passed.
+
+    It has the sizes from column `narrowest` of `Gangs.sizes` on. Return how many entries, 0 = there is none, the type,
+    and the seconds needed there.
+    """
+    best, size, shortest = -1, 0, below
+    for s in range(narrowest, gangs.sizes.shape[1]):
+        if gangs.sizes[job, s] == 0:
+            break
+        for j in sorted_places(gangs.time[job, s]):
+            if gangs.time[job, s, j] < shortest:
+                n = closest(levels, j, gangs.sizes[job, s], free, unit, count)
+                time = gangs.time[job, s, j] * gangs.slowdown[job, level_on(levels, unit, n)]
+                if n > 0 and time < shortest:
+                    best, size, shortest = j, gangs.sizes[job, s], time
+    if best < 0:
+        return 0, best, shortest
+    return closest(levels, best, size, free, unit, count), best, shortest

@@ -13,11 +13,12 @@ from eunomia.model.answers import Grants, Rows
 from eunomia.model.arrays import NO_INTS, Array, Bools, Floats, Ints
 from eunomia.model.certificate import Certificate
 from eunomia.model.view import View
-from eunomia.placement.grants_builder import GrantsBuilder, renewal
+from eunomia.placement.grants_builder import GrantsBuilder, renewal, shapes_of
 from eunomia.placement.levels import Levels
 from eunomia.policies.grants.themis.agents import HOLDS, AuctionState, Gangs, best_place
 from eunomia.policies.grants.themis.bidding import CandidateGangs, WonGangs
 from eunomia.solvers.auction.partial import Partial
+from eunomia.solvers.auction.rounding import cut
 
 _RUNS, _LOST, _AHEAD, _KEPT = range(-1, 3)  # codes of `Reasons`; a running job waits for nothing
 
@@ -85,7 +86,7 @@ class Assignment:
             if not self.free.any():
                 break
             if not self._place_best(job):
-                mine = self.free & (view.topology.type == np.argmin(self.state.gangs.time[job]))
+                mine = self.free & (view.topology.type == np.argmin(self.state.gangs.time[job, 0]))
                 kept_for[job] = mine.any()
                 self.free &= ~mine
         return kept_for
@@ -109,7 +110,10 @@ class Assignment:
             g = int(awards.gang[k])
             entries = slice(int(first[g]), int(first[g + 1]))
             job, type, own = int(gangs.job[g]), int(gangs.type[g]), bool(gangs.own[g])
-            self._give(job, type, gangs.unit[entries], gangs.amount[entries], own=own, part=float(awards.part[k]))
+            amount, size = gangs.amount[entries], int(awards.size[k])
+            if size < amount.sum():
+                amount, own = cut(amount[None], np.array([size]))[0], False
+            self._give(job, type, gangs.unit[entries], amount, own=own, part=float(awards.part[k]))
 
     def place_leftovers(self, bidders: Ints, rng: np.random.Generator) -> None:
         """Give what is left to jobs of apps that did not bid, then to bidders' jobs; both are drawn.
@@ -147,6 +151,7 @@ class Assignment:
             description = "proportionally fair among the bidders"
             certificate = Certificate(objective=proof.objective, bound=proof.bound, scale=1.0, point=description)
         return self.given.build(
+            shape=shapes_of(view, job, self.given.sizes()),
             stop=np.flatnonzero(loses),
             why=self._why(bidders, kept_for),
             memory=_memory(auctioned, np.asarray(last[view.app])),
@@ -179,7 +184,7 @@ class Assignment:
         if n > 0:
             devices = self._devices(job, free, unit[:n], count[:n], own=own)
             self._lease(job, type, devices, math.nan if until is None else float(until[devices].min()))
-            state.held[job], state.here[job] = True, time
+            state.held[job], state.here[job], state.gangs.width[job] = True, time, len(devices)
         return n > 0
 
     def _why(self, bidders: Ints, kept_for: Bools) -> Reasons:
@@ -238,7 +243,7 @@ def _leftovers(
     job, type, first = np.empty(left, np.int64), np.empty(left, np.int64), np.zeros(left + 1, np.int64)
     devices, stuck = np.empty(left, np.int64), np.zeros((len(line), 2), np.int64)  # kinds that found no place
     unit, count = np.empty(len(levels.node), np.int64), np.empty(len(levels.node), np.int64)
-    n, kinds, least = 0, 0, gangs.size[line].min()
+    n, kinds, least = 0, 0, gangs.least[line].min()
     for m in line:
         if left < least:
             break
@@ -246,7 +251,7 @@ def _leftovers(
         taken[mine] = False
         own = bool(len(mine) > 0 and free[mine].all())
         kind = _kind(gangs, m)
-        if gangs.size[m] > left or (not own and _among(stuck, kinds, gangs.size[m], kind)):
+        if gangs.least[m] > left or (not own and _among(stuck, kinds, gangs.least[m], kind)):
             continue
         for tried in (0, 1):
             by_unit = np.zeros(len(levels.node), np.int64)
@@ -256,7 +261,7 @@ def _leftovers(
             if entries > 0:
                 break
         if entries == 0:
-            stuck[kinds] = gangs.size[m], kind
+            stuck[kinds] = gangs.least[m], kind
             kinds += 1
             continue
         mine = _devices_on(levels, gangs, m, free, taken, at_home, unit[:entries], count[:entries])
@@ -271,8 +276,11 @@ def _leftovers(
 def _kind(gangs: Gangs, job: int) -> int:
     """Return a number that tells on which types a gang can run."""
     kind = 0
-    for j in range(gangs.time.shape[1]):
-        kind = (2 * kind + (gangs.time[job, j] < np.inf)) % 2147483647
+    for j in range(gangs.time.shape[2]):
+        can = False
+        for s in range(gangs.time.shape[1]):
+            can |= gangs.time[job, s, j] < np.inf
+        kind = (2 * kind + can) % 2147483647
     return kind
 
 

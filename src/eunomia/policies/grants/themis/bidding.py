@@ -1,15 +1,20 @@
 """Bid tables, the auction of them, and hidden payments.
 
-A row of a bid table says which of its gangs an app would place where, and what its ρ would be then. The first row takes
-nothing. Others place its first gang, its first two, and so on, each in several ways: on the devices that a gang has,
-which costs no restart; in one slot or on one machine, in different ones in different rows, so that apps need not all
-want the same; on several where none is large enough. An app places gangs in order of its user's weights, of equals the
-one that has done least first: searches that tell promising trials from others have those run first, and searches that
-let all trials of a rung get equally far share alike.
+A row of a bid table says which of its gangs an app would place where, and what its ρ would be then. The first row
+takes nothing. For an app that holds nothing that is ρ if it starts with the least that it bids for once the leases
+that begin now are over, or RHO_MAX where that is not to be assumed: then two such apps that want one gang forfeit
+nearly all of it, as each loses a million times its value by the other. Others place its first gang, its first two,
+and so on, each in several ways: on the devices that a gang has, which costs no restart; in one slot or on one
+machine, in different ones in different rows, so that apps need not all want the same; on several where none is large
+enough. An app places gangs in order of its user's weights, of equals the one that has done least first: searches that
+tell promising trials from others have those run first, and searches that let all trials of a rung get equally far
+share alike. An elastic gang has a row for each of its smaller sizes too, and takes what is left where the whole gang
+does not fit.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -20,7 +25,16 @@ from eunomia.model import elementary
 from eunomia.model.arrays import NO_INTS, Array, Bools, Floats, Ints
 from eunomia.model.sorting import sorted_places
 from eunomia.placement.levels import Levels, free_by_node, gather, gather_nodes, level_on
-from eunomia.policies.grants.themis.agents import AuctionState, Gangs, best_place, fairness, own_place
+from eunomia.policies.grants.themis.agents import (
+    RHO_MAX,
+    AuctionState,
+    Gangs,
+    best_place,
+    fairness,
+    new_place,
+    own_place,
+)
+from eunomia.policies.grants.themis.shapes import kept_sizes
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.optimum import QUICK
 from eunomia.solvers.auction.partial import Partial, partial_allocation
@@ -73,19 +87,25 @@ class WonGangs:
     """What bidders are granted: candidate gangs, each for a part of the lease."""
 
     gang: Ints
+    size: Ints  # (gang,) accelerators: all of its own, or fewer if it is elastic
     part: Floats  # of the lease, for each gang
     partial: Partial | None  # None: there was nothing to bid for
 
 
-def bid_tables(state: AuctionState, bidders: Ints, free: Ints, rows: int = ROWS) -> BidTables:
-    """Return what apps bid for what is free, (unit,), in at most `rows` rows each."""
+def bid_tables(
+    state: AuctionState, bidders: Ints, free: Ints, rows: int = ROWS, starts_in_s: float = math.inf
+) -> BidTables:
+    """Return what apps bid for what is free, (unit,), in at most `rows` rows each.
+
+    An app that holds nothing and wins nothing expects to start after `starts_in_s`; inf = never.
+    """
     view, bids = state.view, np.zeros(len(state.elapsed), dtype=bool)
     bids[bidders] = True
     job = state.by_priority(np.flatnonzero(bids[view.app]))
     begin = np.searchsorted(view.app[job], np.arange(len(bids) + 1))
     by_app = state.least, state.paused, state.elapsed, state.ideal
     apps = Bidders(begin, job, state.wants, state.held, state.here, state.work, *by_app)
-    return BidTables(*_fill_tables(state.levels, state.gangs, apps, bidders, free, rows))
+    return BidTables(*_fill_tables(state.levels, state.gangs, apps, bidders, free, rows, starts_in_s))
 
 
 def misjudged(tables: BidTables, error: float, rng: np.random.Generator) -> BidTables:
@@ -93,23 +113,40 @@ def misjudged(tables: BidTables, error: float, rng: np.random.Generator) -> BidT
     return replace(tables, rho=tables.rho * (1 + error * rng.uniform(-1, 1, len(tables.rho))))
 
 
+def misreported(tables: BidTables, bidder: int, factor: float) -> BidTables:
+    """Return the tables with one app lying: it says that winning helps it by another factor than it does."""
+    lies = (tables.bidder == bidder) & (tables.count > 0)
+    return replace(tables, rho=np.minimum(np.where(lies, tables.rho / factor, tables.rho), RHO_MAX))
+
+
 def hold_auction(
-    tables: BidTables, free: Ints, treatment: Treatment, least: float, rng: np.random.Generator
+    tables: BidTables, free: Ints, sizes: Ints, treatment: Treatment, least: float, rng: np.random.Generator
 ) -> WonGangs:
     """Return what each bidder keeps of its partial allocation after the hidden payment.
 
-    It keeps the part c of the gangs that it won, which are not divided; nothing where it would keep them for a part of
-    the lease below `least`.
+    It keeps the part c of the gangs that it won, which are not divided, or of their accelerators if they are elastic;
+    nothing where it would keep them for a part of the lease below `least`. sizes (job, shape) are those of its jobs.
     """
     if not tables.count.any():
-        return WonGangs(NO_INTS, np.empty(0), None)
-    found = partial_allocation(_bids_of(tables, free), QUICK)
-    keeps = whole(tables.count[found.row], found.share, treatment, rng)
+        return WonGangs(NO_INTS, NO_INTS, np.empty(0), None)
+    found, gangs = partial_allocation(_bids_of(tables, free), QUICK), tables.gangs
+    amount = np.add.reduceat(np.append(gangs.amount[: gangs.used[1]], 0), gangs.first[: gangs.used[0]])
+    elastic = sizes.shape[1] > 1
+    won = tables.count[found.row]
+    if elastic:
+        won = np.array([amount[g : g + n].sum() for g, n in zip(tables.gang[found.row], won, strict=True)], np.int64)
+    keeps = whole(won, found.share, treatment, rng)
     if treatment == "lease":
         keeps[found.share < least] = 0
-    within = np.arange(keeps.sum()) - np.repeat(np.cumsum(keeps) - keeps, keeps)
     part = found.share if treatment == "lease" else np.ones(len(keeps))
-    return WonGangs(np.repeat(tables.gang[found.row], keeps) + within, np.repeat(part, keeps), found)
+    gang, size, parts = [NO_INTS], [NO_INTS], [np.empty(0)]
+    for bidder, row in enumerate(found.row.tolist()):
+        g = tables.gang[row] + np.arange(tables.count[row] if elastic else keeps[bidder])
+        kept = kept_sizes(amount[g], sizes[gangs.job[g]], int(keeps[bidder])) if elastic else amount[g]
+        gang.append(g[kept > 0])
+        size.append(kept[kept > 0])
+        parts.append(np.full(int((kept > 0).sum()), part[bidder]))
+    return WonGangs(np.concatenate(gang), np.concatenate(size), np.concatenate(parts), found)
 
 
 def _bids_of(tables: BidTables, free: Ints) -> Bids:
@@ -179,7 +216,7 @@ def _wider(column: Array) -> Array:
 
 @kernel()
 def _fill_tables(
-    levels: Levels, gangs: Gangs, apps: Bidders, bidders: Ints, free: Ints, rows: int
+    levels: Levels, gangs: Gangs, apps: Bidders, bidders: Ints, free: Ints, rows: int, starts_in_s: float
 ) -> tuple[Ints, Ints, Ints, Floats, CandidateGangs]:
     """Return the columns of `BidTables`. The place of a bidder in `bidders` makes like apps bid for other machines."""
     most = len(bidders) * rows
@@ -201,7 +238,8 @@ def _fill_tables(
         found = _with_places(levels, gangs, wants[0], free, turn, ways, found, unit, number)
         places = found.used[0] - first
         key = np.where(found.own[first : first + places], -1.0, found.time[first : first + places])
-        for g in first + sorted_places(key)[:ways]:
+        narrow = gangs.sizes.shape[1] - 1  # places of fewer accelerators have a row each beside the ways
+        for way, g in enumerate(first + sorted_places(key)[: ways + narrow]):
             if n == begin + rows:
                 break
             entries = found.first[g + 1] - found.first[g]
@@ -209,7 +247,7 @@ def _fill_tables(
             number[:entries] = found.amount[found.first[g] : found.first[g + 1]]
             type, time, own, start = found.type[g], found.time[g], found.own[g], found.used[0]
             after, slowest, more, seats = free.copy(), longest, left, held
-            for k in range(len(wants)):
+            for k in range(len(wants) if way < ways else 1):
                 m = wants[k]
                 if k > 0:
                     entries, type, time, own = best_place(levels, gangs, m, after, True, unit, number)
@@ -218,11 +256,14 @@ def _fill_tables(
                 found = with_gang(found, m, type, own, time, unit, number, entries)
                 for e in range(entries):
                     after[unit[e]] -= number[e]
-                slowest, seats = max(slowest, time), seats + gangs.size[m]
-                more += time * gangs.size[m] - apps.work[m]
+                placed = number[:entries].sum()  # fewer than the whole gang, where it is elastic and there is no more
+                slowest, seats = max(slowest, time), seats + placed
+                more += time * placed - apps.work[m]
                 bidder[n], gang[n], count[n] = turn, start, k + 1
                 rho[n] = fairness(apps.elapsed[app], apps.ideal[app], slowest, more, seats)
                 n += 1
+        if held == 0 and n > begin + 1:
+            rho[begin] = min(rho[begin + 1 : n].max() + starts_in_s / apps.ideal[app], RHO_MAX)
     return bidder[:n], gang[:n], count[:n], rho[:n], found
 
 
@@ -233,8 +274,8 @@ def _now(gangs: Gangs, apps: Bidders, app: int, mine: Ints) -> tuple[float, floa
     for m in mine:
         if apps.held[m]:
             longest = max(longest, apps.here[m])
-            left += apps.here[m] * gangs.size[m]
-            held += gangs.size[m]
+            left += apps.here[m] * gangs.width[m]
+            held += gangs.width[m]
         else:
             left += apps.work[m]
     return longest, left, held
@@ -249,10 +290,10 @@ def _with_places(
     size, places = gangs.size[job], 0
     n = own_place(levels, gangs, job, free, unit, count)
     if n > 0:
-        time = gangs.time[job, gangs.type[job]] * gangs.slowdown[job, level_on(levels, unit, n)]
+        time = gangs.now[job] * gangs.slowdown[job, level_on(levels, unit, n)]
         found, places = with_gang(found, job, gangs.type[job], True, time, unit, count, n), 1
-    for j in sorted_places(gangs.time[job]):
-        time = gangs.time[job, j]
+    for j in sorted_places(gangs.time[job, 0]):
+        time = gangs.time[job, 0, j]
         if time == np.inf:
             break
         node_free = free_by_node(levels, j, free)
@@ -279,4 +320,8 @@ def _with_places(
                 level = level_on(levels, unit, n)
                 found = with_gang(found, job, j, False, time * gangs.slowdown[job, level], unit, count, n)
                 places += 1
+    for s in range(1, gangs.sizes.shape[1]):  # on fewer accelerators
+        n, j, time = new_place(levels, gangs, job, free, s, np.inf, unit, count)
+        if n > 0:
+            found = with_gang(found, job, j, False, time, unit, count, n)
     return found

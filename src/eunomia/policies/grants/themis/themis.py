@@ -7,20 +7,27 @@
     leftover               to apps outside F, then to those of F, both drawn by seed
 
 ρ = T_sh / T_id: when the app will finish, counted from its submission, over how long it would take on a private part
-1/N of the cluster, N the average number of apps during its life; paused jobs count with all that they have left. At
-most 1 is fair. Every grant is a lease; a winner of its own accelerators continues without a restart. What cannot be
-divided is a gang: `randomized` keeps each of the gangs won on average c times, `floor` rounds down, `lease` keeps all
-for the part c of `lease_s`, or none for less than a minute. An app places its jobs by weight, of equals the one that
-has done least first. Leases are granted to apps: what a job leaves before its lease ends goes to another job of its app
-until then, if one fits (`app_leases`). The next auction is held `batch_s` later at the soonest: what comes free
-meanwhile is offered together, and leases that end continue. An app that has held nothing for `patience_s` has one gang
-placed before the auction, the longest wait first; while too little is free for it, what is free of its fastest type is
-kept.
+1/N of the cluster, N the average number of apps during its life; paused jobs count with all that they have left. With
+`ideal=share` T_id is max(longest job, work / min(demand, C / N)), C the accelerators of the cluster; with `ideal=work`
+it is the printed formula, N · work / min(demand, C); with `ideal=longest` N times the time alone on the whole cluster.
+The metric `rho_themis` of a run has the same T_id. At most 1 is fair.
+
+Every grant is a lease; a winner of its own accelerators continues without a restart. What cannot be divided is a gang:
+`randomized` keeps each of the gangs won on average c times, `floor` rounds down, `lease` keeps all for the part c of
+`lease_s`, or none for less than a minute. An elastic job, one that declares smaller sizes, bids for each of them, and
+keeps the part c of the accelerators that it won. An app that holds nothing has, with `empty=finite`, the ρ of starting
+when the leases that begin now are over; with `empty=infinite`, as in the text of the paper, ρ is 10⁶, so that two such
+apps that want one gang forfeit nearly all of it. An app places its jobs by weight, of equals the one that has done
+least first. Leases are granted to apps: what a job leaves before its lease ends goes to another job of its app until
+then, if one fits (`app_leases`). The next auction is held `batch_s` later at the soonest: what comes free meanwhile is
+offered together, and leases that end continue. An app that has held nothing for `patience_s` has one gang placed before
+the auction, the longest wait first; while too little is free for it, what is free of its fastest type is kept.
 
 Example (examples/two_jobs.json). Both apps of one job want the v100: text has 12600 / 2 = 6300 s left there, image
-12600 / 4 = 3150 s. With two apps T_id is twice that. Neither holds seats, so what tells them apart is ρ if they had all
-they want: (7560 + 6300) / 12600 = 1.1 for text, which waited 7560 s, and 3150 / 6300 = 0.5 for image. With f = 0.8 only
-text bids. It harms no other bid, keeps what it wins, and starts on the v100. Image gets what is left, a k80.
+12600 / 4 = 3150 s, and half of three accelerators holds either job all the time, so that is T_id too. Neither holds
+seats, so what tells them apart is ρ if they had all they want: (7560 + 6300) / 6300 = 2.2 for text, which waited 7560
+s, and 3150 / 3150 = 1 for image. With f = 0.8 only text bids. It harms no other bid, keeps what it wins, and starts on
+the v100. Image gets what is left, a k80.
 
 Reference: K. Mahajan et al., "Themis: Fair and Efficient GPU Cluster Scheduling", NSDI 2020, sections 3 to 5.
 """
@@ -29,12 +36,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
 from eunomia.model.answers import Grants
 from eunomia.model.arrays import Bools, Ints
+from eunomia.model.finish_time import IDEAL_TIMES, SHARE, IdealTime
 from eunomia.model.policy import LeaseTerms, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
@@ -48,10 +56,12 @@ from eunomia.policies.grants.themis.agents import (
 )
 from eunomia.policies.grants.themis.app_leases import leases_after, remaining_leases
 from eunomia.policies.grants.themis.assignment import Assignment, nothing_offered, postponed, renewed
-from eunomia.policies.grants.themis.bidding import ROWS, BidTables, bid_tables, hold_auction, misjudged
+from eunomia.policies.grants.themis.bidding import ROWS, BidTables, bid_tables, hold_auction, misjudged, misreported
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.partial import Partial, partial_allocation
 from eunomia.solvers.auction.rounding import TREATMENTS, Treatment
+
+Empty = Literal["finite", "infinite"]
 
 SHORTEST_S = 60.0  # a part of a lease that is worth the restart
 LEAST_S, MOST_S = 10.0, 365 * 86400.0  # whole leases
@@ -62,10 +72,12 @@ class Themis:
     """Apps that would finish latest, compared with a private share of the cluster, win seats at an auction.
 
     `f` is fairness against efficiency: 1 offers all to the worst-off app alone, 0 lets everybody bid. `indivisible` is
-    what becomes of the part of a gang that a winner forfeits. `bid_error` lets apps misjudge each ρ by up to that part.
+    what becomes of the part of a gang that a winner forfeits. `bid_error` lets apps misjudge each ρ by up to that part;
+    the app `liar` says that its ρ would be `lie` times better with what it wins than it would be.
 
-    Use it when users own whole searches or gangs that suffer from being spread, no app should finish later than on a
-    private share, and bids cannot be trusted: an app gains nothing by saying more or less than it knows.
+    Use it when users own whole searches or gangs that suffer from being spread, and no app should finish later than on
+    a private share. Where bids cannot be trusted take `empty=infinite` and `indivisible=lease`: there an app gains
+    little by saying more or less than it knows, while with `empty=finite` payments are small, and a lie may pay.
 
     The worst-off are apps that are ahead: they get seats only when none of the worse-off can use them. A narrow auction
     of equals wastes most: each forfeits up to 1 - 1/e of what it won, of whole gangs even more, until leftovers use it.
@@ -79,6 +91,10 @@ class Themis:
     patience_s: float = 3600.0
     batch_s: float = 1.0
     app_leases: bool = True
+    ideal: IdealTime = SHARE
+    empty: Empty = "finite"
+    liar: str = ""
+    lie: float = 1.0
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="themis",
@@ -96,7 +112,7 @@ class Themis:
         ),
         needs=frozenset(
             {"app", "apps", "capacity", "holder", "on_type", "remaining", "scale_factor", "slowdown", "throughput",
-             "topology", "total", "lease_end", "waiting_time", "weight"}
+             "topology", "total", "lease_end", "waiting_time", "weight", "shapes", "shape_throughput"}
         ),
         oracle=True,
         memory_columns={"held_until": -HOLDS},
@@ -112,13 +128,20 @@ class Themis:
             raise ValueError(f"rows is {self.rows}; a bid table has at least 2")
         if not 0 <= self.bid_error < 1:
             raise ValueError(f"bid_error is {self.bid_error}; it is at least 0 and below 1")
+        if not 0 < self.lie < math.inf:
+            raise ValueError(f"lie is {self.lie}; it is a finite factor above 0, and 1 is the truth")
         if not LEAST_S <= self.lease_s <= MOST_S:
             raise ValueError(f"lease_s is {self.lease_s}; a lease lasts from {LEAST_S:.0f} s to {MOST_S:.0f} s, a year")
         if not 0 <= self.batch_s < self.lease_s:
             raise ValueError(f"batch_s is {self.batch_s}; it is a number of seconds from 0 to below lease_s")
         if not self.patience_s >= 0:
             raise ValueError(f"patience_s is {self.patience_s}; it is a number of seconds, at least 0")
-        object.__setattr__(self, "info", replace(self.info, mechanism=LeaseTerms(length_s=self.lease_s)))
+        if self.ideal not in IDEAL_TIMES:
+            raise ValueError(f"ideal is {self.ideal!r}; it is one of {', '.join(IDEAL_TIMES)}")
+        if self.empty not in get_args(Empty):
+            raise ValueError(f"empty is {self.empty!r}; it is one of {', '.join(get_args(Empty))}")
+        info = replace(self.info, mechanism=LeaseTerms(length_s=self.lease_s), ideal=self.ideal)
+        object.__setattr__(self, "info", info)
 
     def auction(self, bids: Bids) -> Partial:
         """Return the winning rows of given bids, and the part of them that each bidder keeps."""
@@ -143,7 +166,7 @@ class Themis:
 
     def hold_auction(self, view: View, ended: Bools, offered: Bools) -> Grants:
         """Return what comes of an auction of the devices `offered`, (device,); `ended` (job,) leases are over."""
-        state, rng = read_state(view, ended, offered), view.rng()
+        state, rng = read_state(view, ended, offered, self.ideal), view.rng()
         lease_s = self.lease_s if self.indivisible == "lease" else math.nan
         assignment = Assignment(state, offered.copy(), lease_s)
         if self.app_leases:
@@ -153,7 +176,8 @@ class Themis:
         bidders = line[: max(1, math.ceil((1 - self.f) * len(line) - 1e-9)) if free.any() else 0]
         if len(bidders):
             tables = self.bids(state, bidders, free, rng)
-            awards = hold_auction(tables, free, self.indivisible, min(SHORTEST_S / self.lease_s, 1.0), rng)
+            least = min(SHORTEST_S / self.lease_s, 1.0)
+            awards = hold_auction(tables, free, state.gangs.sizes, self.indivisible, least, rng)
             assignment.place_winners(tables.gangs, awards)
             proof = awards.partial
             assignment.place_leftovers(bidders, rng)
@@ -162,5 +186,9 @@ class Themis:
 
     def bids(self, state: AuctionState, bidders: Ints, free: Ints, rng: np.random.Generator) -> BidTables:
         """Return what apps bid for what is free, (unit,)."""
-        tables = bid_tables(state, bidders, free, self.rows)
+        starts_in_s = self.lease_s if self.empty == "finite" else math.inf
+        tables = bid_tables(state, bidders, free, self.rows, starts_in_s)
+        names = state.view.apps.names
+        if self.liar and self.liar in (line := [names[app] for app in bidders.tolist()]):
+            tables = misreported(tables, line.index(self.liar), self.lie)
         return misjudged(tables, self.bid_error, rng) if self.bid_error > 0 else tables

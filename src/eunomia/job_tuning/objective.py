@@ -1,0 +1,84 @@
+"""What a search of a job's shape maximises: steps per second, or steps per US$."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.job_tuning.shapes import JobShape
+from eunomia.job_tuning.step_rate import StepRate
+from eunomia.throughputs.catalogue import price_usd_per_hour
+
+SPEED, PRICE = "speed", "price"
+OBJECTIVES = (SPEED, PRICE)
+SERVER = "server"  # the word for a parameter server among prices
+SECONDS_PER_HOUR = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """`speed` counts steps/s; `price` counts steps/US$, of prices per accelerator-hour and per server-hour."""
+
+    name: str
+    prices: Mapping[str, float]  # US$ an hour by accelerator type, and of a server under `SERVER`; empty with `speed`
+
+    @property
+    def unit(self) -> str:
+        """The unit of `gain`."""
+        return "steps/US$" if self.name == PRICE else "steps/s"
+
+    def hourly(self, shape: JobShape) -> float:
+        """Return US$ an hour."""
+        return shape.workers * self.prices[shape.type] + shape.servers * self.prices[SERVER]
+
+    def gain(self, shape: JobShape, steps_per_s: float) -> float:
+        """Return what is maximised, in `unit`."""
+        return steps_per_s * SECONDS_PER_HOUR / self.hourly(shape) if self.name == PRICE else steps_per_s
+
+    def interval(self, shape: JobShape, rate: StepRate) -> tuple[float | None, float | None]:
+        """Return the ends of the interval of the gain; None where there is no such end."""
+        low, high = (None if end is None else self.gain(shape, end) for end in (rate.low, rate.high))
+        return low, high
+
+
+def objective_of(name: str, types: Sequence[str], servers: Sequence[int], given: Mapping[str, float]) -> Objective:
+    """Return the objective with given prices and, for types without one, those of the catalogue.
+
+    Raises InvalidInput with every price that is missing, or that nothing has.
+    """
+    if name != PRICE:
+        problems = [
+            Problem(
+                file="command line", column="--price", value=one, rule="prices count with --objective price only",
+                fix="give that objective, or leave the price out",
+            )
+            for one in given
+        ]  # fmt: skip
+        if problems:
+            raise InvalidInput(problems)
+        return Objective(name, {})
+    asked = (*types, SERVER) if any(servers) else tuple(types)
+    unknown, missing, prices = [one for one in given if one not in asked], [], {SERVER: 0.0}
+    for one in asked:
+        price = given.get(one, None if one == SERVER else price_usd_per_hour(one))
+        if price is None:
+            missing.append(one)
+        else:
+            prices[one] = price
+    problems = [
+        Problem(
+            file="command line", column="--price", value=one, rule="no shape of this search has it",
+            fix=f"the prices that count are of {', '.join(asked)}",
+        )
+        for one in unknown
+    ] + [
+        Problem(
+            file="command line", column="--price", value=one, rule="its price is not known",
+            fix=f"give US$ an hour, for example --price {one}=1.5",
+        )
+        for one in missing
+    ]  # fmt: skip
+    if problems:
+        raise InvalidInput(problems)
+    return Objective(name, prices)
