@@ -61,6 +61,7 @@ TABLES = (
         8,
     ),
     _reproduced("themis-sweep", "--seeds 10 --out OUT/themis"),
+    _reproduced("themis-simulator", "--seeds 10 --out OUT/themis"),
     _gavel("gavel-fig8"),
     _gavel("gavel-ftf"),
     _gavel("gavel-fig10"),

@@ -159,6 +159,18 @@ def test_what_was_measured_is_believed_whatever_was_stated_and_0_stays_0(
     assert (believed[SLOW] > 0) == can_run
 
 
+def test_the_last_report_of_the_start_before_begins_no_measurement() -> None:
+    found = learner(table({"a": (10.0, 5.0)}), tolerance=0.0)
+    found.take(0.0, [job("1", steps=1e6)])
+    found.order(0.0, start("1", FAST))
+    found.take(0.0, [Progressed(("1",), (0.0,))])
+    found.order(50.0, Stop(("1",), (1,)))
+    found.order(51.0, start("1", FAST))
+    assert found.take(52.0, [Progressed(("1",), (400.0,))]) == []  # what it saved when it was stopped
+    assert found.take(122.0, [Progressed(("1",), (500.0,))]) == []  # the first step of the new start, which began late
+    assert rates(found.take(182.0, [Progressed(("1",), (980.0,))]))[FAST] == 8.0
+
+
 # ---- what is tried --------------------------------------------------------------------------------------------
 
 
@@ -186,10 +198,10 @@ def test_a_trial_that_cannot_be_ended_has_to_be_worth_a_whole_job() -> None:
 def test_what_trials_cost_and_gained_is_counted() -> None:
     found = learner(table({"a": (10.0, 5.0)}), explore=0.5)
     found.take(0.0, [job("1", steps=1e6)])
-    for seat, at, rate in ((SLOW, 0.0, 20.0), (SLOW, 100.0, 20.0), (FAST, 200.0, 10.0)):
+    for seat, at, steps, rate in ((SLOW, 0.0, 0.0, 20.0), (SLOW, 100.0, 1200.0, 20.0), (FAST, 200.0, 2400.0, 10.0)):
         found.order(at, start("1", seat))
-        found.take(at, [Progressed(("1",), (at * 20.0,))])
-        found.take(at + 60.0, [Progressed(("1",), (at * 20.0 + 60.0 * rate,))])
+        found.take(at, [Progressed(("1",), (steps,))])
+        found.take(at + 60.0, [Progressed(("1",), (steps + 60.0 * rate,))])
         found.order(at + 100.0, Stop(("1",), (1,)))
     account = found.account
     assert (account.tried, account.better, account.held) == (2, 1, 120.0)

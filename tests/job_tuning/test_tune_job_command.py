@@ -149,6 +149,7 @@ def test_a_bad_table_is_refused_with_its_lines_beside_other_problems(desk: Comma
         (("--table", "steps.csv", "--", "python", "train.py"), "--table"),
         (("--table", "steps.csv", "--workers", "5"), None),
         (("--table", "steps.csv", "--price", "a=1"), "--price"),
+        (("--workers", "1", "--url", "http://127.0.0.1:1", "--", "python", "train.py"), "--url"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_and_nothing_is_written(

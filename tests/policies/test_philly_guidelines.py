@@ -241,8 +241,10 @@ def test_with_a_pool_and_gangs_of_several_sizes_every_world_ends(seed: int) -> N
     assert play(policy, small, seed=seed).counts == {"finished": 20}
 
 
-@pytest.mark.parametrize(("name", "value"), [("prerun_s", -1.0), ("prerun_s", math.inf), ("pool", 0.0), ("pool", 1.0)])
-def test_a_pool_that_cannot_be_is_refused_by_name(name: str, value: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"), [("prerun_s", -1.0), ("prerun_s", math.inf), ("pool", 0.0), ("pool", 1.0), ("prerun", "some")]
+)
+def test_a_pool_that_cannot_be_is_refused_by_name(name: str, value: float | str) -> None:
     with pytest.raises(ValueError, match=name):
         Philly(**{name: value})
 

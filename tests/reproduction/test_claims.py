@@ -78,7 +78,9 @@ def test_every_cause_that_is_declared_is_shown_by_its_rows(claim: Claim) -> None
     ],
 )
 def test_a_factor_is_decided_by_its_interval(kept: KeptRows, verdict: Verdict) -> None:
-    assert Equals(of=GAIN, to=5.5, no_difference=1.0).judge(kept).verdict is verdict
+    found = Equals(of=GAIN, to=5.5, no_difference=1.0).judge(kept)
+    assert found.verdict is verdict
+    assert (found.interval == "none kept") is (len(kept.by_experiment["some"]) == 1)
 
 
 @pytest.mark.parametrize(

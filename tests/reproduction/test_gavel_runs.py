@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from eunomia.setup.run_config import set_up
-from eunomia_reproduction.gavel import batch, cost_figures, curves, runs, sharing
+from eunomia_reproduction.gavel import batch, cost_figures, curves, published_means, runs, seed_means, sharing
 from eunomia_reproduction.gavel.figure_runs import FigurePoint, FigureRun, throughputs_in
 from eunomia_reproduction.gavel.reference import THROUGHPUTS
 from eunomia_reproduction.gavel.runs import Runs, measure
@@ -154,3 +154,27 @@ def test_what_a_run_showed_survives_its_file() -> None:
     assert runs.over(None, 2.0) is None
     assert runs.over(3.0, None) is None
     assert runs.over(3.0, 2.0) == 1.5
+
+
+def test_headline_points_are_means_of_three_seeds_and_gains_are_of_means(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs take 1, 2 and 6 h under the three seeds, ten times as long under the agnostic policy: 30 ÷ 3."""
+
+    def by_seed(cells: list[FigureRun], request: Request) -> Runs:
+        hours = {0: 1.0, 1: 2.0, 2: 6.0}
+        slow = {cell: 10.0 if cell.policy == "gavel:max_min_fairness" else 1.0 for cell in cells}
+        return Runs(shown={cell: replace(SHOWN, jct_h=hours[cell.seed] * slow[cell]) for cell in cells}, failed={})
+
+    monkeypatch.setattr(seed_means, "measure", by_seed)
+    rows = seed_means.means(Request()).rows
+    assert {row.measured for row in rows if row.unit == "h"} == {3.0, 30.0}
+    gains = {row.series: (round(row.published or 0, 2), row.measured) for row in rows if row.unit == "×"}
+    assert gains == {
+        "LAS, agnostic ÷ Gavel": (3.46, 10.0),
+        "LAS, agnostic ÷ Gavel, space sharing": (4.78, 10.0),
+        "LAS, agnostic ÷ Gavel, gangs": (1.4, 10.0),
+    }
+
+
+def test_every_published_mean_belongs_to_a_point_of_seed_0() -> None:
+    for curve in (*published_means.SINGLE_CURVES.values(), *published_means.MULTI_CURVES.values()):
+        assert set(published_means.means_of(curve)) <= set(curve.known) | {2.2, 5.6, 6.0}, curve.name

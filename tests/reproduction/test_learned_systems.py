@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from eunomia.learning.metis.slot_world import SlotRun, draw_jobs
-from eunomia_reproduction import bayesian, metis, symphony, symphony_decisions
+from eunomia.model.arrays import Floats
+from eunomia_reproduction import bayesian, harmony_ablations, metis, symphony, symphony_decisions
 from eunomia_reproduction.table import FigureTable, Request
 
 
@@ -92,7 +93,29 @@ def test_symphony_is_compared_with_graphene_when_decisions_take_time(
 ) -> None:
     monkeypatch.setattr(symphony_decisions, "TASKS", 6)
     monkeypatch.setattr(symphony_decisions, "FEWEST", 2)
+    monkeypatch.setattr(symphony_decisions, "CASES", symphony_decisions.CASES[:2])
     table = reproduce(symphony_decisions, 1)
     medians = [row.measured or 0.0 for row in table.rows if row.quantity == "median time of a kernel, ratio"]
     assert len(medians) == len(symphony_decisions.CASES)
     assert medians[1] > medians[0]  # decisions that take 4 s cost more than those that take 0.4 s
+
+
+def test_the_rate_of_harmonys_actor_is_chosen_on_traces_that_do_not_judge(
+    reproduce: Callable[[ModuleType, int], FigureTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, fast = harmony_ablations.RATES
+
+    def trained(without: tuple[str, ...], seed: int, rate: float) -> tuple[float, Floats]:
+        return (0.2, np.full(2, 30.0 + seed)) if rate == slow else (0.1, np.full(2, 10.0))  # gain, and mean JCTs
+
+    monkeypatch.setattr("eunomia_reproduction.harmony.TRACES", (1000, 1001))
+    monkeypatch.setattr(harmony_ablations, "_require_training", lambda: None)
+    monkeypatch.setattr(harmony_ablations, "_trained", trained)
+    table = reproduce(harmony_ablations, 2)
+    found = {(row.series, row.x): row.measured for row in table.rows if row.quantity.startswith("mean JCT")}
+    assert found[f"{harmony_ablations.PUBLISHED}, rate {fast:g}", 0] == pytest.approx(
+        (found[f"{harmony_ablations.PUBLISHED}, rate {slow:g}", 0] or 0.0) / 3, abs=1e-3
+    )  # judged better, and not chosen
+    for variant in harmony_ablations.VARIANTS:
+        assert found[variant, 0] == found[f"{harmony_ablations.PUBLISHED}, rate {slow:g}", 0]
+        assert (found[variant, 1] or 0.0) > (found[variant, 0] or 0.0)

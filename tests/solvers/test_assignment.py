@@ -57,3 +57,28 @@ def test_no_queues_finish_sooner_on_average(queue: tuple[Floats, Ints]) -> None:
     matrix = np.hstack([time[served][:, [k]] * np.repeat(places, m) for k, m in enumerate(machines)])
     wanted = cheapest_assignment(np.where(np.isfinite(matrix), matrix, 1e5))
     assert (time[served, column[served]] * position[served]).sum() == pytest.approx(wanted, rel=1e-8)
+
+
+@settings(max_examples=60)
+@given(queues(), st.integers(0, 2**32 - 1))
+def test_no_queues_of_machines_that_are_free_later_finish_sooner(queue: tuple[Floats, Ints], seed: int) -> None:
+    """Places of a position are taken in order of when machines are free; many are free at the same time."""
+    time, machines = queue
+    rng = np.random.default_rng(seed)
+    free_in = np.sort(np.round(rng.uniform(0, 6, (len(machines), 1 + int(machines.max()))), int(rng.integers(0, 2))))
+    column, position = soonest(time, machines, free_in)
+    served = np.flatnonzero(column >= 0)
+    if len(served) == 0:
+        return
+    found = (time[served, column[served]] * position[served]).sum()
+    for k in range(len(machines)):
+        for place in range(1, len(time) + 1):
+            used = ((column == k) & (position == place)).sum()
+            assert used <= machines[k]
+            found += free_in[k, :used].sum()
+    places = np.arange(1, len(served) + 1)
+    matrix = np.hstack(
+        [time[served][:, [k]] * place + free_in[k, :m] for k, m in enumerate(machines.tolist()) for place in places]
+    )
+    wanted = cheapest_assignment(np.where(np.isfinite(matrix), matrix, 1e5))
+    assert found == pytest.approx(wanted, rel=1e-8)

@@ -15,7 +15,7 @@ from eunomia.model.job import Job
 from eunomia.tuners.brackets import brackets_of, rungs_of
 from eunomia.tuners.halving import Halving
 from eunomia.tuners.hyperdrive import HyperDrive, predict_loss, threshold
-from eunomia.tuners.late_promotion import LatePromotion
+from eunomia.tuners.late_promotion import LatePromotion, OpenRungs
 from eunomia.tuners.trials import Trials
 from eunomia.tuners.tuner import Tuner, TunerRequests
 
@@ -210,7 +210,23 @@ def test_asha_of_ray_tune_passes_judgement_once_where_the_published_one_promotes
     assert gone == [f"t0{m}" for m in range(1, 9)]
 
 
-def test_a_free_place_goes_to_a_promotion_before_a_new_trial_and_the_highest_rung_first() -> None:
+def test_of_two_trials_that_may_go_on_the_one_on_the_higher_rung_is_first() -> None:
+    """η = 2: t0 is best of two on the second rung; t5 has come to the first, and is second of six there."""
+    rungs = OpenRungs(trials(8), 3, 2)
+    for m, loss in enumerate((0.0, 1.0, 2.0, 3.0)):
+        rungs.report(f"t0{m}", loss)
+    for m in (0, 1):
+        rungs.promote(f"t0{m}")
+        rungs.report(f"t0{m}", float(m))
+    rungs.report("t04", 4.0)
+    rungs.report("t05", 0.5)
+    waiting = {f"t0{m}" for m in range(6)}
+    assert rungs.promotable(waiting) == "t00"
+    assert rungs.promotable(waiting - {"t00"}) == "t05"
+    assert rungs.promotable(waiting - {"t00", "t05"}) is None
+
+
+def test_a_free_place_goes_to_a_promotion_before_a_new_trial() -> None:
     """One place, and each trial worse than the last: t0 goes on when three are on the rung, before t3 starts."""
     search = LatePromotion(3, parallel=1)
     search.begin("a", trials(27))

@@ -60,9 +60,8 @@ EXPERIMENTS: dict[str, Entry] = {
     "estimator-window": Entry(
         "eunomia_reproduction.estimator:window",
         "the same on the published jobs, with the published estimator, which profiles every job",
-        15,
+        4,
         "data/gavel",
-        least_seeds=3,
     ),
     "ignorance": Entry(
         "eunomia_reproduction.ignorance:reproduce",
@@ -171,7 +170,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "themis-simulator": Entry(
         "eunomia_reproduction.themis_simulator.experiment:reproduce",
         "Themis and its rivals in the world of the authors' simulator: the sweep of f, rivals, network, contention",
-        6,
+        5,
         least_seeds=10,
     ),
     "gavel-parity": Entry(
@@ -227,6 +226,12 @@ EXPERIMENTS: dict[str, Entry] = {
         "eunomia_reproduction.gavel.ideal:ideal",
         "what rounds cost against shares as a fluid",
         4,
+        "data/gavel",
+    ),
+    "gavel-hierarchy": Entry(
+        "eunomia_reproduction.gavel.hierarchy:hierarchy",
+        "levels of three groups of jobs over time, fair or FIFO inside, aware of types and blind to them",
+        0.2,
         "data/gavel",
     ),
     "gavel-makespan": Entry(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-
 from eunomia.allocation.auctions.reading import is_auction
 from eunomia.allocation.name_fields import read_texts
 from eunomia.allocation.number_fields import AxisNames, read_numbers

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from eunomia.job_tuning.measurements import MeasuredShape
     from eunomia.job_tuning.search import JobTuning
 
+__all__ = ["app", "tune_job"]  # the group with this command in it
+
 CommandArgument = Annotated[
     list[str] | None,
     typer.Argument(

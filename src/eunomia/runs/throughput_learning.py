@@ -71,6 +71,7 @@ class _Present:
     job: Job
     total: float
     steps: float = 0.0
+    ran: bool = False
 
 
 @dataclass(slots=True)
@@ -81,6 +82,7 @@ class _Running:
     type: int
     share: float  # of the speed on one machine that the prior says it has there
     started: float
+    follows: bool  # an earlier start of the job, whose last report may still come
     at: float = math.nan
     steps: float = 0.0
 
@@ -218,14 +220,18 @@ class ThroughputLearner:
 
     def _start(self, start: Start, at: float) -> None:
         """Note a gang that is alone on its seats; of two that share them neither is measured."""
+        ran = False
         for name in filter(None, (start.job_id, start.partner_id)):
             self._leave_seats(name, at)
+            if name in self._present:
+                ran = ran or self._present[name].ran
+                self._present[name].ran = True
         present = self._present.get(start.job_id)
         name = "" if present is None else self._name(present.job.job_type)
         if name and start.partner_id is None:
             seats = np.array(start.seats)
             kind, type = (name, len(seats)), int(self.topology.type[seats[0]])
-            self._running[start.job_id] = _Running(kind, type, self._share(kind, type, seats), at)
+            self._running[start.job_id] = _Running(kind, type, self._share(kind, type, seats), at, ran)
 
     def _leave_seats(self, name: str, at: float) -> None:
         """Forget the gang of a job; count what its type has saved, if that was tried and measured before it started."""
@@ -250,10 +256,14 @@ class ThroughputLearner:
 
     def _progress(self, name: str, steps: float, at: float) -> None:
         """Measure a gang since the report that its measurement began with, if that is long enough ago."""
-        if name in self._present:
-            self._present[name].steps = steps
+        known = steps
+        if (present := self._present.get(name)) is not None:
+            known, present.steps = present.steps, steps
         run = self._running.get(name)
         if run is None:
+            return
+        if run.follows and steps > known and math.isnan(run.at):
+            run.follows = False  # it may be what the start before saved at its end
             return
         seconds = at - run.at
         if math.isnan(run.at) or steps < run.steps:
@@ -380,13 +390,16 @@ def learning_note(learner: ThroughputLearner, devices_s: float) -> str:
     found = [learnt.rates(*kind) for kind in learnt.known()]
     runs = sum(int((each.median > 0).sum()) for each in found)
     measured = sum(int((each.measured_s > 0).sum()) for each in found)
-    hours = [each / 3600 for each in (account.held, account.lost, account.saved)]
+    said = f"{measured:,} of {runs:,} throughputs were measured"
+    if not account.tried:
+        return f"{said}, none of them on a type that was tried."
+    held, lost, saved = (each / 3600 for each in (account.held, account.lost, account.saved))
     share = account.held / devices_s if devices_s > 0 else 0.0
     return (
-        f"{measured:,} of {runs:,} throughputs were measured; {account.tried:,} of them on types that were tried, "
-        f"{account.better:,} of which were faster than any other was believed to be. Until they were measured, trials "
-        f"held {hours[0]:,.1f} accelerator-hours ({share:.2%} of all), {hours[1]:,.1f} more than the same steps take "
-        f"on the best other type; since then they saved {hours[2]:,.1f} against the type stated as fastest."
+        f"{said}; {account.tried:,} of them on types that were tried, {account.better:,} of which were faster than any "
+        f"other was believed to be. Until they were measured, trials held {held:,.1f} accelerator-hours ({share:.2%} "
+        f"of all), {lost:,.1f} more than the same steps take on the best other type; since then they saved "
+        f"{saved:,.1f} against the type stated as fastest."
     )
 
 

@@ -5,13 +5,23 @@ A file for each system declares its claims; another claim is an entry there, and
 
 from __future__ import annotations
 
-from eunomia_reproduction.claims import astraea, gavel, learned, philly, simulators, themis, tiresias, tuning
+from eunomia_reproduction.claims import (
+    astraea,
+    gavel,
+    learned,
+    philly,
+    simulators,
+    themis,
+    themis_simulator,
+    tiresias,
+    tuning,
+)
 from eunomia_reproduction.claims.claim import Judged, judge
 from eunomia_reproduction.claims.kept_rows import KeptRows
 
 CLAIMS = tuple(
     claim
-    for system in (simulators, gavel, tiresias, astraea, themis, philly, learned, tuning)
+    for system in (simulators, gavel, tiresias, astraea, themis, themis_simulator, philly, learned, tuning)
     for claim in system.CLAIMS
 )
 

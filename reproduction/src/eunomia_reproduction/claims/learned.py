@@ -100,6 +100,7 @@ CLAIMS = (
         source=METIS,
         statement=Bound(of=Row("metis", "metis ÷ slaq", "time to 90 % quality, ratio"), most=0.99),
         published="sooner",
-        note="not by training: the rule that the network starts from, SLAQ without a node for every job first, is as soon, and like it ends jobs later",
+        note="not by training: the rule that the network starts from, SLAQ without a node for every job first, is as "
+        "soon, and like it ends jobs later",
     ),
 )  # fmt: skip

@@ -97,7 +97,7 @@ class Equals:
             verdict = Verdict.DIRECTION
         else:
             verdict = Verdict.NOT
-        return Finding(self.published, number(found.value), _interval(found), verdict)
+        return Finding(self.published, number(found.value), _interval(found, self.same_draws), verdict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,7 @@ class Bound:
             verdict = Verdict.REPRODUCED
         else:
             verdict = Verdict.NOT if ends[1] < least or most < ends[0] else Verdict.NOT_DECIDED
-        return Finding(self.published, number(found.value), _interval(found), verdict)
+        return Finding(self.published, number(found.value), _interval(found, self.same_draws), verdict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +213,8 @@ class All:
     def judge(self, kept: KeptRows) -> Finding:
         """Decide it. Raises InvalidInput when a row is missing."""
         found = [part.judge(kept) for part in self.parts]
-        intervals = "; ".join(one.interval for one in found) if any(one.interval != "–" for one in found) else "–"
+        alike = len({one.interval for one in found}) == 1
+        intervals = found[0].interval if alike else "; ".join(one.interval for one in found)
         return Finding(
             "; ".join(dict.fromkeys(one.published for one in found)), "; ".join(one.ours for one in found), intervals,
             worst(one.verdict for one in found),
@@ -248,5 +249,7 @@ def _beyond(ends: tuple[float, float], no_difference: float, published: float) -
     return ends[0] > no_difference if published > no_difference else ends[1] < no_difference
 
 
-def _interval(found: Measured) -> str:
-    return "–" if found.low is None or found.high is None else f"{number(found.low)} to {number(found.high)}"
+def _interval(found: Measured, same_draws: bool) -> str:
+    if found.low is None or found.high is None:
+        return "–" if same_draws else "none kept"
+    return f"{number(found.low)} to {number(found.high)}"

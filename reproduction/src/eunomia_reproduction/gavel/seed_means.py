@@ -19,7 +19,7 @@ from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
 SINGLES_AT, GANGS_AT = 5.6, 2.4  # jobs per hour: of the poster's largest and smallest gain
 POINTS: tuple[tuple[Published, float], ...] = (
-    *((SINGLE_CURVES[name], SINGLES_AT) for name in (AGNOSTIC, AWARE, SHARING, "AlloX", "Gavel, FTF, singles")),
+    *((SINGLE_CURVES[name], SINGLES_AT) for name in (AGNOSTIC, AWARE, SHARING)),
     *((MULTI_CURVES[name], GANGS_AT) for name in (AGNOSTIC, AWARE)),
 )
 GAINS = ((AWARE, False), (SHARING, False), (AWARE, True))  # over the agnostic policy, and whether with gangs

@@ -81,9 +81,8 @@ def _after(wanted: int, within: Ints, stride: Ints, size: Ints, left: int) -> in
     """Return the state after a row took what it wants, -1 where that is not left."""
     for level in range(LEVELS):
         k = within[level]
-        if k >= 0:
-            if left // stride[k] % size[k] < wanted:
-                return -1
+        if k >= 0 and left // stride[k] % size[k] < wanted:
+            return -1
     for level in range(LEVELS):
         k = within[level]
         if k >= 0:
@@ -94,29 +93,32 @@ def _after(wanted: int, within: Ints, stride: Ints, size: Ints, left: int) -> in
 def by_program(bidding: Bidding, classes: Ints, within: Ints) -> Ints:
     """Return the winning rows. Jobs with equal bids are one: a whole number of them wins each bid, the first ones."""
     begin = np.flatnonzero(np.append(True, np.diff(bidding.job) != 0))
-    groups: dict[bytes, list[int]] = {}
+    members: dict[bytes, list[int]] = {}  # of a group: the first row of each job
+    length: dict[bytes, int] = {}
     for low, high in pairwise([*begin.tolist(), len(bidding.job)]):
-        bids = np.column_stack((bidding.size[low:high], bidding.unit[low:high], bidding.worth[low:high]))
-        groups.setdefault(bids.tobytes(), []).append(low)
-    length = dict(zip(begin.tolist(), np.diff(np.append(begin, len(bidding.job))).tolist(), strict=True))
-    rows = np.concatenate([np.arange(low[0], low[0] + length[low[0]]) for low in groups.values()])
-    group = np.repeat(np.arange(len(groups)), [length[low[0]] for low in groups.values()])
-    members = np.array([len(low) for low in groups.values()], dtype=float)
-    variable, level = np.nonzero(within[rows] >= 0)
-    count = np.arange(len(rows))
-    solved = Program.of_entries(
-        bidding.worth[rows],
-        np.concatenate((within[rows][variable, level], len(classes) + group)),
-        np.concatenate((variable, count)),
-        np.concatenate((bidding.size[rows][variable], np.ones(len(rows)))).astype(float),
-        np.full(len(classes) + len(groups), -INF),
-        np.concatenate((bidding.free[classes], members)),
-        upper=members[group],
-        whole=np.ones(len(rows), dtype=bool),
-    ).solve()
-    winners = np.rint(solved.x).astype(np.int64)
-    found, first = list[int](), rows - np.array([low[0] for low in groups.values()])[group]
-    for k, low in enumerate(groups.values()):
-        offsets = np.repeat(first[group == k], winners[group == k])
-        found += [begin + offset for begin, offset in zip(low, offsets.tolist(), strict=False)]
+        bids = np.column_stack((bidding.size[low:high], bidding.unit[low:high], bidding.worth[low:high])).tobytes()
+        members.setdefault(bids, []).append(low)
+        length[bids] = high - low
+    rows = np.concatenate([np.arange(members[bids][0], members[bids][0] + length[bids]) for bids in members])
+    group = np.repeat(np.arange(len(members)), [length[bids] for bids in members])
+    many = np.array([len(first) for first in members.values()], dtype=float)
+    limited, level = np.nonzero(within[rows] >= 0)
+    winners = np.rint(
+        Program.of_entries(
+            bidding.worth[rows],
+            np.concatenate((within[rows][limited, level], len(classes) + group)),
+            np.concatenate((limited, np.arange(len(rows)))),
+            np.concatenate((bidding.size[rows][limited], np.ones(len(rows)))).astype(float),
+            np.full(len(classes) + len(members), -INF),
+            np.concatenate((bidding.free[classes], many)),
+            upper=many[group],
+            whole=np.ones(len(rows), dtype=bool),
+        )
+        .solve()
+        .x
+    ).astype(np.int64)
+    found = list[int]()
+    for k, first in enumerate(members.values()):
+        offset = np.repeat(rows[group == k] - first[0], winners[group == k])
+        found += (np.array(first[: len(offset)], dtype=np.int64) + offset).tolist()
     return np.array(found, dtype=np.int64)

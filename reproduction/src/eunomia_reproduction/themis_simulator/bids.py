@@ -88,7 +88,7 @@ def unfairness(jobs: Jobs, run: Run, job: int) -> float:
     """Return the estimate of ρ by which bidders are chosen."""
     if run.speed[job] > 0:
         return estimate(jobs, run, job, run.left[job] - done_now(jobs, run, job), run.speed[job])
-    return run.ratio[job] * (run.clock[0] - run.lost_at[job] + 1.0)
+    return float(run.ratio[job] * (run.clock[0] - run.lost_at[job] + 1.0))
 
 
 @kernel()
@@ -103,13 +103,13 @@ def bids_of(cluster: Cluster, jobs: Jobs, run: Run, bidders: Ints, tie: float) -
 
     `tie` is added to the worth of each bid: above 0 more winners are preferred where sums are equal, below 0 fewer.
     """
-    free = np.zeros(int(cluster.count.sum()), dtype=np.int64)
+    free = np.zeros(int(cluster.units.sum()), dtype=np.int64)
     for one in range(len(run.holder)):
         if run.holder[one] < 0:
             for level in range(LEVELS):
                 free[cluster.unit[one, level]] += 1
     kinds = int(jobs.kind.max()) + 1
-    room = int(jobs.width.max() * cluster.count.max()) * min(len(bidders), kinds * free[-1] + len(run.holder))
+    room = int(jobs.width.max() * cluster.units.max()) * min(len(bidders), kinds * free[-1] + len(run.holder))
     owner, size_of = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
     unit_of, worth, rows = np.empty(room, dtype=np.int64), np.empty(room), 0
     alike = np.zeros(kinds, dtype=np.int64)
@@ -125,8 +125,8 @@ def bids_of(cluster: Cluster, jobs: Jobs, run: Run, bidders: Ints, tie: float) -
             speed = (count + size) * jobs.factor[job, level]
             if speed < 1.0 or (count > 0 and not _is_faster(cluster, jobs, run, job, held, count, speed)):
                 continue
-            begin = cluster.count[:level].sum()
-            for unit in range(begin, begin + cluster.count[level]):
+            begin = cluster.units[:level].sum()
+            for unit in range(begin, begin + cluster.units[level]):
                 if free[unit] >= size and (count == 0 or cluster.unit[held[0], level] == unit):
                     owner[rows], size_of[rows], unit_of[rows] = job, size, unit
                     worth[rows] = (log_one(speed) if speed > 1.0 else LEAST_WORTH) + tie
@@ -149,8 +149,8 @@ def _best_level(cluster: Cluster, factor: Floats, free: Ints, held: Ints, count:
 def _has_room(cluster: Cluster, free: Ints, held: Ints, count: int, size: int, level: int) -> bool:
     if count > 0:
         return bool(free[cluster.unit[held[0], level]] >= size)
-    begin = cluster.count[:level].sum()
-    return bool(free[begin : begin + cluster.count[level]].max() >= size)
+    begin = cluster.units[:level].sum()
+    return bool(free[begin : begin + cluster.units[level]].max() >= size)
 
 
 @kernel()

@@ -1,4 +1,4 @@
-"""Iterations of all jobs, without a loop over them: only those after which a job holds other accelerators are visited."""
+"""Iterations of all jobs: only those are visited after which a job ends or holds other accelerators."""
 
 from __future__ import annotations
 

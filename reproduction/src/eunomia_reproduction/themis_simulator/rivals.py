@@ -84,7 +84,7 @@ def _bid(cluster: Cluster, jobs: Jobs, run: Run, job: int, one: int, rival: int,
     then = speed_of(cluster, jobs.factor[job], held, count + 1)
     if rival == OPTIMUS:
         age = run.clock[0] - jobs.arrival[job]
-        return (age + work / now) / (age + work / then) if now > 0 else np.inf
+        return float((age + work / now) / (age + work / then)) if now > 0 else np.inf
     if rival == SLAQ:
         i = jobs.iterations[job] - left
         return loss(jobs, job, i) - loss(jobs, job, i + int(lease / then))
@@ -94,14 +94,14 @@ def _bid(cluster: Cluster, jobs: Jobs, run: Run, job: int, one: int, rival: int,
         started = (
             (done + 1) * jobs.minutes[job] / run.speed[job] * run.current_count[job] if run.speed[job] > 0 else 0.0
         )
-        return -(run.used[job] + started)
+        return -float(run.used[job] + started)
     if rival == SRTF:
-        return -work * then / (count + 1) / (count + 1)
-    return -(jobs.iterations[job] - left) * jobs.minutes[job]
+        return -float(work * then / (count + 1) / (count + 1))
+    return -float((jobs.iterations[job] - left) * jobs.minutes[job])
 
 
 @kernel()
 def loss(jobs: Jobs, job: int, iteration: int) -> float:
     """Return the loss after so many iterations."""
     a, b, c, d = jobs.loss[job, 0], jobs.loss[job, 1], jobs.loss[job, 2], jobs.loss[job, 3]
-    return 1.0 / (a * iteration * iteration + b * iteration + c) + d
+    return float(1.0 / (a * iteration * iteration + b * iteration + c) + d)

@@ -103,7 +103,7 @@ def searches(seed: int) -> Jobs:
 def online(seed: int, network: float = 0.6, contention: float = 1.0) -> Jobs:
     """Return a draw of searches that arrive one after the other.
 
-    network: part of the searches whose trials are slowed by the network. contention: how many times as fast they arrive.
+    network: part of the searches that the network slows. contention: how many times as fast they arrive.
     """
     bound, groups = ONLINE_BOUND[: round(network * len(ONLINE_TRIALS))], []
     for k, trials in enumerate(ONLINE_TRIALS):
@@ -118,7 +118,7 @@ def _search(trials: int, long: bool, bound: bool, k: int, wide: float, arrival: 
 
 
 def drawn(groups: Sequence[Group], seed: int) -> Jobs:
-    """Return jobs drawn by these groups, in order of arrival; trials that their group stops early have fewer iterations."""
+    """Return jobs drawn by these groups, in order of arrival; trials that are stopped early have fewer iterations."""
     rng, parts = np.random.default_rng(seed), []
     for group in groups:
         rank = rng.random((2, group.trials))
@@ -137,8 +137,8 @@ def drawn(groups: Sequence[Group], seed: int) -> Jobs:
 def stopped_early(own: Ints) -> Ints:
     """Return the iterations that each trial of a search does, given its own, (trial,).
 
-    Ascending, the lower half of what is left stops after ⌊longest ÷ ⌊log2 trials⌋⌋ iterations, the next half after twice
-    that, and so on; none does more than its own, and the last trial does all of these.
+    Ascending, the lower half of what is left stops after ⌊longest ÷ ⌊log2 trials⌋⌋ iterations, the next half after
+    twice that, and so on; none does more than its own, and the last trial does all of these.
     """
     done = own.copy()
     if len(own) == 1:

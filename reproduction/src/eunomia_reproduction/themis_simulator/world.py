@@ -19,7 +19,7 @@ class Cluster(NamedTuple):
     """Where each accelerator is: units are slots, machines, racks and the cluster, numbered in this order."""
 
     unit: Ints  # (accelerator, 4) the slot, machine, rack and cluster that it is in
-    count: Ints  # (4,) units of each level
+    units: Ints  # (4,) how many of each level
     above: Ints  # (unit, 4) the unit of each level that a unit is in, itself included; -1 below its own level
 
 
@@ -108,7 +108,7 @@ def speed_of(cluster: Cluster, factor: Floats, held: Ints, count: int) -> float:
     """Return n * S of the first `count` accelerators of `held` for a job with these factors (4,)."""
     if count == 0:
         return 0.0
-    return count * factor[level_of(cluster, held, count)]
+    return float(count * factor[level_of(cluster, held, count)])
 
 
 @kernel()
@@ -131,7 +131,7 @@ def done_now(jobs: Jobs, run: Run, job: int) -> int:
 @kernel()
 def holds_next(jobs: Jobs, run: Run, job: int, held: Ints) -> int:
     """Write the accelerators that a job will hold after its present iteration into `held`; return how many."""
-    count = run.won_count[job]
+    count = int(run.won_count[job])
     for k in range(count):
         held[k] = run.won[job, k]
     if run.speed[job] > 0:
@@ -147,7 +147,7 @@ def holds_next(jobs: Jobs, run: Run, job: int, held: Ints) -> int:
 def estimate(jobs: Jobs, run: Run, job: int, left: int, speed: float) -> float:
     """Return (age + time left) / (time alone at full width) of a job with so many iterations left at this speed."""
     ideal = jobs.minutes[job] * jobs.iterations[job] / jobs.width[job]
-    return (run.clock[0] - jobs.arrival[job] + left * jobs.minutes[job] / speed) / ideal
+    return float((run.clock[0] - jobs.arrival[job] + left * jobs.minutes[job] / speed) / ideal)
 
 
 @kernel()

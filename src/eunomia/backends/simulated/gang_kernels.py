@@ -228,7 +228,6 @@ def stop(
     epochs: Ints,
     save: bool,
     checkpoint_every: float,
-    restarts_as_saved: bool,
     alone: Floats,
     stopped: Ints,
     safe: Floats,
@@ -236,7 +235,7 @@ def stop(
     """Stop gangs that run in these epochs; write their rows and safe steps, (job,), and return their number.
 
     Gangs that do not `save` fall back to their last checkpoint, one each `checkpoint_every` seconds, 0 = at all times,
-    inf = never. `restarts_as_saved`: their next start costs what it does after a preemption, not after a failure.
+    inf = never.
     """
     count = 0
     for m in range(len(rows)):
@@ -250,7 +249,6 @@ def stop(
     for row in stopped[:named]:
         if gangs[row]["rate"] > 0:  # else it is listed twice
             halt(gangs, heap, counts, alone, row, at, save, checkpoint_every)
-            gangs[row]["saved"] = restarts_as_saved
             stopped[count], safe[count] = row, gangs[row]["safe"]
             count += 1
     note_next(heap, counts, next_end)

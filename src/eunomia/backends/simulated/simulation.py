@@ -216,7 +216,9 @@ class Simulation(GangSimulation):
         epochs = np.asarray(order.epochs, dtype=np.int64)
         every_s = self._preempted_every_s if order.save else self._checkpoint_every_s
         save, alone = order.save and self._preempted_save, self._rates.alone
-        count = kernels.stop(*self._ends, self._at, rows, epochs, save, every_s, order.save, alone, stopped, safe)
+        count = kernels.stop(*self._ends, self._at, rows, epochs, save, every_s, alone, stopped, safe)
+        if order.save and not save:  # the next start costs what it does after a preemption, not after a failure
+            self._gangs["saved"][stopped[:count]] = True
         if count:
             self._reports.append((stopped[:count], safe[:count]))
 

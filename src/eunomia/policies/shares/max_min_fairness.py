@@ -6,8 +6,9 @@
 X share of time (job, type), T throughput (job, type), z scale factor (job,), w priority weight (job,), C capacity
 (type,), E[j] = C[j] / Σ C (time split by capacity). Agnostic: a job is equally fast on every type that can run it. Of
 all optima the one with the most Σ_m Σ_j T[m,j] X[m,j] / max_j T[m,j] is returned, so that time that fairness leaves
-over is used. A gang wider than a type gets no share of it. With space sharing X has a row for each pair of jobs too,
-and a pair uses its accelerators once.
+over is used. A gang wider than a type gets no share of it, and T is 0 there in the normaliser Σ_j T[m,j] E[j] too, so
+that its level counts what it could get; the printed formula counts the type. With space sharing X has a row for each
+pair of jobs too, and a pair uses its accelerators once.
 
 Example (examples/two_jobs.json). Σ_j T[m,j] E[j] is 4/3 for text and 2 for image. While image is on the v100 for a part
 x of its time and text for 1 - x, and on k80s else, their levels are (2 - x) / (4/3) and (1 + 3x) / 2. They are equal at
