@@ -326,6 +326,18 @@ def test_options_that_say_nothing_are_refused(belief: dict[str, Any], rule: str)
         scenario_from_dict({**SMALL, "belief": belief}, Path())
 
 
+def test_a_simulation_in_which_nothing_can_be_learnt_says_so() -> None:
+    assert any("there is nothing to learn" in note for note in run({"kind": "measured"}).notes)
+    assert not any("nothing to learn" in note for note in run(MEASURED).notes)
+
+
+def test_the_ideal_mechanism_measures_nothing() -> None:
+    with pytest.raises(
+        InvalidInput, match=r'\[belief\] kind is "measured"; under the mechanism ideal no gang has seats'
+    ):
+        run({"kind": "measured"}, mechanism={"name": "ideal"})
+
+
 def test_gavels_rounds_take_the_truth_only() -> None:
     with pytest.raises(InvalidInput, match="is not the truth"):
         run({"kind": "measured"}, mechanism={"name": "gavel"})

@@ -77,6 +77,19 @@ def test_a_rate_needs_two_reports_after_the_warm_up_and_an_interval_three() -> N
     assert (found.steps_per_s, found.low, found.high) == (2.0, None, None)
 
 
+def test_an_interval_allows_for_reports_that_are_read_late() -> None:
+    two = [(0.0, 0.0), (2.0, 40.0)]  # 20 steps/s, in 1.5 to 2.5 s
+    assert rate_of_reports(two, 0, 0.5) == StepRate(steps_per_s=20.0, low=16.0, high=40 / 1.5, steps=40.0, seconds=2.0)
+    fast = rate_of_reports(two, 0, 2.0)  # perhaps in no time
+    assert fast is not None and (fast.low, fast.high) == (10.0, None)
+    even = [(float(at), 20.0 * at) for at in range(9)]
+    most = rate_of_reports(even, 0, 0.5)
+    assert most is not None and (most.low, most.high) == (160 / 8.5, 160 / 7.5)
+    uneven = [(0.0, 0.0), (1.0, 40.0), (8.0, 80.0), (9.0, 120.0), (16.0, 160.0)]
+    read_late, in_time = rate_of_reports(uneven, 0, 0.5), rate_of_reports(uneven, 0)
+    assert read_late == in_time  # Student's is wider
+
+
 def test_a_measurement_begins_anew_when_a_job_was_started_again() -> None:
     progress = Progress(JobShape(1, 0, "cpu"), StepsToMeasure(warm_up=0, steps=2, limit_s=9))
     for at, steps in ((0.0, 10.0), (1.0, 11.0), (5.0, 1.0), (6.0, 2.0)):

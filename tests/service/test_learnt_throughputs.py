@@ -54,6 +54,15 @@ def test_reports_of_a_job_change_what_is_believed_of_its_type_and_a_restart_keep
     assert bench.controller.rows[later].total_steps == 250.0  # at the speed that was learnt
 
 
+def test_a_job_that_is_refused_leaves_no_job_type_among_those_that_are_learnt(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, MEASURED)
+    bench.submit(job_type="resnet", total_steps=1e6)
+    assert bench.submit(job_type="bert", accelerators=99).status == 422
+    assert bench.submit(job_type="resnet", accelerators=99).status == 422
+    rows = living_state.throughputs(bench.controller)
+    assert [(row["job_type"], row["scale_factor"]) for row in rows] == [("resnet", 1)]
+
+
 def test_a_service_that_is_not_asked_to_learns_nothing(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     job = bench.submit(job_type="resnet", total_steps=1e6).body["id"]

@@ -9,7 +9,7 @@ import typer
 
 from eunomia.cli.service_session import ServiceSession, client_command, show_lines, show_table
 
-NOTHING_LEARNT = 'write kind = "measured" below [belief] of the site'
+NOTHING_LEARNT = 'write kind = "measured" below [belief] of the site, and submit jobs with --job-type'
 
 
 @client_command

@@ -13,11 +13,15 @@ MARGIN = 10.0  # total steps of a measured job ÷ steps that are measured: it mu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepsToMeasure:
-    """How long a measurement is: steps that do not count, steps that do, and the longest time on its accelerators."""
+    """How long a measurement is: steps that do not count, steps that do, and the longest time on its accelerators.
+
+    A report may be read up to `late_s` after it was made: intervals allow for that.
+    """
 
     warm_up: float
     steps: float
     limit_s: float
+    late_s: float = 0.0
 
     @property
     def total(self) -> float:
@@ -48,7 +52,7 @@ class Progress:
 
     def result(self, why_ended: str) -> MeasuredShape:
         """Return the measurement: of the reports so far, or that the job does not run because of `why_ended`."""
-        rate = rate_of_reports(self.reports, self.wanted.warm_up)
+        rate = rate_of_reports(self.reports, self.wanted.warm_up, self.wanted.late_s)
         if rate is not None:
             return MeasuredShape(self.shape, rate)
         last = self.reports[-1][1] if self.reports else 0.0

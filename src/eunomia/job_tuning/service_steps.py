@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from eunomia.backends.local.detached_gangs import POLL_S as READ_S
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.job_tuning.measurements import MeasuredShape
 from eunomia.job_tuning.progress import Progress, StepsToMeasure
@@ -17,6 +18,7 @@ from eunomia.service.client import Client, ServiceRefusal
 from eunomia.service.job_row import SEATED, TERMINAL
 
 POLL_S = 0.2  # between looks at the job
+LATE_S = POLL_S + READ_S  # from a report to its arrival here: the service reads it first
 REFUSED_JOB = 422  # status with which a service refuses a document
 LABEL = "tuning"
 
@@ -52,7 +54,7 @@ class ServiceSteps:
 
         Raises Unreachable if the service stops answering; the job is cancelled before that if it can be.
         """
-        progress = Progress(shape, self.wanted)
+        progress = Progress(shape, replace(self.wanted, late_s=LATE_S))
         try:
             job_id = self.client.submit(self._document(shape))["id"]
         except ServiceRefusal as error:

@@ -25,11 +25,11 @@ class StepRate:
     seconds: float | None = None
 
 
-def rate_of_reports(reports: Sequence[tuple[float, float]], warm_up: float) -> StepRate | None:
+def rate_of_reports(reports: Sequence[tuple[float, float]], warm_up: float, late_s: float = 0.0) -> StepRate | None:
     """Return the rate from the first report (s, steps) after `warm_up` steps to the last; None without two of them.
 
     The steps are cut into at most `PARTS` parts of about equal length at reports; the interval is Student's of the
-    parts' seconds per step.
+    parts' seconds per step, and at least as wide as reports allow that were read up to `late_s` after they were made.
     """
     counted = [(at, steps) for at, steps in reports if steps >= warm_up]
     if len(counted) < 2 or counted[-1][1] <= counted[0][1] or counted[-1][0] <= counted[0][0]:
@@ -42,9 +42,21 @@ def rate_of_reports(reports: Sequence[tuple[float, float]], warm_up: float) -> S
     cuts[-1] = counted[-1]  # the rest belongs to the last part
     pieces = np.array(cuts)
     low, high = interval_of_rates(np.diff(pieces[:, 1]) / np.diff(pieces[:, 0]))
-    return StepRate(
-        steps_per_s=(last - first) / (ended - begun), low=low, high=high, steps=last - first, seconds=ended - begun
-    )
+    steps, seconds = last - first, ended - begun
+    if late_s > 0:
+        low, high = _widened(steps, seconds, late_s, low, high)
+    return StepRate(steps_per_s=steps / seconds, low=low, high=high, steps=steps, seconds=seconds)
+
+
+def _widened(
+    steps: float, seconds: float, late_s: float, low: float | None, high: float | None
+) -> tuple[float, float | None]:
+    """Return the ends of an interval where the steps may have taken `late_s` more or less; None, None = no interval."""
+    least = steps / (seconds + late_s)
+    if seconds <= late_s or (low is not None and high is None):
+        return least if low is None else min(low, least), None
+    most = steps / (seconds - late_s)
+    return (least, most) if low is None or high is None else (min(low, least), max(high, most))
 
 
 def interval_of_rates(rates: Floats) -> tuple[float | None, float | None]:

@@ -181,11 +181,14 @@ class ThroughputLearner:
             self.adopt(ThroughputsLearnt(names, sizes, *(np.array(each) for each in zip(*found, strict=True))))
 
     def rates(self, job_type: str, size: int) -> Floats:
-        """Return the medians of a gang's rates on each type, (type,); `job_type` as the scheduler has it."""
+        """Return the medians of a gang's rates on each type, (type,); `job_type` as the scheduler has it.
+
+        Nothing is kept of gangs that no job has had so far.
+        """
         name = self._name(job_type)
         if not name:
             return (self.believed or self.learnt.prior).solo_throughput(job_type, size)
-        found = self.learnt.rates(name, size)
+        found = self.learnt.rates_if_asked(name, size)
         tried = np.zeros(len(found.median), dtype=np.bool_)
         return self._where_it_may_run((job_type, size), (found.median, found.measured_s, tried))[0]
 

@@ -124,6 +124,7 @@ def _features(scenario: Scenario, jobs: Sequence[Job], *, real_time: bool) -> di
         "status": ("[world] replay_status is true", world.replay_status),
         "failures": ("[world] has failures", bool(world.job_failures_per_hour or world.node_failures_per_hour)),
         "noise": ("[belief] is not the truth", scenario.belief != type(scenario.belief)()),
+        "measuring": ('[belief] kind is "measured"', scenario.belief.kind == "measured"),
         "physics": ("[physics] says something", scenario.physics != _OFF),
         "uninterruptible": ("jobs cannot be interrupted", not job_array(jobs, "interruptible", np.bool_).all()),
         "seats": ("[physics] says more than pairs", with_seats != _OFF),

@@ -307,6 +307,12 @@ def _notes_on_belief(scenario: Scenario, policy: Policy, *, real_time: bool) -> 
             f"Throughputs are believed as stated, {error}until gangs that run alone have made progress for "
             f"{belief.measure_s:,.15g} s on a type; then as measured."
         )
+        as_stated = scenario.physics.believed and scenario.physics.neighbours == "off"
+        if as_stated and not (real_time or belief.error or scenario.throughputs.draw):
+            notes.append(
+                "The true throughputs are those that are stated, so there is nothing to learn: set belief.error, or "
+                "throughputs.draw = true."
+            )
     if belief.duration != "declared":
         reads = "reads" if policy.info.needs & {"remaining", "total"} else "does not read"
         source = "estimated from jobs that ended before" if belief.duration == "history" else "the same guess for all"

@@ -21,7 +21,7 @@ class Fluid(MechanismConfig):
     name: ClassVar[str] = "ideal"
     answers: ClassVar[frozenset[AnswerType]] = frozenset({"shares"})
     unsupported: ClassVar[frozenset[str]] = frozenset(
-        {"backend", "overheads", "status", "failures", "seats", "uninterruptible"}
+        {"backend", "overheads", "status", "failures", "measuring", "seats", "uninterruptible"}
     )
     because: ClassVar[str] = "under the mechanism ideal no gang has seats, so none is started, moved or lost"
     no_such_key: ClassVar[str] = ": it has neither leases nor rounds"

@@ -14,6 +14,7 @@ prior, later ones are averaged with weight 0.5 (the moving average of Gavel's pu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,6 +75,16 @@ class LearntThroughputs:
     def rates(self, job_type: str, size: int) -> LearntRates:
         """Return what is known of gangs of a job type and size."""
         return self._of(job_type, size).rates(size)
+
+    def rates_if_asked(self, job_type: str, size: int) -> LearntRates:
+        """Return what `rates` would, and keep nothing: for gangs of jobs that may never be accepted."""
+        found = self._job_types.get(job_type)
+        if found is not None and size in found.sizes:
+            return found.rates(size)
+        apart = LearntThroughputs(self.prior, self._doubt)
+        if found is not None:
+            apart._job_types[job_type] = deepcopy(found)
+        return apart.rates(job_type, size)
 
     def sizes(self, job_type: str) -> tuple[int, ...]:
         """Return the sizes of a job type that were asked about or measured."""
