@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.service.bench import ANN, BOB, OPERATOR, SITE, Bench
 
-from eunomia.backends.reports import GangEnded, Launched, SeatsTaken
+from eunomia.backends.reports import GangEnded, Launched, SeatsTaken, StepsSaved
 from eunomia.inputs.problems import InvalidInput
 from eunomia.records.scheduler_snapshot import digest
 from eunomia.service import living_state
@@ -143,3 +143,47 @@ def test_a_change_is_in_the_audit_log(bench: Bench) -> None:
     actions = [action for (action,) in bench.store._db.execute("SELECT action FROM audit")]
     assert actions[-1] == "change site"
     assert bench.store.problems() == []
+
+
+TABLE_SITE = SITE + '[throughputs]\nsource = "t.csv"\n[belief]\nkind = "measured"\nmeasure_s = 10\n'
+
+
+@pytest.fixture
+def learning(tmp_path: Path) -> Bench:
+    """Return a service with a table of throughputs that has learnt another one."""
+    (tmp_path / "t.csv").write_text("type,job_type,scale_factor,steps_per_s\ncpu,a,1,2\n")
+    bench = Bench(tmp_path, TABLE_SITE)
+    job = bench.submit(job_type="a", total_steps=1e6).body["id"]
+    bench.do(Launched(job, 1))
+    for at, steps in ((5.0, 10.0), (25.0, 210.0)):
+        bench.clock.at = at
+        bench.do(StepsSaved(job, 1, steps))
+    assert bench.controller.scheduler.belief.throughput[0, 0] == 10.0
+    return bench
+
+
+def test_a_service_whose_throughputs_are_a_table_has_snapshots(learning: Bench) -> None:
+    assert learning.writer.snapshot()
+    restarted(learning)
+    assert learning.controller.scheduler.belief.throughput[0, 0] == 10.0
+    learning.store.close()
+
+
+def test_what_is_believed_changes_with_the_site_while_it_runs_and_at_a_restart(learning: Bench) -> None:
+    assert change(learning, TABLE_SITE.replace("= 10\n", "= 20\n")) == ["belief.measure_s: 10.0 → 20.0"]
+    assert learning.controller.learner is not None and learning.controller.learner.settings.measure_s == 20.0
+    assert learning.controller.scheduler.belief.throughput[0, 0] == 10.0  # what was learnt stays
+    learning.restart(TABLE_SITE.partition("[belief]")[0])
+    assert learning.controller.learner is None
+    assert learning.controller.scheduler.belief.throughput[0, 0] == 2.0  # as the table says
+    learning.store.close()
+
+
+def test_a_site_without_throughputs_of_a_live_job_is_refused_and_nothing_changes(learning: Bench) -> None:
+    learning.submit(job_type="new", total_steps=1e6)
+    before = digest(learning.controller.scheduler)
+    with pytest.raises(InvalidInput, match="there are no throughputs for this job type"):
+        change(learning, TABLE_SITE.partition("[belief]")[0])
+    assert digest(learning.controller.scheduler) == before and learning.controller.learner is not None
+    learning.controller.check()
+    learning.store.close()

@@ -2,8 +2,8 @@
 
 The graph of objects is written as JSON with one binary part for arrays. Only instances of this package's own classes,
 arrays and plain values can be written or read: classes are found by name below `eunomia.`, and no constructor or other
-code is called. Functions and methods are not state: a restored object keeps those of the fresh scheduler, which must
-have been built from the same inputs.
+code is called. Functions, methods and paths of files are not state: a restored object keeps those of the fresh
+scheduler, which must have been built from the same inputs.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import zlib
 from collections import deque
 from collections.abc import Mapping
 from enum import Enum
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -137,7 +138,7 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(content: bytes) -> Any:
-    """Invert `pack`; functions become None. Raises ValueError for anything that it does not write."""
+    """Invert `pack`; functions and paths become None. Raises ValueError for anything that it does not write."""
     return _reader(content).value()
 
 
@@ -173,6 +174,8 @@ class _Writer:
             return {"j": to_json(value)}
         if isinstance(value, type):
             return {"c": _path(value)}
+        if isinstance(value, PurePath):
+            return {"k": 1}
         if callable(value) and isinstance(
             value, types.FunctionType | types.MethodType | types.BuiltinFunctionType | types.LambdaType
         ):

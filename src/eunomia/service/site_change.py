@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 LIMITS = ("history_days", "max_pending_per_tenant", "submit_per_second", "solver_seconds", "drain_timeout_s")
 DECIDING = ("debug_lane", "accelerator_memory_gib")  # of [service], too: with another one jobs are scheduled anew
 FIXED = ("service", "world")  # tables of which nothing else may change
-ANEW = ("cluster", "throughputs", "policy", "mechanism", "overheads", "seed", "check")  # jobs are scheduled anew
+ANEW = (
+    "cluster",
+    "throughputs",
+    "belief",
+    "policy",
+    "mechanism",
+    "overheads",
+    "seed",
+    "check",
+)  # jobs are scheduled anew
 KEPT = "overrides"  # in the store: what operators changed of the site file, and the digest of that file
 
 

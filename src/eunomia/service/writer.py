@@ -98,6 +98,7 @@ def setup_text(site: Site) -> str:
     header = site.setup.record_header()
     kept = {key: header[key] for key in ("seed", "nodes", "policy", "mechanism", "overheads", "version")}
     kept["throughputs"] = header["scenario"]["throughputs"]
+    kept["belief"] = header["scenario"]["belief"]
     kept["parameters"] = header["scenario"]["policy"]
     kept["tenants"] = header["scenario"]["tenants"]
     kept["inputs"] = header["inputs"]
@@ -466,9 +467,14 @@ class Writer:
     ) -> None:
         """Go on with another site: running jobs save and stop, and all live ones are scheduled anew.
 
-        Raises CannotSnapshot, and changes nothing, for a policy whose state cannot be stored.
+        Changes nothing where it raises: CannotSnapshot for a policy whose state cannot be stored, and InvalidInput for
+        a live job whose throughputs the site lacks.
         """
         controller = self.controller
+        for row in controller.rows.values():
+            if not row.is_over:
+                job = core_job(row)
+                site.setup.believed.solo_throughput(job.job_type, job.scale_factor)
         capture(new_scheduler(site))  # raises for what a restart could not take up, before anything changes
         self._era += 1
         with self.lock:
