@@ -63,6 +63,8 @@ def test_the_command_takes_a_table(table: Path, tmp_path: Path) -> None:
         ({**PROBLEM, "scale_factor": [1]}, "scale_factor"),
         ({**PROBLEM, "scale_factor": [1, 1.5]}, "scale_factor"),
         ({"bids": []}, "leave --belief out"),
+        ({**PROBLEM, "pairs": []}, "pairs: these throughputs would stay"),
+        ({**PROBLEM, "throughput_apart": [[1.0, 1.0], [1.0, 1.0]]}, "throughput_apart: these throughputs would stay"),
     ],
 )
 def test_what_a_table_cannot_fill_in_is_refused(fields: dict[str, object], rule: str, table: Path) -> None:

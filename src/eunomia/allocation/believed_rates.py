@@ -15,8 +15,9 @@ from eunomia.throughputs import load
 def with_belief(fields: Mapping[str, object], table: Path, file: str) -> dict[str, object]:
     """Return the fields of a problem with `throughput` and `throughput_estimated` from the table of throughputs.
 
-    The problem has `job_type`, and needs no throughput of its own. Raises InvalidInput for a problem of bids, for wrong
-    `types`, `job_type` or `scale_factor`, for a table that cannot be read, and for throughputs that it does not have.
+    The problem has `job_type`, and needs no throughput of its own. Raises InvalidInput for a problem of bids, for one
+    with `pairs` or `throughput_apart`, which may not fit the table, for wrong `types`, `job_type` or `scale_factor`,
+    for a table that cannot be read, and for throughputs that it does not have.
     """
     if is_auction(fields):
         rule = "bids say what they are worth, so a table of throughputs changes nothing"
@@ -25,6 +26,10 @@ def with_belief(fields: Mapping[str, object], table: Path, file: str) -> dict[st
     for field, fix in (("types", "add types, as in docs/solve.md"), ("job_type", "add the job type of each job")):
         if field not in fields:
             problems.add("is missing, and the table names throughputs by it", fix, column=field)
+    for field in ("pairs", "throughput_apart"):
+        if field in fields:
+            rule = "these throughputs would stay as they are beside those of the table"
+            problems.add(rule, "leave it out, or leave --belief out", column=field)
     problems.raise_if_any()
     job_type = read_texts("job_type", fields["job_type"], None, problems)
     types = read_texts("types", fields["types"], None, problems, unique=True)
