@@ -37,6 +37,7 @@ BY_HAND: Mapping[str, tuple[float, ...]] = {
     "lottery": (2, 1),
     "gandiva_fair": (1 - 2**0.5 / 8, 1 + 2**0.5 / 4, 1 + 2**0.5 / 4, 1 - 2**0.5 / 8),
     "quotas": (2, 1),
+    "shrinking": (2, 1),
     "max_min_fairness": (14 / 9, 7 / 3),
     "max_min_fairness?space_sharing=true": (22 / 13, 33 / 13),
     "water_filling": (1, 4),

@@ -424,6 +424,8 @@ class TestPlacement:
             ("water_filling?", (1, 1 / 2)),
             ("hierarchical?inner=fairness&", (2 / 3, 2 / 3)),  # the second is of a tenant that weighs twice as much
             ("finish_time_fairness?", (2 / 3, 2 / 3)),
+            ("throughput_per_cost?objective=sum&", (1, 1 / 2)),
+            ("min_cost?", (1, 1 / 2)),  # an equal part each: half of the accelerators
         ],
     )
     def test_speeds_are_those_of_the_best_placement_and_who_would_lose_by_another_asks_for_it(

@@ -100,7 +100,7 @@ def test_a_try_over_the_quota_beside_enough_idle_accelerators_is_counted_apart()
 
 
 def test_a_start_overtakes_where_an_older_job_of_its_virtual_cluster_waits() -> None:
-    # 1 of 6 is free: b of x waits for 4; c of x overtakes it, d of y at 400 has nobody of y before it
+    # 1 of 6 is free: b of x waits for 4; c of x overtakes it, before d no job of y waits
     asked = ((0, 5, "x"), (1, 4, "x"), (2, 1, "x"), (3, 1, "y"))
     jobs = tuple(
         Job(job_id=str(m), sequence=m, submitted=at, total_steps=400.0, scale_factor=size, tenant=tenant)

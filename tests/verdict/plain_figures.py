@@ -109,7 +109,7 @@ class PlainFigures(PlainCluster):
         return found
 
     def app_rho(self) -> dict[str, float]:
-        """Return T_shared ÷ (T_alone · N) of each app, N the mean number of apps present; nan: it did not finish."""
+        """Return T_shared ÷ the time on a private Nth, N the mean number of apps present; nan: it did not finish."""
         apps, rho = self.apps(), dict[str, float]()
         spans = {
             name: (min(job.submitted for job in jobs), max(self.until(job) for job in jobs))
@@ -119,11 +119,11 @@ class PlainFigures(PlainCluster):
             begin, end = spans[name]
             alone = [(self.alone_s(job), job.size) for job in jobs]
             work = sum(seconds * size for seconds, size in alone)
-            least = work / min(sum(size for _, size in alone), sum(self.capacity.values()))
             done = all(job.status == "finished" for job in jobs)
             n = sum(max(min(end, two) - max(begin, one), 0.0) for one, two in spans.values()) / (end - begin or NAN)
-            longest = max(*(seconds for seconds, _ in alone), least)
-            rho[name] = (end - begin) / (longest * max(n, 1.0)) if done else NAN
+            part = sum(self.capacity.values()) / max(n, 1.0)
+            least = work / min(sum(size for _, size in alone), part)
+            rho[name] = (end - begin) / max(*(seconds for seconds, _ in alone), least) if done else NAN
         return rho
 
     # ---- tenants ---------------------------------------------------------------------------------------------

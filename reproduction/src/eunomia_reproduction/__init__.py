@@ -60,9 +60,8 @@ EXPERIMENTS: dict[str, Entry] = {
     "estimator-window": Entry(
         "eunomia_reproduction.estimator:window",
         "the same on the published jobs, with the published estimator, which profiles every job",
-        15,
+        4,
         "data/gavel",
-        least_seeds=3,
     ),
     "ignorance": Entry(
         "eunomia_reproduction.ignorance:reproduce",
@@ -171,7 +170,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "themis-simulator": Entry(
         "eunomia_reproduction.themis_simulator.experiment:reproduce",
         "Themis and its rivals in the world of the authors' simulator: the sweep of f, rivals, network, contention",
-        6,
+        5,
         least_seeds=10,
     ),
     "gavel-parity": Entry(

@@ -122,9 +122,9 @@ def _check_source(given: JobTuningOptions) -> None:
         add("COMMAND", "there is nothing to measure", f"give a command, {EXAMPLE}, or a --table of measured steps")
     if given.table is None and given.workers is None:
         add("--workers", "it is not said how many workers the job may have", "give them as in --workers 1-8")
-    for column, value in (("--steps", given.steps), ("--warm-up", given.warm_up), ("--limit", given.limit)):
-        if not value <= MOST_STEPS:
-            add(column, f"must be a number up to {MOST_STEPS:g}", "give a smaller one", str(value))
+    for column, most in (("--steps", given.steps), ("--warm-up", given.warm_up), ("--limit", given.limit)):
+        if not most <= MOST_STEPS:
+            add(column, f"must be a number up to {MOST_STEPS:g}", "give a smaller one", str(most))
     if given.table is None and given.out is None:
         add("--out", "measurements take long, so they are kept", "give a folder as in --out tuned")
     if problems:

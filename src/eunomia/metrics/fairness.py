@@ -30,8 +30,7 @@ def rho_themis(
     apps = len(begin)
     longest = np.zeros(apps)
     np.maximum.at(longest, app, needed_s)
-    work = np.bincount(app, weights=needed_s * size, minlength=apps)
-    gangs = np.bincount(app, weights=size, minlength=apps)
+    work, gangs = (np.bincount(app, each, minlength=apps).astype(float) for each in (needed_s * size, size))
     T_sh = finished - begin
     with np.errstate(divide="ignore", invalid="ignore"):
         N_avg = (overlap(np.sort(begin), begin, finished) - overlap(np.sort(left), begin, finished)) / T_sh

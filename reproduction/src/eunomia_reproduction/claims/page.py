@@ -45,7 +45,8 @@ def markdown(judged: Sequence[Judged]) -> str:
 def summary(judged: Sequence[Judged]) -> str:
     """Return how many claims have which verdict."""
     counts = Counter(one.verdict for one in judged)
-    return f"{len(judged)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + "."
+    word = "claim" if len(judged) == 1 else "claims"
+    return f"{len(judged)} {word}: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + "."
 
 
 def lines(judged: Sequence[Judged], width: int) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from eunomia.allocation import solve
+from eunomia.allocation import Solution, solve
 from eunomia.model.arrays import Floats
 from eunomia.model.products import row_dots
 from eunomia.throughputs import read_table
@@ -134,7 +134,9 @@ def _levels(policy: str, inner: str, T: Floats) -> Floats:
         "entity_weight": {name: 1.0 + int(name[-1]) for name in dict.fromkeys(groups)},
         "entity_inner": dict.fromkeys(groups, inner),
     }
-    x = solve(policy, problem).x
+    answer = solve(policy, problem)
+    assert isinstance(answer, Solution)
+    x = answer.x
     if policy == BLIND:
         return np.asarray(x.sum(axis=1))
     return np.asarray(row_dots(T, x) / T.mean(axis=1))

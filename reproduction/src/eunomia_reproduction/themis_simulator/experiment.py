@@ -15,7 +15,7 @@ from eunomia_reproduction.figure import Figure, FigureCurve
 from eunomia_reproduction.ratio_rows import HIGH, LOW
 from eunomia_reproduction.run_cache import RunRequest, failures, make_all
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
-from eunomia_reproduction.themis import WORST
+from eunomia_reproduction.themis import BY_F, WORST
 from eunomia_reproduction.themis_simulator.bids import DRAWN, LOWEST_FIRST, WORST_FIRST
 from eunomia_reproduction.themis_simulator.fairness import jain, rho_as_reported, rho_by_arrivals, rho_by_present
 from eunomia_reproduction.themis_simulator.play import FEWEST, MOST, Auctions, play
@@ -34,7 +34,7 @@ TIES = {
 }
 BY_DEFAULT = next(iter(TIES))
 WORST_BY_F = {  # by minutes of a lease
-    20: {0.0: 9.8, 0.1: 6.5, 0.3: 6.1, 0.5: 5.4, 0.6: 4.0, 0.8: 3.8, 1.0: 4.8},
+    20: BY_F,
     5: {0.0: 9.4, 0.3: 5.2, 0.5: 3.9, 0.8: 1.8, 1.0: 2.7},
 }
 HOURS_BY_F = {0.0: 2090, 0.3: 2090, 0.5: 2090, 0.6: 2090, 0.8: 2200, 1.0: 2600}  # leases of 20 minutes, read off

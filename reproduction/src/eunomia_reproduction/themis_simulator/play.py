@@ -23,7 +23,6 @@ class Played(NamedTuple):
 
     ended: Floats  # (job,) minutes
     used: Floats  # (job,) accelerator-minutes
-    programs: int  # auctions that the dynamic program left to the general solver
 
 
 class Auctions(NamedTuple):
@@ -36,16 +35,15 @@ class Auctions(NamedTuple):
 
 def play(cluster: Cluster, jobs: Jobs, rule: Auctions | int, lease: float, seed: int = 0) -> Played:
     """Run all jobs under Themis' auctions, or under a rival of `rivals`; `lease` in minutes, `seed` for equal bids."""
-    run, programs = new_run(cluster, jobs, seed), 0
+    run = new_run(cluster, jobs, seed)
     if isinstance(rule, int):
         _play_rival(cluster, jobs, run, rule, lease)
-        return Played(run.ended, run.used, 0)
+        return Played(run.ended, run.used)
     repeats = np.zeros(1, dtype=np.int64)
     while True:
         status, bidding, classes, within = _play_auctions(cluster, jobs, run, repeats, rule, lease)
         if status == DONE:
-            return Played(run.ended, run.used, programs)
-        programs += 1
+            return Played(run.ended, run.used)
         award(cluster, run, bidding, by_program(bidding, classes, within), lease)
 
 

@@ -34,9 +34,9 @@ from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.tolerance import RELATIVE
 from eunomia.model.view import View
-from eunomia.policies.shares import deadlines, linear_program, pair_programs
-from eunomia.policies.shares.options import LinearPoint, Types, check_options
-from eunomia.policies.shares.share_inputs import NEEDS, build_answer, divide, relative_speed, speeds
+from eunomia.policies.shares import deadlines, linear_program, pair_programs, placement_sensitive
+from eunomia.policies.shares.options import LinearPoint, Placement, Types, check_options
+from eunomia.policies.shares.share_inputs import NEEDS, build_answer, divide, relative_speed
 from eunomia.policies.shares.throughput_per_cost import prices, with_late_jobs
 from eunomia.solvers.linear import LinearResult, best_total
 
@@ -44,6 +44,8 @@ from eunomia.solvers.linear import LinearResult, best_total
 @dataclass(frozen=True)
 class MinCost:
     """Every job is at least as fast as on its equal part, or as its deadline requires, at the least cost.
+
+    `placement=sensitive` requests one machine for gangs that are slower when spread.
 
     Use it when users were promised an equal part or a deadline, and every hour beyond the promise is wasted money.
 
@@ -55,6 +57,7 @@ class MinCost:
     deadlines: bool = True
     types: Types = "aware"
     space_sharing: bool = False
+    placement: Placement = "ignored"
     point: LinearPoint = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -74,7 +77,8 @@ class MinCost:
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T, z, C = speeds(view, self.types), view.scale_factor.astype(float), view.capacity
+        T = placement_sensitive.speeds(view, self.types, self.placement)
+        z, C = view.scale_factor.astype(float), view.capacity
         equal = alone_throughput(T, view.scale_factor, C, view.widest())
         equal *= 1 - RELATIVE  # all equal parts together fill the cluster exactly
         floors = deadlines.DeadlineFloors.all_kept(equal)
@@ -106,7 +110,8 @@ class MinCost:
         answer = build_answer(
             x, cost, least, price=optimum.price, scale=optimum.scale, point=_point(floors) or self.point
         )
-        return with_late_jobs(Shares(answer.x, fill=False, certificate=answer.certificate), floors)
+        answer = Shares(answer.x, fill=False, certificate=answer.certificate)
+        return with_late_jobs(placement_sensitive.with_placement(answer, view, self.placement), floors)
 
 
 def _point(floors: deadlines.DeadlineFloors) -> str:

@@ -34,9 +34,9 @@ from eunomia.model.arrays import Floats
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.shares import deadlines, linear_program, pair_programs
-from eunomia.policies.shares.options import LinearPoint, Types, check_options
-from eunomia.policies.shares.share_inputs import NEEDS, build_answer, divide, relative_speed, speeds
+from eunomia.policies.shares import deadlines, linear_program, pair_programs, placement_sensitive
+from eunomia.policies.shares.options import LinearPoint, Placement, Types, check_options
+from eunomia.policies.shares.share_inputs import NEEDS, build_answer, divide, relative_speed
 from eunomia.solvers.fractional_program import best_ratio
 from eunomia.solvers.linear import best_total
 
@@ -56,6 +56,8 @@ def with_late_jobs(answer: Shares, floors: deadlines.DeadlineFloors) -> Shares:
 class ThroughputPerCost:
     """The most steps per dollar.
 
+    `placement=sensitive` requests one machine for gangs that are slower when spread.
+
     Use it when accelerators are paid for by the hour, with `deadlines=true` when jobs have some; without deadlines it
     is a measure of what a dollar can buy rather than a way to run a cluster.
 
@@ -70,6 +72,7 @@ class ThroughputPerCost:
     deadlines: bool = False
     types: Types = "aware"
     space_sharing: bool = False
+    placement: Placement = "ignored"
     point: LinearPoint = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -93,7 +96,8 @@ class ThroughputPerCost:
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T, z, C, p = speeds(view, self.types), view.scale_factor.astype(float), view.capacity, prices(view)
+        T = placement_sensitive.speeds(view, self.types, self.placement)
+        z, C, p = view.scale_factor.astype(float), view.capacity, prices(view)
         floors = deadlines.DeadlineFloors.all_kept(np.zeros(view.jobs))
         if self.deadlines:
             floors = deadlines.floors(view, T, space_sharing=self.space_sharing)
@@ -113,7 +117,8 @@ class ThroughputPerCost:
             return build_answer(x, done, optimum.bound, price=optimum.price, scale=optimum.scale, point=self.point)
 
         floors = floors.best_of_equal(lambda tried: _objective(tried.solved(program)))
-        return with_late_jobs(floors.solved(program), floors)
+        answer = placement_sensitive.with_placement(floors.solved(program), view, self.placement)
+        return with_late_jobs(answer, floors)
 
 
 def _objective(answer: Shares) -> float:

@@ -188,7 +188,7 @@ def read_state(view: View, ended: Bools, offered: Bools, ideal: IdealTime = SHAR
 
 def _seconds(steps: Floats, speed: Floats) -> Floats:
     """Return steps ÷ speed, inf where that is 0."""
-    return np.divide(steps, speed, out=np.full(speed.shape, np.inf), where=speed > 0)
+    return np.asarray(np.divide(steps, speed, out=np.full(speed.shape, np.inf), where=speed > 0))
 
 
 def _last_held(view: View) -> Floats:

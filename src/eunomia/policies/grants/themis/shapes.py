@@ -20,11 +20,6 @@ class GangSizes(NamedTuple):
     size: Ints  # (job, shape) accelerators; 0 = the job has no more
     speed: Floats  # (job, shape, type) steps/s; 0 = it cannot run so
 
-    @property
-    def elastic(self) -> bool:
-        """Whether any job has several sizes."""
-        return self.size.shape[1] > 1
-
 
 def gang_sizes(view: View) -> GangSizes:
     """Return the sizes of the jobs in a view, none above the scale factor."""
