@@ -17,7 +17,7 @@ from eunomia.model.view import View
 from eunomia.policies.grants.themis.themis import Themis
 from eunomia.runs.simulation import simulate
 from eunomia.traces.searches import Searches
-from eunomia_reproduction.themis import scenario_of
+from eunomia_reproduction.themis_runs import Played, scenario_of
 
 APPS, RATE_PER_HOUR = 2000, 3.75
 MOST_TRIALS = 101  # more than any app has
@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--policy", default="themis", help="with parameters, as in themis?f=0.5")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
-    simulate(scenario_of("w1", asked.policy, asked.seed, jobs=150))  # the warm-up
+    simulate(scenario_of(Played("w1", asked.policy, asked.seed, jobs=150)))  # the warm-up
     spent: list[float] = []
     auctions: list[bool] = []
 
@@ -50,7 +50,8 @@ def main() -> None:
         return answer
 
     Themis.decide = timed  # type: ignore[method-assign,assignment]
-    scenario = scenario_of("w1", asked.policy, asked.seed, trials_of(asked.apps, asked.seed), asked.rate)
+    trials = trials_of(asked.apps, asked.seed)
+    scenario = scenario_of(Played("w1", asked.policy, asked.seed, jobs=trials, rate_per_hour=asked.rate))
     before = time.process_time()
     summary = simulate(scenario).summary
     cpu_s = time.process_time() - before

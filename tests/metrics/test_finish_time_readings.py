@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from eunomia.cli.app import app
 from eunomia.model.answers import Grants
 from eunomia.model.finish_time import IDEAL_TIMES, IdealTime
 from eunomia.model.policy import PolicyInfo
@@ -86,3 +88,16 @@ def test_a_reading_that_does_not_exist_is_refused_with_those_that_do() -> None:
     with pytest.raises(ValueError, match="ideal is 'best'; it is one of share, work, longest"):
         Themis(ideal="best")  # type: ignore[arg-type]
     assert IDEAL_TIMES == ("share", "work", "longest")
+
+
+def test_a_comparison_says_that_a_later_policy_is_measured_by_another_reading(tmp_path: Path) -> None:
+    scenario = tmp_path / "two.toml"
+    scenario.write_text(
+        '[cluster]\nnodes = [{ type = "gpu", count = 1, accelerators = 8 }]\n'
+        '[workload]\ngenerator = "searches"\njobs = 2\nrate_per_hour = 1e6\nmost_per_app = 1\n'
+        '[throughputs]\nsource = "linear"\n[policy]\nname = "fifo"\n'
+    )
+    said = ["compare", str(scenario), "--policy", "fifo", "--policy", "themis?ideal=work"]
+    answer = CliRunner().invoke(app, [*said, "--out", str(tmp_path / "out")])
+    assert answer.exit_code == 0, answer.output
+    assert "rho_themis of themis is by ideal=work" in answer.output

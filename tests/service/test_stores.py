@@ -92,7 +92,7 @@ def test_what_tenants_received_and_their_rho_are_stored_for_as_long_as_history_i
     stored.restart()
     assert stored.controller.fairness.active_time == active_time
     stored.do()
-    assert rho_of(stored, "speech") == (1, 0.5, 0.5)
+    assert rho_of(stored, "speech") == (1, 1.0, 1.0)  # it ran at once, as alone on its half of the two seats
     stored.clock.at += 1950.0
     stored.do(GangEnded(job, 1, "finished"))
     # 3 days, a minute before the restart at most is missing

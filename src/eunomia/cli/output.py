@@ -188,7 +188,8 @@ def show_comparison(results: Sequence[tuple[str, Result]], content: ReportConten
         for run, setting in shown_once
     ]
     several = {name: texts for name, texts in (("load", loads), ("seed", seeds)) if len(set(texts)) > 1}
-    show_summary(kept, [*results[0][1].notes, *filter(None, [alike_seeds(settings)])], several)
+    notes = dict.fromkeys(note for _, result in kept for note in result.notes)
+    show_summary(kept, [*notes, *filter(None, [alike_seeds(settings)])], several)
     show_verdict(content)
 
 

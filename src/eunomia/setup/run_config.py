@@ -326,8 +326,8 @@ def _note_on_ideal(scenario: Scenario, policy: Policy) -> tuple[str, ...]:
     if scenario.measure.ideal != "policy" or ideal == SHARE:
         return ()
     return (
-        f'rho_themis is by ideal={ideal}, as the policy goes by it; set measure.ideal = "{ideal}" to compare it with '
-        f"policies that go by none",
+        f"rho_themis of {policy.info.name} is by ideal={ideal}, as it goes by that; set "
+        f'measure.ideal = "{ideal}" to compare it with policies that go by another',
     )
 
 

@@ -167,23 +167,28 @@ def _search(
     queue[0], waiting = row, 1
     end, end_length = -1, np.inf  # of the slots looked through, the one with the nearest place left
     while True:
-        for q in range(waiting):
+        for q in range(waiting - 1):
             i = queue[q]
-            for place in range(remaining):
-                c = left[place]
+            for c in left[:remaining]:
                 far = length + (time[i, column[c]] * factor[c] + more[i]) - row_price[i] - price[c]
                 if far < shortest[c]:
                     shortest[c], through[c] = far, i
+        i = queue[waiting - 1] if waiting > 0 else -1  # its distances are taken in on the way to the nearest slot
         nearest, best, last, last_length = -1, np.inf, end, end_length
         for place in range(remaining):
             c = left[place]
+            if i >= 0:
+                far = length + (time[i, column[c]] * factor[c] + more[i]) - row_price[i] - price[c]
+                if far < shortest[c]:
+                    shortest[c], through[c] = far, i
             reach = shortest[c]
             if reach < best:
                 nearest, best = place, reach
-            if reach <= last_length and reach + room[c] <= last_length and reach + room[c] < np.inf:
-                last, last_length = c, reach + room[c]
+            to_place = reach + room[c]
+            if to_place <= last_length:
+                last, last_length = c, to_place
         if last_length <= best:  # also where both are infinite: no slot is in reach
-            return last, last_length, len(column) - remaining
+            return last if last_length < np.inf else -1, last_length, len(column) - remaining
         c, length = left[nearest], best
         if shortest[c] + room[c] < end_length:
             end, end_length = c, shortest[c] + room[c]

@@ -39,7 +39,7 @@ from eunomia.model.tolerance import RELATIVE
 from eunomia.model.view import View
 from eunomia.policies.order.gittins import authors, textbook, to_quantiles, within
 from eunomia.policies.order.tiresias_placement import order_with_placement
-from eunomia.policies.order.tiresias_queues import WAITS, Queues, add_up_waits, parse_limits, parse_numbers
+from eunomia.policies.order.tiresias_queues import WAITS, Queues, parse_limits, parse_numbers
 
 SKEWED = 0.3  # fraction of a model's parameters in one tensor, between ResNets and VGGs in the paper's table 2
 
@@ -109,8 +109,9 @@ class Tiresias:
         """Return all jobs, the first queue first."""
         queues = Queues(parse_limits(self.limits), self.promote)
         served_before, ran_before = view.memory["served_before"].copy(), view.memory["ran_before"].copy()
-        waits = add_up_waits(view.waiting_time, view.run_time - ran_before, view.memory)
-        served, ran, waited = view.service - served_before, view.run_time - ran_before, np.add(*waits.values())
+        served, ran = view.service - served_before, view.run_time - ran_before
+        waits = queues.waits(view.waiting_time, ran, view.memory)
+        waited = np.add(*waits.values())
         promoted = queues.promoted(served, ran, waited, view.waiting_time > 0)
         if promoted.any():
             served_before[promoted], ran_before[promoted] = view.service[promoted], view.run_time[promoted]

@@ -33,6 +33,19 @@ class Queues:
         """Return the queue of each job by its service, (job,), 0 = the first."""
         return np.searchsorted(self.limits, served * (1 + RELATIVE), side="right")
 
+    def waits(self, waiting_time: Floats, ran: Floats, memory: Mapping[str, Array]) -> dict[str, Floats]:
+        """Return the memory columns of WAITS, (job,) seconds each: waits since the last promotion and the first run.
+
+        `waiting_time` and `ran`, the run time since that promotion, are (job,) seconds. A policy is asked whenever a
+        wait begins and ends, so one that is shorter than when it was last seen is another one. Unchanged where nothing
+        is promoted.
+        """
+        last, before = memory["last_wait"], memory["waited_before"]
+        if math.isinf(self.knob):
+            return {"waited_before": before, "last_wait": last}
+        wait = np.where(ran > 0, waiting_time, 0.0)
+        return {"waited_before": before + np.where(wait < last, last, 0.0), "last_wait": wait}
+
     def promoted(self, served: Floats, ran: Floats, waited: Floats, waits: Bools) -> Bools:
         """Return whether each job is promoted to the first queue now, (job,)."""
         if math.isinf(self.knob):
@@ -78,13 +91,3 @@ def parse_limits(value: float | str) -> Floats:
     if (np.diff(limits) <= 0).any():
         raise ValueError(f"limits is {value!r}; it is {what}, such as 3250 or '3250,7200'")
     return limits
-
-
-def add_up_waits(waiting_time: Floats, ran: Floats, memory: Mapping[str, Array]) -> dict[str, Floats]:
-    """Return the memory columns of WAITS, (job,) seconds each: waits since the last promotion, from the first run on.
-
-    `waiting_time` and `ran`, the run time since that promotion, are (job,) seconds. A policy is asked whenever a wait
-    begins and ends, so one that is shorter than when it was last seen is another one.
-    """
-    last, wait = memory["last_wait"], np.where(ran > 0, waiting_time, 0.0)
-    return {"waited_before": memory["waited_before"] + np.where(wait < last, last, 0.0), "last_wait": wait}

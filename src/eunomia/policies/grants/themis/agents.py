@@ -166,12 +166,13 @@ def read_state(view: View, ended: Bools, offered: Bools, ideal: IdealTime = SHAR
     now[m] = _seconds(view.remaining[m], speed_at(sizes, width)[m, view.on_type[m]])
     here[m] = now[m] * view.slowdown[m, gang_levels(levels, view.holder, view.jobs)[m]]
     device, own = devices_by_job(view.holder, ended)
-    least = np.where(sizes.size > 0, sizes.size, sizes.size[:, :1]).min(axis=1)
+    whole = np.ascontiguousarray(sizes.size[:, 0])
+    least = whole if sizes.size.shape[1] == 1 else np.where(sizes.size > 0, sizes.size, sizes.size[:, :1]).min(axis=1)
     columns = sizes.size, least, np.ascontiguousarray(time), width, now, np.ascontiguousarray(view.slowdown)
     return AuctionState(
         view=view,
         levels=levels,
-        gangs=Gangs(np.ascontiguousarray(sizes.size[:, 0]), *columns, view.on_type, own, device),
+        gangs=Gangs(whole, *columns, view.on_type, own, device),
         offered=offered,
         ended=ended,
         wants=sizes.speed.any(axis=(1, 2)) & (ended | ~runs),

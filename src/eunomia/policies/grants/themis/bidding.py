@@ -139,14 +139,18 @@ def hold_auction(
     if treatment == "lease":
         keeps[found.share < least] = 0
     part = found.share if treatment == "lease" else np.ones(len(keeps))
-    gang, size, parts = [NO_INTS], [NO_INTS], [np.empty(0)]
+    if not elastic:
+        within = np.arange(keeps.sum()) - np.repeat(np.cumsum(keeps) - keeps, keeps)
+        gang = np.repeat(tables.gang[found.row], keeps) + within
+        return WonGangs(gang, amount[gang], np.repeat(part, keeps), found)
+    gang_of, size, parts = [NO_INTS], [NO_INTS], [np.empty(0)]
     for bidder, row in enumerate(found.row.tolist()):
-        g = tables.gang[row] + np.arange(tables.count[row] if elastic else keeps[bidder])
-        kept = kept_sizes(amount[g], sizes[gangs.job[g]], int(keeps[bidder])) if elastic else amount[g]
-        gang.append(g[kept > 0])
+        g = tables.gang[row] + np.arange(tables.count[row])
+        kept = kept_sizes(amount[g], sizes[gangs.job[g]], int(keeps[bidder]))
+        gang_of.append(g[kept > 0])
         size.append(kept[kept > 0])
         parts.append(np.full(int((kept > 0).sum()), part[bidder]))
-    return WonGangs(np.concatenate(gang), np.concatenate(size), np.concatenate(parts), found)
+    return WonGangs(np.concatenate(gang_of), np.concatenate(size), np.concatenate(parts), found)
 
 
 def _bids_of(tables: BidTables, free: Ints) -> Bids:

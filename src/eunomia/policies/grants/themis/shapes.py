@@ -42,6 +42,8 @@ def held_width(view: View) -> Ints:
 def speed_at(sizes: GangSizes, width: Ints) -> Floats:
     """Return steps/s of each job on so many accelerators, (job, type); 0 where it has no such size."""
     same = (sizes.size == width[:, None]) & (width[:, None] > 0)
+    if same.shape[1] == 1:
+        return np.where(same, sizes.speed[:, 0], 0.0)
     at = same.argmax(axis=1)
     speed = np.take_along_axis(sizes.speed, at[:, None, None], axis=1)[:, 0]
     return np.where(same.any(axis=1)[:, None], speed, 0.0)
