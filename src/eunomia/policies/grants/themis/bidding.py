@@ -258,9 +258,10 @@ def _fill_tables(
                 if entries == 0 or n == begin + rows:
                     break
                 found = with_gang(found, m, type, own, time, unit, number, entries)
+                placed = 0  # fewer than the whole gang, where it is elastic and there is no more
                 for e in range(entries):
                     after[unit[e]] -= number[e]
-                placed = number[:entries].sum()  # fewer than the whole gang, where it is elastic and there is no more
+                    placed += number[e]
                 slowest, seats = max(slowest, time), seats + placed
                 more += time * placed - apps.work[m]
                 bidder[n], gang[n], count[n] = turn, start, k + 1
