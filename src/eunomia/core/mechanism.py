@@ -179,6 +179,11 @@ class MechanismConfig:
         return False
 
     @property
+    def recall(self) -> bool:
+        """Whether a gang may be stopped before its lease ends."""
+        return False
+
+    @property
     def pairs(self) -> bool:
         """Whether it looks up throughputs of pairs though the policy may not."""
         return False

@@ -20,7 +20,6 @@ import numpy as np
 
 from eunomia.backends.protocol import Backend
 from eunomia.core.belief import LearntThroughput
-from eunomia.mechanisms.leases import Leases
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.decisions import Decision, GiveUp, Refuse, Start, Starts, Stop
 from eunomia.model.events import (
@@ -376,12 +375,11 @@ def throughput_learner(setup: RunConfig, believed: Speeds | None = None) -> Thro
     if setup.learnt is None:
         return None
     belief, mechanism = setup.scenario.belief, setup.mechanism
-    recalls = isinstance(mechanism, Leases) and mechanism.recall
     settings = LearningSettings(
         measure_s=belief.measure_s,
         explore=belief.explore,
         tolerance=0.02 if belief.tolerance is None else belief.tolerance,
-        trial_s=belief.measure_s if recalls else mechanism.lease_s,
+        trial_s=belief.measure_s if mechanism.recall else mechanism.lease_s,
         spreads=setup.backend.real_time or isinstance(setup.truth, PlacedThroughputs),
     )
     return ThroughputLearner(setup.learnt, setup.topology, settings, believed)

@@ -133,7 +133,7 @@ class Allox:
         owner, earliest = np.unique(view.tenant[waits], return_index=True)
         count = max(math.ceil(part * len(owner) * (1 - RELATIVE)), 1)
         progress = np.bincount(view.tenant, np.where(on >= 0, _progress(view, on), 0.0), minlength=int(owner.max()) + 1)
-        owner = owner[np.argsort(earliest)]  # of equals, the tenant whose job waits since longest
+        owner = owner[np.argsort(earliest, kind="stable")]  # of equals, the tenant whose job waits since longest
         least = owner[rising(progress[owner])[:count]]
         return waits & np.isin(view.tenant, least), count >= len(owner)
 
