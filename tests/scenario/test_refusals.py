@@ -42,7 +42,11 @@ HEAD = '[cluster]\naccelerators = { v100 = 4 }\n[workload]\ntrace = "jobs.csv"\n
         ("[overhead]", "overhead", "did you mean 'overheads'?"),
         ("[overheads]\nstart = 1", "overheads.start", "did you mean 'start_s'?"),
         ("[overheads]\nrestore_s = inf", "overheads.restore_s", "must be finite"),
-        ("[overheads]\nload = 1", "overheads.load", "valid names: checkpoint_s, restore_by_size, restore_s, saves, start_s"),
+        (
+            "[overheads]\nload = 1",
+            "overheads.load",
+            "valid names: checkpoint_s, restore_by_size, restore_s, saves, start_s",
+        ),
         ("[world]\nbackend = 'simulatd'", "world.backend", "did you mean 'simulated'?"),
         ("[world]\ncancel_fraction = 1.1", "world.cancel_fraction", "must be at most 1"),
         ("[world]\nreplay_status = 'yes'", "world.replay_status", "must be true or false"),
