@@ -188,7 +188,8 @@ def show_comparison(results: Sequence[tuple[str, Result]], content: ReportConten
         for run, setting in shown_once
     ]
     several = {name: texts for name, texts in (("load", loads), ("seed", seeds)) if len(set(texts)) > 1}
-    notes = dict.fromkeys(note for _, result in kept for note in result.notes)
+    first = [result for (_, result), run in zip(results, content.runs, strict=True) if run.seed == content.runs[0].seed]
+    notes = dict.fromkeys(note for result in first for note in result.notes)  # those of other seeds say the same
     show_summary(kept, [*notes, *filter(None, [alike_seeds(settings)])], several)
     show_verdict(content)
 
