@@ -15,6 +15,7 @@ import numpy as np
 
 from eunomia.inputs.atomic_write import replacing_folder
 from eunomia.inputs.problems import InvalidInput, Problem, Together
+from eunomia.model.finish_time import SHARE, IdealTime
 from eunomia.records.record import Record
 from eunomia.report.seed_groups import finished_enough, part_done
 from eunomia.runs.as_it_was import AS_IT_WAS
@@ -58,6 +59,9 @@ def as_scenario(scenario: Scenario | Path | str | Mapping[str, Any]) -> Scenario
 def cases(scenario: Scenario, policies: Sequence[str], loads: Sequence[float], seeds: Sequence[int]) -> list[Case]:
     """Return every combination; policies, loads and seeds default to the scenario's own.
 
+    All are measured by one reading of T_id: that of the scenario, else that of the policies that go by one, `share`
+    where these differ.
+
     Raises InvalidInput with every load and seed out of range, every unknown policy, and two policies of one folder.
     """
     loads, seeds = list(dict.fromkeys(loads or [scenario.workload.load])), list(dict.fromkeys(seeds or [scenario.seed]))
@@ -69,10 +73,12 @@ def cases(scenario: Scenario, policies: Sequence[str], loads: Sequence[float], s
     for seed in seeds:
         with given.check():
             varied(scenario, seed=seed)
+    readings = list[IdealTime | None]()
     for policy in policies:
         with given.check():
-            _check_policy(varied(scenario, policy=policy))
+            readings.append(_checked_reading(varied(scenario, policy=policy)))
     given.raise_if_any()
+    scenario = _measured_alike(scenario, readings)
     combinations = [
         Case(policy=policy, load=load, seed=seed, scenario=varied(scenario, policy=policy, load=load, seed=seed))
         for load in loads
@@ -88,11 +94,24 @@ def cases(scenario: Scenario, policies: Sequence[str], loads: Sequence[float], s
     return combinations
 
 
-def _check_policy(scenario: Scenario) -> None:
-    """Raise InvalidInput for a policy that is not known, and for its parameters."""
+def _checked_reading(scenario: Scenario) -> IdealTime | None:
+    """Return the reading of T_id by which the policy goes; None = it goes by none.
+
+    Raises InvalidInput for a policy that is not known, and for its parameters.
+    """
     policy = scenario.policy
-    if policy.name != AS_IT_WAS:
-        find_policy(policy.name, policy.parameters, scenario.base, scenario.where)
+    if policy.name == AS_IT_WAS:
+        return None
+    return find_policy(policy.name, policy.parameters, scenario.base, scenario.where).info.ideal
+
+
+def _measured_alike(scenario: Scenario, readings: Sequence[IdealTime | None]) -> Scenario:
+    """Return the scenario with one reading of T_id where its policies would be measured by several."""
+    if scenario.measure.ideal != "policy" or len({reading or SHARE for reading in readings}) == 1:
+        return scenario
+    named = {reading for reading in readings if reading is not None}
+    measure = scenario.measure.model_copy(update={"ideal": named.pop() if len(named) == 1 else SHARE})
+    return scenario.model_copy(update={"measure": measure})
 
 
 def compare(

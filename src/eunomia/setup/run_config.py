@@ -322,9 +322,11 @@ def _notes_on_belief(scenario: Scenario, policy: Policy, *, real_time: bool) -> 
 
 def _note_on_ideal(scenario: Scenario, policy: Policy) -> tuple[str, ...]:
     """Say where runs of other policies would be measured by another reading of T_id."""
-    ideal = policy.info.ideal or SHARE
-    if scenario.measure.ideal != "policy" or ideal == SHARE:
+    ideal, asked = policy.info.ideal, scenario.measure.ideal
+    if ideal is None or asked == ideal or (asked == "policy" and ideal == SHARE):
         return ()
+    if asked != "policy":
+        return (f"rho_themis is by ideal={asked}; {policy.info.name} goes by ideal={ideal}",)
     return (
         f"rho_themis of {policy.info.name} is by ideal={ideal}, as it goes by that; set "
         f'measure.ideal = "{ideal}" to compare it with policies that go by another',
