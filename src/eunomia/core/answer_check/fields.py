@@ -12,6 +12,7 @@ import numpy as np
 from eunomia.core.answer_check.facts import AnswerFacts, refused
 from eunomia.model.answers import Answer
 from eunomia.model.certificate import BINDINGS, Certificate
+from eunomia.model.coded_texts import CodedTexts
 from eunomia.model.tolerance import SOLVED
 
 _SCALARS = (str, bool, int, float, np.integer, np.floating, np.bool_)
@@ -66,6 +67,8 @@ def _check_late(late: Any, facts: AnswerFacts) -> None:
 
 
 def _check_texts(texts: Any, field: str, facts: AnswerFacts) -> None:
+    if isinstance(texts, CodedTexts) and len(texts.code) == len(facts.active) and set(map(type, texts.texts)) == {str}:
+        return  # none of thousands of rows is looked up
     if not isinstance(texts, Mapping):
         rule = f"{field} is {type(texts).__name__}; it maps rows of the view to texts"
         raise refused(facts, rule, f'give {field}={{row: "reason"}}')

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +11,7 @@ from eunomia.kernels import kernel
 from eunomia.model.answers import Grants, Rows
 from eunomia.model.arrays import NO_INTS, Array, Bools, Floats, Ints
 from eunomia.model.certificate import Certificate
+from eunomia.model.coded_texts import CodedTexts
 from eunomia.model.view import View
 from eunomia.placement.grants_builder import GrantsBuilder, renewal, shapes_of
 from eunomia.placement.levels import Levels
@@ -20,30 +20,12 @@ from eunomia.policies.grants.themis.bidding import CandidateGangs, WonGangs
 from eunomia.solvers.auction.partial import Partial
 from eunomia.solvers.auction.rounding import cut
 
-_RUNS, _LOST, _AHEAD, _KEPT = range(-1, 3)  # codes of `Reasons`; a running job waits for nothing
+_RUNS, _LOST, _AHEAD, _KEPT = range(-1, 3)  # codes of `CodedTexts`; a running job waits for nothing
 
 
-class Reasons(Mapping[int, str]):
-    """Why each job waits: a few texts for many jobs, looked up on demand."""
-
-    def __init__(self, code: Ints, texts: tuple[str, ...]):
-        self._code, self._texts = code, texts
-
-    def __getitem__(self, job: int) -> str:
-        if not 0 <= job < len(self._code) or self._code[job] < 0:
-            raise KeyError(job)
-        return self._texts[int(self._code[job])]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(np.flatnonzero(self._code >= 0).tolist())
-
-    def __len__(self) -> int:
-        return int((self._code >= 0).sum())
-
-
-def waiting_for(view: View, text: str) -> Reasons:
+def waiting_for(view: View, text: str) -> CodedTexts:
     """Return the one reason for which all jobs wait that do not run."""
-    return Reasons(np.where(view.on_type < 0, 0, -1), (text,))
+    return CodedTexts(np.where(view.on_type < 0, 0, -1), (text,))
 
 
 def nothing_offered(view: View) -> Grants:
@@ -187,7 +169,7 @@ class Assignment:
             state.held[job], state.here[job], state.gangs.width[job] = True, time, len(devices)
         return n > 0
 
-    def _why(self, bidders: Ints, kept_for: Bools) -> Reasons:
+    def _why(self, bidders: Ints, kept_for: Bools) -> CodedTexts:
         """Return why each job waits that wants devices and was given none."""
         n, state = len(bidders), self.state
         bid = np.zeros(len(state.elapsed), dtype=bool)
@@ -197,7 +179,7 @@ class Assignment:
         worse = "1 app is worse off and bids" if n == 1 else f"{n} apps are worse off and bid"
         if n == 0:
             worse = "apps that had held nothing for longer were served"
-        return Reasons(
+        return CodedTexts(
             code,
             (
                 f"its app was among the {n} worst-off, bid, and won no seats for it",
