@@ -163,11 +163,13 @@ def read_state(view: View, ended: Bools, offered: Bools, ideal: IdealTime = SHAR
     in_all = app_totals(jobs.app, n, jobs.total, jobs.size, apps.service)
     m = np.flatnonzero(runs)
     now, here = np.zeros(view.jobs), np.zeros(view.jobs)
-    now[m] = _seconds(view.remaining[m], speed_at(sizes, width)[m, view.on_type[m]])
+    rigid = sizes.size.shape[1] == 1
+    on = view.on_type[m]
+    now[m] = time[m, 0, on] if rigid else _seconds(view.remaining[m], speed_at(sizes, width)[m, on])
     here[m] = now[m] * view.slowdown[m, gang_levels(levels, view.holder, view.jobs)[m]]
     device, own = devices_by_job(view.holder, ended)
     whole = np.ascontiguousarray(sizes.size[:, 0])
-    least = whole if sizes.size.shape[1] == 1 else np.where(sizes.size > 0, sizes.size, sizes.size[:, :1]).min(axis=1)
+    least = whole if rigid else np.where(sizes.size > 0, sizes.size, sizes.size[:, :1]).min(axis=1)
     columns = sizes.size, least, np.ascontiguousarray(time), width, now, np.ascontiguousarray(view.slowdown)
     return AuctionState(
         view=view,
