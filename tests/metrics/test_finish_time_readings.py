@@ -97,7 +97,7 @@ def test_a_reading_that_does_not_exist_is_refused_with_those_that_do() -> None:
 def test_all_runs_of_a_comparison_are_measured_by_one_reading(
     policies: tuple[str, str], reading: str, tmp_path: Path
 ) -> None:
-    """That of the policies that go by one; where these differ, on a private part, and a note names the policy that goes by another."""
+    """That of the policies that go by one; where these differ, on a private part, with a note on the others."""
     scenario = tmp_path / "two.toml"
     scenario.write_text(
         '[cluster]\nnodes = [{ type = "gpu", count = 1, accelerators = 8 }]\n'
