@@ -124,8 +124,8 @@ def tenants(*parts: float) -> TenantFigures:
     """Return tenants that got these parts of what they were owed."""
     n, hours = len(parts), np.full(len(parts), 360000.0)
     return TenantFigures(
-        names=tuple(f"group-{k}" for k in range(n)), quota=np.ones(n), jobs=np.full(n, 9), total_wait_s=np.full(n, 90.0),
-        deserved=hours, received=hours * np.array(parts), lent=np.zeros((n, n)),
+        names=tuple(f"group-{k}" for k in range(n)), quota=np.ones(n), jobs=np.full(n, 9),
+        total_wait_s=np.full(n, 90.0), deserved=hours, received=hours * np.array(parts), lent=np.zeros((n, n)),
         paid=np.full((n, n), 7200.0) - np.eye(n) * 7200, at_s=np.array([3600.0, 7200.0]), ltgf=np.ones((n, 2)),
     )  # fmt: skip
 
