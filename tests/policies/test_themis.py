@@ -385,6 +385,11 @@ def test_leases_last_as_long_as_the_policy_says() -> None:
     assert Themis().info.mechanism.length_s == 1200.0
 
 
+def test_a_lie_that_no_app_tells_is_refused() -> None:
+    with pytest.raises(ValueError, match="and no app tells it; name the app as liar"):
+        Themis(lie=3.0)
+
+
 @pytest.mark.parametrize("factor", [3.0, 30.0])
 def test_who_says_that_seats_help_it_more_than_they_do_finishes_no_sooner(factor: float) -> None:
     """Four apps of unlike lengths with two gangs' worth of seats; everybody bids, so that a lie can win something.
@@ -394,6 +399,7 @@ def test_who_says_that_seats_help_it_more_than_they_do_finishes_no_sooner(factor
     jobs = line_up(*[(100.0 * i, (5 + 5 * i) * 1200.0, 2) for i in range(4)])
     ends = {}
     for reported in (1.0, factor):
-        policy = Themis(f=0.0, indivisible="lease", empty="infinite", lie=reported)
-        ends[reported] = [played(replace(policy, liar=name), jobs, 2, 2).finished[name] for name in "abcd"]
+        policy = Themis(f=0.0, indivisible="lease", empty="infinite")
+        liars = {name: replace(policy, liar=name, lie=reported) for name in "abcd"}
+        ends[reported] = [played(liar, jobs, 2, 2).finished[name] for name, liar in liars.items()]
     assert np.mean(ends[factor]) >= np.mean(ends[1.0])

@@ -37,9 +37,7 @@ class PendingAsk:
         self.within = _as_asked(len(job))[2] if within is None else within
         # Candidates of a plain answer as the check at the border has listed them: job, type and x, None without shares.
         self.found: tuple[Ints, Ints, Floats | None] | None = None
-        self.runs: Bools | None = (
-            None  # (row,) of shares: whether the job can run so; None = every one that has a share
-        )
+        self.runs: Bools | None = None  # (row,) of shares: whether the job can run so; None = all that have a share
         self.source: Ints | None = None  # (row,) place in the answer; left out: all rows, as they stand there
 
 

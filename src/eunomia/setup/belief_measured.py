@@ -24,13 +24,17 @@ ANY_SPEED = 10.0  # where every speed is 1 by definition: the end of the 80 % in
 
 def learnt_throughputs(
     scenario: Scenario, stated: Throughputs, believed: Speeds, *, real_time: bool
-) -> LearntThroughputs:
+) -> LearntThroughputs | None:
     """Return what is learnt from during a run: `believed` at first, as sure as the intervals of `stated` and the error.
+
+    None where the scenario does not ask for that.
 
     σ² of the logarithm of a rate is the sum of that of its 80 % interval, of `error`², and of that of a measurement.
     Intervals count where the truth may be anywhere in them: on real accelerators, and where it is drawn from them. What
     a job type without a row, or a source of equal speeds, says of the size of a step counts for little.
     """
+    if scenario.belief.kind != "measured":
+        return None
     counts = real_time or scenario.throughputs.draw
     return LearntThroughputs(believed, _doubt(stated, scenario.belief.error, counts=counts))
 

@@ -265,9 +265,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         past=work.past,
         origins=work.origins,
         measuring=measuring,
-        learnt=learnt_throughputs(scenario, stated, believed, real_time=backend.real_time)
-        if scenario.belief.kind == "measured"
-        else None,
+        learnt=learnt_throughputs(scenario, stated, believed, real_time=backend.real_time),
         stated_job_types=stated.job_types if scenario.belief.kind == "measured" else (),
     )
     _check_prices(setup)

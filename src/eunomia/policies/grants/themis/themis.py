@@ -130,6 +130,8 @@ class Themis:
             raise ValueError(f"bid_error is {self.bid_error}; it is at least 0 and below 1")
         if not 0 < self.lie < math.inf:
             raise ValueError(f"lie is {self.lie}; it is a finite factor above 0, and 1 is the truth")
+        if self.lie != 1 and not self.liar:
+            raise ValueError(f"lie is {self.lie}, and no app tells it; name the app as liar")
         if not LEAST_S <= self.lease_s <= MOST_S:
             raise ValueError(f"lease_s is {self.lease_s}; a lease lasts from {LEAST_S:.0f} s to {MOST_S:.0f} s, a year")
         if not 0 <= self.batch_s < self.lease_s:
