@@ -117,6 +117,8 @@ class Philly:
             raise ValueError(f"prerun_s is {self.prerun_s}; it is a number of seconds, 0 = gangs start as they are")
         if self.prerun not in ("gangs", "all"):
             raise ValueError(f"prerun is {self.prerun!r}; it is 'gangs' or 'all'")
+        if self.prerun == "all" and not self.prerun_s:
+            raise ValueError("prerun=all needs prerun_s above 0, such as prerun_s=300: else nothing runs in the pool")
         if not 0 < self.pool < 1:
             raise ValueError(f"pool is {self.pool}; it is a part of the cluster above 0 and below 1, for example 0.02")
         also_needs(self, NEEDS if self.prerun_s else ())
