@@ -48,7 +48,7 @@ def test_a_misspelt_reference_type_is_refused_with_the_nearest(policy: str) -> N
     set_up(scenario_from_dict({**scenario(policy), "policy": {"name": f"{policy}", **AGNOSTIC}}, Path()))
 
 
-def test_a_preset_runs_where_its_published_type_is_not_and_a_user_who_writes_it_is_told() -> None:
+def test_a_preset_runs_where_its_published_type_is_not_and_a_user_who_writes_it_is_refused() -> None:
     a100 = {"a100": 4}
     set_up(scenario_from_dict(scenario("gavel:finish_time_fairness", a100), Path()))
     said = {**scenario("", a100), "policy": {"name": "finish_time_fairness", **AGNOSTIC}}
