@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from eunomia.inputs.options import one_of
 from eunomia.inputs.problems import InvalidInput, refused
+from eunomia.inputs.slurm_values import JOB_STATES, expand_hosts
 from eunomia.inputs.timestamps import date_at
 from eunomia.model.arrays import Bools, Ints
 from eunomia.traces.accelerator_hours import HOUR_S, AcceleratorHours
@@ -26,8 +27,7 @@ from eunomia.traces.sacct_demands import NO_WHOLE_MACHINES, WholeMachines
 from eunomia.traces.sacct_file import is_header
 from eunomia.traces.sacct_jobs import JobParts, SacctJobs, group_runs, parts_of
 from eunomia.traces.sacct_lines import SacctLines, read_lines
-from eunomia.traces.sacct_runs import RUNNING, STATUS_BY_STATE, TENANT_FIELDS, Runs, read_runs
-from eunomia.traces.slurm_fields import expand_hosts
+from eunomia.traces.sacct_runs import RUNNING, TENANT_FIELDS, Runs, read_runs
 from eunomia.traces.table import Trace, trace_of
 from eunomia.traces.table_times import offset_s, read_zone
 
@@ -203,7 +203,7 @@ def _history(lines: SacctLines, jobs: SacctJobs, parts: JobParts, findings: Impo
     ended = np.where(parts.is_broken, tail.over_s, np.nan)
     ended = np.where(ended > started, ended, np.nan)
     pauses = parts.pauses(started, ended)
-    states = [STATUS_BY_STATE.get(word or "", "") for word in runs.state.dictionary.to_pylist()]
+    states = [JOB_STATES.get(word or "", ("", ""))[1] for word in runs.state.dictionary.to_pylist()]
     restarts = np.nan_to_num(lines.numbers("Restarts"))[tail.row].astype(np.int64)
     trace = trace_of(
         lines.name,
