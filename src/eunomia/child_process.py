@@ -48,7 +48,7 @@ class ChildProcess:
         self._memory_gib, self._niceness, self._variables = memory_gib, niceness, variables or {}
         self._keeps_lines, self._own_session = keeps_lines, own_session
         self._process: subprocess.Popen[bytes] | None = None
-        self._found = bytearray()  # of messages that nobody has taken
+        self._found = bytearray()  # of messages that are not taken yet
         self._said, self._listener = b"", threading.Thread()
 
     def ask(self, question: bytes, limit_s: float) -> bytes:

@@ -353,7 +353,7 @@ def refusal(path: Path) -> str:
 
 def test_files_that_are_not_of_sacct_are_refused_with_the_command_that_writes_one(written: Write) -> None:
     assert "the file is empty" in refusal(written(raw=b""))
-    assert "JSON" in refusal(written('{"jobs": []}'))
+    assert "JSON of sacct" in refusal(written('{"items": []}'))
     assert "in which long values are cut short" in refusal(written("JobID    JobName  State", "-----  ---- ----"))
     assert "leave out --noheader" in refusal(written("7|ann|vision|COMPLETED"))
     assert "sacct --allusers" in refusal(written("a,b,c", "1,2,3"))

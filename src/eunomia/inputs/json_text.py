@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from eunomia.inputs.problems import InvalidInput, Problem
 
+_SPACE = re.compile(r"[ \t\n\r]*")
 MOST_DIGITS = 300  # of a whole number: more are not a number of the machine
 
 
@@ -52,6 +54,66 @@ def parse_json(
     if twice:
         raise NotJson(f"the key {twice[0][:80]!r} stands twice in one object", twice=tuple(twice))
     return value
+
+
+def items_under(text: str, key: str) -> Iterator[tuple[int, Any]]:
+    """Yield each item of the list under a key of a JSON object, and the row where it begins; no other is kept.
+
+    Raises NotJson as `parse_json`, and where the object has no such list.
+    """
+    decoder = json.JSONDecoder(parse_int=_whole, parse_constant=_refuse, parse_float=_finite)
+    row = seen = 0
+    has_list = False
+    try:
+        at = _past(text, 0, "{")
+        while text[at : at + 1] != "}":
+            name, at = decoder.raw_decode(text, at)
+            at = _past(text, _space(text, at), ":")
+            if name == key and text[at : at + 1] == "[":
+                has_list, at = True, _past(text, at, "[")
+                while text[at : at + 1] != "]":
+                    row, seen = row + text.count("\n", seen, at), at
+                    item, end = decoder.raw_decode(text, at)
+                    yield row + 1, item
+                    at = _next(text, end, "]")
+                at += 1
+            else:
+                _, at = decoder.raw_decode(text, at)
+            at = _next(text, at, "}")
+        if _space(text, at + 1) < len(text):
+            raise json.JSONDecodeError("Extra data", text, at + 1)
+    except json.JSONDecodeError as error:
+        raise NotJson(error.msg, error.lineno, error.colno) from None
+    except RecursionError:
+        raise NotJson("values are nested too deeply") from None
+    if not has_list:
+        raise NotJson(f"there is no list {key!r}")
+
+
+def _space(text: str, at: int) -> int:
+    """Return the place of the next sign that is no space."""
+    found = _SPACE.match(text, at)
+    assert found is not None
+    return found.end()
+
+
+def _past(text: str, at: int, sign: str) -> int:
+    """Return the place after a sign that must come next, and the space that follows it."""
+    at = _space(text, at)
+    if text[at : at + 1] != sign:
+        raise json.JSONDecodeError(f"Expecting {sign!r}", text, at)
+    return _space(text, at + 1)
+
+
+def _next(text: str, at: int, closing: str) -> int:
+    """Return the place of the next value after a comma, or that of the closing sign."""
+    at = _space(text, at)
+    if text[at : at + 1] == closing:
+        return at
+    at = _past(text, at, ",")
+    if text[at : at + 1] == closing:
+        raise json.JSONDecodeError("Expecting value", text, at)
+    return at
 
 
 def read_json(

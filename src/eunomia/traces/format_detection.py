@@ -195,6 +195,8 @@ def read_first_line(path: Path) -> list[str] | None:
             packed = file.read(len(GZIP)) == GZIP
         with gzip.open(path) if packed else path.open("rb") as file:
             line = file.readline(MOST_HEADER).decode("utf-8-sig")
+            if line.strip() == "{":  # JSON with a name on each line
+                line = "{" + file.readline(MOST_HEADER).decode()
         return [line.rstrip("\r\n")] if "\t" in line else next(csv.reader([line]), None)
     except (OSError, EOFError, zlib.error, ValueError, csv.Error):
         return None
