@@ -302,6 +302,27 @@ def test_jobs_of_other_tenants_are_counted_and_not_named(site: Any) -> None:
     assert position == {"count": 1, "accelerators": 2, "names": (), "first_fits": False, "is_old": False}
 
 
+def test_ids_of_other_tenants_are_hidden_in_every_reason_also_in_words_that_others_chose(site: Any) -> None:
+    bench = site(FIFO)
+    other = bench.submit(BOB, accelerators=2).body["id"]
+    bench.do(Launched(other, 1))
+    mine = bench.submit(ANN, accelerators=2).body["id"]
+    bench.do(GangUnknown(other, 1, "Slurm does not answer"))
+
+    def texts(may_see: Any = lambda tenant: True) -> list[str]:
+        found = living_state.why(bench.controller, bench.controller.rows[mine], 0.0, may_see)["reasons"]
+        return [one["text"] for one in found]
+
+    assert other in texts()[1] and other not in str(texts(lambda tenant: tenant == ANN.tenant))
+    assert texts(lambda tenant: tenant == ANN.tenant)[1].endswith("cannot be reached: another tenant's job")
+    bench.do(GangEnded(other, 1, "finished"))
+    bench.do(Launched(mine, 1), GangUnknown(mine, 1, f"it ended beside ({other}), '7-gone' and {mine} on 2026-11-27"))
+    words = "it has accelerators, but its processes cannot be reached: it ended beside"
+    assert texts() == [f"{words} ({other}), '7-gone' and {mine} on 2026-11-27"]
+    hidden = "another tenant's job"
+    assert texts(lambda tenant: tenant == ANN.tenant) == [f"{words} ({hidden}), '{hidden}' and {mine} on 2026-11-27"]
+
+
 def test_a_preempted_job_names_when_and_for_which_jobs_also_after_a_restart(site: Any, tmp_path: Path) -> None:
     bench = site(SITE)
     long = bench.submit(ANN, accelerators=2, duration_s=9000).body["id"]
