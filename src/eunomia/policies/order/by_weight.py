@@ -17,12 +17,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from eunomia.inputs.declared_fields import check_fields
 from eunomia.model.answers import Order
 from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
 from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types
+from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class ByWeight:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
+        check_fields(self)
         set_promises(self, covers_all_jobs=self.types == "fastest", jobs_independent=True)
 
     def decide(self, view: View) -> Order:

@@ -23,11 +23,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
 from eunomia.model.answers import Misfit, Order
 from eunomia.model.policy import ENDLESS, PolicyInfo, set_promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types
+from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates
 
 _MISFIT: dict[str, Misfit] = {"none": "stop", "skip": "skip", "easy": "reserve"}
 
@@ -60,9 +61,7 @@ class Fifo:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
-        if self.backfill not in _MISFIT:
-            raise ValueError(f"backfill is {self.backfill!r}; it is 'none', 'skip' or 'easy'")
+        check_fields(self)
         set_promises(
             self,
             covers_all_jobs=self.types == "fastest",

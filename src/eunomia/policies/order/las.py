@@ -17,17 +17,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
+from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
 from eunomia.model.service_levels import first_fall, set_levels
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types, types_if_replanned
+from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, types_if_replanned
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Las:
     and starves while new jobs fill the cluster.
     """
 
-    quantum: float = 3600.0
+    quantum: Annotated[float, Rule(above=0.0, what="a number of accelerator-seconds above 0")] = 3600.0
     types: Types = "fastest"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -56,9 +58,7 @@ class Las:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
-        if not 0 < self.quantum < math.inf:
-            raise ValueError(f"quantum is {self.quantum}; it is a number of accelerator-seconds above 0")
+        check_fields(self)
         fastest = self.types == "fastest"
         quantum = self.quantum if fastest else 0.0
         set_promises(self, covers_all_jobs=fastest, jobs_independent=True, service_quantum=quantum, of=Las)

@@ -19,11 +19,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
 from eunomia.model.answers import Order
 from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types
+from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class SmallestFirst:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
+        check_fields(self)
         fastest = self.types == "fastest"
         set_promises(self, covers_all_jobs=fastest, jobs_independent=True, ranks_by="scale_factor", of=SmallestFirst)
 

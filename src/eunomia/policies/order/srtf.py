@@ -17,17 +17,18 @@ Cluster Manager for Distributed Deep Learning", NSDI 2019, section 2.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, RanksBy, set_promises
 from eunomia.model.rounding import rising, rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types
+from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ class Srtf:
     """
 
     types: Types = "fastest"
-    measure: Literal["time", "service"] = "time"
-    ties: Literal["submission", "last"] = "submission"
+    measure: Annotated[Literal["time", "service"], "'time' (seconds) or 'service' (accelerator-seconds)"] = "time"
+    ties: Annotated[Literal["submission", "last"], "'submission' or 'last' (as in the last order)"] = "submission"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="srtf",
@@ -62,11 +63,7 @@ class Srtf:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
-        if self.measure not in ("time", "service"):
-            raise ValueError(f"measure is {self.measure!r}; it is 'time' (seconds) or 'service' (accelerator-seconds)")
-        if self.ties not in ("submission", "last"):
-            raise ValueError(f"ties is {self.ties!r}; it is 'submission' or 'last' (as in the last order)")
+        check_fields(self)
         stateless = self.ties == "submission"  # the place in the last order requires that no ask is skipped
         fastest = stateless and self.types == "fastest"
         ranks_by: RanksBy = "remaining_time" if self.measure == "time" else "remaining_service"

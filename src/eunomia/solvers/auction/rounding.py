@@ -14,7 +14,6 @@ import numpy as np
 from eunomia.model.arrays import Floats, Ints
 
 Treatment = Literal["floor", "randomized", "lease"]
-TREATMENTS: tuple[Treatment, ...] = ("floor", "randomized", "lease")
 _ROUNDING = 1e-9  # c·n that is below a whole number by less than this is that number
 
 
