@@ -44,14 +44,6 @@ class ShareRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShareTable:
-    """The tenants under some policies."""
-
-    runs: list[str]
-    rows: list[ShareRow]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
     """What tenants gave to each other under one policy: a matrix, and the largest amounts in words."""
 
@@ -67,8 +59,9 @@ class TenantsSection:
     """What is shown about tenants."""
 
     which: str  # of several runs; "" = all
-    first: ShareTable
-    rest: ShareTable
+    runs: list[str]  # one a column, of which the first `columns` are shown at once
+    columns: int
+    rows: list[ShareRow]
     smaller: int  # tenants that have no row
     exchanges: list[Exchange]
 
@@ -88,8 +81,9 @@ def tenants_section(content: ReportContent) -> TenantsSection | None:
     most = max(float(np.max(np.maximum(t.received, t.deserved), initial=0.0)) for _, t in shown)
     return TenantsSection(
         which=f"Load {load:g}, seed {runs[0].seed}: one run of each policy." if only else "",
-        first=table(shown[:MOST_COLUMNS], names[:MOST_TENANTS], most),
-        rest=table(shown[MOST_COLUMNS:], names[:MOST_TENANTS], most),
+        runs=[run.label for run, _ in shown],
+        columns=MOST_COLUMNS,
+        rows=[row(name, [tenants for _, tenants in shown], most) for name in names[:MOST_TENANTS]],
         smaller=len(names) - MOST_TENANTS,
         exchanges=[exchange(run.label, tenants) for run, tenants in shown],
     )
@@ -116,11 +110,6 @@ def amounts(paid: float, lent: float) -> str:
     return " ".join(filter(None, texts))
 
 
-def table(shown: Runs, names: Sequence[str], most: float) -> ShareTable:
-    """Return one row for each of these tenants and one column for each policy; bars are parts of `most`."""
-    return ShareTable(runs=[run.label for run, _ in shown], rows=[row(name, shown, most) for name in names if shown])
-
-
 def size(name: str, shown: Runs) -> float:
     """Return the most that a tenant was owed or got under any policy."""
     return float(
@@ -131,13 +120,13 @@ def size(name: str, shown: Runs) -> float:
     )
 
 
-def row(name: str, shown: Runs, most: float) -> ShareRow:
-    """Return the row of one tenant."""
-    first = shown[0][1]
+def row(name: str, shown: Sequence[TenantFigures], most: float) -> ShareRow:
+    """Return the row of a tenant of the first policy; bars are parts of `most`."""
+    first = shown[0]
     at = first.names.index(name)
     shared = " with those below it" if any(other.startswith(f"{name}/") for other in first.names) else ""
     part = f"{accelerators(float(first.quota[at]))}{shared}, {plural(int(first.jobs[at]), 'job')}"
-    return ShareRow(name=name, part=part, cells=tuple(cell(tenants, name, most) for _, tenants in shown))
+    return ShareRow(name=name, part=part, cells=tuple(cell(tenants, name, most) for tenants in shown))
 
 
 def accelerators(quota: float) -> str:
