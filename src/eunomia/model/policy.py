@@ -14,6 +14,7 @@ from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import COLUMNS, FORMER_COLUMNS, View
 
 AnswerType = Literal["shares", "order", "grants"]
+Named = Literal["accelerator type", "app"]
 RanksBy = Literal["", "submission", "scale_factor", "remaining_time", "remaining_service"]
 
 
@@ -93,6 +94,7 @@ class PolicyInfo:
     reads_nested_quotas: bool = True  # if it reads quotas: those of tenants below others too
     learnt_from: str = ""  # what its model was trained on, for those who read its results
     ideal: IdealTime | None = None  # the reading of T_id by which it goes, and by which its runs are measured
+    names: Mapping[str, Named] = field(default_factory=dict)  # parameters that name one; "" = none
     fallback: str = ""  # the policy that answers in the service where this one fails; it needs no other columns
 
     def __post_init__(self) -> None:
@@ -133,11 +135,16 @@ class Policy(Protocol):
 
 
 def also_needs(policy: Policy, columns: Iterable[str]) -> None:
-    """Add columns to the needs of this policy instance. For a `__post_init__`; needs a class without slots."""
+    """Add columns to the needs of this policy instance. For a `__post_init__`; needs a class without slots.
+
+    One whose parameters add the column `shapes` changes the sizes of gangs.
+    """
     info, more = policy.info, frozenset(columns) - policy.info.needs
     if more:
-        oracle = info.oracle or "remaining" in more
-        object.__setattr__(policy, "info", replace(info, needs=info.needs | more, oracle=oracle))
+        oracle, taxonomy = info.oracle or "remaining" in more, info.taxonomy
+        if taxonomy is not None and "shapes" in more:
+            taxonomy = replace(taxonomy, elastic=True)
+        object.__setattr__(policy, "info", replace(info, needs=info.needs | more, oracle=oracle, taxonomy=taxonomy))
 
 
 def set_usage_half_life(policy: Policy, half_life_s: float) -> None:
