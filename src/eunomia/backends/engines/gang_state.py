@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from eunomia.backends.engines.engine import GangRequest, Mark
-from eunomia.backends.local.detached_gangs import EpochFolder
+from eunomia.backends.processes.gangs import EpochFolder
 from eunomia.backends.orders import Launch
 
 
