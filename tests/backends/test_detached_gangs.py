@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from eunomia.backends.processes import gangs, supervisor
-from eunomia.backends.processes.gangs import DetachedGangs
 from eunomia.backends.processes.device_use import DeviceUse
 from eunomia.backends.processes.gang import processes_of, processes_with
+from eunomia.backends.processes.gangs import DetachedGangs
 from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, SeatsIdle, SeatsTaken, StepsSaved
 from eunomia.model.topology import Node, Topology
 from eunomia.service.messages import Halt, Launch

@@ -24,8 +24,8 @@ from typing import Any, Protocol
 from eunomia.backends.processes.accounts import Account, account_of
 from eunomia.backends.processes.device_use import DeviceDriver
 from eunomia.backends.processes.environment import environment_of
-from eunomia.backends.processes.gang import SUPERVISOR, Ending, kill_processes, processes_of
 from eunomia.backends.processes.folder import JobFolder, folder_name
+from eunomia.backends.processes.gang import SUPERVISOR, Ending, kill_processes, processes_of
 from eunomia.backends.processes.seats import LOOK_S, SeatWatch
 from eunomia.backends.processes.supervisor import start_time
 from eunomia.backends.reports import (

@@ -16,8 +16,8 @@ from typing import Any
 from eunomia.backends.inputs import BackendInputs
 from eunomia.backends.processes.environment import environment_of
 from eunomia.backends.processes.environment_filter import check_runnable
-from eunomia.backends.processes.gang import LocalGang, lease_end
 from eunomia.backends.processes.folder import JobFolder
+from eunomia.backends.processes.gang import LocalGang, lease_end
 from eunomia.backends.processes.real_world import RealWorld
 from eunomia.backends.processes.recovery import has_finished, recover_events
 from eunomia.model.decisions import Start
