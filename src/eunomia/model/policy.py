@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from types import NoneType, UnionType
-from typing import ClassVar, Literal, Protocol, get_args, get_type_hints
+from typing import ClassVar, Literal, Protocol
 
 from eunomia.model.answers import Answer
 from eunomia.model.finish_time import IdealTime
@@ -185,18 +184,3 @@ def set_promises(
         ranks_by=ranks_by if covers_all_jobs else "",
     )
     object.__setattr__(policy, "info", promises)
-
-
-_WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
-
-
-def check_values(policy: type, parameters: Mapping[str, object]) -> None:
-    """Raise ValueError for a parameter whose value does not have the type of its field."""
-    kinds = get_type_hints(policy)
-    for name, value in parameters.items():
-        kind = kinds.get(name)
-        if isinstance(kind, UnionType) and value is not None:
-            kind = next((part for part in get_args(kind) if {part, NoneType} == {*get_args(kind)}), kind)
-        fits = type(value) is kind or (kind is float and type(value) is int)
-        if kind in _WORDS and not fits:
-            raise ValueError(f"{name} is {value!r}; it is {_WORDS[kind]}")
