@@ -59,7 +59,7 @@ CLAIMS = (
             source=SOURCE,
             statement=lowest(work, world, ideal),
             published=published,
-            cause=Cause(SHRINKS, lowest(work, "rigid", ideal)) if world == "elastic" else None,
+            cause=Cause(SHRINKS, lowest(work, "rigid", ideal)) if (world, ideal) == ("elastic", "share") else None,
             note=IN_ORDER,
         )
         for work, (kind, published) in WORKLOADS.items()
