@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eunomia.core.ranked_pass import BY_SUBMISSION, rank_of
+from eunomia.core.ranked_pass import rank_of
 from eunomia.core.scheduler import Scheduler
 from eunomia.core.state import State
 from eunomia.model.arrays import NO_INTS, Bools, Ints
 from eunomia.model.job_lifecycle import Stage
+from eunomia.model.rank import BY_SUBMISSION
 from eunomia.model.tenants import NO_TENANT
 
 SHOWN = 3  # named jobs; the others are counted

@@ -17,8 +17,7 @@ from eunomia.placement.grants_builder import GrantsBuilder, renewal, shapes_of
 from eunomia.placement.levels import Levels
 from eunomia.policies.grants.themis.agents import HOLDS, AuctionState, Gangs, best_place
 from eunomia.policies.grants.themis.bidding import CandidateGangs, WonGangs
-from eunomia.solvers.auction.partial import Partial
-from eunomia.solvers.auction.rounding import cut
+from eunomia.solvers.auction.partial import Partial, cut
 
 _RUNS, _LOST, _BEHIND, _KEPT = range(4)  # codes of `WaitReasons`; a running job waits for nothing
 
