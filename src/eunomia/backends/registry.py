@@ -7,7 +7,7 @@ from typing import Any
 
 BACKENDS: dict[str, str] = {
     "simulated": "eunomia.backends.simulated.choice:SimulatedBackend",
-    "local": "eunomia.backends.local.world:LocalWorld",
+    "local": "eunomia.backends.processes.world:LocalWorld",
     "slurm": "eunomia.backends.slurm.world:SlurmWorld",
     "ray": "eunomia.backends.ray.world:RayWorld",
     "kubernetes": "eunomia.backends.kubernetes.world:KubernetesWorld",

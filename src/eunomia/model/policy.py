@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from types import NoneType, UnionType
-from typing import ClassVar, Literal, Protocol, get_args, get_type_hints
+from typing import ClassVar, Literal, Protocol
 
 from eunomia.model.answers import Answer
 from eunomia.model.finish_time import IdealTime
@@ -14,6 +13,7 @@ from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import COLUMNS, View
 
 AnswerType = Literal["shares", "order", "grants"]
+Named = Literal["accelerator type", "app"]
 RanksBy = Literal["", "submission", "scale_factor", "remaining_time", "remaining_service"]
 
 
@@ -83,6 +83,7 @@ class PolicyInfo:
     reads_nested_quotas: bool = True  # if it reads quotas: those of tenants below others too
     learnt_from: str = ""  # what its model was trained on, for those who read its results
     ideal: IdealTime | None = None  # the reading of T_id by which it goes, and by which its runs are measured
+    names: Mapping[str, Named] = field(default_factory=dict)  # parameters that name one; "" = none
     fallback: str = ""  # the policy that answers in the service where this one fails; it needs no other columns
 
     def __post_init__(self) -> None:
@@ -120,11 +121,16 @@ class Policy(Protocol):
 
 
 def also_needs(policy: Policy, columns: Iterable[str]) -> None:
-    """Add columns to the needs of this policy instance. For a `__post_init__`; needs a class without slots."""
+    """Add columns to the needs of this policy instance. For a `__post_init__`; needs a class without slots.
+
+    One whose parameters add the column `shapes` changes the sizes of gangs.
+    """
     info, more = policy.info, frozenset(columns) - policy.info.needs
     if more:
-        oracle = info.oracle or "remaining" in more
-        object.__setattr__(policy, "info", replace(info, needs=info.needs | more, oracle=oracle))
+        oracle, taxonomy = info.oracle or "remaining" in more, info.taxonomy
+        if taxonomy is not None and "shapes" in more:
+            taxonomy = replace(taxonomy, elastic=True)
+        object.__setattr__(policy, "info", replace(info, needs=info.needs | more, oracle=oracle, taxonomy=taxonomy))
 
 
 def set_usage_half_life(policy: Policy, half_life_s: float) -> None:
@@ -164,18 +170,3 @@ def set_promises(
         ranks_by=ranks_by if covers_all_jobs else "",
     )
     object.__setattr__(policy, "info", promises)
-
-
-_WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
-
-
-def check_values(policy: type, parameters: Mapping[str, object]) -> None:
-    """Raise ValueError for a parameter whose value does not have the type of its field."""
-    kinds = get_type_hints(policy)
-    for name, value in parameters.items():
-        kind = kinds.get(name)
-        if isinstance(kind, UnionType) and value is not None:
-            kind = next((part for part in get_args(kind) if {part, NoneType} == {*get_args(kind)}), kind)
-        fits = type(value) is kind or (kind is float and type(value) is int)
-        if kind in _WORDS and not fits:
-            raise ValueError(f"{name} is {value!r}; it is {_WORDS[kind]}")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from importlib import import_module
 from typing import Any, cast
 
-from eunomia.model.policy import Policy, check_values
+from eunomia.inputs.declared_fields import check_values
+from eunomia.model.policy import Policy
+from eunomia.model.spelling_suggestions import nearest
 from eunomia.policies.presets import PRESETS
 
 POLICIES: dict[str, str] = {
@@ -73,11 +76,12 @@ def build(spelling: str) -> Policy:
         raise ValueError(f"there is no policy {name!r}; there are {', '.join([*POLICIES, *PRESETS])}")
     pairs = dict(part.partition("=")[::2] for part in rest.split("&") if part)
     values = {**parameters, **{key: _parse_value(text) for key, text in pairs.items()}}
-    check_values(load(policy), values)
-    try:
-        return load(policy)(**values)
-    except TypeError as error:
-        raise ValueError(f"policy {name!r}: {error}") from error
+    cls = load(policy)
+    known = [field.name for field in fields(cast(Any, cls))]
+    if unknown := next((key for key in values if key not in known), None):
+        raise ValueError(f"policy {name!r} has no parameter {unknown!r}; {nearest(unknown, known)}")
+    check_values(cls, values)
+    return cls(**values)
 
 
 def _parse_value(text: str) -> Any:

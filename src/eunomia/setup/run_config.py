@@ -54,6 +54,7 @@ from eunomia.setup.feasibility import check_lease_length, check_outages
 from eunomia.setup.mechanism import mechanism_of, notes_on_endless_shares
 from eunomia.setup.plugins import METRICS, find_backend
 from eunomia.setup.policy_lookup import find_policy
+from eunomia.setup.policy_names import check_names
 from eunomia.setup.stated_throughputs import NOTHING_USED, SpeedOrigins, resolved, stated_throughputs, true_throughputs
 from eunomia.setup.tenants import tenants_of
 from eunomia.setup.tuner_setup import is_searching, observes_losses, tuners_of
@@ -226,6 +227,9 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         believed = estimated_throughputs(scenario, believed, job_types)
     jobs, charges_each_job = with_measuring(scenario, work.jobs, believed), scenario.belief.charge == "job"
     measuring = measuring_jobs(scenario, believed)
+    check_names(
+        named.name, policy, {"accelerator type": topology.types, "app": _apps_of(policy, work.jobs)}, scenario.where
+    )
     mechanism = mechanism_of(scenario, policy, work.jobs, real_time=backend.real_time)
     setup = RunConfig(
         scenario=scenario,
@@ -273,6 +277,13 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
     if not backend.real_time:
         check_lease_length(scenario, policy, mechanism, setup.jobs, real, topology, setup.overheads)
     return setup
+
+
+def _apps_of(policy: Policy, jobs: Sequence[Job]) -> frozenset[str]:
+    """Return the apps of the jobs, if the policy takes the name of one; a job that names none is an app of its own."""
+    if "app" not in policy.info.names.values():
+        return frozenset()
+    return frozenset(app or name for app, name in zip(job_values(jobs, "app"), job_values(jobs, "job_id"), strict=True))
 
 
 def _with_loss_curves(scenario: Scenario, policy: Policy, jobs: Sequence[Job]) -> Sequence[Job]:
@@ -362,8 +373,9 @@ def _notes_on_unused_options(
 
 def _notes_on_absent_columns(scenario: Scenario, policy: Policy, jobs: Sequence[Job]) -> list[str]:
     """Return notes on what no job has: other shapes, an app, a tenant, or a difference in what the policy goes by."""
-    notes = []
-    if "shapes" in policy.info.needs and not any(job_values(jobs, "other_shapes")):
+    notes, taxonomy = [], policy.info.taxonomy
+    is_elastic = "shapes" in policy.info.needs and (taxonomy is None or taxonomy.elastic)
+    if is_elastic and not any(job_values(jobs, "other_shapes")):
         notes.append(
             f'{policy.info.name} may choose sizes of gangs, all jobs have one; workload.elastic = "halves" adds some.'
         )
