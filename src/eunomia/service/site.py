@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from eunomia.backends.local.accounts import has_account
 from eunomia.backends.local.environment import NO_DEVICE
-from eunomia.backends.registry import BACKENDS, load
+from eunomia.backends.registry import BACKENDS
 from eunomia.backends.registry import DEFAULT as SIMULATED
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.mechanisms import DEFAULT
@@ -303,7 +303,7 @@ def _discover(data: dict[str, Any], places: SourceLocations, problems: list[Prob
     backend = data["world"].get("backend", "local") if isinstance(data.get("world"), dict) else "local"
     try:
         if backend != "local" and backend in SERVING:
-            cluster["nodes"] = load(backend).discovered(data["world"].get(backend, {}))
+            cluster["nodes"] = BACKENDS.load(backend).discovered(data["world"].get(backend, {}))
             return {}
         cluster["nodes"], memory = discovered()
         return memory
