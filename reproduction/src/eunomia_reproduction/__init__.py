@@ -104,17 +104,17 @@ EXPERIMENTS: dict[str, Entry] = {
         2,
     ),
     "symphony": Entry(
-        "eunomia_reproduction.symphony:reproduce",
+        "eunomia_reproduction.symphony.experiment:reproduce",
         "kernels placed by Symphony against Sparrow, Graphene, Paragon and an oracle on unseen workloads",
         1,
     ),
     "symphony-decisions": Entry(
-        "eunomia_reproduction.symphony_decisions:reproduce",
+        "eunomia_reproduction.symphony.decisions:reproduce",
         "Symphony beside Graphene when decisions take time, alone and in batches",
         3,
     ),
     "symphony-samples": Entry(
-        "eunomia_reproduction.symphony_samples:reproduce",
+        "eunomia_reproduction.symphony.samples:reproduce",
         "iterations that Symphony and its black-box twin take to 30 % loss over an oracle",
         55,
     ),

@@ -17,7 +17,7 @@ import numpy as np
 
 from eunomia import __version__
 from eunomia.inputs.atomic_write import write_output
-from eunomia.inputs.install_hint import install_command
+from eunomia.inputs.install_hint import COMPANIONS, install_command
 from eunomia.inputs.problems import refused
 from eunomia.learning.model_file import Feature, ModelFile, ModelHeader, read_model, write_model
 from eunomia.model.arrays import Array
@@ -27,16 +27,17 @@ from eunomia.runs.fingerprint import scenario_hash
 from eunomia.scenario import Scenario
 
 TRAINABLES: Registry[type[Trainable]] = Registry(
-    {  # by the name in `eunomia train`; the class is loaded when it is used
+    {  # by the name in `eunomia train`; the class, here or in a companion, is loaded when it is used
         "metis": "eunomia.learning.metis.training:MetisTraining",
-        "symphony": "eunomia.learning.symphony.training:SymphonyTraining",
-        "symphony-black-box": "eunomia.learning.symphony.training:BlackBoxTraining",
+        "symphony": "eunomia_reproduction.symphony.training:SymphonyTraining",
+        "symphony-black-box": "eunomia_reproduction.symphony.training:BlackBoxTraining",
         "order": "eunomia.learning.order.training:OrderTraining",
         "pairs": "eunomia.learning.pairs.training:PairsTraining",
         "harmony": "eunomia.learning.harmony.training:HarmonyTraining",
         "reward-model": "eunomia.learning.harmony.training:RewardModelTraining",
     }
 )
+COMPANION = "eunomia_reproduction"  # trains what is no policy of the cluster
 ENDING = ".safetensors"
 
 
@@ -104,15 +105,14 @@ def trainable_class(name: str) -> type[Trainable]:
     try:
         return TRAINABLES.load(name)
     except ModuleNotFoundError as error:
-        if error.name not in ("torch", "gymnasium"):
+        if error.name in ("torch", "gymnasium"):
+            rule, fix = f"training needs {error.name}, which is not installed", install_command("learning")
+        elif error.name == COMPANION:
+            rule = f"what trains it is in a package of its own, {COMPANIONS['reproduction']}"
+            fix = install_command(companion="reproduction")
+        else:
             raise
-        raise refused(
-            "command line",
-            "NAME",
-            name,
-            f"training needs {error.name}, which is not installed",
-            install_command("learning"),
-        ) from error
+        raise refused("command line", "NAME", name, rule, fix) from error
 
 
 def train(

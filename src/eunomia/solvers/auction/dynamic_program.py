@@ -16,8 +16,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.auction.bitpacked import Packed, fits
-from eunomia.solvers.auction.hashing import mixed
+from eunomia.solvers.auction.packed_states import Packed, fits, mixed
 from eunomia.solvers.sums import inner_product
 
 

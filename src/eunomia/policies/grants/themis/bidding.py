@@ -37,8 +37,7 @@ from eunomia.policies.grants.themis.agents import (
 from eunomia.policies.grants.themis.shapes import kept_sizes
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.optimum import QUICK
-from eunomia.solvers.auction.partial import Partial, partial_allocation
-from eunomia.solvers.auction.rounding import Treatment, whole
+from eunomia.solvers.auction.partial import Partial, Treatment, partial_allocation, whole
 
 ROWS = 64
 

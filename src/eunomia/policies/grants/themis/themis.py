@@ -60,8 +60,7 @@ from eunomia.policies.grants.themis.app_leases import leases_after, remaining_le
 from eunomia.policies.grants.themis.assignment import Assignment, nothing_offered, postponed, renewed
 from eunomia.policies.grants.themis.bidding import ROWS, BidTables, bid_tables, hold_auction, misjudged, misreported
 from eunomia.solvers.auction.bids import Bids
-from eunomia.solvers.auction.partial import Partial, partial_allocation
-from eunomia.solvers.auction.rounding import Treatment
+from eunomia.solvers.auction.partial import Partial, Treatment, partial_allocation
 
 Empty = Literal["finite", "infinite"]
 

@@ -20,7 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from eunomia.learning.symphony.counters import (
+from eunomia.model import elementary
+from eunomia.model.arrays import Floats
+from eunomia.model.rounding import drawn
+from eunomia_reproduction.symphony.counters import (
     BUCKETS,
     CORES_AT,
     DEVICES,
@@ -29,10 +32,7 @@ from eunomia.learning.symphony.counters import (
     NIC_AT,
     TRAFFIC_AT,
 )  # fmt: skip
-from eunomia.learning.symphony.machine import MEMORY, PROCESSORS, SOCKETS
-from eunomia.model import elementary
-from eunomia.model.arrays import Floats
-from eunomia.model.rounding import drawn
+from eunomia_reproduction.symphony.machine import MEMORY, PROCESSORS, SOCKETS
 
 SAMPLES, TEMPERATURE = 32, 1.0
 FEWEST_READINGS = 4  # Student's t of fewer has no variance

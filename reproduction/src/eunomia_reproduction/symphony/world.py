@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.learning.symphony.counters import Counters, read_counters
-from eunomia.learning.symphony.machine import (
+from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.rounding import drawn
+from eunomia_reproduction.symphony.counters import Counters, read_counters
+from eunomia_reproduction.symphony.machine import (
     BEST_S,
     DEMAND,
     FPGA,
@@ -28,8 +30,6 @@ from eunomia.learning.symphony.machine import (
     SOCKETS,
     slowdown,
 )  # fmt: skip
-from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.model.rounding import drawn
 
 WINDOW = 8  # ready tasks that can be seen, the oldest first
 NO_OP = -1

@@ -9,10 +9,10 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch; make test-learning installs it")
 
-from eunomia.learning.symphony import belief, counters, training  # noqa: E402
-from eunomia.learning.symphony.training import BlackBoxTraining, SymphonyTraining, TorchOps  # noqa: E402
 from eunomia.learning.training import train  # noqa: E402
 from eunomia.scenario import load_scenario  # noqa: E402
+from eunomia_reproduction.symphony import belief, counters, training  # noqa: E402
+from eunomia_reproduction.symphony.training import BlackBoxTraining, SymphonyTraining, TorchOps  # noqa: E402
 
 PUBLISHED = training.STEPS, training.ENVIRONMENTS, training.LEARNING_RATE
 EXAMPLE = Path("examples/learning/symphony.toml")

@@ -10,21 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from eunomia.learning.model_file import Feature, ModelFile
+from eunomia.learning.model_file import Feature, ModelFile, read_model
 from eunomia.learning.perceptron import Perceptron, best_row
-from eunomia.learning.symphony import belief
-from eunomia.learning.symphony.belief import NumpyOps
-from eunomia.learning.symphony.counters import COUNTERS
-from eunomia.learning.symphony.machine import BEST_S, CPU, KERNELS, MEMORY, NIC, PCIE, PROCESSORS, RESOURCES
-from eunomia.learning.symphony.schedulers import wait_s
-from eunomia.learning.symphony.world import NO_OP, WINDOW, KernelDecision, KernelMoment
 from eunomia.model import elementary
 from eunomia.model.arrays import Array, Floats, Ints
+from eunomia_reproduction.symphony import belief
+from eunomia_reproduction.symphony.belief import NumpyOps
+from eunomia_reproduction.symphony.counters import COUNTERS
+from eunomia_reproduction.symphony.machine import BEST_S, CPU, KERNELS, MEMORY, NIC, PCIE, PROCESSORS, RESOURCES
+from eunomia_reproduction.symphony.schedulers import wait_s
+from eunomia_reproduction.symphony.world import NO_OP, WINDOW, KernelDecision, KernelMoment
 
+MODEL = Path(__file__).parent.parent / "models" / "symphony.safetensors"  # ships with this package
 U, K, OUT = len(PROCESSORS), len(KERNELS), 16
 CHILDREN = 3  # of a task, the first ones
 VERTEX = [*RESOURCES, *(f"processor{u}" for u in range(U))]
@@ -191,6 +193,11 @@ class SymphonyNetwork:
         names = architecture(black_box="counters" in model.header.architecture)
         beliefs = {name: model.floats(f"belief.{name}", shape) for name, shape in belief.SHAPES.items()}
         return cls({name: Perceptron.of(model, name) for name in names}, beliefs)
+
+    @classmethod
+    def shipped(cls) -> SymphonyNetwork:
+        """Return the network of the model that ships with this package."""
+        return cls.of(read_model(MODEL))
 
     @classmethod
     def drawn(cls, rng: np.random.Generator, *, black_box: bool = False) -> SymphonyNetwork:

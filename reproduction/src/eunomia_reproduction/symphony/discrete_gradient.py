@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.learning.symphony.belief import is_polytree
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
+from eunomia_reproduction.symphony.belief import is_polytree
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Symphony beside Sparrow, Graphene, Paragon and the oracle on workloads that it has not seen.
 
-In the world of `eunomia.learning.symphony`: 128 tasks a workload, loads from 0.4 to 1.2. A kernel's time is from when
-it could start to its end, over its isolated time on the best processor. Published ratios are of run times on the
-authors' rack, so rows beside them have no tolerance. Intervals are paired by workload (95 %, t of log ratios).
+In the world of `world`: 128 tasks a workload, loads from 0.4 to 1.2. A kernel's time is from when it could start to its
+end, over its isolated time on the best processor. Published ratios are of run times on the authors' rack, so rows
+beside them have no tolerance. Intervals are paired by workload (95 %, t of log ratios).
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from eunomia.learning.shipped import load_model
-from eunomia.learning.symphony import belief, machine
-from eunomia.learning.symphony.counters import COUNTERS
-from eunomia.learning.symphony.discrete_gradient import DiscreteNode, inference, sampled
-from eunomia.learning.symphony.network import Symphony, SymphonyNetwork
-from eunomia.learning.symphony.schedulers import KernelScheduler, baselines, play
-from eunomia.learning.symphony.world import KernelDecision, KernelMoment, KernelWorld, draw_workload
 from eunomia.model.arrays import Floats
 from eunomia_reproduction.ratio_rows import ratio_rows
+from eunomia_reproduction.symphony import belief, machine
+from eunomia_reproduction.symphony.counters import COUNTERS
+from eunomia_reproduction.symphony.discrete_gradient import DiscreteNode, inference, sampled
+from eunomia_reproduction.symphony.network import Symphony, SymphonyNetwork
+from eunomia_reproduction.symphony.schedulers import KernelScheduler, baselines, play
+from eunomia_reproduction.symphony.world import KernelDecision, KernelMoment, KernelWorld, draw_workload
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
 TASKS, LOADS = 128, (0.4, 1.2)
@@ -54,7 +53,7 @@ class _Watched:
 
 def reproduce(request: Request) -> FigureTable:
     """Play every workload under every scheduler."""
-    network = SymphonyNetwork.of(load_model("", "symphony"))
+    network = SymphonyNetwork.shipped()
     count = max(FEWEST, request.seeds)
     worlds: dict[str, list[KernelWorld]] = {}
     took: dict[str, list[float]] = {}

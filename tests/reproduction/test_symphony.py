@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from eunomia.inputs.problems import InvalidInput
 from eunomia.learning.model_file import ModelFile, ModelHeader
-from eunomia.learning.shipped import load_model
-from eunomia.learning.symphony import belief, counters, machine
-from eunomia.learning.symphony.network import FEATURES, Symphony, SymphonyNetwork, architecture
-from eunomia.learning.symphony.schedulers import KernelScheduler, Oracle, Sparrow, baselines, play
-from eunomia.learning.symphony.world import NO_OP, KernelDecision, KernelMoment, KernelWorld, draw_workload
+from eunomia_reproduction.symphony import belief, counters, machine
+from eunomia_reproduction.symphony.network import FEATURES, Symphony, SymphonyNetwork, architecture
+from eunomia_reproduction.symphony.schedulers import KernelScheduler, Oracle, Sparrow, baselines, play
+from eunomia_reproduction.symphony.world import NO_OP, KernelDecision, KernelMoment, KernelWorld, draw_workload
 
 
 def schedulers(seed: int) -> dict[str, KernelScheduler]:
@@ -232,7 +231,7 @@ def test_the_share_of_outstanding_requests_above_the_threshold_is_that_of_hard_c
 
 
 def test_the_belief_about_links_that_no_counter_shows_follows_the_truth() -> None:
-    network, rng = SymphonyNetwork.of(load_model("", "symphony")), np.random.default_rng(0)
+    network, rng = SymphonyNetwork.shipped(), np.random.default_rng(0)
     pairs = [
         (moment.load, belief.utilisations(network.beliefs, belief.sample_values(moment.counters.readings, rng)).mean(0))
         for seed in range(2)

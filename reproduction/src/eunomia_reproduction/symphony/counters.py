@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.learning.symphony.machine import CPU, MEMORY, NIC, PCIE, PROCESSORS, SOCKETS
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats
 from eunomia.model.rounding import drawn
+from eunomia_reproduction.symphony.machine import CPU, MEMORY, NIC, PCIE, PROCESSORS, SOCKETS
 
 READINGS, NOISE, LOST = 8, 0.05, 0.05
 BUCKETS = 16  # outstanding requests 0 to 14, and more

@@ -17,9 +17,12 @@ import torch
 from torch import nn
 
 from eunomia.learning.model_file import Feature
-from eunomia.learning.symphony import belief
-from eunomia.learning.symphony.machine import BEST_S
-from eunomia.learning.symphony.network import (
+from eunomia.learning.torch_state import layers_of, perceptron_of, restore_torch, torch_state
+from eunomia.model.arrays import Array, Floats
+from eunomia.scenario import Scenario
+from eunomia_reproduction.symphony import belief
+from eunomia_reproduction.symphony.machine import BEST_S
+from eunomia_reproduction.symphony.network import (
     FEATURES,
     OUT,
     Seen,
@@ -33,11 +36,8 @@ from eunomia.learning.symphony.network import (
     scores,
     see,
 )  # fmt: skip
-from eunomia.learning.symphony.schedulers import Oracle, play
-from eunomia.learning.symphony.world import KernelWorld, draw_workload
-from eunomia.learning.torch_state import layers_of, perceptron_of, restore_torch, torch_state
-from eunomia.model.arrays import Array, Floats
-from eunomia.scenario import Scenario
+from eunomia_reproduction.symphony.schedulers import Oracle, play
+from eunomia_reproduction.symphony.world import KernelWorld, draw_workload
 
 ENVIRONMENTS, STEPS, TASKS = 2, 20, 128
 GAMMA, ENTROPY, LEARNING_RATE, CLIP = 0.99, 0.01, 0.005, 1.0

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eunomia.learning.symphony.discrete_gradient import DiscreteNetwork, DiscreteNode, inference, sampled
+from eunomia_reproduction.symphony.discrete_gradient import DiscreteNetwork, DiscreteNode, inference, sampled
 
 
 def network_of(seed: int) -> DiscreteNetwork:

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from eunomia.learning.shipped import load_model
-from eunomia.learning.symphony.network import Symphony, SymphonyNetwork
-from eunomia.learning.symphony.schedulers import EarliestEnd, play
-from eunomia.learning.symphony.world import KernelWorld, draw_workload
 from eunomia_reproduction.ratio_rows import ratio_rows
-from eunomia_reproduction.symphony import FEWEST, FROM, LOADS, QUANTITIES, TASKS
+from eunomia_reproduction.symphony.experiment import FEWEST, FROM, LOADS, QUANTITIES, TASKS
+from eunomia_reproduction.symphony.network import Symphony, SymphonyNetwork
+from eunomia_reproduction.symphony.schedulers import EarliestEnd, play
+from eunomia_reproduction.symphony.world import KernelWorld, draw_workload
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
 DECISION_S = {"symphony": 4e-3, "graphene": 1e-4}  # of one core, as `symphony` measures it
@@ -24,7 +23,7 @@ CASES = ((100, 1), (1000, 1), (1000, 8))  # how many times as fast kernels are, 
 
 def reproduce(request: Request) -> FigureTable:
     """Play every workload under both in each case."""
-    network = SymphonyNetwork.of(load_model("", "symphony"))
+    network = SymphonyNetwork.shipped()
     count = max(FEWEST, request.seeds)
     rows: list[FigureRow] = []
     for faster, batch in CASES:

@@ -16,10 +16,10 @@ from typing import Protocol
 
 import numpy as np
 
-from eunomia.learning.symphony.machine import DEMAND, KERNELS, PROCESSORS, SECONDS, slowdown
-from eunomia.learning.symphony.world import NO_OP, GraphWorkload, KernelDecision, KernelMoment, KernelWorld
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.rounding import rounded
+from eunomia_reproduction.symphony.machine import DEMAND, KERNELS, PROCESSORS, SECONDS, slowdown
+from eunomia_reproduction.symphony.world import NO_OP, GraphWorkload, KernelDecision, KernelMoment, KernelWorld
 
 WAIT = KernelDecision(NO_OP)
 _SOCKET = np.array([one.socket for one in PROCESSORS])
