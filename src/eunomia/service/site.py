@@ -31,7 +31,8 @@ from eunomia.scenario.schema_models import Finite, Section
 from eunomia.scenario.source_locations import SourceLocations, shown
 from eunomia.service.debug_lane import DebugLane
 from eunomia.setup.policy_lookup import find_policy
-from eunomia.setup.run_config import RunConfig, set_up
+from eunomia.setup.run_config import set_up
+from eunomia.setup.run_objects import RunConfig
 from eunomia.setup.stated_throughputs import stated_throughputs
 from eunomia.setup.workload import Workload
 

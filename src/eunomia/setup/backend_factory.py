@@ -12,7 +12,7 @@ from eunomia.metrics.losses import losses_of
 from eunomia.model.losses import Losses
 from eunomia.scenario import Scenario
 from eunomia.scenario.schema_models import Section
-from eunomia.setup.run_config import RunConfig
+from eunomia.setup.run_objects import RunConfig
 from eunomia.setup.world_models import fault_model_of
 
 
