@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from eunomia.backends.local import detached_gangs, supervisor
-from eunomia.backends.local.detached_gangs import DetachedGangs
-from eunomia.backends.local.device_use import DeviceUse
-from eunomia.backends.local.gang import processes_of, processes_with
+from eunomia.backends.processes import gangs, supervisor
+from eunomia.backends.processes.device_use import DeviceUse
+from eunomia.backends.processes.gang import processes_of, processes_with
+from eunomia.backends.processes.gangs import DetachedGangs
 from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, SeatsIdle, SeatsTaken, StepsSaved
 from eunomia.model.topology import Node, Topology
 from eunomia.service.messages import Halt, Launch
@@ -223,7 +223,7 @@ def test_an_accelerator_that_is_held_and_hardly_used_is_reported_and_no_more_onc
 def test_what_remains_of_a_gang_whose_supervisor_was_killed_keeps_its_seat_until_it_is_gone(
     world: LocalWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(detached_gangs, "kill_processes", processes_of)  # as if none would die
+    monkeypatch.setattr(gangs, "kill_processes", processes_of)  # as if none would die
     escaping = "import os, time; os.setsid() if os.fork() == 0 else None; print(7, flush=True); time.sleep(99)"
     world.launch("a", "-c", escaping, seats=(1, 2))
     world.wait(Launched, "a")

@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.backends.local import LocalWorld, ResumedWorld
-from eunomia.backends.local.environment import visible_devices
-from eunomia.backends.local.job_directory import JobFolder, folder_name
+from eunomia.backends.processes import LocalWorld, ResumedWorld
+from eunomia.backends.processes.environment import visible_devices
+from eunomia.backends.processes.folder import JobFolder, folder_name
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.decisions import Decision, Refuse, Renew, SetTimer, Start, Stop
 from eunomia.model.events import (
@@ -478,7 +478,7 @@ def test_a_job_whose_supervisor_is_killed_has_failed_and_leaves_nothing(tmp_path
 RUN = """
 import math, pathlib, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which is ignored in what a script runs in the background
-from eunomia.backends.local import LocalWorld, ResumedWorld
+from eunomia.backends.processes import LocalWorld, ResumedWorld
 from eunomia.model.decisions import Start
 from eunomia.model.events import JobSubmitted, Progressed
 from eunomia.model.job import Job

@@ -14,8 +14,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from eunomia.backends.local.detached_gangs import DetachedGangs
-from eunomia.backends.local.gang import processes_with
+from eunomia.backends.processes.gang import processes_with
+from eunomia.backends.processes.gangs import DetachedGangs
 from eunomia.backends.simulated import FaultModel, Simulation
 from eunomia.model.decisions import SetTimer, Start, Stop
 from eunomia.model.events import JobFailed, JobFinished, Moment, NodeJoined, NodeLost, Progressed

@@ -9,7 +9,7 @@ from eunomia.model.registry import Registry
 BACKENDS: Registry[Any] = Registry(
     {  # each a `BackendClass`
         "simulated": "eunomia.backends.simulated.choice:SimulatedBackend",
-        "local": "eunomia.backends.local.world:LocalWorld",
+        "local": "eunomia.backends.processes.world:LocalWorld",
         "slurm": "eunomia.backends.slurm.world:SlurmWorld",
         "ray": "eunomia.backends.ray.world:RayWorld",
         "kubernetes": "eunomia.backends.kubernetes.world:KubernetesWorld",

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.backends.local import LocalWorld
-from eunomia.backends.local.discovery import discovered
-from eunomia.backends.local.environment import NO_DEVICE
-from eunomia.backends.local.job_directory import JobFolder
+from eunomia.backends.processes import LocalWorld
+from eunomia.backends.processes.discovery import discovered
+from eunomia.backends.processes.environment import NO_DEVICE
+from eunomia.backends.processes.folder import JobFolder
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.job_tuning.measurements import MeasuredShape
 from eunomia.job_tuning.progress import Progress, StepsToMeasure

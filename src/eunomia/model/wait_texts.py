@@ -130,7 +130,7 @@ def _round(text: str) -> Callable[[Reason], str]:
 
 
 def _then(text: str) -> Callable[[Reason], str]:
-    """Return words after which comes what somebody said of it, if anything."""
+    """Return words after which comes the text that is stated with it, if any."""
     return lambda reason: f"{text}: {reason.text}" if reason.text else text
 
 

@@ -1,7 +1,7 @@
 """Runs a scenario in real time, as on local processes, with the scheduler, loop, record and metrics of a simulation.
 
 A stopped run is resumed by replaying its journal, including recorded answers, and continuing from there: see `journal`,
-`run_directory` and `backends.local.resumed`.
+`run_directory` and `backends.processes.resumed`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import cast
 
 from eunomia.backends.inputs import BackendInputs, RealBackend
-from eunomia.backends.local.clock import read_clock
-from eunomia.backends.local.job_directory import last_lines
-from eunomia.backends.local.resumed import ResumedWorld
+from eunomia.backends.processes.clock import read_clock
+from eunomia.backends.processes.folder import last_lines
+from eunomia.backends.processes.resumed import ResumedWorld
 from eunomia.backends.protocol import Backend
 from eunomia.records.record import JOURNAL, RECORD, Record
 from eunomia.records.run import Observer, run

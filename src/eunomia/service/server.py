@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from eunomia.backends.local.detached_gangs import DetachedGangs
-from eunomia.backends.local.device_use import DeviceDriver, NvidiaDriver
-from eunomia.backends.local.environment import NO_DEVICE
+from eunomia.backends.processes.device_use import DeviceDriver, NvidiaDriver
+from eunomia.backends.processes.environment import NO_DEVICE
+from eunomia.backends.processes.gangs import DetachedGangs
 from eunomia.backends.registry import BACKENDS
 from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
@@ -90,6 +90,7 @@ class RunningService:
 def check_extra() -> None:
     """Raise InvalidInput if the extra is not installed."""
     try:
+        import prometheus_client  # noqa: F401
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import numpy as np
 from pydantic import Field, ValidationError
 
-from eunomia.backends.local.accounts import has_account
-from eunomia.backends.local.environment import NO_DEVICE
+from eunomia.backends.processes.accounts import has_account
+from eunomia.backends.processes.environment import NO_DEVICE
 from eunomia.backends.registry import BACKENDS
 from eunomia.backends.registry import DEFAULT as SIMULATED
 from eunomia.inputs.problems import InvalidInput, Problem
@@ -299,7 +299,7 @@ def _discover(data: dict[str, Any], places: SourceLocations, problems: list[Prob
     cluster = data.get("cluster")
     if not isinstance(cluster, dict) or cluster.pop("discover", False) is not True:
         return {}
-    from eunomia.backends.local.discovery import discovered
+    from eunomia.backends.processes.discovery import discovered
 
     backend = data["world"].get("backend", "local") if isinstance(data.get("world"), dict) else "local"
     try:

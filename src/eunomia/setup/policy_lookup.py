@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from eunomia.scenario import Scenario
 
 
-def _no_place(path: tuple[str, ...]) -> tuple[str, int | None]:
+def no_place(path: tuple[str, ...]) -> tuple[str, int | None]:
     """Return the source location of a policy that no file names."""
     return "policy", None
 
@@ -31,10 +31,10 @@ def known_policies(*, presets: bool = True) -> list[str]:
 
 def policy_class(name: str) -> Callable[..., Policy]:
     """Return the class of a policy. Raises InvalidInput for an unknown name."""
-    return _class_of(PRESETS.get(name, (name,))[0], Path(), _no_place)
+    return _class_of(PRESETS.get(name, (name,))[0], Path(), no_place)
 
 
-def find_policy(name: str, parameters: Mapping[str, Any], base: Path, where: Where = _no_place) -> Policy:
+def find_policy(name: str, parameters: Mapping[str, Any], base: Path, where: Where = no_place) -> Policy:
     """Return the policy with its parameters; they override those of a preset.
 
     Raises InvalidInput for an unknown name or parameter, or an invalid value.

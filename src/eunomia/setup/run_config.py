@@ -8,6 +8,7 @@ from dataclasses import replace
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.curves import curve_of
 from eunomia.model.job import Job
+from eunomia.model.job_table import job_values
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import Policy
 from eunomia.model.topology import Node, Topology
@@ -25,6 +26,7 @@ from eunomia.setup.feasibility import check_lease_length, check_outages
 from eunomia.setup.mechanism import mechanism_of
 from eunomia.setup.plugins import METRICS, find_backend
 from eunomia.setup.policy_lookup import find_policy
+from eunomia.setup.policy_names import check_names
 from eunomia.setup.run_notes import run_notes
 from eunomia.setup.run_objects import RunConfig, all_jobs
 from eunomia.setup.run_speeds import believed_speeds, placed_speeds, with_jobs_that_measure
@@ -60,6 +62,8 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
     believed = believed_speeds(scenario, known, job_types, real_time=real_time)
 
     jobs, measuring = with_measuring(scenario, work.jobs, believed), measuring_jobs(scenario, believed)
+    known_names = {"accelerator type": topology.types, "app": _apps_of(policy, work.jobs)}
+    check_names(named.name, policy, known_names, scenario.where)
     mechanism = mechanism_of(scenario, policy, work.jobs, real_time=real_time)
     setup = RunConfig(
         scenario=scenario,
@@ -110,6 +114,13 @@ def _overheads(scenario: Scenario, types: int) -> Overheads:
         restore_by_size=tuple(sorted((int(size), s) for size, s in costs.restore_by_size.items())),
         saves="periodic" if costs.saves == "nothing" and scenario.world.checkpoint_every_s else costs.saves,
     )
+
+
+def _apps_of(policy: Policy, jobs: Sequence[Job]) -> frozenset[str]:
+    """Return the apps of the jobs, if the policy takes the name of one; a job that names none is an app of its own."""
+    if "app" not in policy.info.names.values():
+        return frozenset()
+    return frozenset(app or name for app, name in zip(job_values(jobs, "app"), job_values(jobs, "job_id"), strict=True))
 
 
 def _with_loss_curves(scenario: Scenario, policy: Policy, jobs: Sequence[Job]) -> Sequence[Job]:

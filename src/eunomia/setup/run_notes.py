@@ -75,8 +75,9 @@ def _notes_on_unused_options(
 
 def _notes_on_absent_columns(scenario: Scenario, policy: Policy, jobs: Sequence[Job]) -> list[str]:
     """Return notes on what no job has: other shapes, an app, a tenant, or a difference in what the policy goes by."""
-    notes = []
-    if "shapes" in policy.info.needs and not any(job_values(jobs, "other_shapes")):
+    notes, taxonomy = [], policy.info.taxonomy
+    is_elastic = "shapes" in policy.info.needs and (taxonomy is None or taxonomy.elastic)
+    if is_elastic and not any(job_values(jobs, "other_shapes")):
         notes.append(
             f'{policy.info.name} may choose sizes of gangs, all jobs have one; workload.elastic = "halves" adds some.'
         )

@@ -13,8 +13,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
-from eunomia.backends.local.gang import processes_with
 from eunomia.backends.orders import Halt, Launch, Order
+from eunomia.backends.processes.gang import processes_with
 from eunomia.backends.reports import GangEnded, GangUnknown, Launched, NodeState, Report, StepsSaved
 from eunomia.model.topology import Topology
 from eunomia.testing.world_driver import Work, WorldDriver

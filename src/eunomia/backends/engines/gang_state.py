@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from eunomia.backends.engines.engine import GangRequest, Mark
-from eunomia.backends.local.detached_gangs import EpochFolder
 from eunomia.backends.orders import Launch
+from eunomia.backends.processes.gangs import EpochFolder
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,9 +33,9 @@ from eunomia.backends.engines.engine import (
 from eunomia.backends.engines.gang_state import EngineTimes, GangState
 from eunomia.backends.engines.job_files import SUBMISSION, cluster_id, folder_of, prepare, request_of, write_lease
 from eunomia.backends.engines.nodes import EngineNodes
-from eunomia.backends.local.detached_gangs import NO_SAVE_GRACE_S
-from eunomia.backends.local.gang import Ending
 from eunomia.backends.orders import DrainNode, Halt, Launch, Order
+from eunomia.backends.processes.gang import Ending
+from eunomia.backends.processes.gangs import NO_SAVE_GRACE_S
 from eunomia.backends.reports import (
     EngineReport,
     GangEnded,

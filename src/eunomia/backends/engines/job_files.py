@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from eunomia.backends.engines.engine import GangRequest, Mark
-from eunomia.backends.local.detached_gangs import EpochFolder
-from eunomia.backends.local.environment import environment_of
-from eunomia.backends.local.gang import SUPERVISOR
-from eunomia.backends.local.job_directory import folder_name
 from eunomia.backends.orders import Launch
+from eunomia.backends.processes.environment import environment_of
+from eunomia.backends.processes.folder import folder_name
+from eunomia.backends.processes.gang import SUPERVISOR
+from eunomia.backends.processes.gangs import EpochFolder
 from eunomia.lease import write_whole
 from eunomia.model.decisions import Start
 from eunomia.model.job import Job

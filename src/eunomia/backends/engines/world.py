@@ -17,10 +17,10 @@ from eunomia.backends.engines.gang_state import EngineTimes
 from eunomia.backends.engines.gangs import EngineGangs
 from eunomia.backends.engines.job_files import CLUSTER, folder_of
 from eunomia.backends.inputs import BackendInputs
-from eunomia.backends.local.environment_filter import check_commands
-from eunomia.backends.local.job_directory import folder_name
-from eunomia.backends.local.real_world import RealWorld
 from eunomia.backends.orders import Halt, Launch
+from eunomia.backends.processes.environment_filter import check_commands
+from eunomia.backends.processes.folder import folder_name
+from eunomia.backends.processes.real_world import RealWorld
 from eunomia.backends.reports import EngineReport, GangEnded, GangUnknown, NodeState, SeatsTaken, StepsSaved
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.decisions import Start

@@ -87,6 +87,7 @@ class FinishTimeFairness:
         oracle=True,
         memory_columns={"alone_time": 0.0, "alone_rate": 0.0, "steps_left": -1.0},
         mechanism=ROUNDS,
+        names={"reference_type": "accelerator type"},
     )
 
     def __post_init__(self) -> None:

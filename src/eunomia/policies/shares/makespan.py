@@ -65,6 +65,7 @@ class Makespan:
         needs=NEEDS | {"remaining"},
         oracle=True,
         mechanism=ROUNDS,
+        names={"reference_type": "accelerator type"},
     )
 
     def __post_init__(self) -> None:

@@ -111,6 +111,8 @@ class Philly:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.prerun == "all" and not self.prerun_s:
+            raise ValueError("prerun=all needs prerun_s above 0, such as prerun_s=300: else nothing runs in the pool")
         also_needs(self, NEEDS if self.prerun_s else ())
         set_promises(self, renews_leases=not self.prerun_s)
 

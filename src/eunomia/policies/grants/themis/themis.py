@@ -121,6 +121,7 @@ class Themis:
         oracle=True,
         memory_columns={"held_until": -HOLDS},
         mechanism=LeaseTerms(length_s=1200.0),
+        names={"liar": "app"},
     )  # fmt: skip
 
     def __post_init__(self) -> None:

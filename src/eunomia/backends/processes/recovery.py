@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from eunomia.backends.local.gang import Ending, kill_processes
-from eunomia.backends.local.job_directory import JobFolder
+from eunomia.backends.processes.folder import JobFolder
+from eunomia.backends.processes.gang import Ending, kill_processes
 from eunomia.model.decisions import Start
 from eunomia.model.events import Event, JobFailed, JobFinished, Measured, NodeJoined, NodeLost, Progressed
 from eunomia.model.job import Job

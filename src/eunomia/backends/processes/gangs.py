@@ -21,13 +21,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from eunomia.backends.local.accounts import Account, account_of
-from eunomia.backends.local.device_use import DeviceDriver
-from eunomia.backends.local.environment import environment_of
-from eunomia.backends.local.gang import SUPERVISOR, Ending, kill_processes, processes_of
-from eunomia.backends.local.job_directory import JobFolder, folder_name
-from eunomia.backends.local.seat_watch import LOOK_S, SeatWatch
-from eunomia.backends.local.supervisor import start_time
+from eunomia.backends.processes.accounts import Account, account_of
+from eunomia.backends.processes.device_use import DeviceDriver
+from eunomia.backends.processes.environment import environment_of
+from eunomia.backends.processes.folder import JobFolder, folder_name
+from eunomia.backends.processes.gang import SUPERVISOR, Ending, kill_processes, processes_of
+from eunomia.backends.processes.seats import LOOK_S, SeatWatch
+from eunomia.backends.processes.supervisor import start_time
 from eunomia.backends.reports import (
     GangEnded,
     Launched,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eunomia.backends.local.resumed import ResumedWorld
-from eunomia.backends.local.world import LocalWorld
+from eunomia.backends.processes.resumed import ResumedWorld
+from eunomia.backends.processes.world import LocalWorld
 
 __all__ = ["LocalWorld", "ResumedWorld"]

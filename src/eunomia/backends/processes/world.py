@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from eunomia.backends.inputs import BackendInputs
-from eunomia.backends.local.environment import environment_of
-from eunomia.backends.local.environment_filter import check_runnable
-from eunomia.backends.local.gang import LocalGang, lease_end
-from eunomia.backends.local.job_directory import JobFolder
-from eunomia.backends.local.real_world import RealWorld
-from eunomia.backends.local.recovery import has_finished, recover_events
+from eunomia.backends.processes.environment import environment_of
+from eunomia.backends.processes.environment_filter import check_runnable
+from eunomia.backends.processes.folder import JobFolder
+from eunomia.backends.processes.gang import LocalGang, lease_end
+from eunomia.backends.processes.real_world import RealWorld
+from eunomia.backends.processes.recovery import has_finished, recover_events
 from eunomia.model.decisions import Start
 from eunomia.model.events import (
     Event,

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eunomia.backends.local.job_directory import JobFolder
+from eunomia.backends.processes.folder import JobFolder
 from eunomia.lease import CALLED_BACK
 from eunomia.model.job import Job
 

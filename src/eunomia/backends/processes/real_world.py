@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Self
 
 from eunomia.backends.inputs import BackendClass
-from eunomia.backends.local.clock import RunClock
-from eunomia.backends.local.job_directory import lock
+from eunomia.backends.processes.clock import RunClock
+from eunomia.backends.processes.folder import lock
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, SetTimer, Start, Starts, Stop
 from eunomia.model.events import Event, JobCancelled, JobPaused, JobSubmitted, Moment, TimerFired
 from eunomia.model.job import Job
