@@ -34,7 +34,8 @@ from eunomia.runs.throughput_learning import ThroughputLearning, learning_note, 
 from eunomia.scenario import Scenario
 from eunomia.setup.backend_factory import backend_inputs, with_losses
 from eunomia.setup.plugins import find_backend
-from eunomia.setup.run_config import RunConfig, set_up
+from eunomia.setup.run_config import set_up
+from eunomia.setup.run_objects import RunConfig
 from eunomia.setup.tuner_setup import observes_losses, settings_of, with_tuners
 
 GRACE_S = 10.0  # for a job to save

@@ -40,7 +40,7 @@ from eunomia.model.speeds import Speeds, spread_throughput
 from eunomia.model.tolerance import RELATIVE
 from eunomia.model.topology import Topology
 from eunomia.records.learnt_rates import learnt_rows
-from eunomia.setup.run_config import RunConfig
+from eunomia.setup.run_objects import RunConfig
 from eunomia.throughputs.estimators.calibration import as_csv
 from eunomia.throughputs.estimators.learnt_throughputs import LearntRates, LearntThroughputs
 from eunomia.throughputs.placed_throughputs import PlacedThroughputs

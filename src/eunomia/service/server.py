@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from eunomia.backends.processes.device_use import DeviceDriver, NvidiaDriver
 from eunomia.backends.processes.environment import NO_DEVICE
 from eunomia.backends.processes.gangs import DetachedGangs
-from eunomia.backends.registry import load
+from eunomia.backends.registry import BACKENDS
 from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.credentials import JobTokens, TokenRegistry, ensure_operator_token
@@ -146,7 +146,7 @@ def _world(site: Site, writer: Writer, job_tokens: JobTokens, umask: int) -> Ser
         faultpoint("launch.forked")
 
     if scenario.world.backend != "local":
-        backend, report = load(scenario.world.backend), intake(writer, scenario.world.backend)
+        backend, report = BACKENDS.load(scenario.world.backend), intake(writer, scenario.world.backend)
         options = world_options(scenario)
         world: ServiceWorld = backend.for_service(jobs, topology, report=report, options=options, forked=forked)
         return world
