@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eunomia.metrics.losses import LOST, name_of
+from eunomia.metrics.lost_time import LOST, name_of
 from eunomia.report import ReportContent
 from eunomia.report.all_charts import charts
 from eunomia.report.chart import Chart

@@ -32,7 +32,7 @@ from eunomia.runs.scenario_variants import spelling
 from eunomia.runs.simulation import Result, timing
 from eunomia.runs.throughput_learning import ThroughputLearning, learning_note, learnt_table, throughput_learner
 from eunomia.scenario import Scenario
-from eunomia.setup.backend_factory import backend_inputs, with_losses
+from eunomia.setup.backend_factory import backend_inputs, with_lost_time
 from eunomia.setup.plugins import find_backend
 from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.tuner_setup import observes_losses, settings_of, with_tuners
@@ -80,7 +80,7 @@ def run_real(
             stalled = run(setup.scheduler(), backend, policy_runner, observers)
         results = run_directory.make_results(out)
         pack(out / JOURNAL, results)
-        figures = setup.origins.added_to(measured_figures(with_losses(metrics, None), measured, metrics.metrics))
+        figures = setup.origins.added_to(measured_figures(with_lost_time(metrics, None), measured, metrics.metrics))
         said = () if estimating is None else estimates_note(estimating.run_s, figures.jobs)
         if learner is not None:
             said = (*said, learning_note(learner, metrics.end_s * setup.topology.devices))

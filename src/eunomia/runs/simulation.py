@@ -42,7 +42,7 @@ from eunomia.runs.throughput_learning import (
     throughput_learner,
 )
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
-from eunomia.setup.backend_factory import virtual_backend, with_losses
+from eunomia.setup.backend_factory import virtual_backend, with_lost_time
 from eunomia.setup.belief_estimate import EstimatedSpeeds
 from eunomia.setup.policy_lookup import changed_parameters, knows_durations
 from eunomia.setup.run_config import RunConfig, set_up
@@ -245,7 +245,7 @@ class OpenRun:
         assert world is not None
         losses, given_up = world.losses(metrics.end_s), stalled or world.given_up
         self._world = world = None  # its memory is used again for the figures
-        figures = measured_figures(with_losses(metrics, losses), self._counted, metrics.metrics)
+        figures = measured_figures(with_lost_time(metrics, losses), self._counted, metrics.metrics)
         figures = setup.origins.added_to(figures)
         said: tuple[str, ...] = ()
         if self._estimating is not None:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 
 from eunomia.model.decisions import Ask
-from eunomia.records.scheduler_snapshot import pack, unpack
+from eunomia.records.packed_objects import pack, unpack
 from eunomia.service.child_process import ChildProcess
 from eunomia.service.messages import PolicyAnswered, PolicyOverran
 from eunomia.service.policy_process import ANSWER, READY
