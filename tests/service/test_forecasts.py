@@ -179,7 +179,7 @@ class _Dead:
 
     def ask(self, question: bytes, limit_s: float) -> bytes:
         self.starts += 1
-        raise ConnectionResetError("the process ended with code 1")
+        raise ConnectionResetError("the process ended with exit code 1")
 
     def stop(self) -> None:
         pass

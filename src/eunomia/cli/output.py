@@ -295,8 +295,8 @@ def _preemptions(found: Explanation, every: bool) -> Iterator[str]:
 
 def _preemption(found: Explanation, one: Preemption) -> str:
     """Return `at 20 s by b, which srtf ranks before it`."""
+    from eunomia.model.wait_texts import describe_takers
     from eunomia.records.queue_position import SHOWN
-    from eunomia.records.wait_reasons import describe_takers
 
     at = f"at {clock(one.at, found.began)}"
     if one.moved:

@@ -24,7 +24,6 @@ from eunomia.core.answer_rows import PendingAsk
 from eunomia.core.asking import Asks
 from eunomia.core.event_handlers import apply_event
 from eunomia.core.invariants import check
-from eunomia.core.ranked_pass import UNKNOWN
 from eunomia.core.scheduler_state import SchedulerState
 from eunomia.core.view_builder import build_view
 from eunomia.model.answers import Answer
@@ -32,6 +31,8 @@ from eunomia.model.arrays import Ints
 from eunomia.model.decisions import Decision, SetTimer
 from eunomia.model.events import Moment
 from eunomia.model.policy import AnswerType, PolicyInfo
+from eunomia.model.rank import UNKNOWN
+from eunomia.model.wait_reason import Reason
 
 
 class Core(NamedTuple):
@@ -139,8 +140,8 @@ class Mechanism(ABC):
         """Accelerators of each type that no job uses, (type,)."""
         return self.state.floor.free
 
-    def wait_reason(self, row: int, at: float) -> tuple[str, str] | None:
-        """Return reason and text if a job waits for the way time is cut and not for other jobs; else None."""
+    def wait_reason(self, row: int, at: float) -> Reason | None:
+        """Return the reason if a job waits for the way time is cut and not for other jobs; else None."""
         return None
 
     def spent_share(self, row: int) -> Sequence[tuple[int, float]]:

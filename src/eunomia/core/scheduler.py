@@ -144,11 +144,6 @@ class Scheduler:
         self.mechanism.timer, self.state.pass_count = wake, passes
 
     @property
-    def why(self) -> dict[int, str]:
-        """What the last answer says of each job's wait, by row."""
-        return self.asks.why
-
-    @property
     def certificate(self) -> Certificate | None:
         """The certificate of the last answer, where it was optimised."""
         return self.asks.certificate

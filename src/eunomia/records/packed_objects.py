@@ -201,7 +201,7 @@ class _Writer:
                 return ["S" if isinstance(value, set) else "z", [self.value(part) for part in parts]]
             case dict() if self._has_long and len(value) >= LONG and kind_of(list(value)) == "":
                 return ["D", self._object(list(value)), self._object(list(value.values()))]
-            case Mapping():
+            case Mapping() if not type(value).__module__.startswith(ROOM):
                 return ["m", [[self.value(key), self.value(part)] for key, part in value.items()]]
         if not type(value).__module__.startswith(ROOM):
             raise CannotSnapshot(f"a snapshot cannot hold a {_path(type(value))}")

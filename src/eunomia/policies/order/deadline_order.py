@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.wait_reason import Reason
 
 Late = Literal["first", "last"]
 _DIGITS = 7  # of seconds
@@ -27,8 +28,8 @@ def order_by_deadline(key: Floats, is_late: Bools, late: Late) -> Ints:
     return np.lexsort((np.round(key, _DIGITS), behind))
 
 
-def late_jobs(is_late: Bools, deadline: Floats, reason: str) -> tuple[tuple[int, ...], dict[int, str]]:
-    """Return the late jobs, and the reason of each, in which `{}` is replaced by its deadline."""
+def late_jobs(is_late: Bools, deadline: Floats, code: str) -> tuple[tuple[int, ...], dict[int, Reason]]:
+    """Return the late jobs, and the reason of each, with its deadline."""
     rows = np.flatnonzero(is_late)
     deadlines = zip(rows.tolist(), deadline[rows].tolist(), strict=True)
-    return tuple(rows.tolist()), {m: reason.format(f"{at:,.0f} s") for m, at in deadlines}
+    return tuple(rows.tolist()), {m: Reason(code, numbers=(at,)) for m, at in deadlines}

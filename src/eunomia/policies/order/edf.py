@@ -69,7 +69,7 @@ class Edf:
         is_late = _late_from(view) <= view.at
         order = order_by_deadline(view.deadline, is_late, self.late)
         rows, memory = candidates(view, order, self.types)
-        late, why = late_jobs(is_late, view.deadline, "late: its deadline, {}, has passed")
+        late, why = late_jobs(is_late, view.deadline, "deadline_passed")
         again_at = self._next_miss(view, rows) if self.late == "last" else math.inf
         return Order(rows, again_at=again_at, memory=memory, late=late, why=why)
 

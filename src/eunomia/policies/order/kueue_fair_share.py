@@ -37,11 +37,12 @@ from eunomia.model.policy import RECALLABLE, PolicyInfo, also_needs, set_usage_h
 from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
+from eunomia.model.wait_reason import Reason, WaitReasons
 from eunomia.policies.order.borrowing_group import BorrowingGroup, QueueHeads
 from eunomia.policies.order.type_choice import NEEDS, runnable
 
 _STRATEGIES = {"both": (True, True), "final": (True, False), "initial": (False, True), "never": (False, False)}
-_WHY = "quota: neither its queue's own nor what it may borrow has room for it"
+_WHY = Reason("queue_quota")
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,9 @@ class KueueFairShare:
         cohort, running = BorrowingGroup.of(view), np.flatnonzero(view.on_type >= 0)
         admitted, stopped = self._admit(view, cohort)
         line = np.array([m for m in running.tolist() if m not in stopped] + admitted, dtype=np.int64)
-        waits = np.setdiff1d(np.arange(view.jobs), line).tolist()
+        waits = np.setdiff1d(np.arange(view.jobs), line)
         refused = {m: _refusal(cohort.quota[cohort.queue[m]]) for m in cohort.infeasible_jobs()}
-        return Order(Rows(line, cohort.on_type[line]), why=dict.fromkeys(waits, _WHY), refuse=refused)
+        return Order(Rows(line, cohort.on_type[line]), why=WaitReasons.of(view.jobs, waits, _WHY), refuse=refused)
 
     def _admit(self, view: View, cohort: BorrowingGroup) -> tuple[list[int], set[int]]:
         """Return the admitted jobs in order, and the jobs preempted for them."""

@@ -88,8 +88,7 @@ class LeastSlack:
         key = slack - np.where(view.on_type >= 0, self.quantum, _LEAST_LEAD_S)
         order = order_by_deadline(key, is_late, self.late)
         rows, memory = candidates(view, order, self.types)
-        reason = "late: it cannot be done by its deadline, {}, even if it runs from now on"
-        late, why = late_jobs(is_late, view.deadline, reason)
+        late, why = late_jobs(is_late, view.deadline, "deadline_out_of_reach")
         soonest = self._next_crossing(slack, is_late, order, types_if_replanned(view, rows) >= 0)
         again_at = max(view.at + soonest, math.nextafter(view.at, math.inf))
         return Order(rows, again_at=again_at, memory=memory, late=late, why=why)

@@ -25,6 +25,7 @@ import numpy as np
 from eunomia.model.answers import Shares
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.view import View
+from eunomia.model.wait_reason import Reason
 from eunomia.policies.shares.options import Types, check_types
 from eunomia.policies.shares.share_inputs import FAIR_AT_ONCE, NEEDS, clip_shares, speeds
 from eunomia.solvers.proportional import strategy_proof
@@ -60,5 +61,5 @@ class StrategyProof:
         """Return X (job, type); `why` gives the fraction of its share that each job keeps."""
         T, z = speeds(view, self.types), view.scale_factor.astype(float)
         x, kept = strategy_proof(T, z, view.capacity, view.weight)
-        why = {m: f"keeps {kept[m]:.1%} of its proportionally fair share" for m in np.flatnonzero(kept < 1).tolist()}
+        why = {m: Reason("share_kept", numbers=(float(kept[m]),)) for m in np.flatnonzero(kept < 1).tolist()}
         return Shares(clip_shares(x), fill=False, why=why)

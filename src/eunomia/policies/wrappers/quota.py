@@ -29,10 +29,11 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
+from eunomia.model.wait_reason import Reason
 from eunomia.policies.order.decayed_usage import top_of
 from eunomia.policies.wrappers.inner import ask, inherit, inner_policy
 
-_WHY = "quota: its tenant's is used up, and it may not borrow"
+_WHY = Reason("tenant_quota")
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs, set_promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
+from eunomia.model.wait_reason import Reason, WaitReasons
 from eunomia.placement.grants_builder import FREE, LOST, held_by
 from eunomia.policies.grants.philly.free_devices import FreeDevices
 from eunomia.policies.grants.philly.prerun import NEEDS, PreRun
@@ -57,11 +58,8 @@ from eunomia.policies.grants.philly.queue_pass import UNMARKED, QueuePass, Virtu
 TICK_S = 30.0
 NO_END = -1.0  # of a turn that did not begin; runs begin at 0
 REMEMBERS = {"tries": 0.0, "holding": 0.0, "phase_end": NO_END, "ticket": -1.0}
-FAIR_SHARE = "fair share: its virtual cluster has used up its quota"
-FRAGMENTATION = "fragmentation: it is within its quota, but no place holds it as close together as it asks"
-PRE_RUN = "pre-run: it first runs on one accelerator of the pool, and those are in use"
-SCATTERED = f"{FAIR_SHARE}, and what it could borrow is not as close together as it asks"
-CAUSES = (FAIR_SHARE, FRAGMENTATION, PRE_RUN, SCATTERED)
+FAIR_SHARE, FRAGMENTATION, PRE_RUN, SCATTERED = map(Reason, ("cluster_quota", "not_close", "prerun", "scattered"))
+_CAUSES = (FAIR_SHARE, FRAGMENTATION, PRE_RUN, SCATTERED)
 NEVER = "it is wider than the quota of its virtual cluster, which may not borrow"
 
 
@@ -175,13 +173,12 @@ class Philly:
         runs = (view.on_type >= 0) & (view.on_type < len(view.types))  # not in the pool
         one_pass.renew(np.flatnonzero(runs & (view.lease_end <= view.at)))
         soon = tick(view.at + TICK_S) if one_pass.stopped else np.inf  # what was freed and not needed may fit others
-        wait = np.flatnonzero(waits)
-        cause = np.where(aside, 2, np.where(clusters.all_within(), 1, 3 * one_pass.could_borrow()))[wait].tolist()
+        cause = np.where(aside, 3, np.where(clusters.all_within(), 2, np.where(one_pass.could_borrow(), 4, 1)))
         return one_pass.grants(
             again_at=min(retry.next(view.at, waits & ~aside), soon),
             memory={**retry.memory(waits & ~aside), "marks": one_pass.marks},
             refuse=refuse,
-            why={m: CAUSES[one] for m, one in zip(wait.tolist(), cause, strict=True) if m not in refuse},
+            why=WaitReasons(np.where(waits & ~never, cause, 0).astype(np.uint8), _CAUSES),
         )
 
 
