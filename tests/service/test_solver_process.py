@@ -260,7 +260,7 @@ def test_a_policy_that_sleeps_delays_neither_submissions_nor_leases(tmp_path: Pa
 def _overruns(client: Any) -> int:
     text, _ = client.text("/metrics")
     (line,) = [line for line in text.splitlines() if line.startswith("eunomia_solver_overruns_total ")]
-    return int(line.split()[1])
+    return int(float(line.split()[1]))
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
 from eunomia.inputs.atomic_write import write_whole
+from eunomia.inputs.html import plain
 from eunomia.report.all_charts import charts
 from eunomia.report.chart import Axis, Chart, Panel, Series
 from eunomia.report.content import ReportContent
-from eunomia.report.escape import plain
 from eunomia.report.figure_style import METADATA, FigureStyle, check_formats, settings_of
 from eunomia.report.image_legend import add_legend
 from eunomia.report.number_format import DAY, HOUR, MINUTE, Unit, shown

@@ -8,9 +8,9 @@ from dataclasses import asdict
 
 import numpy as np
 
+from eunomia.inputs.html import plain
 from eunomia.report.chart import Chart, Series
 from eunomia.report.content import ReportContent, RunFigures
-from eunomia.report.escape import plain
 from eunomia.report.seed_groups import best_first
 
 

@@ -90,6 +90,7 @@ class RunningService:
 def check_extra() -> None:
     """Raise InvalidInput if the extra is not installed."""
     try:
+        import prometheus_client  # noqa: F401
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -93,11 +92,13 @@ class RunTable:
 
     def _repr_html_(self) -> str:
         """Return the verdict and the averages, for a notebook."""
-        from eunomia.report.table import summary_html
+        from eunomia.report.frame import TEMPLATES
+        from eunomia.report.table import mean_table
 
         found = self.findings
-        lines = "".join(f"<p>{html.escape(line)}</p>" for line in (*found.warnings, found.certainty) if line)
-        return f"<p><b>{html.escape(found.answer)}</b></p>{lines}{summary_html(self.rows, SHOWN)}"
+        lines = [line for line in (*found.warnings, found.certainty) if line]
+        table = mean_table(self.rows, SHOWN)
+        return TEMPLATES.render("notebook.html", answer=found.answer, lines=lines, table=table)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
