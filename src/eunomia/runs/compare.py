@@ -17,13 +17,13 @@ from eunomia.inputs.atomic_write import replacing_folder
 from eunomia.inputs.problems import InvalidInput, Problem, Together
 from eunomia.model.finish_time import SHARE, IdealTime
 from eunomia.records.record import Record
-from eunomia.report.seed_groups import finished_enough, part_done
 from eunomia.runs.as_it_was import AS_IT_WAS
 from eunomia.runs.result_files import write_columns
 from eunomia.runs.scenario_variants import spelling, varied
 from eunomia.runs.simulation import Progress, Result, simulate, tenants_table
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
 from eunomia.setup.policy_lookup import find_policy
+from eunomia.verdict.seed_groups import finished_enough, part_done
 
 RECORD = "record.jsonl.gz"
 PRICES = ("price_of_fairness", "price_of_fairness_service")

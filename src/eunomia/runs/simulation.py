@@ -25,8 +25,6 @@ from eunomia.model.policy import Policy
 from eunomia.policies.order.fifo import Fifo
 from eunomia.records.record import Record, Recorder
 from eunomia.records.run import InlinePolicyRunner, Observer, run
-from eunomia.report.number_format import shown
-from eunomia.report.outcomes import JobOutcome
 from eunomia.runs.as_it_was import AS_IT_WAS, past_metrics
 from eunomia.runs.end_summary import Refusals, completion_sentences
 from eunomia.runs.measurement_window import StopWhenMeasured, measured_figures, measured_jobs, measured_note
@@ -47,6 +45,8 @@ from eunomia.setup.belief_estimate import EstimatedSpeeds
 from eunomia.setup.policy_lookup import changed_parameters, knows_durations
 from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.tuner_setup import drawn_loss, observes_losses, with_tuners
+from eunomia.verdict.job_outcomes import JobOutcome
+from eunomia.verdict.number_format import shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
