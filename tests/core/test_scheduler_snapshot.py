@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
+from importlib import import_module
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,8 @@ from eunomia.model.events import Estimated, JobSubmitted
 from eunomia.model.job import InvalidJob, Job
 from eunomia.policies import build
 from eunomia.records.long_lists import LONG, PART, LongList, WrittenParts
-from eunomia.records.scheduler_snapshot import capture, digest, pack, restore, unpack
+from eunomia.records.packed_objects import MOVED, capture, pack, restore, unpack
+from eunomia.records.scheduler_digest import digest
 
 STEPS = st.floats(1e-300, 1e300) | st.integers(1, 10**9)
 JOBS = st.lists(
@@ -96,3 +98,13 @@ def test_a_job_in_a_list_is_read_and_a_wrong_one_is_refused() -> None:
         unpack(framed([["Q", "Job", [[1, {"job_id": ["a"], "total_steps": [-5.0]}]]]]))
     with pytest.raises(ValueError, match=r"shorter|longer"):
         unpack(framed([["Q", "Job", [[3, {"job_id": ["a", "b"], "total_steps": [5.0]}]]]]))
+
+
+@pytest.mark.parametrize("former", MOVED)
+def test_a_snapshot_that_names_the_former_module_of_a_class_is_read(former: str) -> None:
+    module = import_module(MOVED[former])
+    cls = next(one for one in vars(module).values() if isinstance(one, type) and one.__module__ == MOVED[former])
+    content = pack(cls)
+    assert MOVED[former].encode() in content
+    text = content[8:].replace(MOVED[former].encode(), former.encode())
+    assert unpack(len(text).to_bytes(8, "big") + text) is cls

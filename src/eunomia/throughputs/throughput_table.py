@@ -13,7 +13,7 @@ from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.throughputs.drawn_estimates import drawn_factor
-from eunomia.throughputs.missing import WITHOUT_JOB_TYPES, listed, missing_throughputs
+from eunomia.throughputs.missing_throughputs import WITHOUT_JOB_TYPES, listed, missing_throughputs
 
 
 class ThroughputSource(Protocol):

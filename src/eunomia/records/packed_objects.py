@@ -1,14 +1,14 @@
-"""The whole state of a scheduler as bytes, to restart without handling all earlier moments again; and its digest.
+"""Objects as bytes: a view or an answer for another process, and the whole state of a scheduler, a snapshot.
 
-The graph of objects is written as JSON with one binary part for arrays. Only instances of this package's own classes,
-arrays and plain values can be written or read: classes are found by name below `eunomia.`, and no constructor or other
-code is called. Functions, methods and paths of files are not state: a restored object keeps those of the fresh
-scheduler, which must have been built from the same inputs.
+With a snapshot a service restarts without handling all earlier moments again. The graph of objects is written as JSON
+with one binary part for arrays. Only instances of this package's own classes, arrays and plain values can be written or
+read: classes are found by name below `eunomia.`, and no constructor or other code is called. Functions, methods and
+paths of files are not state: a restored object keeps those of the fresh scheduler, which must have been built from the
+same inputs.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
 import math
@@ -42,31 +42,18 @@ from eunomia.records.long_lists import (
 from eunomia.records.record import from_json, to_json
 
 ROOM = "eunomia."
+MOVED = {  # modules that were elsewhere when 0.1.0 was being made: snapshots of then are read
+    "eunomia.core.losses": "eunomia.core.training_losses",
+    "eunomia.mechanisms.fluid.fluid_allocation": "eunomia.mechanisms.fluid.current_shares",
+    "eunomia.throughputs.jobs": "eunomia.throughputs.job_type_facts",
+    "eunomia.throughputs.measured": "eunomia.throughputs.measured_table",
+}
 _SKIPPED = frozenset({"_history"})  # of the scheduler: for messages only
 _PLAIN_TYPES = {kind.__name__: kind for kind in (np.int64, np.float64, np.bool_, int, float, bool)}  # of columns
 
 
 class CannotSnapshot(ValueError):
     """The state holds something that a snapshot cannot; the whole log is replayed instead."""
-
-
-def digest(scheduler: Scheduler) -> str:
-    """Return a digest of all that decides: jobs, seats, ledger, belief, and what was asked of the policy."""
-    state, ledger, belief, asks = scheduler.state, scheduler.ledger, scheduler.belief, scheduler.asks
-    n = len(state.jobs)
-    found = hashlib.sha256()
-    for table in (state.jobs, ledger, belief):
-        for part in (table.ints, table.floats, table.flags):
-            found.update(np.ascontiguousarray(part[:, :n]).tobytes())
-    for array in (ledger.received[:n], state.active, state.holder, state.floor.up, state.floor.free, state.capacity):
-        found.update(np.ascontiguousarray(array).tobytes())
-    if state.taken.any():
-        found.update(state.taken.tobytes())
-    if state.entitlements is not None and "tenant_usage" in state.entitlements.kept:
-        found.update(state.entitlements.decayed_usage(len(state.owners.tree.names)).tobytes())
-    pending = None if asks.pending is None else asks.pending.asked
-    found.update(repr((n, state.ids[-1:], asks.count, asks.last_at, asks.again_at, pending)).encode())
-    return found.hexdigest()[:32]
 
 
 def capture(scheduler: Scheduler) -> Captured:
@@ -354,6 +341,7 @@ def _path(kind: type) -> str:
 def _found(path: str) -> Any:
     """Return a class of this package by its name. Raises ValueError for any other."""
     module, _, name = path.partition(":")
+    module = MOVED.get(module, module)
     if module in ("numpy", "builtins") and name in _PLAIN_TYPES:
         return _PLAIN_TYPES[name]
     if not module.startswith(ROOM):

@@ -12,7 +12,7 @@ import numpy as np
 
 from eunomia.metrics.statistics import one_run
 from eunomia.model.arrays import Array, Floats
-from eunomia.report.content import ReportContent, RunFigures
+from eunomia.verdict.run_figures import ReportContent, RunFigures
 
 MOSTLY = 0.99  # a setting that finished less than this part of what the best one did is not compared
 Kind = Literal["jobs", "apps"]

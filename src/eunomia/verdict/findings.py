@@ -8,17 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from eunomia.report.certainty import certainty, certainty_of_tie, less, signed
-from eunomia.report.completion_text import APPS, Average, averages, count, how_many, joined, left_out, others
-from eunomia.report.content import ReportContent
-from eunomia.report.estimated_throughputs import on_estimates
-from eunomia.report.history_findings import beside_history
-from eunomia.report.judgement import judge, tied
-from eunomia.report.number_format import Unit, shown
-from eunomia.report.ranking import MEASURES, WORDS, Ranked, level_with, policies_of, ranking, span, worse_measures
-from eunomia.report.seed_groups import SeedGroup, alike_seeds, comparable, loads, seed_groups
-from eunomia.report.tenant_shares import least_part, shortfall, tenant_price, treats_best
-from eunomia.report.verdict_notes import (
+from eunomia.verdict.certainty import certainty, certainty_of_tie, less, signed
+from eunomia.verdict.completion_text import APPS, Average, averages, count, how_many, joined, left_out, others
+from eunomia.verdict.estimated_throughputs import on_estimates
+from eunomia.verdict.further_notes import (
     KNOWS,
     durations_known,
     identical,
@@ -27,6 +20,13 @@ from eunomia.report.verdict_notes import (
     wait_of_history,
     worst_at_own_measure,
 )
+from eunomia.verdict.history_findings import beside_history
+from eunomia.verdict.judgement import judge, tied
+from eunomia.verdict.number_format import Unit, shown
+from eunomia.verdict.ranking import MEASURES, WORDS, Ranked, level_with, policies_of, ranking, span, worse_measures
+from eunomia.verdict.run_figures import ReportContent
+from eunomia.verdict.seed_groups import SeedGroup, alike_seeds, comparable, loads, seed_groups
+from eunomia.verdict.tenant_shares import least_part, shortfall, tenant_price, treats_best
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

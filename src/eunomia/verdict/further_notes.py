@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from eunomia.report.completion_text import joined
-from eunomia.report.judgement import comparisons, tied
-from eunomia.report.number_format import Unit, shown
-from eunomia.report.ranking import MEASURES, policies_of, ranking
-from eunomia.report.seed_groups import SeedGroup, comparable
-from eunomia.report.table import COLUMNS
+from eunomia.verdict.columns import COLUMNS
+from eunomia.verdict.completion_text import joined
+from eunomia.verdict.judgement import comparisons, tied
+from eunomia.verdict.number_format import Unit, shown
+from eunomia.verdict.ranking import MEASURES, policies_of, ranking
+from eunomia.verdict.seed_groups import SeedGroup, comparable
 
 BUSY = 0.9  # offered load at which queues are to be expected
 IDLE_WAIT = 0.02  # of the completion time: where no policy makes jobs wait longer, the cluster is idle

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from eunomia.report.seed_groups import SeedGroup
+from eunomia.verdict.seed_groups import SeedGroup
 
 OWED_ENOUGH = 0.9  # a tenant that gets a smaller part of what it is owed is named
 OWED_LEAST = 0.005  # of all that is owed: a smaller tenant is not named

@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING
 
-from eunomia.report.content import ReportContent
+from eunomia.verdict.run_figures import ReportContent
 
 if TYPE_CHECKING:
-    from eunomia.report.findings import Findings
+    from eunomia.verdict.findings import Findings
 
 
 def beside_history(findings: Callable[[ReportContent], Findings]) -> Callable[[ReportContent], Findings]:

@@ -17,9 +17,9 @@ import numpy as np
 from eunomia.metrics.statistics import NEGLIGIBLE, paired
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
-from eunomia.report.content import RunFigures
-from eunomia.report.number_format import DAY
-from eunomia.report.seed_groups import SeedGroup
+from eunomia.verdict.number_format import DAY
+from eunomia.verdict.run_figures import RunFigures
+from eunomia.verdict.seed_groups import SeedGroup
 
 CONFIDENCE = 0.95
 BLOCKS = ((7 * DAY, "week"), (DAY, "day"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.core.answer_rows import PendingAsk
-from eunomia.core.check import BrokenInvariant, check_lives
+from eunomia.core.invariants import BrokenInvariant, check_lives
 from eunomia.core.scheduler_state import SchedulerState
 from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
 from eunomia.model.decisions import SetShares

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eunomia.report.certainty import signed
-from eunomia.report.estimated_throughputs import on_estimates
-from eunomia.report.findings import Findings
-from eunomia.report.number_format import plural
-from eunomia.report.seed_groups import sentence_on_alike_seeds
-from eunomia.report.sweep.answer import MOST_PLACES, QUANTITIES, SHOWN, answer_of, place_and_change
-from eunomia.report.sweep.content import BaselineDifference, Group, SweepContent, SweepSetting, Verdict
-from eunomia.report.verdict_notes import sentences_on_history
+from eunomia.verdict.certainty import signed
+from eunomia.verdict.estimated_throughputs import on_estimates
+from eunomia.verdict.findings import Findings
+from eunomia.verdict.further_notes import sentences_on_history
+from eunomia.verdict.number_format import plural
+from eunomia.verdict.seed_groups import sentence_on_alike_seeds
+from eunomia.verdict.sweep_answer import MOST_PLACES, QUANTITIES, SHOWN, answer_of, place_and_change
+from eunomia.verdict.sweep_content import BaselineDifference, Group, SweepContent, SweepSetting, Verdict
 
 IN_FULL = 2  # of QUANTITIES; the others are mentioned only where a difference is no noise
 TEXT_BY_VERDICT: dict[Verdict, str] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from eunomia.report.number_format import shown
-from eunomia.report.seed_groups import Kind, SeedGroup
+from eunomia.verdict.number_format import shown
+from eunomia.verdict.seed_groups import Kind, SeedGroup
 
 OTHER_OUTCOMES: Mapping[str, tuple[str, str]] = {  # field of summary.json → verb for several jobs, for one
     "jobs_failed": ("failed", "failed"),

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 
 from eunomia.metrics.statistics import NEGLIGIBLE
-from eunomia.report.certainty import signed
-from eunomia.report.findings import listed
-from eunomia.report.number_format import shown
-from eunomia.report.ranking import WORDS
-from eunomia.report.sweep.content import BaselineDifference, Group, SweepContent, SweepSetting
-from eunomia.report.table import COLUMNS
-from eunomia.report.verdict_notes import KNOWS
+from eunomia.verdict.certainty import signed
+from eunomia.verdict.columns import COLUMNS
+from eunomia.verdict.findings import listed
+from eunomia.verdict.further_notes import KNOWS
+from eunomia.verdict.number_format import shown
+from eunomia.verdict.ranking import WORDS
+from eunomia.verdict.sweep_content import BaselineDifference, Group, SweepContent, SweepSetting
 
 QUANTITIES = (
     ("jct_mean_s", "average completion time"),

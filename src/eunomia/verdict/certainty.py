@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from eunomia.metrics.statistics import NEGLIGIBLE
-from eunomia.report.completion_text import Average
-from eunomia.report.judgement import JudgedDifference, judge, why_no_interval
-from eunomia.report.ranking import Ranked
-from eunomia.report.seed_groups import SeedGroup
+from eunomia.verdict.completion_text import Average
+from eunomia.verdict.judgement import JudgedDifference, judge, why_no_interval
+from eunomia.verdict.ranking import Ranked
+from eunomia.verdict.seed_groups import SeedGroup
 
 
 def certainty(chosen: SeedGroup, other: SeedGroup, average: Average) -> str:

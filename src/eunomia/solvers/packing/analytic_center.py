@@ -158,6 +158,7 @@ def _path(program: _Program, limit: Floats) -> Floats:
     """Follow the path from the middle to its end; return Y (activity,)."""
     line, weight = np.empty(5, dtype=np.int64), np.empty(5)
     Y, slack = np.empty(len(program.many)), np.empty(len(program.times))
+    # begin where no activity and no slack is 0; duals so that each product is 1
     _start(program, limit, Y, slack)
     lines, pairs = len(slack), len(Y)
     z, price = program.many / Y, program.times / slack
@@ -170,6 +171,7 @@ def _path(program: _Program, limit: Floats) -> Floats:
         whole += program.times[i]
     mu, centred = 1.0, 0
     for _ in range(_STEPS):
+        # one step of Newton's method in the prices, from which the changes of all others follow
         found = _system(mu, program, Y, z, slack, price, matrix)
         if not solve_dense(matrix, found):
             break
@@ -182,6 +184,7 @@ def _path(program: _Program, limit: Floats) -> Floats:
         for i in range(lines):
             dslack[i] = (mu * program.times[i] - slack[i] * found[i]) / price[i]
             dprice[i] = found[i] - price[i]
+        # as far as all that is positive stays so
         primal = min(1.0, 0.95 * min(_longest(Y, dY), _longest(slack, dslack)))
         dual = min(1.0, 0.95 * min(_longest(z, dz), _longest(price, dprice)))
         gap = 0.0
@@ -193,6 +196,7 @@ def _path(program: _Program, limit: Floats) -> Floats:
             slack[i] += primal * dslack[i]
             price[i] += dual * dprice[i]
             gap += slack[i] * price[i]
+        # done after some whole steps at the last μ; else μ falls, the more the longer this step was
         near = min(primal, dual)
         if mu <= _END and near == 1.0:
             centred += 1

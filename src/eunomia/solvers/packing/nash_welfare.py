@@ -23,7 +23,7 @@ from eunomia.model.arrays import Floats, Ints
 from eunomia.model.products import dot
 from eunomia.solvers.packing.activities import Activities, activities, fastest, reach
 from eunomia.solvers.packing.column_generation import Prices, SharingProgram, in_some_units
-from eunomia.solvers.packing.sharing import Shared, fitting, put_together
+from eunomia.solvers.packing.pair_programs import Shared, fitting, put_together
 from eunomia.solvers.program import INF, NoOptimum, Program
 from eunomia.solvers.proportional import GAP, fairest_product
 

@@ -12,11 +12,8 @@ import pyarrow as pa
 
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.policy import Policy
-from eunomia.report import ReportContent, write_report
-from eunomia.report.findings import Findings, findings
-from eunomia.report.number_format import plural
-from eunomia.report.sweep import SweepContent, write_averages, write_sweep_report
-from eunomia.report.sweep.findings import findings as sweep_findings
+from eunomia.report import write_report
+from eunomia.report.sweep import write_averages, write_sweep_report
 from eunomia.runs.compare import as_scenario, cases
 from eunomia.runs.report_input import content_of
 from eunomia.runs.simulation import Result, simulate
@@ -26,6 +23,11 @@ from eunomia.sweeps.axes import frame_of
 from eunomia.sweeps.plan import plan
 from eunomia.sweeps.runner import carry_out
 from eunomia.sweeps.sweep_file import read
+from eunomia.verdict.findings import Findings, findings
+from eunomia.verdict.number_format import plural
+from eunomia.verdict.run_figures import ReportContent
+from eunomia.verdict.sweep_content import SweepContent
+from eunomia.verdict.sweep_findings import findings as sweep_findings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,7 +21,7 @@ from eunomia.model.arrays import Bools, Floats
 from eunomia.throughputs import analytic, catalogue
 from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80
 from eunomia.throughputs.estimators.gang_growth import deviation_of_step
-from eunomia.throughputs.jobs import job_types
+from eunomia.throughputs.job_type_facts import job_types
 
 SCALING_EXPONENT = 0.75  # fitted: Gavel's consolidated tables, root mean square of the log error least at 0.7 to 0.8
 Rates = dict[tuple[str, str, int], float]  # (type, job type, scale factor) → steps/s

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-# Reasons of losses, in the order in which they are reported.
-LOSS_REASONS: dict[str, str] = {
+# Reasons of lost time, in the order in which they are reported.
+LOST_TIME_REASONS: dict[str, str] = {
     "start": "first starts",
     "restore": "writing and reading checkpoints",
     "placement": "gangs spread over machines",
@@ -21,7 +21,7 @@ LOSS_REASONS: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Losses:
+class HeldTime:
     """Accelerator-seconds that jobs held, a shared accelerator counted once: held = useful + Σ lost.
 
     Useful is the time that the completed steps would take alone, with the best placement, on the same type.

@@ -1,8 +1,8 @@
-"""Accelerator-seconds of a cluster: useful work, and losses by cause.
+"""Accelerator-seconds of a cluster: useful work, and time lost by cause.
 
     capacity · time = useful + Σ lost        in [first submission, end of the run]
 
-Losses of held accelerators come from the backend (`model.losses`). Idle accelerators are split here: no job waited
+Of held accelerators the backend says it (`model.held_time`). Idle accelerators are split here: no job waited
 (no_demand); every waiting gang was wider than what was free of the type (fragmentation); or a waiting gang would have
 fitted (held_back: by the policy's order, a reservation, or a round that had not ended). With shares of time instead of
 seats, a job that receives a part of its time waits for the rest, and can use any part of an accelerator.
@@ -18,12 +18,12 @@ from eunomia.metrics.collector import MetricsCollector
 from eunomia.metrics.entitlement import demand_of
 from eunomia.metrics.step_functions import Steps, at_times, combined, summed
 from eunomia.model.arrays import Floats
+from eunomia.model.held_time import LOST_TIME_REASONS, HeldTime
 from eunomia.model.job_table import job_array
-from eunomia.model.losses import LOSS_REASONS, Losses
 
 IDLE_BY = ("no_demand", "fragmentation", "held_back")
 OUT_OF_SERVICE = "out_of_service"
-LOST = (*LOSS_REASONS, *IDLE_BY, OUT_OF_SERVICE)
+LOST = (*LOST_TIME_REASONS, *IDLE_BY, OUT_OF_SERVICE)
 _ROUNDING = 1e-6  # relative: a share that a solver's rounding reduces by no more than this is complete
 
 
@@ -32,8 +32,8 @@ def name_of(cause: str) -> str:
     return f"lost_{cause}_accelerator_s"
 
 
-def losses_of(collector: MetricsCollector, losses: Losses | None) -> dict[str, float | None]:
-    """Return the fields of summary.json about losses, of a run that is over; None where a backend does not count."""
+def lost_time_of(collector: MetricsCollector, held: HeldTime | None) -> dict[str, float | None]:
+    """Return the fields of summary.json about lost time, of a run that is over; None where a backend does not count."""
     types = range(len(collector.topology.types))
     begin = float(job_array(collector.jobs, "submitted").min()) if collector.jobs else 0.0
     idle = idle_by_cause(
@@ -44,8 +44,8 @@ def losses_of(collector: MetricsCollector, losses: Losses | None) -> dict[str, f
         begin,
         max(collector.end_s, begin),
     )
-    lost: dict[str, float | None] = {**(losses.lost if losses else dict.fromkeys(LOSS_REASONS)), **idle}
-    useful = losses.useful if losses else None
+    lost: dict[str, float | None] = {**(held.lost if held else dict.fromkeys(LOST_TIME_REASONS)), **idle}
+    useful = held.useful if held else None
     return {"useful_accelerator_s": useful, **{name_of(cause): lost[cause] for cause in LOST}}
 
 

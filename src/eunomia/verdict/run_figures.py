@@ -10,7 +10,7 @@ import numpy as np
 
 from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Array, Floats, Ints
-from eunomia.report.outcomes import JobOutcome
+from eunomia.verdict.job_outcomes import JobOutcome
 
 JOB_COLUMNS = ("jct_s", "queueing_s", "slowdown", "rho_themis", "scale_factor")
 BIN_COLUMNS = ("utilization_at_s", "running_jobs", "waiting_jobs")

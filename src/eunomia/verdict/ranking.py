@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eunomia.report.judgement import tied
-from eunomia.report.number_format import Unit, shown
-from eunomia.report.seed_groups import SeedGroup, comparable
-from eunomia.report.table import COLUMNS
+from eunomia.verdict.columns import COLUMNS
+from eunomia.verdict.judgement import tied
+from eunomia.verdict.number_format import Unit, shown
+from eunomia.verdict.seed_groups import SeedGroup, comparable
 
 Ranked = list[tuple[float, SeedGroup]]
 

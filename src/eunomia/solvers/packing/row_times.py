@@ -15,9 +15,9 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.classes import Classes
+from eunomia.solvers.alike_rows import Classes
 from eunomia.solvers.packing.activities import ALONE
-from eunomia.solvers.packing.sharing import Shared
+from eunomia.solvers.packing.pair_programs import Shared
 
 _FINE = 2.0**52  # widths of unequal rows are distinguished to this part of the whole
 
