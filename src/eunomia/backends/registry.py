@@ -7,10 +7,10 @@ from typing import Any
 
 BACKENDS: dict[str, str] = {
     "simulated": "eunomia.backends.simulated.choice:SimulatedBackend",
-    "local": "eunomia.backends.processes.world:LocalWorld",
-    "slurm": "eunomia.backends.slurm.world:SlurmWorld",
-    "ray": "eunomia.backends.ray.world:RayWorld",
-    "kubernetes": "eunomia.backends.kubernetes.world:KubernetesWorld",
+    "local": "eunomia.backends.processes.backend:LocalBackend",
+    "slurm": "eunomia.backends.slurm.backend:SlurmBackend",
+    "ray": "eunomia.backends.ray.backend:RayBackend",
+    "kubernetes": "eunomia.backends.kubernetes.backend:KubernetesBackend",
 }
 DEFAULT = "simulated"
 BACKENDS_OF_PACKAGES = "eunomia.backends"  # entry points of packages' backends
