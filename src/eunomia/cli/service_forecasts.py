@@ -93,13 +93,13 @@ def _shown(at: str | None, as_of: str) -> str:
 
 
 def _moved(later_s: float | None) -> str:
-    from eunomia.report.number_format import duration
+    from eunomia.verdict.number_format import duration
 
     return "" if later_s is None else f"{duration(abs(later_s))} {'later' if later_s > 0 else 'sooner'}"
 
 
 def _span(seconds: float) -> str:
-    from eunomia.report.number_format import duration
+    from eunomia.verdict.number_format import duration
 
     return f"in {duration(seconds)}" if seconds >= 0 else f"{duration(-seconds)} ago"
 

@@ -88,14 +88,15 @@ def shell_variables(client: Client) -> dict[str, str]:
 
 
 def _lines(file: Path) -> list[Any]:
+    from eunomia.inputs.json_text import NotJson, parse_json
     from eunomia.inputs.problems import Problems
 
     found, problems = [], Problems(str(file))
     for row, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         if line.strip():
             try:
-                found.append(json.loads(line))
-            except ValueError as error:
+                found.append(parse_json(line))
+            except NotJson as error:
                 problems.add(f"this is not JSON ({error})", "write one document a line", row=row)
     problems.raise_if_any()
     return found

@@ -25,9 +25,9 @@ from eunomia.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from eunomia.report.sweep import SweepContent
     from eunomia.sweeps import PlannedRun, SweepFile
     from eunomia.sweeps.runner import SweepProgress, SweepResult
+    from eunomia.verdict.sweep_content import SweepContent
 
 SHOWN_RUNS = 20  # of a plan
 
@@ -188,10 +188,10 @@ def _show_plan(sweep_file: SweepFile, rows: Sequence[PlannedRun], out: Path, wor
 
 def _report(content: SweepContent, outcome: SweepResult, out: Path, pictures: PictureOptions, as_json: bool) -> None:
     """Write the report and pictures of its charts, and print the results as text or JSON."""
-    from eunomia.report.number_format import plural
     from eunomia.report.sweep import write_averages, write_sweep_report
-    from eunomia.report.sweep.findings import details, findings
     from eunomia.sweeps.runner import TABLE
+    from eunomia.verdict.number_format import plural
+    from eunomia.verdict.sweep_findings import details, findings
 
     write_sweep_report(content, out / "report.html")
     write_averages(content, out)

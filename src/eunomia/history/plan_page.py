@@ -12,10 +12,10 @@ from eunomia.history.whatif import mean_wait_s
 from eunomia.report.chart import Axis, Chart, Panel, Series
 from eunomia.report.frame import framed
 from eunomia.report.image_export import pictures
-from eunomia.report.number_format import duration, plural, shown
 from eunomia.report.numbers import chart_numbers
 from eunomia.report.table import TextTable
 from eunomia.runs.result_files import write_columns, write_json
+from eunomia.verdict.number_format import duration, plural, shown
 
 PAGE, NUMBERS, TABLE, PICTURE = "report.html", "plan.json", "plan.csv", "plan.svg"
 HEADINGS = ("purchase", "US$", "weeks", "done sooner by", "95 % interval", "mean queueing", "busy")

@@ -10,7 +10,7 @@ import numpy as np
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.throughputs.jobs import JobFacts, gavel_job_types, job_types
+from eunomia.throughputs.job_type_facts import JobFacts, gavel_job_types, job_types
 from eunomia.throughputs.throughput_table import Throughputs
 
 MIXES: dict[str, Callable[[JobFacts], bool]] = {

@@ -20,8 +20,8 @@ from eunomia.inputs.open_table import read_table
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.throughputs.layouts import RATE
-from eunomia.throughputs.measured import Intervals, Measurements, Pairs, Rates
+from eunomia.throughputs.measured_table import Intervals, Measurements, Pairs, Rates
+from eunomia.throughputs.table_layouts import RATE
 
 NEEDED = ("type", "job_type", "scale_factor", "steps_per_s")
 INTERVAL = ("steps_per_s_p10", "steps_per_s_p90")

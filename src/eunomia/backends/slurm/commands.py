@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eunomia.backends.engines.engine import EngineAway, EngineRefused
-from eunomia.backends.local.environment import INHERITED, INHERITED_PREFIXES
+from eunomia.backends.processes.environment import INHERITED, INHERITED_PREFIXES
 
 SEPARATOR = "\x1f"  # between fields: no text of a user has it, as Slurm refuses control characters
 PASSED_ON = ("SLURM_CONF", "SLURM_JWT")
@@ -117,28 +117,6 @@ def _pairs(line: str) -> Iterator[tuple[str, str]]:
         value, line = (rest, "") if following is None else (rest[: following.start()], rest[following.end() :])
         is_first = False
         yield match[1], value.strip()
-
-
-def gres(text: str) -> dict[str, int]:
-    """Return accelerators by type from a text such as `gpu:v100:4(S:0-1),gpu:k80:2`; untyped ones are `gpu`."""
-    counts: dict[str, int] = {}
-    for match in re.finditer(r"(?:^|,)(?:gres[/:])?gpu(?::([^:,()=]+))?[:=](\d+)", text):
-        name = match[1] or "gpu"
-        counts[name] = counts.get(name, 0) + int(match[2])
-    return counts
-
-
-def seconds(text: str) -> float | None:
-    """Return a duration such as `1-02:03:04`, `02:03:04` or `05:00`; None for UNLIMITED and the like."""
-    match = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", text.strip())
-    if match is None:
-        match_days = re.fullmatch(r"(\d+)-(\d+)(?::(\d+))?", text.strip())
-        if match_days is None:
-            return None
-        days, hours, minutes = (int(part or 0) for part in match_days.groups())
-        return float(((days * 24 + hours) * 60 + minutes) * 60)
-    days, hours, minutes, rest = (int(part or 0) for part in match.groups())
-    return float(((days * 24 + hours) * 60 + minutes) * 60 + rest)
 
 
 def setting(config: Mapping[str, str], name: str) -> str:

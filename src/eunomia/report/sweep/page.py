@@ -10,9 +10,9 @@ from eunomia.inputs.html import plain
 from eunomia.report.frame import framed
 from eunomia.report.numbers import chart_numbers
 from eunomia.report.sweep.charts import charts
-from eunomia.report.sweep.content import SweepContent
-from eunomia.report.sweep.findings import findings
 from eunomia.report.sweep.tables import averages, differences
+from eunomia.verdict.sweep_content import SweepContent
+from eunomia.verdict.sweep_findings import findings
 
 
 def write_sweep_report(content: SweepContent, path: Path) -> None:

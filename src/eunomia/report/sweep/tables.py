@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from eunomia.report.number_format import ABSENT
-from eunomia.report.sweep.answer import percent
-from eunomia.report.sweep.content import Group, SweepContent, SweepSetting
-from eunomia.report.table import (
-    COLUMNS,
-    Cell,
-    Column,
-    NumberTable,
-    Row,
-    ScaledColumn,
-    heading,
-    number,
-    place_cells,
-    scale_of,
-)
+from eunomia.report.table import Cell, NumberTable, Row, ScaledColumn, heading, number, place_cells, scale_of
+from eunomia.verdict.columns import COLUMNS, Column
+from eunomia.verdict.number_format import ABSENT
+from eunomia.verdict.sweep_answer import percent
+from eunomia.verdict.sweep_content import Group, SweepContent, SweepSetting
 
 LABELS = {"unknown": "these jobs", "unfit": "not comparable"}  # of verdicts that are not their own label
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.classes import group
+from eunomia.solvers.alike_rows import group
 from eunomia.solvers.nash_welfare.aggregated_rows import NashRows
 from eunomia.solvers.nash_welfare.response import OPEN, STRIDE, Edges, L, R, walk
 
