@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def metrics_text(service: Service) -> str:
     """Return all figures of the service, and none of its process."""
-    text: bytes = generate_latest(_Figures(service))
-    return text.decode()
+    encoded: bytes = generate_latest(_Figures(service))
+    return encoded.decode()
 
 
 class _Figures:
