@@ -87,7 +87,7 @@ def test_a_state_of_many_jobs_is_restored_as_it_was_captured_though_it_has_chang
         restore(fresh, content[:-3])
 
 
-def test_a_snapshot_of_an_earlier_version_is_read_and_a_wrong_job_is_refused() -> None:
+def test_a_job_in_a_list_is_read_and_a_wrong_one_is_refused() -> None:
     def framed(objects: list[object]) -> bytes:
         head = json.dumps({"root": {"o": 0}, "objects": objects, "arrays": []}).encode()
         return len(head).to_bytes(8, "big") + head
@@ -95,9 +95,9 @@ def test_a_snapshot_of_an_earlier_version_is_read_and_a_wrong_job_is_refused() -
     one = {"is": "Job", "job_id": "a", "total_steps": 5}
     assert unpack(framed([["l", [{"j": one}]]])) == [Job(job_id="a", total_steps=5)]
     with pytest.raises(InvalidJob):
-        unpack(framed([["J", 1, {"job_id": ["a"], "total_steps": [-5.0]}]]))
+        unpack(framed([["Q", "Job", [[1, {"job_id": ["a"], "total_steps": [-5.0]}]]]]))
     with pytest.raises(ValueError, match=r"shorter|longer"):
-        unpack(framed([["J", 3, {"job_id": ["a", "b"], "total_steps": [5.0]}]]))
+        unpack(framed([["Q", "Job", [[3, {"job_id": ["a", "b"], "total_steps": [5.0]}]]]]))
 
 
 @pytest.mark.parametrize("former", MOVED)

@@ -24,7 +24,8 @@ from eunomia.model.job import Job
 from eunomia.records.run import InlinePolicyRunner
 from eunomia.records.scheduler_digest import digest
 from eunomia.scenario import scenario_from_dict
-from eunomia.setup.run_config import RunConfig, set_up
+from eunomia.setup.run_config import set_up
+from eunomia.setup.run_objects import RunConfig
 from eunomia.setup.workload import Workload
 
 POLICIES = (

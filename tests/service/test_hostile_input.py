@@ -26,7 +26,7 @@ from starlette.requests import Request as HttpRequest
 from tests.service.bench import Bench, LiveService
 from tests.service.test_api import DONE, status
 
-from eunomia.backends.local.job_directory import JobFolder
+from eunomia.backends.processes.folder import JobFolder
 from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, OrderTaken, SeatsTaken, StepsSaved
 from eunomia.service.client import Address, Client
 from eunomia.service.http import api
@@ -302,7 +302,7 @@ def test_no_module_reads_pickles_or_yaml_or_calls_a_shell() -> None:  # H5, H8, 
     banned = {"pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "torch", "yaml"}
     root = Path(__file__).parents[2] / "src" / "eunomia"
     read = [*root.glob("service/**/*.py"), *root.glob("records/*.py"), root / "lease.py"]
-    read += [*root.glob("backends/local/*.py"), *root.glob("backends/engines/*.py")]
+    read += [*root.glob("backends/processes/*.py"), *root.glob("backends/engines/*.py")]
     for path in read:
         text = path.read_text()
         for node in ast.walk(ast.parse(text)):

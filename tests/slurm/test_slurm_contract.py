@@ -15,7 +15,7 @@ from tests.engines.loopback import until
 from tests.slurm.loopback import LoopbackCluster
 
 from eunomia.backends.engines.engine import EngineAway
-from eunomia.backends.local.job_directory import folder_name
+from eunomia.backends.processes.folder import folder_name
 from eunomia.backends.slurm.commands import Said, run_command
 from eunomia.backends.slurm.engine import Slurm
 from eunomia.testing import Work, WorldContract, WorldDriver

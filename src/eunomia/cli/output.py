@@ -229,27 +229,6 @@ def _cells(result: Result, *, searches: bool, done: bool) -> dict[str, str]:
     }
 
 
-PHRASES = {  # reason of a wait → in the summary
-    "types_absent": "no type in service can run it",
-    "no_capacity": "nothing large enough was free",
-    "fragmentation": "what was free was split",
-    "preempted": "after it was preempted, as nothing large enough was free",
-    "behind": "behind earlier jobs",
-    "quota": "the quota of its tenant was used up",
-    "share_used": "it had received its share",
-    "type_drawn": "it may use one type only",
-    "policy": "the policy held it back",
-    "next_round": "until a round began",
-    "not_chosen": "not chosen in a round",
-    "next_question": "until the policy was asked",
-    "no_share": "without a share of time",
-    "held": "held by its user",
-    "after": "after other jobs",
-    "backoff": "until it was tried again",
-    "world_unknown": "its processes could not be reached",
-}
-
-
 def show_explanation(found: Explanation, at: float | None, *, details: bool = False) -> None:
     """Print why a job waited: a summary and the decisive waits, with `details` or a time every wait."""
     console = Console(highlight=False, soft_wrap=True)
@@ -307,11 +286,13 @@ def _preemption(found: Explanation, one: Preemption) -> str:
 
 def _waited(found: Explanation) -> str:
     """Return `it waited 59.5 h: 71 % behind earlier jobs, 29 % nothing large enough was free`."""
+    from eunomia.model.wait_texts import KINDS
+
     parts = found.parts()
     total = sum(seconds for _, seconds in parts)
     if total <= 0:
         return "it waited for no time"
-    named = (f"{100 * seconds / total:.0f} % {PHRASES[reason]}" for reason, seconds in parts)
+    named = (f"{100 * seconds / total:.0f} % {KINDS[kind]}" for kind, seconds in parts)
     again = f" in all, {span((found.first_started_s or 0.0) - found.submitted_s)} of it before its first start"
     several = found.first_started_s is not None and total > found.first_started_s - found.submitted_s + 1
     return f"it waited {span(total)}{again if several else ''}: {', '.join(named)}"

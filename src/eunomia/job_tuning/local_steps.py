@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.backends.local import LocalWorld
-from eunomia.backends.local.discovery import discovered
-from eunomia.backends.local.environment import NO_DEVICE
-from eunomia.backends.local.job_directory import JobFolder
+from eunomia.backends.processes.backend import LocalBackend
+from eunomia.backends.processes.discovery import discovered
+from eunomia.backends.processes.environment import NO_DEVICE
+from eunomia.backends.processes.folder import JobFolder
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.job_tuning.measurements import MeasuredShape
 from eunomia.job_tuning.progress import Progress, StepsToMeasure
@@ -97,8 +97,8 @@ class LocalSteps:
             command=shape.fill(self.command),
         )
         work = (self.folder / WORK).resolve()
-        place, progress = JobFolder.of(job, work, self.cwd), Progress(shape, self.wanted)
-        with LocalWorld([job], self.topology, workdir=work, grace_s=GRACE_S, cwd=self.cwd, wait_s=WAIT_S) as world:
+        place, progress = JobFolder.of(work, job.job_id), Progress(shape, self.wanted)
+        with LocalBackend([job], self.topology, workdir=work, grace_s=GRACE_S, cwd=self.cwd, wait_s=WAIT_S) as world:
             shutil.rmtree(place.path, ignore_errors=True)  # a checkpoint of an interrupted measurement would go on
             for moment in world.moments():
                 for event in moment.events:

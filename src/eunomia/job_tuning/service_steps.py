@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eunomia.backends.local.detached_gangs import POLL_S as READ_S
+from eunomia.backends.processes.gangs import POLL_S as READ_S
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.job_tuning.measurements import MeasuredShape
 from eunomia.job_tuning.progress import Progress, StepsToMeasure

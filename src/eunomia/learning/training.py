@@ -10,9 +10,8 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -22,19 +21,22 @@ from eunomia.inputs.install_hint import COMPANIONS, install_command
 from eunomia.inputs.problems import refused
 from eunomia.learning.model_file import Feature, ModelFile, ModelHeader, read_model, write_model
 from eunomia.model.arrays import Array
+from eunomia.model.registry import Registry
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.runs.fingerprint import scenario_hash
 from eunomia.scenario import Scenario
 
-TRAINABLES: dict[str, str] = {  # by the name in `eunomia train`; the class, here or in a companion, is loaded when used
-    "metis": "eunomia.learning.metis.training:MetisTraining",
-    "symphony": "eunomia_reproduction.symphony.training:SymphonyTraining",
-    "symphony-black-box": "eunomia_reproduction.symphony.training:BlackBoxTraining",
-    "order": "eunomia.learning.order.training:OrderTraining",
-    "pairs": "eunomia.learning.pairs.training:PairsTraining",
-    "harmony": "eunomia.learning.harmony.training:HarmonyTraining",
-    "reward-model": "eunomia.learning.harmony.training:RewardModelTraining",
-}
+TRAINABLES: Registry[type[Trainable]] = Registry(
+    {  # by the name in `eunomia train`; the class, here or in a companion, is loaded when it is used
+        "metis": "eunomia.learning.metis.training:MetisTraining",
+        "symphony": "eunomia_reproduction.symphony.training:SymphonyTraining",
+        "symphony-black-box": "eunomia_reproduction.symphony.training:BlackBoxTraining",
+        "order": "eunomia.learning.order.training:OrderTraining",
+        "pairs": "eunomia.learning.pairs.training:PairsTraining",
+        "harmony": "eunomia.learning.harmony.training:HarmonyTraining",
+        "reward-model": "eunomia.learning.harmony.training:RewardModelTraining",
+    }
+)
 COMPANION = "eunomia_reproduction"  # trains what is no policy of the cluster
 ENDING = ".safetensors"
 
@@ -100,9 +102,8 @@ def trainable_class(name: str) -> type[Trainable]:
     """Return the class of a name. Raises InvalidInput for another name, or where the extra is not installed."""
     if name not in TRAINABLES:
         raise refused("command line", "NAME", name, "nothing of this name can be trained", nearest(name, TRAINABLES))
-    module, _, attribute = TRAINABLES[name].partition(":")
     try:
-        return cast(type[Trainable], getattr(import_module(module), attribute))
+        return TRAINABLES.load(name)
     except ModuleNotFoundError as error:
         if error.name in ("torch", "gymnasium"):
             rule, fix = f"training needs {error.name}, which is not installed", install_command("learning")

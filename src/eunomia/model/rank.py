@@ -16,7 +16,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.model.policy import RanksBy
+from eunomia.model.promises import RanksBy
 from eunomia.model.rounding import rounded, rounded_key
 from eunomia.model.tolerance import RELATIVE
 from eunomia.model.view import View

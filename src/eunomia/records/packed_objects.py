@@ -279,8 +279,6 @@ class _Reader:
             return made
         if kind == "L":
             made = self._made[number] = list(body[0])
-        elif kind == "J":  # of earlier versions
-            made = self._made[number] = from_columns(Job, *body)
         elif kind == "Q":
             made = self._made[number] = [one for part in body[1] for one in from_columns(BY_FIELD[body[0]], *part)]
         elif kind == "C":

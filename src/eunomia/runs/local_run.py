@@ -1,7 +1,7 @@
 """Runs a scenario in real time, as on local processes, with the scheduler, loop, record and metrics of a simulation.
 
 A stopped run is resumed by replaying its journal, including recorded answers, and continuing from there: see `journal`,
-`run_directory` and `backends.local.resumed`.
+`run_directory` and `resumed_world`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import cast
 
 from eunomia.backends.inputs import BackendInputs, RealBackend
-from eunomia.backends.local.clock import read_clock
-from eunomia.backends.local.job_directory import last_lines
-from eunomia.backends.local.resumed import ResumedWorld
+from eunomia.backends.processes.folder import last_lines
 from eunomia.backends.protocol import Backend
+from eunomia.backends.run_clock import read_clock
 from eunomia.records.record import JOURNAL, RECORD, Record
 from eunomia.records.run import Observer, run
 from eunomia.runs import run_directory
@@ -26,13 +25,15 @@ from eunomia.runs.journal import Journal, JournaledWorld, Past, ResumedPolicyRun
 from eunomia.runs.measurement_window import measured_figures, measured_jobs, measured_note
 from eunomia.runs.results_dir import refused_out
 from eunomia.runs.resume_check import check_same_run
+from eunomia.runs.resumed_world import ResumedWorld
 from eunomia.runs.run_time_estimates import RunTimeEstimating, described_estimates, estimates_note, estimating_run_times
 from eunomia.runs.simulation import Result, timing
 from eunomia.runs.throughput_learning import ThroughputLearning, learning_note, learnt_table, throughput_learner
 from eunomia.scenario import Scenario
 from eunomia.setup.backend_factory import backend_inputs, with_lost_time
 from eunomia.setup.plugins import find_backend
-from eunomia.setup.run_config import RunConfig, set_up
+from eunomia.setup.run_config import set_up
+from eunomia.setup.run_objects import RunConfig
 from eunomia.setup.tuner_setup import observes_losses, settings_of, with_tuners
 from eunomia.verdict.job_outcomes import JobOutcome
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 
-from eunomia.backends.local.job_directory import lock
+from eunomia.backends.processes.folder import lock
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.records.record import JOURNAL
 from eunomia.runs.results_dir import FOLDERS, MARKERS, OTHER_FILES, check_free, refused_out

@@ -11,7 +11,8 @@ from eunomia.mechanisms import DEFAULT
 from eunomia.runs.scenario_variants import varied
 from eunomia.scenario import scenario_from_dict
 from eunomia.service.site import Site, TypedSpeeds, policy_of
-from eunomia.setup.run_config import RunConfig, set_up
+from eunomia.setup.run_config import set_up
+from eunomia.setup.run_objects import RunConfig
 from eunomia.setup.workload import Workload
 
 MOST_NODES = 10_000  # added in one what-if

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import numpy as np
 from pydantic import Field, ValidationError
 
-from eunomia.backends.local.accounts import has_account
-from eunomia.backends.local.environment import NO_DEVICE
-from eunomia.backends.registry import BACKENDS, load
+from eunomia.backends.processes.accounts import has_account
+from eunomia.backends.processes.environment import NO_DEVICE
+from eunomia.backends.registry import BACKENDS
 from eunomia.backends.registry import DEFAULT as SIMULATED
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.mechanisms import DEFAULT
@@ -31,7 +31,8 @@ from eunomia.scenario.schema_models import Finite, Section
 from eunomia.scenario.source_locations import SourceLocations, shown
 from eunomia.service.debug_lane import DebugLane
 from eunomia.setup.policy_lookup import find_policy
-from eunomia.setup.run_config import RunConfig, set_up
+from eunomia.setup.run_config import set_up
+from eunomia.setup.run_objects import RunConfig
 from eunomia.setup.stated_throughputs import stated_throughputs
 from eunomia.setup.workload import Workload
 
@@ -298,12 +299,12 @@ def _discover(data: dict[str, Any], places: SourceLocations, problems: list[Prob
     cluster = data.get("cluster")
     if not isinstance(cluster, dict) or cluster.pop("discover", False) is not True:
         return {}
-    from eunomia.backends.local.discovery import discovered
+    from eunomia.backends.processes.discovery import discovered
 
     backend = data["world"].get("backend", "local") if isinstance(data.get("world"), dict) else "local"
     try:
         if backend != "local" and backend in SERVING:
-            cluster["nodes"] = load(backend).discovered(data["world"].get(backend, {}))
+            cluster["nodes"] = BACKENDS.load(backend).discovered(data["world"].get(backend, {}))
             return {}
         cluster["nodes"], memory = discovered()
         return memory

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any, cast
 
 from eunomia.backends.inputs import BackendInputs, VirtualBackend
-from eunomia.backends.registry import DEFAULT, load
+from eunomia.backends.registry import BACKENDS, DEFAULT
 from eunomia.metrics import Figures, Metrics
 from eunomia.metrics.lost_time import lost_time_of
 from eunomia.model.held_time import HeldTime
 from eunomia.scenario import Scenario
 from eunomia.scenario.schema_models import Section
-from eunomia.setup.run_config import RunConfig
+from eunomia.setup.run_objects import RunConfig
 from eunomia.setup.world_models import fault_model_of
 
 
@@ -46,7 +46,7 @@ def world_options(scenario: Scenario) -> dict[str, Any]:
 
 def virtual_backend(setup: RunConfig) -> VirtualBackend:
     """Return the backend of a run in virtual time: the scenario's, or else a simulation."""
-    cls = load(DEFAULT) if setup.backend.real_time else setup.backend
+    cls = BACKENDS.load(DEFAULT) if setup.backend.real_time else setup.backend
     inputs = backend_inputs(setup)
     cls.check(inputs)
     return cast(VirtualBackend, cls.build(inputs))

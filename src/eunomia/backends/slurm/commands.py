@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eunomia.backends.engines.engine import EngineAway, EngineRefused
-from eunomia.backends.local.environment import INHERITED, INHERITED_PREFIXES
+from eunomia.backends.processes.environment import INHERITED, INHERITED_PREFIXES
 
 SEPARATOR = "\x1f"  # between fields: no text of a user has it, as Slurm refuses control characters
 PASSED_ON = ("SLURM_CONF", "SLURM_JWT")

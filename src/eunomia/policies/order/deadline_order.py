@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.wait_reason import Reason
 
-Late = Literal["first", "last"]
+Late = Annotated[Literal["first", "last"], "'first' (in their place by deadline) or 'last' (behind all others)"]
 _DIGITS = 7  # of seconds
-
-
-def check_late(late: str) -> None:
-    """Raise ValueError for a spelling that is not one of `Late`."""
-    if late not in ("first", "last"):
-        raise ValueError(f"late is {late!r}; it is 'first' (in their place by deadline) or 'last' (behind all others)")
 
 
 def order_by_deadline(key: Floats, is_late: Bools, late: Late) -> Ints:

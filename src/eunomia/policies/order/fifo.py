@@ -58,11 +58,6 @@ class Fifo(RankedOrder):
         backfills=False,
     )
 
-    def __post_init__(self) -> None:
-        if self.backfill not in _MISFIT:
-            raise ValueError(f"backfill is {self.backfill!r}; it is 'none', 'skip' or 'easy'")
-        self._declare()
-
     @property
     def rank(self) -> Rank:
         """The submission."""

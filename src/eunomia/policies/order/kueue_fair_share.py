@@ -31,6 +31,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
 from eunomia.model.answers import Order, Rows
 from eunomia.model.arrays import Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, also_needs, set_usage_half_life
@@ -39,6 +40,7 @@ from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.model.wait_reason import Reason, WaitReasons
 from eunomia.policies.order.borrowing_group import BorrowingGroup, QueueHeads
+from eunomia.policies.order.decayed_usage import HalfLife
 from eunomia.policies.order.type_choice import NEEDS, runnable
 
 _STRATEGIES = {"both": (True, True), "final": (True, False), "initial": (False, True), "never": (False, False)}
@@ -60,7 +62,7 @@ class KueueFairShare:
 
     preemption: Literal["both", "final", "initial", "never"] = "both"
     admission: Literal["submission", "usage"] = "submission"
-    half_life_s: float = 7 * 86400.0
+    half_life_s: HalfLife = 7 * 86400.0
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="kueue_fair_share",
@@ -77,10 +79,7 @@ class KueueFairShare:
     )
 
     def __post_init__(self) -> None:
-        if self.preemption not in _STRATEGIES:
-            raise ValueError(f"preemption is {self.preemption!r}; it is 'both', 'final', 'initial' or 'never'")
-        if self.admission not in ("submission", "usage"):
-            raise ValueError(f"admission is {self.admission!r}; it is 'submission' or 'usage'")
+        check_fields(self)
         set_usage_half_life(self, self.half_life_s)
         also_needs(self, {"tenant_usage"} if self.admission == "usage" else ())
 

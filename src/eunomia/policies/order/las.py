@@ -15,10 +15,10 @@ Deep Learning", NSDI 2019, section 3.2, with levels of equal width instead of qu
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from eunomia.inputs.field_rules import Rule
 from eunomia.model.policy import RECALLABLE, PolicyInfo
 from eunomia.model.rank import Rank
 from eunomia.model.taxonomy import Taxonomy
@@ -36,7 +36,7 @@ class Las(RankedOrder):
     and starves while new jobs fill the cluster.
     """
 
-    quantum: float = 3600.0
+    quantum: Annotated[float, Rule(above=0.0, what="a number of accelerator-seconds above 0")] = 3600.0
     types: Types = "fastest"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -50,11 +50,6 @@ class Las(RankedOrder):
         memory_columns=REMEMBERS,
         mechanism=RECALLABLE,
     )
-
-    def __post_init__(self) -> None:
-        if not 0 < self.quantum < math.inf:
-            raise ValueError(f"quantum is {self.quantum}; it is a number of accelerator-seconds above 0")
-        self._declare()
 
     @property
     def rank(self) -> Rank:

@@ -8,19 +8,20 @@ from typing import ClassVar
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
 from eunomia.model.answers import Misfit, Order
 from eunomia.model.arrays import Floats
 from eunomia.model.policy import PolicyInfo, set_promises
 from eunomia.model.rank import Rank
 from eunomia.model.view import View
-from eunomia.policies.order.type_choice import Types, candidates, check_types, types_if_replanned
+from eunomia.policies.order.type_choice import Types, candidates, types_if_replanned
 
 
 class RankedOrder(ABC):
     """All jobs by `rank`; each runs on the types that `types` says, and `misfit` says what follows a misfit.
 
-    A subclass is a frozen dataclass with a field `types`, whose `__post_init__` checks its other parameters and then
-    calls `_declare`. With `ties="last"` the card's memory columns have `place`, -1 for a new job.
+    A subclass is a frozen dataclass with a field `types`. With `ties="last"` the card's memory columns have `place`, -1
+    for a new job.
     """
 
     types: Types
@@ -36,12 +37,12 @@ class RankedOrder(ABC):
         """What follows a gang that does not fit: others pass it, the queue stops, or it gets a reservation."""
         return "skip"
 
-    def _declare(self) -> None:
+    def __post_init__(self) -> None:
         """Promise on the card what follows from the rank, so that the answer need not be asked for.
 
-        A subclass with a `decide` of its own promises no rank. Raises ValueError for an unknown spelling of `types`.
+        A subclass with a `decide` of its own promises no rank. Raises ValueError for a wrong parameter.
         """
-        check_types(self.types)
+        check_fields(self)
         stateless = self.rank.ties == "submission"  # the place in the last order requires that no ask is skipped
         ranks_by, quantum = self.rank.promised
         covers = stateless and self.types == "fastest"

@@ -17,7 +17,7 @@ Cluster Manager for Distributed Deep Learning", NSDI 2019, section 2.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from eunomia.model.policy import RECALLABLE, PolicyInfo
 from eunomia.model.rank import Rank
@@ -41,8 +41,8 @@ class Srtf(RankedOrder):
     """
 
     types: Types = "fastest"
-    measure: Literal["time", "service"] = "time"
-    ties: Literal["submission", "last"] = "submission"
+    measure: Annotated[Literal["time", "service"], "'time' (seconds) or 'service' (accelerator-seconds)"] = "time"
+    ties: Annotated[Literal["submission", "last"], "'submission' or 'last' (as in the last order)"] = "submission"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="srtf",
@@ -56,13 +56,6 @@ class Srtf(RankedOrder):
         memory_columns={**REMEMBERS, "place": -1.0},
         mechanism=RECALLABLE,
     )
-
-    def __post_init__(self) -> None:
-        if self.measure not in ("time", "service"):
-            raise ValueError(f"measure is {self.measure!r}; it is 'time' (seconds) or 'service' (accelerator-seconds)")
-        if self.ties not in ("submission", "last"):
-            raise ValueError(f"ties is {self.ties!r}; it is 'submission' or 'last' (as in the last order)")
-        self._declare()
 
     @property
     def rank(self) -> Rank:

@@ -22,11 +22,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
 from eunomia.model.answers import Shares
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.view import View
 from eunomia.model.wait_reason import Reason
-from eunomia.policies.shares.options import Types, check_types
+from eunomia.policies.shares.options import Types
 from eunomia.policies.shares.share_inputs import FAIR_AT_ONCE, NEEDS, clip_shares, speeds
 from eunomia.solvers.proportional import strategy_proof
 
@@ -54,8 +55,7 @@ class StrategyProof:
         mechanism=ROUNDS,
     )
 
-    def __post_init__(self) -> None:
-        check_types(self.types)
+    __post_init__ = check_fields
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type); `why` gives the fraction of its share that each job keeps."""

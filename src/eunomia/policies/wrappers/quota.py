@@ -23,6 +23,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
 from eunomia.kernels import kernel
 from eunomia.model.answers import Order, Rows
 from eunomia.model.arrays import Bools, Floats, Ints
@@ -70,8 +71,7 @@ class Quotas:
     )
 
     def __post_init__(self) -> None:
-        if self.reclaim not in ("newest", "youngest"):
-            raise ValueError(f"reclaim is {self.reclaim!r}; it is 'newest' or 'youngest'")
+        check_fields(self)
         inherit(self, inner_policy(self.inner, "order"))
         if math.isinf(self.info.mechanism.length_s):
             object.__setattr__(self, "info", replace(self.info, mechanism=RECALLABLE))

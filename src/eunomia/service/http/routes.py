@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from eunomia import __version__
-from eunomia.backends.local.job_directory import folder_name
+from eunomia.backends.processes.folder import folder_name
 from eunomia.service import living_state
 from eunomia.service.credentials import TokenRegistry, new_token, write_token
 from eunomia.service.http.api import (

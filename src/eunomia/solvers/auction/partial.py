@@ -38,7 +38,6 @@ AGAIN = 4000, 200  # times that some bidders are served again, where the fair ro
 FAIR = 8  # the fair rows may take this part of all work: one in so many
 LONG = 200_000_000  # rows looked at: some seconds
 Treatment = Literal["floor", "randomized", "lease"]
-TREATMENTS: tuple[Treatment, ...] = ("floor", "randomized", "lease")
 _ROUNDING = 1e-9  # c·n that is below a whole number by less than this is that number
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from eunomia.backends.local.environment import NO_DEVICE, given_devices
+from eunomia.backends.processes.environment import NO_DEVICE, given_devices
 from eunomia.inputs.problems import Problems
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from eunomia.backends.local.device_use import NvidiaDriver
+from eunomia.backends.processes.device_use import NvidiaDriver
 from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from eunomia.backends.engines.world import EngineWorld
+from eunomia.backends.engines.backend import EngineBackend
 from eunomia.backends.inputs import BackendInputs
 from eunomia.backends.slurm.behind import SlurmBehind
 from eunomia.backends.slurm.commands import is_installed
@@ -13,7 +13,7 @@ from eunomia.backends.slurm.engine import Slurm
 from eunomia.inputs.problems import InvalidInput, Problem
 
 
-class SlurmWorld(EngineWorld):
+class SlurmBackend(EngineBackend):
     """Gangs are batch jobs of the Slurm cluster that this machine's commands speak to."""
 
     @staticmethod

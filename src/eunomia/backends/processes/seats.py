@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
-from eunomia.backends.local.device_use import DeviceDriver, described, our_process
-from eunomia.backends.local.environment import visible_devices
+from eunomia.backends.processes.device_use import DeviceDriver, described, our_process
+from eunomia.backends.processes.environment import visible_devices
 from eunomia.model.topology import Topology
 
 IDLE_S = 1800.0  # an accelerator that a gang holds and that is less busy for so long is flagged

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
-from eunomia.backends.engines.world import EngineWorld
+from eunomia.backends.engines.backend import EngineBackend
 from eunomia.backends.inputs import BackendInputs
 from eunomia.backends.ray.client import AgentClient
 from eunomia.backends.ray.engine import Ray
@@ -16,7 +16,7 @@ from eunomia.inputs.problems import InvalidInput, Problem
 NAMESPACE = "eunomia"
 
 
-class RayWorld(EngineWorld):
+class RayBackend(EngineBackend):
     """Gangs are placement groups and actors of a Ray cluster."""
 
     @staticmethod

@@ -52,11 +52,10 @@ class ResumedWorld:
             self._world.carry_out(decision)
             return
         match decision:
-            case Start():
-                self._start(decision)
-            case Starts():
+            case Start() | Starts():
                 for start in decision.each():
-                    self._start(start)
+                    for job_id, epoch in start.gangs():
+                        self._running[job_id] = Start(job_id, epoch, start.seats, start.until, start.shape)
             case Stop(job_ids, epochs):
                 for job_id, epoch in zip(job_ids, epochs, strict=True):
                     self._end(job_id, int(epoch))
@@ -72,13 +71,6 @@ class ResumedWorld:
     def accept(self, wish: Event) -> bool:
         """Return whether the backend accepts a tuner's event."""
         return self._world.accept(wish)
-
-    def _start(self, start: Start) -> None:
-        pairs = [(start.job_id, start.epoch)]
-        if start.partner_id is not None:
-            pairs.append((start.partner_id, start.partner_epoch))
-        for job_id, epoch in pairs:
-            self._running[job_id] = Start(job_id, epoch, start.seats, start.until)
 
     def _end(self, job_id: str, epoch: int) -> None:
         if job_id in self._running and self._running[job_id].epoch == epoch:

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
+from eunomia.backends.engines.backend import EngineBackend
 from eunomia.backends.engines.engine import Engine
-from eunomia.backends.engines.world import EngineWorld
 from eunomia.backends.inputs import BackendInputs
 from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
 
 
-class KubernetesWorld(EngineWorld):
+class KubernetesBackend(EngineBackend):
     """Gangs are Jobs of the Kubernetes cluster that the settings of kubectl name, or in which this process runs."""
 
     @staticmethod

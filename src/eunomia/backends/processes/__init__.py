@@ -1,0 +1,1 @@
+"""This machine: gangs are processes, each under a supervisor."""
