@@ -163,7 +163,7 @@ class ProcessBackend(BackendClass):
         self._coming = deque(job for job in self._coming if job.job_id not in submitted)
         for job_id, done in steps.items():
             self._jobs[job_id].steps = done
-        for job_id in submitted.difference(start.job_id for start in running):
+        for job_id in submitted - {start.job_id for start in running}:
             if job_id in finished or JobFolder.of(self._workdir, job_id).read_exit() is not None:
                 self._jobs[job_id].finished_early = True
                 self._finished.add(job_id)

@@ -27,12 +27,13 @@ from eunomia.records.record import from_json, step_lines
 from eunomia.records.run import InlinePolicyRunner
 from eunomia.records.scheduler_snapshot import CannotSnapshot, Captured, capture, digest, restore
 from eunomia.service.controller import Controller
+from eunomia.service.core_job import core_job, estimated_event
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import SEATED, JobRow
 from eunomia.service.latency_histogram import LatencyHistogram
-from eunomia.service.live_jobs import core_job, estimated_event
 from eunomia.service.messages import Input, Order, Principal, Reply, Request
 from eunomia.service.site import Site
+from eunomia.service.step import step
 from eunomia.service.store import ServiceStore, StoreProblem
 from eunomia.service.store.schema import StoredClock
 from eunomia.service.tenant_fairness import HOUR_S, STORE_EVERY_S
@@ -414,7 +415,7 @@ class Writer:
         """Decide, commit, let orders leave; replies are in what is returned."""
         begun = time.perf_counter()
         with self.lock:
-            turn = self.controller.step(self.clock.now(), inputs)
+            turn = step(self.controller, self.clock.now(), inputs)
             for reply in turn.replies:
                 if reply is not None and isinstance(row := reply.body.pop("row", None), JobRow):
                     reply.body["job"] = row.shown(self.origin, self.controller.device_types)

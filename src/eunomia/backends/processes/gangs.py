@@ -48,7 +48,7 @@ class Gang:
     order: Launch
     folder: JobFolder
     grace_s: float
-    end_s: float  # when it stops whatever is renewed
+    end_s: float = math.inf  # when it stops whatever is renewed
     pidfd: int = -1
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
     launched: bool = False
@@ -201,7 +201,8 @@ class Gangs(World):
             self._workdir, order.job_id, order.epoch, order.spec.get("checkpoint_dir", ""),
             account_of(order.user, self._inputs.account),
         )  # fmt: skip
-        gang = Gang(order, folder, float(order.spec.get("checkpoint", {}).get("grace_s", 10.0)), order.end_s)
+        gang = Gang(order, folder, float(order.spec.get("checkpoint", {}).get("grace_s", 10.0)))
+        gang.end_s = math.inf if order.end_s is None else order.end_s
         if folder.read_exit() is not None:
             self._report_end(gang)
         elif (record := read_json(folder.record)) is not None:
