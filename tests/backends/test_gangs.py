@@ -18,7 +18,7 @@ import pytest
 
 from eunomia.backends.processes import gangs, supervisor
 from eunomia.backends.processes.device_use import DeviceUse
-from eunomia.backends.processes.gangs import Gangs, processes_of, processes_with
+from eunomia.backends.processes.gangs import LocalGangs, processes_of, processes_with
 from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, SeatsIdle, SeatsTaken, StepsSaved
 from eunomia.backends.world import WorldInputs
 from eunomia.model.topology import Node, Topology
@@ -37,7 +37,7 @@ class GangsHere:
         inputs = WorldInputs(
             workdir=folder / "jobs", topology=topology, lease_s=30.0, report=self.reports.put, **options
         )
-        self.gangs = Gangs(inputs, look_s=0.1)
+        self.gangs = LocalGangs(inputs, look_s=0.1)
         self.gangs.start()
 
     def launch(self, job: str, *command: object, seats: tuple[int, ...] = (0,), epoch: int = 1, **spec: Any) -> None:

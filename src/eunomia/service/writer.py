@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from eunomia.backends.world import World
+from eunomia.backends.world import ProcessWorld
 from eunomia.core.kernel_arrays import FLAGS, FLOATS, INTS
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.decisions import SetTimer
@@ -314,7 +314,7 @@ class Writer:
     def __init__(self, controller: Controller, store: ServiceStore, clock: ServiceClock) -> None:
         self.controller, self.store, self.clock = controller, store, clock
         controller.fairness.resume(controller.scheduler, clock.now())
-        self.world: World | None = None
+        self.world: ProcessWorld | None = None
         self.make_runner: Callable[[Site], ServicePolicyRunner] = lambda site: InlinePolicyRunner(site.setup.policy)
         self.origin = float(store.meta("origin") or 0.0)  # wall-clock time of second 0
         self.lock = threading.Lock()  # held while the state changes; readers of the state take it
