@@ -30,6 +30,7 @@ from eunomia.model.events import (
     NodeLost,
 )
 from eunomia.model.job import Job
+from eunomia.model.job_kind import JobKind
 from eunomia.model.job_lifecycle import Stage
 from eunomia.records.preemptions import preemption_of, stops_for_events
 from eunomia.records.record import step_lines
@@ -39,7 +40,7 @@ from eunomia.service.job_document import JobDocument, declared_end
 from eunomia.service.job_row import SEATED, TERMINAL, WAITING, JobRow
 from eunomia.service.messages import DrainNode, Halt, Launch
 from eunomia.service.run_time_estimate import estimate_run_time
-from eunomia.service.site import Site, kind_of
+from eunomia.service.site import Site
 from eunomia.service.tenant_fairness import TenantFairness, finish_time_fairness
 from eunomia.service.turn import LoggedMoment, Lookup, ServicePolicyRunner, Turn
 
@@ -502,7 +503,7 @@ def core_job(row: JobRow) -> Job:
         submitted=row.submitted,
         sequence=row.number,
         scale_factor=spec.get("accelerators", 1),
-        job_type=kind_of(spec.get("job_type", ""), spec.get("types", ()), row.memory_gib),
+        job_type=str(JobKind(spec.get("job_type", ""), tuple(spec.get("types", ())), row.memory_gib)),
         other_shapes=row.other_shapes,
         tenant=row.tenant,
         app=spec.get("app", ""),
