@@ -82,7 +82,7 @@ def check_values(cls: type, values: Mapping[str, object]) -> None:
 
 
 def check_fields(instance: Any) -> None:
-    """Check a dataclass by what its fields declare. For a `__post_init__`, or a whole one. Raises ValueError."""
+    """Check a dataclass by what its fields declare. For a `__post_init__`. Raises ValueError."""
     check_values(type(instance), {field.name: getattr(instance, field.name) for field in fields(instance)})
 
 
