@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from eunomia import policies
     from eunomia.allocation import AllocationProblem, Solution, solve
     from eunomia.backends.inputs import BackendClass, BackendInputs
+    from eunomia.comparison import Comparison, SweepOutcome, compare, sweep
     from eunomia.inputs.problems import InvalidInput
     from eunomia.model import decisions, events
     from eunomia.model.answers import Answer, Grants, InvalidAnswer, Order, Rows, Shares
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
     from eunomia.model.view import UndeclaredColumn, View
     from eunomia.policies.order.type_choice import by_fastest
     from eunomia.policies.shares.share_program import ShareProgram
-    from eunomia.report import ReportContent, RunFigures, export_charts, write_report
+    from eunomia.report import export_charts, write_report
     from eunomia.runs import Result, simulate
     from eunomia.scenario import Scenario, load_scenario
-    from eunomia.sweeps import Comparison, SweepOutcome, compare, simulate_many, sweep
+    from eunomia.sweeps import simulate_many
     from eunomia.throughputs import load as load_throughputs
     from eunomia.traces import Trace
     from eunomia.traces import generate as generate_trace
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from eunomia.traces import write_native as write_trace
     from eunomia.tuners.trials import Trials
     from eunomia.tuners.tuner import TunerRequests
+    from eunomia.verdict.run_figures import ReportContent, RunFigures
 
 __version__ = "0.1.0"
 __all__ = [

@@ -18,9 +18,9 @@ import pytest
 
 from eunomia.backends.processes import gangs, supervisor
 from eunomia.backends.processes.device_use import DeviceUse
-from eunomia.backends.processes.gang import processes_of, processes_with
-from eunomia.backends.processes.gangs import DetachedGangs
+from eunomia.backends.processes.gangs import Gangs, processes_of, processes_with
 from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, SeatsIdle, SeatsTaken, StepsSaved
+from eunomia.backends.world import WorldInputs
 from eunomia.model.topology import Node, Topology
 from eunomia.service.messages import Halt, Launch
 
@@ -34,7 +34,10 @@ class LocalWorld:
         self.folder, self.number = folder, 0
         self.reports: queue.SimpleQueue[Any] = queue.SimpleQueue()
         topology = Topology.of([Node(type=type, accelerators=4)])
-        self.gangs = DetachedGangs(folder / "jobs", topology, lease_s=30.0, report=self.reports.put, **options)
+        inputs = WorldInputs(
+            workdir=folder / "jobs", topology=topology, lease_s=30.0, report=self.reports.put, **options
+        )
+        self.gangs = Gangs(inputs, look_s=0.1)
         self.gangs.start()
 
     def launch(self, job: str, *command: object, seats: tuple[int, ...] = (0,), epoch: int = 1, **spec: Any) -> None:
@@ -148,7 +151,7 @@ class FakeDriver:
 @pytest.fixture
 def driven(tmp_path: Path) -> Iterator[tuple[LocalWorld, FakeDriver]]:
     driver = FakeDriver()
-    world = LocalWorld(tmp_path, type="v100", driver=driver, look_s=0.1)
+    world = LocalWorld(tmp_path, type="v100", driver=driver)
     yield world, driver
     world.end()
 
@@ -246,14 +249,14 @@ def test_what_remains_of_a_gang_whose_supervisor_was_killed_keeps_its_seat_until
 
 def test_a_supervisor_says_when_processes_do_not_die(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read, write = os.pipe()
-    spec = {"progress": str(tmp_path / "p"), "record": str(tmp_path / "r"), "epoch": 1, "detached": True}
+    spec = {"progress": str(tmp_path / "p"), "record": str(tmp_path / "r"), "epoch": 1}
     alive = iter([True, True, False])
     monkeypatch.setattr(supervisor, "UNKILLABLE_S", 0.0)
     monkeypatch.setattr(supervisor.Supervisor, "reap", lambda self: next(alive))
     monkeypatch.setattr(supervisor, "descendants", lambda root: [])
     said: list[bytes] = []
     monkeypatch.setattr(supervisor.Supervisor, "tell", lambda self, byte: said.append(byte))
-    supervisor.Supervisor(spec, b"", read).kill_remaining()
+    supervisor.Supervisor(spec, read).kill_remaining()
     assert said == [b"U"]
     assert json.loads((tmp_path / "r").read_text())["unkillable"] is True
     os.close(read)

@@ -21,7 +21,7 @@ from eunomia.backends.reports import (
     StepsSaved,
 )
 from eunomia.records.run import InlinePolicyRunner
-from eunomia.records.scheduler_snapshot import digest
+from eunomia.records.scheduler_digest import digest
 from eunomia.service import living_state
 from eunomia.service.live_jobs import core_job
 from eunomia.service.messages import Cancel, ChangeJob, ChangeNode, Halt, Hold, Launch, Release, Request

@@ -54,12 +54,12 @@ def reproduce(request: Request) -> FigureTable:
     for other in BASELINES:
         mine, theirs = ([run.mean_time for run in runs[name]] for name in ("metis", other))
         rows += _ratio(f"metis ÷ {other}", mine, theirs, GOALS.get(other, ""))
-    times = ([run.mean_time for run in runs[name]] for name in (TOWARDS, STARTS_AS))
-    rows += _ratio(f"{TOWARDS} ÷ {STARTS_AS}", *times, "")
+    mine, theirs = ([run.mean_time for run in runs[name]] for name in (TOWARDS, STARTS_AS))
+    rows += _ratio(f"{TOWARDS} ÷ {STARTS_AS}", mine, theirs, "")
     for name in methods:
         if name != STARTS_AS:
-            rewards = ([discounted(run) for run in runs[each]] for each in (name, STARTS_AS))
-            rows += ratio_rows(f"{name} ÷ {STARTS_AS}", "discounted reward, ratio", *rewards, digits=5)
+            mine, theirs = ([discounted(run) for run in runs[each]] for each in (name, STARTS_AS))
+            rows += ratio_rows(f"{name} ÷ {STARTS_AS}", "discounted reward, ratio", mine, theirs, digits=5)
     rows += _small(network, traces)
     notes = (
         f"{traces} traces that were not used in training, seeds from {FROM:,}; 95 % intervals paired by trace.",

@@ -9,10 +9,10 @@ from eunomia.model.registry import Registry
 BACKENDS: Registry[Any] = Registry(
     {  # each a `BackendClass`
         "simulated": "eunomia.backends.simulated.choice:SimulatedBackend",
-        "local": "eunomia.backends.processes.world:LocalWorld",
-        "slurm": "eunomia.backends.slurm.world:SlurmWorld",
-        "ray": "eunomia.backends.ray.world:RayWorld",
-        "kubernetes": "eunomia.backends.kubernetes.world:KubernetesWorld",
+        "local": "eunomia.backends.processes.backend:LocalBackend",
+        "slurm": "eunomia.backends.slurm.backend:SlurmBackend",
+        "ray": "eunomia.backends.ray.backend:RayBackend",
+        "kubernetes": "eunomia.backends.kubernetes.backend:KubernetesBackend",
     }
 )
 DEFAULT = "simulated"

@@ -22,8 +22,8 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 
 from eunomia.core.answer_rows import PendingAsk
 from eunomia.core.asking import Asks
-from eunomia.core.check import check
 from eunomia.core.event_handlers import apply_event
+from eunomia.core.invariants import check
 from eunomia.core.scheduler_state import SchedulerState
 from eunomia.core.view_builder import build_view
 from eunomia.model.answers import Answer

@@ -125,7 +125,7 @@ def train(
     resume: bool = False,
     report: Report = lambda run: None,
 ) -> TrainingRun:
-    """Train and write MODEL, MODEL.json and MODEL.svg; with `resume` go on from MODEL's checkpoint.
+    """Train and write MODEL and MODEL.json; with `resume` go on from MODEL's checkpoint.
 
     Ctrl-C keeps the best so far. Raises InvalidInput for a wrong name, scenario or checkpoint, with nothing written.
     """
@@ -192,16 +192,12 @@ def _header(run: TrainingRun, work: Trainable) -> ModelHeader:
 
 
 def _write(run: TrainingRun, work: Trainable, out: Path) -> None:
-    """Write the best model, its header with the curve as JSON, and the picture of the curve."""
-    from eunomia.report.training_curve import curve_picture
-
+    """Write the best model, and its header with the curve as JSON."""
     header = _header(run, work)
     write_model(out, ModelFile(header=header, arrays=run.best))
     size = sum(array.size for array in run.best.values())
     about = {**asdict(header), "parameters": size, "steps_done": run.done, "curve": run.curve}
     write_output(out.with_name(f"{out.name}.json"), (json.dumps(about, indent=1) + "\n").encode(), column="--out")
-    picture = curve_picture(run.name, run.curve, run.metric, run.best_step)
-    write_output(out.with_name(f"{out.name}.svg"), picture, column="--out")
 
 
 # ---- checkpoints -----------------------------------------------------------------------------------------------

@@ -9,10 +9,9 @@ from typing import ClassVar, Literal, Protocol
 
 from eunomia.model.answers import Answer
 from eunomia.model.finish_time import IdealTime
-from eunomia.model.former_names import accepts_former_names, present_name
 from eunomia.model.promises import Promises, RanksBy
 from eunomia.model.taxonomy import Taxonomy
-from eunomia.model.view import COLUMNS, FORMER_COLUMNS, View
+from eunomia.model.view import COLUMNS, View
 
 AnswerType = Literal["shares", "order", "grants"]
 Named = Literal["accelerator type", "app"]
@@ -43,16 +42,6 @@ BY_ANSWER_TYPE = LeaseTerms()  # a card that says nothing: shares change hands i
 _MEASURES: Mapping[str, str] = {"jct": "jct_mean_s", "cost": "cost_usd", "deadline": "deadlines_missed"}  # by objective
 
 
-@accepts_former_names(
-    {
-        "door": "answer_type",
-        "remembers": "memory_columns",
-        "tells_waits": "explains_waits",
-        "renews": "renews_leases",
-        "complete": "covers_all_jobs",
-        "separable": "jobs_independent",
-    }
-)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyInfo(Promises):
     """A policy's card: what it is, which `eunomia policies` shows, and what must be known to ask it.
@@ -87,9 +76,6 @@ class PolicyInfo(Promises):
     def __post_init__(self) -> None:
         if self.mechanism is BY_ANSWER_TYPE:
             object.__setattr__(self, "mechanism", ROUNDS if self.answer_type == "shares" else ENDLESS)
-        if not self.needs.isdisjoint(FORMER_COLUMNS):
-            needs = frozenset(present_name(column, FORMER_COLUMNS, f"needs of {self.name!r}") for column in self.needs)
-            object.__setattr__(self, "needs", needs)
         unknown = sorted(self.needs - COLUMNS)
         if unknown:
             raise ValueError(f"policy {self.name!r} needs {unknown}, which no view has; it has {sorted(COLUMNS)}")

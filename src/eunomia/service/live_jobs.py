@@ -34,7 +34,7 @@ from eunomia.model.job_kind import JobKind
 from eunomia.model.job_lifecycle import Stage
 from eunomia.records.preemptions import preemption_of, stops_for_events
 from eunomia.records.record import step_lines
-from eunomia.records.scheduler_snapshot import digest
+from eunomia.records.scheduler_digest import digest
 from eunomia.runs.throughput_learning import ThroughputLearner, throughput_learner
 from eunomia.service.job_document import JobDocument, declared_end
 from eunomia.service.job_row import SEATED, TERMINAL, WAITING, JobRow

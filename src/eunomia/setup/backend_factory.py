@@ -8,8 +8,8 @@ from typing import Any, cast
 from eunomia.backends.inputs import BackendInputs, VirtualBackend
 from eunomia.backends.registry import BACKENDS, DEFAULT
 from eunomia.metrics import Figures, Metrics
-from eunomia.metrics.losses import losses_of
-from eunomia.model.losses import Losses
+from eunomia.metrics.lost_time import lost_time_of
+from eunomia.model.held_time import HeldTime
 from eunomia.scenario import Scenario
 from eunomia.scenario.schema_models import Section
 from eunomia.setup.run_objects import RunConfig
@@ -52,7 +52,7 @@ def virtual_backend(setup: RunConfig) -> VirtualBackend:
     return cast(VirtualBackend, cls.build(inputs))
 
 
-def with_losses(metrics: Metrics, losses: Losses | None) -> Figures:
+def with_lost_time(metrics: Metrics, held: HeldTime | None) -> Figures:
     """Return the figures of a completed run, with its accelerator-seconds lost by cause."""
     figures = metrics.figures()
-    return replace(figures, summary={**figures.summary, **losses_of(metrics, losses)})
+    return replace(figures, summary={**figures.summary, **lost_time_of(metrics, held)})
