@@ -96,7 +96,7 @@ class ProcessBackend(BackendClass):
         self._reports: queue.SimpleQueue[EngineReport] = queue.SimpleQueue()
         self._events: list[Event] = []  # not yet reported
         self._steps: dict[str, float] = {}  # likewise
-        self._lost: list[Event] = []  # likewise: jobs that wait again, though nobody wished it
+        self._lost: list[Event] = []  # likewise: jobs that wait again, though no user wished it
         self._taken: tuple[int, ...] = ()  # seats that others use, as reported
         self._live: set[str] = set()  # jobs whose gangs have not ended
         self._finished: set[str] = set()

@@ -84,7 +84,7 @@ class World:
         raise NotImplementedError
 
     def _run_watched(self) -> None:
-        """Log and keep an error that nobody expected: who drives a world that has ended must end, not wait for it."""
+        """Log and keep an unexpected error: what drives a world that has ended must end, not wait for it."""
         try:
             self._run()
         except Exception as error:

@@ -423,7 +423,7 @@ class Gangs(World):
         elif found is None:
             if kill_processes(gang.folder):
                 self._leftover.append(gang)
-            else:  # a gang of a run dies with its supervisor, which nobody had to find again
+            else:  # a gang of a run dies with its supervisor, which no later process had to find
                 outcome = "lost" if self._inputs.lock is None or gang.process is None else "failed"
                 self._report(GangEnded(*gang.key, outcome, "its supervisor was killed"))
         else:
