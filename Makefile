@@ -81,7 +81,7 @@ test-kubernetes: extras ## run the tests against a real API server (needs tools/
 test-learning: env ## run the tests of learning (installs PyTorch and Gymnasium into .venv; without them most are skipped)
 	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
 		--require-hashes -r requirements-learning.lock
-	@$(INSIDE) $(RUN) pytest $(PYTEST_FLAGS) tests/learning
+	@$(INSIDE) $(RUN) pytest $(PYTEST_FLAGS) tests/learning tests/reproduction/test_symphony_training.py
 
 .PHONY: serve-demo
 serve-demo: extras ## start the service with sample jobs, and say where it is (installs the extra into .venv)

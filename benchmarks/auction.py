@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.side_by_side import Comparison, demand_equal
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.auction.bids import Bids
-from eunomia.solvers.auction.bitpacked import packed
+from eunomia.solvers.auction.packed_states import packed
 from eunomia.solvers.auction.partial import partial_allocation
 from eunomia.solvers.auction.prices import relaxed
 

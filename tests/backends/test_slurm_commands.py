@@ -15,10 +15,12 @@ from eunomia.backends.engines.gangs import EngineGangs
 from eunomia.backends.engines.node_names import assign
 from eunomia.backends.orders import DrainNode, Halt, Launch
 from eunomia.backends.reports import GangEnded, GangUnknown, Launched, NodeState, Report, SeatsTaken
-from eunomia.backends.slurm.commands import Said, checked, gres, records, rows, seconds
+from eunomia.backends.slurm.commands import Said, checked, records, rows
 from eunomia.backends.slurm.engine import Slurm, completed, node_of
+from eunomia.backends.slurm.states import accelerators
 from eunomia.backends.world import WorldInputs
 from eunomia.inputs.problems import InvalidInput
+from eunomia.inputs.slurm_values import seconds
 from eunomia.model.topology import Node, Topology
 
 CLUSTER = Topology.of([Node(type="v100", accelerators=4), Node(type="k80", accelerators=8)])
@@ -62,10 +64,15 @@ def world(tmp_path: Path, slurm: FakeSlurm) -> Iterator[World]:
 
 
 def test_accelerators_are_read_in_every_form_that_slurm_prints() -> None:
-    assert gres("gpu:v100:4(S:0-1),gpu:k80:2(IDX:0-1)") == {"v100": 4, "k80": 2}
-    assert gres("gres:gpu:v100:2") == gres("gres/gpu:v100=2") == gres("gpu:v100:2(IDX:0,3)") == {"v100": 2}
-    assert gres("gpu:8") == gres("gres/gpu=8,cpu=4") == {"gpu": 8}
-    assert gres("(null)") == gres("") == gres("craynetwork:1") == {}
+    assert accelerators("gpu:v100:4(S:0-1),gpu:k80:2(IDX:0-1)") == {"v100": 4, "k80": 2}
+    assert (
+        accelerators("gres:gpu:v100:2")
+        == accelerators("gres/gpu:v100=2")
+        == accelerators("gpu:v100:2(IDX:0,3)")
+        == {"v100": 2}
+    )
+    assert accelerators("gpu:8") == accelerators("gres/gpu=8,cpu=4") == {"gpu": 8}
+    assert accelerators("(null)") == accelerators("") == accelerators("craynetwork:1") == {}
 
 
 def test_durations_are_read_in_every_form_that_slurm_prints() -> None:

@@ -15,9 +15,9 @@ import numpy as np
 
 from eunomia.model.answers import Answer, Grants, Order, Rows, Shares
 from eunomia.model.certificate import Certificate
-from eunomia.model.coded_texts import CodedTexts
 from eunomia.model.job import Job
 from eunomia.model.topology import Node, Topology
+from eunomia.model.wait_reason import Reason, WaitReasons
 from eunomia.testing.small_worlds import DrawnRates
 
 SPEEDS = DrawnRates(types=("v100", "k80"), by_kind={"any": (2.0, 1.0), "fast": (2.0, 0.0)})
@@ -63,8 +63,8 @@ def _of_every_kind(plain: Answer) -> Iterator[tuple[str, Any]]:
         yield f"{field} of job 'b' is 7; it is a text", replace(plain, **{field: {1: 7}})
         for given in (["text"], [], None, 0, np.zeros(3)):
             yield f"{field} is {type(given).__name__}", replace(plain, **{field: given})
-    yield "why of job 'b' is 7; it is a text", replace(plain, why=CodedTexts(np.array([-1, 0, -1]), (7,)))  # type: ignore
-    yield "why names the job", replace(plain, why=CodedTexts(np.array([-1, 0, -1, 0]), ("text",)))
+    yield "why names the job", replace(plain, why=WaitReasons.of(4, ints(1, 3), Reason("no_share")))
+    yield "refuse of job 'b' is Reason", replace(plain, refuse={1: Reason("no_share")})  # type: ignore
     for late in ((3,), (-1,), (0.0,)):
         yield "late names the job", replace(plain, late=late)
     for late in (None, 3, "a", np.array([[0]])):

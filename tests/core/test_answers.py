@@ -14,6 +14,7 @@ from eunomia.model.events import Answered, JobCancelled, JobFinished, JobSubmitt
 from eunomia.model.job import Job
 from eunomia.model.policy import ENDLESS, RECALLABLE, ROUNDS, PolicyInfo
 from eunomia.model.view import View
+from eunomia.model.wait_reason import Reason
 
 
 def ints(*values: int) -> Any:
@@ -180,7 +181,7 @@ def test_a_reason_to_wait_is_kept_for_explanations(sit: Any) -> None:
     desk = sit(reported("order"))
     desk.observe(0, *submitted("a", "b"))
     desk.answer(0, Order(ONE, why={1: "behind a"}))
-    assert desk.scheduler.why == {1: "behind a"}
+    assert [desk.scheduler.asks.why_of(row) for row in (0, 1)] == [None, Reason("stated", text="behind a")]
 
 
 def test_both_of_a_pair_leave_a_node_that_is_lost(sit: Any) -> None:

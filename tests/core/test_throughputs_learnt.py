@@ -30,12 +30,12 @@ from eunomia.model.job import Job
 from eunomia.model.topology import Node, Topology
 from eunomia.records.replay import first_difference
 from eunomia.runs.simulation import Result
-from eunomia.runs.throughput_learning import LearningSettings, ThroughputLearner
+from eunomia.runs.throughput_learning import LearningSettings, ThroughputLearner, learning_note
 from eunomia.scenario import scenario_from_dict
 from eunomia.setup.run_config import set_up
 from eunomia.throughputs import Throughputs
 from eunomia.throughputs.estimators.learnt_throughputs import NOISE, LearntThroughputs
-from eunomia.throughputs.measured import MeasuredThroughputs, Measurements
+from eunomia.throughputs.measured_table import MeasuredThroughputs, Measurements
 
 FAST, SLOW = 0, 1  # rows of the types, and the seat of each
 SIGMA = 0.5
@@ -193,6 +193,45 @@ def test_a_trial_that_cannot_be_ended_has_to_be_worth_a_whole_job() -> None:
     alone = learner(prior, explore=0.1, trial_s=math.inf)
     assert alone.take(0.0, [job(str(m), steps=1e5) for m in range(9)]) == []
     assert alone.take(1.0, [job("9", steps=1e5)]) != []  # one of ten
+
+
+@pytest.mark.parametrize("ends", ["fails", "reports nothing", "reports the same steps"])
+def test_a_type_on_which_nothing_can_be_measured_is_tried_three_times(ends: str) -> None:
+    found = learner(table({"a": (10.0, 5.0)}), explore=0.5)
+    found.take(0.0, [job("1", steps=1e6), job("2", steps=1e6)])
+    seen = list[Event]()
+    for at in (100.0, 200.0, 300.0):
+        assert found.given_up() == []
+        found.order(at, start("1", SLOW))
+        if ends == "fails":
+            seen = found.take(at + 5.0, [JobFailed("1", 1, "chance")])
+            continue
+        if ends == "reports the same steps":
+            found.take(at, [Progressed(("1",), (0.0,))])
+            seen = found.take(at + 60.0, [Progressed(("1",), (0.0,))])
+        found.order(at + 60.0, Stop(("1",), (1,)))
+        if ends == "reports nothing":
+            seen = found.take(at + 60.0, [])
+    (event,) = seen
+    assert isinstance(event, ThroughputsLearnt)
+    assert event.tried.tolist() == [[True, False]]  # the other type still is
+    assert event.throughput[0, SLOW] == 5.0  # as stated
+    assert found.given_up() == [(("a", 1), SLOW)]
+    assert "not tried any more after 3 starts without progress: a on 1 slow" in learning_note(found, 1e6)
+    assert found.take(400.0, [job("3", steps=1e6)]) == []
+
+
+@pytest.mark.parametrize("ends", ["stopped soon", "measured"])
+def test_a_start_that_says_nothing_of_a_type_or_measures_it_does_not_count_against_it(ends: str) -> None:
+    found = learner(table({"a": (10.0, 5.0)}), explore=0.5)
+    found.take(0.0, [job("1", steps=1e6)])
+    for at in (100.0, 200.0, 300.0, 400.0):
+        found.order(at, start("1", SLOW))
+        if ends == "measured":
+            found.take(at, [Progressed(("1",), (at,))])
+            found.take(at + 60.0, [Progressed(("1",), (at + 60.0,))])
+        found.order(at + (60.0 if ends == "measured" else 50.0), Stop(("1",), (1,)))
+    assert found.given_up() == []
 
 
 def test_what_trials_cost_and_gained_is_counted() -> None:

@@ -17,7 +17,7 @@ from eunomia.metrics import Metrics
 from eunomia.model.events import JobSubmitted, Moment
 from eunomia.model.job import Job
 from eunomia.model.topology import Node, Topology
-from eunomia.records.wait_reasons import REASONS
+from eunomia.model.wait_texts import KINDS
 from eunomia.runs.compare import KNOWS_DURATIONS, PRICES, cases, compare, write_table
 from eunomia.runs.simulation import tenants_table
 from eunomia.scenario import scenario_from_dict
@@ -117,4 +117,4 @@ def test_the_reference_has_every_name_of_the_header_of_a_record(tmp_path: Path) 
 
 def test_the_reference_has_every_reason_that_an_explanation_gives() -> None:
     reported = re.findall(r"`(\w+)`", section("eunomia explain[^`]*").partition("Reasons:")[2])
-    assert sorted(reported) == sorted(REASONS)
+    assert sorted(reported) == sorted(KINDS)

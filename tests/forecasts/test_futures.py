@@ -22,9 +22,10 @@ from eunomia.model.decisions import Ask, SetTimer
 from eunomia.model.events import Answered, Estimated, JobFinished, Moment, TimerFired
 from eunomia.model.job import Job
 from eunomia.records.run import InlinePolicyRunner
-from eunomia.records.scheduler_snapshot import digest
+from eunomia.records.scheduler_digest import digest
 from eunomia.scenario import scenario_from_dict
-from eunomia.setup.run_config import RunConfig, set_up
+from eunomia.setup.run_config import set_up
+from eunomia.setup.run_objects import RunConfig
 from eunomia.setup.workload import Workload
 
 POLICIES = (

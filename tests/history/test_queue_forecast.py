@@ -12,7 +12,7 @@ from tests.history.kueue_schema import wrong_fields
 from typer.testing import CliRunner
 
 from eunomia.backends.slurm.commands import records
-from eunomia.backends.slurm.queue import first_node, read_queue
+from eunomia.backends.slurm.queue import read_queue
 from eunomia.cli.app import app
 from eunomia.history.kueue_queue import kueue_queue
 from eunomia.history.queue_forecast import EarlierJob, QueueJob, QueueSnapshot, forecast_starts
@@ -126,12 +126,6 @@ def test_slurm_s_jobs_are_read_with_gangs_types_limits_and_arrays() -> None:
     assert seven.waits and not seven.is_held and seven.started - seven.submitted == 7200
     assert (eight.accelerators, eight.per_node, eight.tasks, eight.types) == (6, 0, 5, ("v100",))
     assert (eight.limit_s, eight.elapsed_s, eight.runs, eight.account) == (math.inf, 600.0, True, "")
-    assert [first_node(text) for text in ("v100-[0-1],k80-0", "n[03,7]-ib", "node1", "")] == [
-        "v100-0",
-        "n03-ib",
-        "node1",
-        "",
-    ]
 
 
 def workload(name: str, gpus: int, pods: int = 1, **more: object) -> dict[str, object]:

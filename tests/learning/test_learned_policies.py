@@ -25,6 +25,7 @@ from eunomia.runs.local_run import run_real
 from eunomia.scenario import load_scenario
 from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.run_config import set_up
+from eunomia_reproduction.symphony.network import MODEL
 
 TYPES = ("resnext", "ctc", "resnet", "wlm")
 LEARNED = {
@@ -90,7 +91,7 @@ def test_the_card_says_what_was_learnt_and_which_policy_answers_where_the_model_
 @pytest.mark.parametrize(
     ("change", "message"),
     [(lambda raw: raw[:-8], "truncated"), (lambda raw: raw[:-1] + bytes([raw[-1] ^ 1]), "altered"),
-     (lambda raw: (FOLDER / "symphony.safetensors").read_bytes(), "symphony|trained without the features")],
+     (lambda raw: MODEL.read_bytes(), "symphony|trained without the features")],
 )  # fmt: skip
 def test_a_model_that_is_truncated_altered_or_of_something_else_is_named_and_nothing_is_written(
     name: str, change: Callable[[bytes], bytes], message: str, tmp_path: Path
@@ -110,12 +111,13 @@ def test_eunomia_policies_shows_what_a_policy_has_learnt_from(name: str) -> None
     assert f"eunomia train {LEARNED[name]}" in shown.stdout and "in the service, where it fails: " in shown.stdout
 
 
-@pytest.mark.parametrize("name", ["harmony", "metis", "order", "pairs", "symphony"])
-def test_a_shipped_model_is_small_and_the_best_of_the_curve_beside_it(name: str) -> None:
-    path = FOLDER / f"{name}.safetensors"
+@pytest.mark.parametrize(
+    "path", [*(FOLDER / f"{name}.safetensors" for name in LEARNED.values()), MODEL], ids=lambda path: path.stem
+)
+def test_a_shipped_model_is_small_and_the_best_of_the_curve_beside_it(path: Path) -> None:
     header, about = read_model(path).header, json.loads(path.with_name(f"{path.name}.json").read_text())
     assert path.stat().st_size < 1_000_000
-    assert header.trained == name and len(header.scenario_sha256) == 64
+    assert header.trained == path.stem and len(header.scenario_sha256) == 64
     assert all(about[key] == getattr(header, key) for key in ("trained", "seed", "steps", "scenario_sha256", "package"))
     first = next(iter(about["metrics"]))
     best = max(about["curve"], key=lambda point: point[first])

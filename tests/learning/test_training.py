@@ -170,6 +170,23 @@ def test_without_the_extra_training_is_answered_with_the_line_that_installs_it(
     assert not list(tmp_path.glob("m.*"))
 
 
+@pytest.mark.parametrize("name", ["symphony", "symphony-black-box"])
+def test_what_the_companion_trains_is_answered_without_it_with_the_line_that_installs_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in [known for known in sys.modules if known.startswith("eunomia_reproduction")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setattr(
+        sys, "path", [place for place in sys.path if not (Path(place) / "eunomia_reproduction").exists()]
+    )
+    monkeypatch.setattr(sys, "meta_path", [one for one in sys.meta_path if "editable" not in str(one)])
+    (tmp_path / "s.toml").write_text(SCENARIO)
+    ran = CliRunner().invoke(app, ["train", name, str(tmp_path / "s.toml"), "--out", str(tmp_path / "m.safetensors")])
+    assert ran.exit_code == 2 and "eunomia-scheduler-reproduction" in ran.stderr
+    assert install_command(companion="reproduction") in ran.stderr.replace("\n", "")
+    assert not list(tmp_path.glob("m.*"))
+
+
 def test_an_unknown_name_and_a_file_in_the_way_are_refused(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(scenario, "m.safetensors")
     assert run(scenario, "m.safetensors").exit_code == 2

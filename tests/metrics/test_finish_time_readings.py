@@ -18,8 +18,10 @@ from eunomia.model.topology import Node
 from eunomia.model.view import View
 from eunomia.policies.grants.themis.agents import ended_leases, offers, read_state
 from eunomia.policies.grants.themis.themis import Themis
+from eunomia.runs.fingerprint import scenario_hash
 from eunomia.runs.simulation import simulate
 from eunomia.scenario import scenario_from_dict
+from eunomia.sweeps import plan, read
 from eunomia.testing.small_worlds import SmallWorld, line_up, one_type, play
 
 
@@ -110,3 +112,36 @@ def test_all_runs_of_a_comparison_are_measured_by_one_reading(
     assert ("rho_themis is by ideal=share; themis goes by ideal=work" in answer.output) == (reading == "share")
     found = [json.loads(file.read_text())["rho_themis_max"] for file in tmp_path.glob("out/*/summary.json")]
     assert found == pytest.approx([worst("fifo", ideal=reading)[0]] * 2, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("policies", "readings"),
+    [
+        (("fifo", "themis?ideal=work"), ("work", "work")),
+        (("themis", "themis?ideal=work"), ("share", "share")),
+        (("fifo", "themis"), ("policy", "policy")),
+    ],
+)
+def test_all_runs_of_a_sweep_are_measured_by_one_reading(
+    policies: tuple[str, str], readings: tuple[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(
+        '[scenario.cluster]\nnodes = [{ type = "gpu", count = 1, accelerators = 8 }]\n'
+        '[scenario.workload]\ngenerator = "searches"\njobs = 2\nrate_per_hour = 1e6\nmost_per_app = 1\n'
+        f'[scenario.throughputs]\nsource = "linear"\n[axes]\npolicy = {json.dumps(policies)}\n'
+    )
+    runs = plan(read(file))
+    assert tuple(run.scenario.measure.ideal for run in runs) == readings
+    assert [run.scenario_hash for run in runs] == [scenario_hash(run.scenario) for run in runs]
+
+
+def test_a_sweep_over_readings_keeps_each(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(
+        '[scenario.cluster]\nnodes = [{ type = "gpu", count = 1, accelerators = 8 }]\n'
+        '[scenario.workload]\ngenerator = "searches"\njobs = 2\nrate_per_hour = 1e6\nmost_per_app = 1\n'
+        '[scenario.throughputs]\nsource = "linear"\n'
+        '[axes]\npolicy = ["themis"]\nmeasure.ideal = ["work", "longest"]\n'
+    )
+    assert [run.scenario.measure.ideal for run in plan(read(file))] == ["work", "longest"]

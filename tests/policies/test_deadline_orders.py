@@ -123,8 +123,8 @@ def test_who_is_late_is_named_when_the_deadline_has_passed_or_as_soon_as_it_must
     view = a_view([100.0, 150.0, 300.0, NEVER], [10.0, 60.0, 60.0, 60.0], at=100.0)
     by_deadline, by_slack = Edf().decide(view), LeastSlack().decide(view)
     assert (by_deadline.late, by_slack.late) == ((0,), (0, 1))
-    assert by_deadline.why == {0: "late: its deadline, 100 s, has passed"}
-    assert by_slack.why[1] == "late: it cannot be done by its deadline, 150 s, even if it runs from now on"
+    assert str(by_deadline.why[0]) == "late: its deadline, 100 s, has passed"
+    assert str(by_slack.why[1]) == "late: it cannot be done by its deadline, 150 s, even if it runs from now on"
     assert Edf(late="last").decide(view).rows.job.tolist() == [1, 2, 3, 0]
 
 

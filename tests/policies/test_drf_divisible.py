@@ -99,7 +99,7 @@ def test_a_job_that_needs_more_than_the_totals_gets_nothing_and_a_reason() -> No
     view = view_of("AB", [[1.0]] * 2, [2], demand=[[5, 0], [1, 0]], room=(4, 8))
     answer = DrfDivisible().decide(view)
     assert answer.x[:, 0].tolist() == [0, 1]
-    assert answer.why == {0: "it asks for more CPUs or memory than there are"}
+    assert {m: str(reason) for m, reason in answer.why.items()} == {0: "it asks for more CPUs or memory than there are"}
     assert not answer.fill
 
 

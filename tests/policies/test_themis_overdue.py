@@ -64,7 +64,7 @@ def test_seats_are_kept_for_an_app_that_holds_nothing_and_not_for_the_other_gang
     jobs = [("a", 4, 0.0), ("a", 8, 2 * HOUR), ("b", 8, 1.5 * HOUR), ("c", 2, 10.0)]
     answer = Themis().decide(world(jobs, {0: range(4)}))
     assert len(answer.rows.job) == 0
-    assert [m for m, text in answer.why.items() if text == KEPT] == [2]
+    assert [m for m, reason in answer.why.items() if str(reason) == KEPT] == [2]
     assert Themis(patience_s=2 * HOUR).decide(world(jobs, {0: range(4)})).rows.job.tolist() == [3]
 
 
@@ -117,7 +117,7 @@ def test_a_gang_that_is_seated_before_the_auction_counts_as_held_in_it() -> None
 def test_where_no_auction_was_held_no_bid_is_reported() -> None:
     answer = Themis().decide(world([("a", 1, 2 * HOUR), ("b", 1, 10.0)], {}, accelerators=1))
     assert answer.rows.job.tolist() == [0]
-    assert dict(answer.why) == {
+    assert {m: str(reason) for m, reason in answer.why.items()} == {
         1: "apps that had held nothing for longer were served first; nothing that it could use was left"
     }
 

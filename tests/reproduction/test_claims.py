@@ -14,8 +14,9 @@ from eunomia_reproduction import EXPERIMENTS
 from eunomia_reproduction.claims import CLAIMS, judge_all
 from eunomia_reproduction.claims.claim import Cause, Claim, judge
 from eunomia_reproduction.claims.kept_rows import KeptRows
-from eunomia_reproduction.claims.page import with_claims
+from eunomia_reproduction.claims.page import with_claims, with_part
 from eunomia_reproduction.claims.quantities import Ratio, Row, SeedRows
+from eunomia_reproduction.claims.readings import BEGIN, END, readings
 from eunomia_reproduction.claims.statements import (
     AheadUnderSeeds,
     All,
@@ -26,6 +27,7 @@ from eunomia_reproduction.claims.statements import (
     Verdict,
     sign_test,
 )
+from eunomia_reproduction.claims.themis import WORKLOADS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reproduce.md"
 GAIN = Row("some", "a", "gain")
@@ -44,6 +46,15 @@ def interval(value: float, low: float | None = None, high: float | None = None) 
 def test_the_page_has_the_verdict_of_each_claim_as_the_kept_rows_decide_it() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert with_claims(page, judge_all()) == page, "docs/reproduce.md is out of date: make docs"
+
+
+def test_the_page_has_themis_by_three_readings_as_the_kept_rows_say() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert with_part(page, BEGIN, END, readings(KeptRows.shipped())) == page, (
+        "docs/reproduce.md is out of date: make docs"
+    )
+    for workload in WORKLOADS:
+        assert f"| {WORKLOADS[workload][0]} | published | rigid, `share` |" in page
 
 
 def test_a_row_that_changes_makes_the_page_out_of_date() -> None:

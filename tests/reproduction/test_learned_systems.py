@@ -10,9 +10,13 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from eunomia.learning.metis.baselines import steepest
+from eunomia.learning.metis.slot_state import SlotState
 from eunomia.learning.metis.slot_world import SlotRun, draw_jobs
 from eunomia.model.arrays import Floats
-from eunomia_reproduction import bayesian, harmony_ablations, metis, symphony, symphony_decisions
+from eunomia_reproduction import bayesian, harmony_ablations, metis
+from eunomia_reproduction.symphony import decisions as symphony_decisions
+from eunomia_reproduction.symphony import experiment as symphony
 from eunomia_reproduction.table import FigureTable, Request
 
 
@@ -53,6 +57,19 @@ def test_the_mean_loss_is_that_of_the_jobs_that_have_arrived() -> None:
         time_to=np.zeros((3, 2)), completion=np.zeros(2), makespan=4.0, rewards=(0.5, 0.5, 0.25, 0.75), decisions=()
     )
     assert metis.mean_loss(jobs, run) == pytest.approx((1 + 0.5 + 0.5) / 3)
+    assert metis.discounted(run) == pytest.approx(sum(reward * 0.95**k for k, reward in enumerate(run.rewards)))
+
+
+def test_the_rule_towards_90_percent_serves_jobs_beyond_it_last() -> None:
+    """Two jobs gain alike from the one node; the first is at 95 % of its quality."""
+    ladder = np.array([[0, 1], [0, 1]])
+    state = SlotState(
+        nodes=1, sizes=ladder, speed=ladder.astype(float), decrease=np.array([[0.0, 0.04], [0.0, 0.02]]),
+        last_step=np.ones(2, dtype=np.int64), age=np.zeros(2), progress=np.array([0.95, 0.5]),
+        held=np.zeros(2, dtype=np.int64), work_left=np.ones(2),
+    )  # fmt: skip
+    assert steepest(state).tolist() == [1, 0]
+    assert metis.towards_quality(state).tolist() == [0, 1]
 
 
 def test_symphony_is_compared_with_its_baselines_and_the_published_ratios(

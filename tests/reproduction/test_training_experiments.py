@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eunomia_reproduction import harmony, learned_order, pairs, symphony_samples
+from eunomia_reproduction import harmony, learned_order, pairs
+from eunomia_reproduction.symphony import samples as symphony_samples
 from eunomia_reproduction.table import Request
 
 pytestmark = pytest.mark.slow
@@ -53,9 +54,9 @@ def test_symphony_and_its_twin_are_trained_in_both_ways(tmp_path: Path, monkeypa
     assert symphony_samples.FEWEST >= 3 and symphony_samples.MOST == 400
     for name, value in {"MOST": 2, "EVERY": 1, "FEWEST": 2}.items():
         monkeypatch.setattr(symphony_samples, name, value)
-    monkeypatch.setattr("eunomia.learning.symphony.training.JUDGED_TASKS", 6)
-    monkeypatch.setattr("eunomia.learning.symphony.training.STEPS", 3)
-    monkeypatch.setattr("eunomia.learning.symphony.training.JUDGED", 1)
+    monkeypatch.setattr("eunomia_reproduction.symphony.training.JUDGED_TASKS", 6)
+    monkeypatch.setattr("eunomia_reproduction.symphony.training.STEPS", 3)
+    monkeypatch.setattr("eunomia_reproduction.symphony.training.JUDGED", 1)
     table = symphony_samples.reproduce(request_of(tmp_path))
     counted = [row for row in table.rows if row.quantity == "iterations to 30% loss"]
     assert {row.series for row in counted} == {

@@ -58,11 +58,11 @@ round_s = -1\nfill = "yes"\ncredit_s = "half"\nsticky = false\nvisit = "v100"\nm
         set_up(load_scenario(file))
     found = {problem.row: (problem.column, problem.value, problem.rule) for problem in refused.value.problems}
     assert found == {
-        11: ("mechanism.round_s", "-1", "a round lasts longer than 0 s and ends"),
+        11: ("mechanism.round_s", "-1", "it is above 0 and finite: seconds of the longest round"),
         12: ("mechanism.fill", "yes", "it is true or false"),
         13: ("mechanism.credit_s", "half", "it is a number"),
         15: ("mechanism.visit", "v100", "must be a list of accelerator types"),
-        16: ("mechanism.most_failures", "-2", "most_failures and expected are at least 0"),
+        16: ("mechanism.most_failures", "-2", "it is at least 0"),
     }
 
 

@@ -80,3 +80,15 @@ def test_an_order_and_shares_may_always_renew() -> None:
     card: dict[str, Any] = {"objective": "", "technique": "", "paper": "", "needs": frozenset()}
     assert PolicyInfo(name="x", answer_type="order", **card).may_renew_in_time
     assert not PolicyInfo(name="x", answer_type="grants", **card).may_renew_in_time
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_noted"), [("themis", False), ("optimus", True), ("locality", False), ("locality?shrink=true", True)]
+)
+def test_jobs_of_one_size_are_noted_where_choosing_sizes_is_what_the_policy_does(
+    policy: str, is_noted: bool, tmp_path: Path
+) -> None:
+    name, _, shrink = policy.partition("?")
+    said = {**scenario(tmp_path, name), "policy": {"name": name, **({"shrink": True} if shrink else {})}}
+    notes = set_up(scenario_from_dict(said, tmp_path)).notes
+    assert any("may choose sizes of gangs, all jobs have one" in note for note in notes) == is_noted

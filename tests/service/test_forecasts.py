@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from eunomia.backends.reports import GangEnded, Launched
 from eunomia.cli.app import app
 from eunomia.inputs.problems import InvalidInput
-from eunomia.records.scheduler_snapshot import digest
+from eunomia.records.scheduler_digest import digest
 from eunomia.service.client import ServiceRefusal
 from eunomia.service.followed_state import FollowedState, SiteChanged
 from eunomia.service.forecast_answers import ForecastAnswers
@@ -179,7 +179,7 @@ class _Dead:
 
     def ask(self, question: bytes, limit_s: float) -> bytes:
         self.starts += 1
-        raise ConnectionResetError("the process ended with code 1")
+        raise ConnectionResetError("the process ended with exit code 1")
 
     def stop(self) -> None:
         pass

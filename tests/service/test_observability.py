@@ -39,13 +39,8 @@ def test_a_histogram_counts_each_value_in_its_range_and_all_above() -> None:
     found = LatencyHistogram()
     for seconds in (0.0005, 0.001, 0.3, 99.0):
         found.add(seconds)
-    lines = found.lines("x_seconds")
-    assert lines[0] == "# TYPE x_seconds histogram"
-    counts = {line.split('"')[1]: int(line.split()[-1]) for line in lines if "_bucket" in line}
-    assert counts == {
-        str(bound): 2 if bound < 0.3 else 3 for bound in BOUNDS
-    } | {"+Inf": 4}  # fmt: skip
-    assert lines[-2:] == ["x_seconds_sum 99.301500", "x_seconds_count 4"]
+    assert found.buckets() == [*((str(bound), 2 if bound < 0.3 else 3) for bound in BOUNDS), ("+Inf", 4)]
+    assert found.total_s == pytest.approx(99.3015)
     assert found.count == 4
 
 
@@ -319,6 +314,10 @@ def test_the_service_counts_lease_renewals_and_shows_its_histograms(tmp_path: Pa
         assert found['eunomia_tenant_ltgf{tenant="vision"}'] > 0
         assert found["eunomia_decision_seconds_count"] >= 1
         assert found['eunomia_decision_seconds_bucket{le="+Inf"}'] == found["eunomia_decision_seconds_count"]
+        text, _ = service.operator.text("/metrics")
+        kinds = [line.split()[1:3] for line in text.splitlines() if line.startswith("#")]
+        assert [name for word, name in kinds if word == "HELP"] == [name for word, name in kinds if word == "TYPE"]
+        assert all(name.startswith("eunomia_") for _, name in kinds)  # none of the process
         ann.send("DELETE", f"/v1/jobs/{job}")
     finally:
         service.kill()

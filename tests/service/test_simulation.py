@@ -21,7 +21,7 @@ from eunomia.backends.reports import GangEnded
 from eunomia.core.scheduler_state import SchedulerState
 from eunomia.core.state import State
 from eunomia.model.job import Job
-from eunomia.records import scheduler_snapshot
+from eunomia.records import scheduler_digest
 from eunomia.service import user_requests, world_reports
 from eunomia.service import writer as writer_module
 from eunomia.service.controller import Controller
@@ -275,7 +275,7 @@ def digests_are_of_nothing(patch: Patch) -> None:
         return restored
 
     _wrap(patch, writer_module, "restore", make)
-    assert scheduler_snapshot.digest is not writer_module.digest
+    assert scheduler_digest.digest is not writer_module.digest
 
 
 def taken_seats_are_given_away(patch: Patch) -> None:

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 from tests.service.bench import Bench, LiveService, until
 
+from eunomia.child_process import ChildProcess
 from eunomia.model.answers import Answer, Order, Rows, Shares
 from eunomia.model.decisions import Ask
-from eunomia.records.scheduler_snapshot import pack, unpack
+from eunomia.records.packed_objects import pack, unpack
 from eunomia.service import living_state
-from eunomia.service.child_process import ChildProcess
 from eunomia.service.messages import PolicyAnswered, PolicyOverran
 
 SITE = """\
@@ -260,7 +260,7 @@ def test_a_policy_that_sleeps_delays_neither_submissions_nor_leases(tmp_path: Pa
 def _overruns(client: Any) -> int:
     text, _ = client.text("/metrics")
     (line,) = [line for line in text.splitlines() if line.startswith("eunomia_solver_overruns_total ")]
-    return int(line.split()[1])
+    return int(float(line.split()[1]))
 
 
 @pytest.mark.parametrize(

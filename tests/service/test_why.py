@@ -16,10 +16,10 @@ from tests.service.bench import ANN, BOB, OPERATOR, SITE, Bench
 from eunomia.backends.reports import GangEnded, GangUnknown, Launched
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.job_lifecycle import Stage
+from eunomia.model.wait_texts import KINDS, PUBLISHED, published
 from eunomia.records.explain import explain
 from eunomia.records.queue_position import jobs_ahead, seat_holders
 from eunomia.records.record import Record
-from eunomia.records.wait_reasons import PUBLISHED, REASONS, code_of, published
 from eunomia.service import living_state
 from eunomia.service.forecast_answers import ForecastAnswers
 from eunomia.service.messages import ChangeNode, Hold, Principal, Release, Request
@@ -137,13 +137,11 @@ def test_a_job_that_had_its_share_waits_for_the_others(site: Any) -> None:
 
 
 def test_every_code_is_published_and_what_only_simulations_know_is_of_the_policy() -> None:
-    assert tuple(PUBLISHED) == (
+    assert PUBLISHED == (
         "no_capacity", "fragmentation", "behind", "quota", "share_used", "held", "after", "types_absent", "policy",
         "world_unknown", "backoff", "preempted",
     )  # fmt: skip
-    assert {published(code) for code in REASONS} == set(PUBLISHED)
-    assert code_of("fair share: its virtual cluster has used up its quota") == "quota"
-    assert code_of("quota of nothing") == "policy"
+    assert {published(kind) for kind in KINDS} == set(PUBLISHED)
     page = (Path(__file__).parents[2] / "docs" / "service.md").read_text()
     rows = page.partition("## Why a job waits")[2].partition("## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", rows, re.MULTILINE) == list(PUBLISHED)
@@ -302,6 +300,27 @@ def test_jobs_of_other_tenants_are_counted_and_not_named(site: Any) -> None:
     assert second in living_state.why(bench.controller, row, 0.0)["reasons"][0]["text"]
     position = played(bench, mine, ANN.tenant)["position"]
     assert position == {"count": 1, "accelerators": 2, "names": (), "first_fits": False, "is_old": False}
+
+
+def test_ids_of_other_tenants_are_hidden_in_every_reason_also_in_words_that_others_chose(site: Any) -> None:
+    bench = site(FIFO)
+    other = bench.submit(BOB, accelerators=2).body["id"]
+    bench.do(Launched(other, 1))
+    mine = bench.submit(ANN, accelerators=2).body["id"]
+    bench.do(GangUnknown(other, 1, "Slurm does not answer"))
+
+    def texts(may_see: Any = lambda tenant: True) -> list[str]:
+        found = living_state.why(bench.controller, bench.controller.rows[mine], 0.0, may_see)["reasons"]
+        return [one["text"] for one in found]
+
+    assert other in texts()[1] and other not in str(texts(lambda tenant: tenant == ANN.tenant))
+    assert texts(lambda tenant: tenant == ANN.tenant)[1].endswith("cannot be reached: another tenant's job")
+    bench.do(GangEnded(other, 1, "finished"))
+    bench.do(Launched(mine, 1), GangUnknown(mine, 1, f"it ended beside ({other}), '7-gone' and {mine} on 2026-11-27"))
+    words = "it has accelerators, but its processes cannot be reached: it ended beside"
+    assert texts() == [f"{words} ({other}), '7-gone' and {mine} on 2026-11-27"]
+    hidden = "another tenant's job"
+    assert texts(lambda tenant: tenant == ANN.tenant) == [f"{words} ({hidden}), '{hidden}' and {mine} on 2026-11-27"]
 
 
 def test_a_preempted_job_names_when_and_for_which_jobs_also_after_a_restart(site: Any, tmp_path: Path) -> None:

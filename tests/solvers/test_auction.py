@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from eunomia.model.arrays import Floats
 from eunomia.solvers.auction.bids import Bids
-from eunomia.solvers.auction.bitpacked import packed
 from eunomia.solvers.auction.branch_and_bound import settled
-from eunomia.solvers.auction.canonical_states import frames, unfolded
 from eunomia.solvers.auction.dynamic_program import sweep
 from eunomia.solvers.auction.optimum import EXACT, best_rows
+from eunomia.solvers.auction.packed_states import frames, packed, unfolded
 from eunomia.solvers.auction.partial import partial_allocation
 from eunomia.solvers.auction.prices import Relaxation, lowered, surplus
 

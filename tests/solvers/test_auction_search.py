@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunomia.solvers.auction.bids import Bids
-from eunomia.solvers.auction.bitpacked import packed
 from eunomia.solvers.auction.branch_and_bound import settled
 from eunomia.solvers.auction.optimum import Best, Effort
+from eunomia.solvers.auction.packed_states import packed
 from eunomia.solvers.auction.partial import partial_allocation, searched
 from eunomia.solvers.auction.prices import Relaxation, surplus
 from eunomia.solvers.auction.search import search

@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.auction import branch_and_bound, partial
 from eunomia.solvers.auction.bids import Bids
-from eunomia.solvers.auction.bitpacked import packed
 from eunomia.solvers.auction.branch_and_bound import by_program
-from eunomia.solvers.auction.leave_one_out import LeaveOneOut
-from eunomia.solvers.auction.optimum import EXACT, Best, Effort, best_rows
+from eunomia.solvers.auction.optimum import EXACT, Best, Effort, LeaveOneOut, best_rows
+from eunomia.solvers.auction.packed_states import packed
 from eunomia.solvers.auction.partial import partial_allocation, searched
 from eunomia.solvers.auction.prices import Relaxation, ceiling, surplus
 

@@ -9,8 +9,7 @@ from eunomia.model.arrays import Floats, Ints
 from eunomia.model.finish_time import IdealTime, ideal_time
 from eunomia.policies.grants.themis.agents import RHO_MAX, app_totals, finish_time_fairness
 from eunomia.solvers.auction.bids import Bids
-from eunomia.solvers.auction.partial import partial_allocation
-from eunomia.solvers.auction.rounding import cut, whole
+from eunomia.solvers.auction.partial import cut, partial_allocation, whole
 
 
 def of_values(values: list[list[float]], capacity: int) -> Bids:

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.auction.bids import Bids
-from eunomia.solvers.auction.contention import contenders, nothing
 from eunomia.solvers.auction.optimum import EXACT
-from eunomia.solvers.auction.partial import partial_allocation, searched
+from eunomia.solvers.auction.partial import contenders, nothing, partial_allocation, searched
 
 EMPTY = 1e-9  # what nothing is worth where the theorem says 0: logarithms have to be finite
 

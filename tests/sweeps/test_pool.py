@@ -13,8 +13,9 @@ def test_a_worker_that_died_idle_is_no_longer_listened_to() -> None:
 
     with Pool(1) as pool:
         idle = pool._start_worker()
-        idle._process.kill()
-        idle._process.wait()
+        running = idle.process.start()
+        running.kill()
+        running.wait()
         pool.run([{"scenario": None}], on_answer)
         watched = [key.data for key in pool._selector.get_map().values()]
         assert idle not in watched

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 HOUR_S = 3600
@@ -19,6 +22,7 @@ BEGINS = {  # UTC: a day without a change of clocks, the nights in which they ar
 DAYS = 2
 TYPES = ("a100", "v100", "h100", "abacus", "a100_1g.5gb")
 NAMES = ("train", "lr=1|wd=0", "a||b", "two\nlines", "x|", "|", "2024-01-01T00:00:00|COMPLETED|7", "käse")
+LAYOUTS = ("21.08", "23.02", "23.11", "25.05")  # of sacct --json, by the version of Slurm that writes them so
 NEVER = ("Unknown", "None", "", "0", "-1", "1970-01-01T00:00:00")
 
 
@@ -164,8 +168,10 @@ class SacctHistory:
 
     # ---- lines -------------------------------------------------------------------------------------------------
 
-    def write(self, folder: Path) -> list[Path]:
-        """Write the files, in any order, and complete the truth of what ran on."""
+    def write(self, folder: Path, layout: str = "") -> list[Path]:
+        """Write the files, in any order, and complete the truth of what ran on: lines, or JSON in a layout."""
+        if layout:
+            self.elapsed_in, self.without_elapsed = "ElapsedRaw", False
         periods = [(0, self.now)] if self.split is None else [(0, self.split), (self.split, self.now)]
         fields = self._fields()
         files: list[Path] = []
@@ -174,6 +180,15 @@ class SacctHistory:
             seen = [(job, run) for job in self.jobs for run in job[3] if _overlaps(run, begin, end)]
             cut = self._latest(seen, end)
             until |= {id(run): max(cut, until.get(id(run), 0)) for _, run in seen}
+            if layout:
+                objects = [self._object(job, run, end, layout) for job, run in seen]
+                self.draw.shuffle(objects)
+                path = folder / f"{self.draw.choice('ab')}{k}.json"
+                meta = {"Slurm": {"release": layout}, "plugin": {"type": "openapi/dbv0.0.37"}}
+                text = json.dumps({"meta": meta, "errors": [], "jobs": objects}, indent=self.draw.choice([None, 2]))
+                path.write_text(text, encoding="utf-8")
+                files.append(path)
+                continue
             lines = [line for job, run in seen for line in self._lines(fields, job, run, end)]
             self.draw.shuffle(lines)
             lines.insert(self.draw.randrange(len(lines) + 1), "|".join(fields))
@@ -233,6 +248,51 @@ class SacctHistory:
         if started is not None:
             step = values | {"JobID": f"{job_id}.batch", "JobName": "batch", "User": ""}
             yield "|".join(step[field] for field in fields)
+
+    def _object(self, job: tuple[str, str, str, list[Run]], run: Run, end: int, layout: str) -> dict[str, Any]:
+        """Return a run as sacct --json writes it. Until 23.02 `start` is the time of becoming eligible."""
+        job_id, tenant, name, _ = job
+        begun = run.started is not None and run.started <= end
+        over = run.ended is not None and run.ended <= end
+        state = (run.state if over or run.started is None else "RUNNING" if begun else "PENDING").partition(" ")[0]
+        newer = layout in ("23.11", "25.05")
+
+        def wrapped(value: int | None) -> Any:
+            if layout == "21.08":
+                return value
+            return {"set": value is not None, "infinite": False, "number": value or 0}
+
+        def time(at: int | None) -> Any:
+            seconds = 0 if at is None else int(self.began.timestamp()) + at
+            return wrapped(seconds) if layout == "25.05" else seconds
+
+        elapsed = (run.ended if over else end) - run.started - (run.suspended if over else 0) if begun else 0
+        array, _, task = job_id.partition("_")
+        het, _, offset = job_id.partition("+")
+        number = int(re.split("[_+]", job_id)[0]) + int(task or offset or 0)
+        tres = [{"type": "cpu", "name": None, "id": 1, "count": 8},
+                {"type": "mem", "name": "", "id": 2, "count": 65536},
+                {"type": "energy", "name": None, "id": 3, "count": None}]  # fmt: skip
+        held = [{"type": "gres", "name": f"gpu:{kind}", "id": 1002, "count": width}
+                for kind, width in run.held.items() if kind]  # fmt: skip
+        if run.held and ("" in run.held or self.typed != "typed"):
+            held.append({"type": "gres", "name": "gpu", "id": 1001, "count": sum(run.held.values())})
+        return {
+            "account": tenant, "user": f"u-{array}", "name": name, "job_id": number, "partition": "gpu",
+            "qos": "normal", "cluster": "c", "allocation_nodes": 1,
+            "nodes": f"n{job_id[:3]}" if begun else "None assigned",
+            "array": {"job_id": int(array) if task else 0, "task_id": wrapped(int(task) if task else None), "task": ""},
+            "het": {"job_id": int(het) if offset else 0, "job_offset": wrapped(int(offset) if offset else None)},
+            "state": {"current": [state] if newer else state, "reason": "None"},
+            "time": {
+                "submission": time(run.submitted), "eligible": time(run.eligible if run.eligible <= end else None),
+                "start": time((run.started if newer else run.eligible) if begun else None),
+                "end": time(run.ended if over else None), "elapsed": elapsed,
+                "suspended": run.suspended if over else 0, "limit": wrapped(None),
+            },
+            "tres": {"allocated": tres + held if begun else [], "requested": held or tres},
+            "steps": [{"step": {"id": f"{number}.batch"}, "time": {"elapsed": elapsed}}],
+        }  # fmt: skip
 
     def _elapsed(self, run: Run, started: int | None, ended: int | None, end: int) -> dict[str, str]:
         if started is None:

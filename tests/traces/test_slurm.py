@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from eunomia.inputs.problems import InvalidInput
+from eunomia.inputs.slurm_values import Resources, expand_hosts, parse_gres, parse_tres
 from eunomia.traces import read, slurm
 from eunomia.traces.import_findings import History
-from eunomia.traces.slurm_fields import Resources, expand_hosts, parse_gres, parse_tres
 
 Write = Callable[..., Path]
 FIELDS = (
@@ -334,6 +334,8 @@ def test_gres_of_old_versions_is_for_each_node(written: Write) -> None:
         ("gpu[01-03,07],login1", ("gpu01", "gpu02", "gpu03", "gpu07", "login1")),
         ("r[1-2]n[1-2]", ("r1n1", "r1n2", "r2n1", "r2n2")),
         ("a", ("a",)),
+        ("n[03,7]-ib", ("n03-ib", "n7-ib")),
+        ("v100-[0-1],k80-0", ("v100-0", "v100-1", "k80-0")),
         ("None assigned", ()),
         ("", ()),
         ("x[1-999999999]", ()),
@@ -351,7 +353,7 @@ def refusal(path: Path) -> str:
 
 def test_files_that_are_not_of_sacct_are_refused_with_the_command_that_writes_one(written: Write) -> None:
     assert "the file is empty" in refusal(written(raw=b""))
-    assert "JSON" in refusal(written('{"jobs": []}'))
+    assert "JSON of sacct" in refusal(written('{"items": []}'))
     assert "in which long values are cut short" in refusal(written("JobID    JobName  State", "-----  ---- ----"))
     assert "leave out --noheader" in refusal(written("7|ann|vision|COMPLETED"))
     assert "sacct --allusers" in refusal(written("a,b,c", "1,2,3"))

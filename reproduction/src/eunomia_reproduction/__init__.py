@@ -6,8 +6,9 @@ This registry holds names; an experiment is loaded when it is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, cast
+
+from eunomia.model.registry import load_place
 
 if TYPE_CHECKING:
     from eunomia_reproduction.table import FigureTable, Request
@@ -66,7 +67,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "ignorance": Entry(
         "eunomia_reproduction.ignorance:reproduce",
         "mean JCT under wrong throughputs and unknown run times, over that under true ones, by policy",
-        2,
+        13,
     ),
     "prediction": Entry(
         "eunomia_reproduction.prediction:reproduce",
@@ -103,17 +104,17 @@ EXPERIMENTS: dict[str, Entry] = {
         2,
     ),
     "symphony": Entry(
-        "eunomia_reproduction.symphony:reproduce",
+        "eunomia_reproduction.symphony.experiment:reproduce",
         "kernels placed by Symphony against Sparrow, Graphene, Paragon and an oracle on unseen workloads",
         1,
     ),
     "symphony-decisions": Entry(
-        "eunomia_reproduction.symphony_decisions:reproduce",
+        "eunomia_reproduction.symphony.decisions:reproduce",
         "Symphony beside Graphene when decisions take time, alone and in batches",
         3,
     ),
     "symphony-samples": Entry(
-        "eunomia_reproduction.symphony_samples:reproduce",
+        "eunomia_reproduction.symphony.samples:reproduce",
         "iterations that Symphony and its black-box twin take to 30 % loss over an oracle",
         55,
     ),
@@ -257,5 +258,4 @@ def load(name: str) -> Callable[[Request], FigureTable]:
 
         rule, fix = "there is no such experiment", nearest(name, EXPERIMENTS)
         raise InvalidInput([Problem(file="command line", column="NAME", value=name, rule=rule, fix=fix)])
-    module, _, function = EXPERIMENTS[name].place.partition(":")
-    return cast("Callable[[Request], FigureTable]", getattr(import_module(module), function))
+    return cast("Callable[[Request], FigureTable]", load_place(EXPERIMENTS[name].place))

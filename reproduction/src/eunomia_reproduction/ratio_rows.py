@@ -1,14 +1,18 @@
-"""The ratio of two measurements, paired by seed or trace, as a row, and the ends of its interval as two more."""
+"""A mean or a ratio over seeds or traces as a row, and the ends of its 95 % interval as two more."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from eunomia.metrics.statistics import paired
+import numpy as np
+
+from eunomia.metrics.statistics import estimate, paired
 from eunomia.model import elementary
 from eunomia_reproduction.table import FigureRow
 
 LOW, HIGH = ", low", ", high"  # end the quantity of the rows with the ends of an interval
+DIGITS = 4  # of the ends of a mean, in rows and in words
 
 
 def ratio_rows(
@@ -17,6 +21,7 @@ def ratio_rows(
     ours: Sequence[float],
     theirs: Sequence[float],
     *,
+    x: float | str = "",
     unit: str = "",
     digits: int = 4,
     published: float | None = None,
@@ -32,9 +37,23 @@ def ratio_rows(
     ratio, about = found.log_ratio, {"published": published, "source": source, "note": note}
     return [
         FigureRow(
-            series=series, quantity=quantity + end, unit=unit, measured=round(float(elementary.exp(value)), digits),
+            series=series, x=x, quantity=quantity + end, unit=unit,
+            measured=round(float(elementary.exp(value)), digits),
             **(about if not end else {}),  # type: ignore[arg-type]
         )
         for end, value in (("", ratio.mean), (LOW, ratio.low), (HIGH, ratio.high))
         if value is not None
     ]  # fmt: skip
+
+
+def with_ends(row: FigureRow, values: Sequence[float]) -> list[FigureRow]:
+    """Return the row of a mean of these values, and rows of the ends of its interval; of one value there are none."""
+    found = estimate(np.array(values))
+    if found is None or found.low is None or found.high is None:
+        return [row]
+    bare = replace(row, published=None, tolerance=None, source="", note="")
+    ends = ((LOW, found.low), (HIGH, found.high))
+    return [
+        row,
+        *(replace(bare, quantity=row.quantity + end, measured=float(f"{value:.{DIGITS}g}")) for end, value in ends),
+    ]

@@ -20,7 +20,7 @@ from eunomia.model.finish_time import IDEAL_TIMES, SHARE
 from eunomia.policies.grants.themis.themis import Themis
 from eunomia_reproduction.figure import Figure, FigureCurve
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
-from eunomia_reproduction.themis_rows import SOURCE, mean_row, summaries
+from eunomia_reproduction.themis_rows import SOURCE, mean_rows, ratios, summaries
 from eunomia_reproduction.themis_runs import (
     JOBS,
     LEASE_S,
@@ -81,7 +81,7 @@ def sweep(request: Request) -> FigureTable:
         by_seed = summaries(found[f"{work} {f}"])
         for quantity, unit in QUANTITIES:
             published = BY_F[f] if quantity == "rho_share_max" else None
-            rows.append(mean_row(f"{work}: leases of {LEASE_S:g} s", quantity, unit, by_seed, published, x=f))
+            rows += mean_rows(f"{work}: leases of {LEASE_S:g} s", quantity, unit, by_seed, published, x=f)
     figure = Figure(
         name="themis-sweep",
         title="The worst app's finish-time fairness under Themis, by f",
@@ -121,10 +121,11 @@ def _against_rivals(request: Request, work: str) -> FigureTable:
         policy = name.rpartition(": ")[2].partition(",")[0]
         for quantity, unit in QUANTITIES:
             published = WORST[work].get(policy) if quantity == "rho_share_max" else None
-            rows.append(mean_row(name, quantity, unit, summaries(by_seed), published))
+            rows += mean_rows(name, quantity, unit, summaries(by_seed), published)
     for world in WORLDS:
         for ideal in IDEAL_TIMES:
             rows += [_ahead(work, world, ideal, rival, found) for rival in RIVALS]
+        rows += _beside_rivals(work, world, found)
     figures = tuple(_distribution(work, world, found) for world in WORLDS)
     return FigureTable(rows=tuple(rows), notes=_notes(request, work), figures=figures)
 
@@ -152,6 +153,18 @@ def _ahead(work: str, world: str, ideal: str, rival: str, found: Mapping[str, Ma
         tolerance=0.0,
         source=SOURCE,
     )
+
+
+def _beside_rivals(work: str, world: str, found: Mapping[str, Mapping[int, Shown]]) -> list[FigureRow]:
+    """Return what rivals come to over what Themis does: the worst ρ by each reading that it goes by, and the cost."""
+    rows = list[FigureRow]()
+    for rival in (*RIVALS, *BESIDE):
+        series, theirs = f"{_series(work, world, rival)} ÷ {OURS}", found[_series(work, world, rival)]
+        for ideal in IDEAL_TIMES:
+            mine = found[_series(work, world, _name(ideal))]
+            rows += ratios(series, f"rho_{ideal}_max", theirs, mine)
+            rows += ratios(series, "cost_usd", theirs, mine, ideal)
+    return rows
 
 
 def _distribution(work: str, world: str, found: Mapping[str, Mapping[int, Shown]]) -> Figure:

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from eunomia_reproduction.ratio_rows import ratio_rows
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
-from eunomia_reproduction.themis_rows import SOURCE, mean_row, summaries
+from eunomia_reproduction.themis_rows import SOURCE, mean_rows, ratios, summaries
 from eunomia_reproduction.themis_runs import LEASE_S, RATE_PER_HOUR, Played, Shown, played
 
 JOBS = 1000
@@ -23,8 +24,9 @@ LIAR = 2  # number of the app, in order of submission
 BIDS = {"empty=finite": "themis", "empty=infinite, lease": "themis?empty=infinite&indivisible=lease"}
 NETWORK_BOUND = (0.0, 0.5, 1.0)
 RATES_PER_HOUR = (3.0, 12.0)  # a half of and twice that of the other experiments
+OURS = "Themis"
 POLICIES: Mapping[str, tuple[str, float | None]] = {
-    "Themis": ("themis", None),
+    OURS: ("themis", None),
     "Tiresias": ("las", LEASE_S),
     "Gandiva": ("locality", LEASE_S),
     "DRF": ("drf", LEASE_S),
@@ -71,8 +73,15 @@ def more(request: Request) -> FigureTable:
     found, rows = played(request, {f"{series}|{x}": some for (series, x), some in runs.items()})
     for series, x in runs:
         by_seed = found[f"{series}|{x}"]
-        rows += [mean_row(series, name, unit, summaries(by_seed), None, x) for name, unit in QUANTITIES]
-    rows += [_liar(name, lie, found) for name in BIDS for lie in LIES[1:]]
+        rows += [row for name, unit in QUANTITIES for row in mean_rows(series, name, unit, summaries(by_seed), None, x)]
+    rows += [row for name in BIDS for lie in LIES[1:] for row in _liar(name, lie, found)]
+    for error in ERRORS[1:]:
+        rows += ratios("bid error ÷ none", "rho_share_max", found[f"bid error|{error}"], found["bid error|0.0"], error)
+    for share in NETWORK_BOUND:
+        mine = found[f"network-bound: {OURS}|{share}"]
+        for name in list(POLICIES)[1:]:
+            theirs = found[f"network-bound: {name}|{share}"]
+            rows += ratios(f"network-bound: {name} ÷ {OURS}", "cost_usd", theirs, mine, share)
     notes = (f"{JOBS:,} trials of the first workload, rigid gangs, {request.seeds} seeds",)
     return FigureTable(rows=tuple(rows), notes=notes)
 
@@ -81,16 +90,12 @@ def _lying(bids: str) -> str:
     return f"liar: {bids}"
 
 
-def _liar(bids: str, lie: float, found: Mapping[str, Mapping[int, Shown]]) -> FigureRow:
+def _liar(bids: str, lie: float, found: Mapping[str, Mapping[int, Shown]]) -> list[FigureRow]:
     """Return the liar's time over that of the same app in the same run without the lie."""
     honest, lies = found[f"{_lying(bids)}|{LIES[0]}"], found[f"{_lying(bids)}|{lie}"]
-    ratio = [lies[seed].jct_s[LIAR] / honest[seed].jct_s[LIAR] for seed in sorted(honest.keys() & lies.keys())]
-    return FigureRow(
-        series=_lying(bids),
-        x=lie,
-        quantity="time of the liar ÷ its honest time",
-        unit="",
-        measured=float(np.mean(ratio)) if ratio else None,
-        source=SOURCE,
-        note="a liar must not finish sooner",
-    )
+    seeds = sorted(honest.keys() & lies.keys())
+    times = [[one[seed].jct_s[LIAR] for seed in seeds] for one in (lies, honest)]
+    if not np.isfinite(times).all():  # it did not end
+        return []
+    note = "a liar must not finish sooner"
+    return ratio_rows(_lying(bids), "time of the liar ÷ its honest time", *times, x=lie, source=SOURCE, note=note)

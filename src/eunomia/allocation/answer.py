@@ -15,6 +15,7 @@ from eunomia.model.arrays import Floats, Ints
 from eunomia.model.certificate import Certificate
 from eunomia.model.products import row_dots
 from eunomia.model.speeds import ESTIMATED, USED
+from eunomia.model.wait_reason import Reason
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,8 +67,8 @@ class Solution:
         reasons = [""] * self.problem.jobs
         if self.certificate is not None:
             reasons = _reasons(self.certificate, self.problem)
-        for job, text in {**self.answer.refuse, **self.answer.why}.items():
-            reasons[job] = text
+        for job, reason in {**self.answer.refuse, **self.answer.why}.items():
+            reasons[job] = str(Reason.of(reason))
         return reasons
 
     def as_dict(self) -> dict[str, Any]:

@@ -28,7 +28,8 @@ from eunomia.model.policy import Policy
 from eunomia.placement.selection import MISFIT, Candidates, PlacementResult, choose
 from eunomia.records.policy_call import ask_policy
 from eunomia.scenario import parse_policy
-from eunomia.setup.policy_lookup import find_policy
+from eunomia.setup.policy_lookup import find_policy, no_place
+from eunomia.setup.policy_names import check_names
 
 Asked: TypeAlias = AllocationProblem | Mapping[str, object] | Path | str
 
@@ -48,6 +49,7 @@ def solve(policy: str | Policy, problem: Asked, *, belief: Path | None = None) -
     """
     file = str(problem) if isinstance(problem, Path | str) else "problem"
     asked, spelling = _policy(policy)
+    name = spelling.partition("?")[0]
     if isinstance(problem, Path | str):
         problem = read_fields(Path(problem))
     if belief is not None:
@@ -60,6 +62,8 @@ def solve(policy: str | Policy, problem: Asked, *, belief: Path | None = None) -
             return _run_auction(asked, spelling, problem, file)
         problem = problem_of(problem, file)
     order = problem.submission_order()
+    apps = [str(problem.name(row)) for row in range(problem.jobs)] if "app" in asked.info.names.values() else []
+    check_names(name, asked, {"accelerator type": problem.types, "app": apps}, no_place)
     ordered = problem if order is None else problem.reordered(order)
     view = view_of(ordered, asked, file)
     answer, seconds, compile_seconds = timed(asked, lambda: ask_policy(asked, view))
@@ -145,7 +149,8 @@ def _original_order(
     if proof is not None:
         binding = None if proof.binding is None else proof.binding[place]
         proof = replace(proof, binding=binding)
-    why, refuse = ({int(order[m]): text for m, text in texts.items()} for texts in (answer.why, answer.refuse))
+    why = {int(order[m]): reason for m, reason in answer.why.items()}
+    refuse = {int(order[m]): text for m, text in answer.refuse.items()}
     late = tuple(sorted(int(order[m]) for m in answer.late))
     answer = replace(answer, why=why, refuse=refuse, late=late, certificate=proof)
     if rows is None:

@@ -51,7 +51,9 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Replace an earlier i
 
 @app.command(epilog="Example:  eunomia import slurm sacct.txt --out ours")
 def slurm(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Output of sacct --parsable2.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE…", help="Output of sacct --parsable2, or of sacct --json.")
+    ],
     out: OutOption,
     nodes: NodesOption = None,
     type_: TypeOption = "",
@@ -82,8 +84,8 @@ def slurm(
 ) -> None:
     """Read Slurm's accounting.
 
-    FILE is the output of sacct --allusers --allocations --duplicates --parsable2; --nodes that of scontrol show nodes
-    --oneliner, or of sinfo. Several files, as of several months, are read as one.
+    FILE is the output of sacct --allusers --allocations --duplicates --parsable2, or with --json; --nodes that of
+    scontrol show nodes --oneliner, or of sinfo. Several files, as of several months, are read as one.
     """
     with handle_errors(as_json):
         from eunomia.traces.machine_lists.slurm_nodes import read_named

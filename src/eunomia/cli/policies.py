@@ -17,10 +17,14 @@ from eunomia.inputs.problems import Problems
 from eunomia.model.spelling_suggestions import nearest
 
 FACTS = {  # columns of a view and what a scheduler must believe of jobs to fill them
-    "remaining": "run times", "total": "run times", "throughput": "throughputs", "shape_throughput": "throughputs",
-    "packed_throughput": "throughputs of pairs", "spread_throughput": "throughputs of spread gangs",
+    "remaining": "run times",
+    "total": "run times",
+    "throughput": "throughputs",
+    "shape_throughput": "throughputs",
+    "packed_throughput": "throughputs of pairs",
+    "spread_throughput": "throughputs of spread gangs",
     "slowdown": "throughputs of spread gangs",
-}  # fmt: skip
+}
 
 
 def policies(
@@ -42,7 +46,9 @@ def policies(
     with handle_errors(as_json):
         cards = chosen(policy_cards(name), where or (), door)
         if as_json:
-            plain = [card | {"parameters": _plain(card["parameters"])} for card in cards]
+            plain = [{**card, "parameters": _plain(card["parameters"])} for card in cards]
+            for card in plain:
+                del card["rules"]
             print(json.dumps(plain, allow_nan=False))
         elif name is None:
             _show_all(cards)
@@ -96,6 +102,7 @@ def _parse_conditions(where: Sequence[str], door: str | None) -> list[tuple[str,
 
 
 def _card(policy: Any) -> dict[str, Any]:
+    from eunomia.inputs.declared_fields import declared_rules
     from eunomia.policies.presets import PRESETS
 
     info = policy.info
@@ -121,6 +128,7 @@ def _card(policy: Any) -> dict[str, Any]:
             "recall": mechanism.recall,
         },
         "parameters": {field.name: field.default for field in fields(policy)},
+        "rules": {name: rule.what for name, rule in declared_rules(policy).items()},
         "presets": {preset: values for preset, (name, values) in PRESETS.items() if name == info.name},
         "doc": inspect.getdoc(inspect.getmodule(policy)),
     }
@@ -156,8 +164,11 @@ def _show(card: dict[str, Any]) -> None:
 
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"{card['name']} ({card['door']})\n\n{card['doc']}\n", markup=False)
-    parameters = ", ".join(f"{name} = {value!r}" for name, value in card["parameters"].items()) or "none"
-    console.print(f"parameters: {parameters}\nneeds: {', '.join(card['needs'])}", markup=False)
+    lines = [
+        f"\n  {name} = {value!r}" + (f": {card['rules'][name]}" if name in card["rules"] else "")
+        for name, value in card["parameters"].items()
+    ]
+    console.print(f"parameters:{''.join(lines) or ' none'}\nneeds: {', '.join(card['needs'])}", markup=False)
     suffers = ", ".join(card["suffers_without"])
     console.print(f"wrong beliefs: {f'suffers from those of {suffers}' if suffers else 'it reads none'}", markup=False)
     if card["learnt_from"]:

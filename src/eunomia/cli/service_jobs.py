@@ -69,14 +69,22 @@ def submit(
         jobs = _lines(file)
     else:
         given = {
-            "name": name, "debug": debug, "processes": None if processes == "one" else processes,
-            "job_type": job_type, "total_steps": steps, "duration_s": duration,
-            "retries": retries or None, "max_run_s": max_run, "weight": weight if weight != 1.0 else None,
-            "after": after, "array": array,
+            "name": name,
+            "debug": debug,
+            "processes": None if processes == "one" else processes,
+            "job_type": job_type,
+            "total_steps": steps,
+            "duration_s": duration,
+            "retries": retries or None,
+            "max_run_s": max_run,
+            "weight": weight if weight != 1.0 else None,
+            "after": after,
+            "array": array,
             "types": [one for one in type_.split(",") if one],
             "env": shell_variables(session.client) | _pairs(env, "--env"),
-            "labels": _pairs(label, "--label"), "cwd": str((cwd or Path.cwd()).resolve()),
-        }  # fmt: skip
+            "labels": _pairs(label, "--label"),
+            "cwd": str((cwd or Path.cwd()).resolve()),
+        }
         jobs = {"command": command or [], "accelerators": gpus} | {k: v for k, v in given.items() if v}
     answer = session.client.submit(jobs, key)
     session.show(answer, lambda: print("\n".join(answer.get("ids") or [answer["id"]])))
@@ -88,14 +96,15 @@ def shell_variables(client: Client) -> dict[str, str]:
 
 
 def _lines(file: Path) -> list[Any]:
+    from eunomia.inputs.json_text import NotJson, parse_json
     from eunomia.inputs.problems import Problems
 
     found, problems = [], Problems(str(file))
     for row, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         if line.strip():
             try:
-                found.append(json.loads(line))
-            except ValueError as error:
+                found.append(parse_json(line))
+            except NotJson as error:
                 problems.add(f"this is not JSON ({error})", "write one document a line", row=row)
     problems.raise_if_any()
     return found
@@ -131,15 +140,21 @@ def jobs(
             ("id", "name", "tenant", "state", "gpus", "on", "since", "reason"),
             [
                 (
-                    one["id"], one["name"], one["tenant"], one["state"], str(one["accelerators"]), _seats(one),
-                    ago(one["since"]), one["reason"] or "",
+                    one["id"],
+                    one["name"],
+                    one["tenant"],
+                    one["state"],
+                    str(one["accelerators"]),
+                    _seats(one),
+                    ago(one["since"]),
+                    one["reason"] or "",
                 )
                 for one in found["jobs"]
             ],
             "no jobs",
         ),
         watch,
-    )  # fmt: skip
+    )
 
 
 @client_command

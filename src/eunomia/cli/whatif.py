@@ -101,6 +101,7 @@ def _service_change(
     scenario: Path | None, policy: str | None, nodes: list[str], job: str | None, has_counts: bool
 ) -> dict[str, Any]:
     """Return the body of a question to the service. Raises InvalidInput unless it is one change."""
+    from eunomia.inputs.json_text import NotJson, parse_json
     from eunomia.inputs.problems import refused
 
     given = [name for name, value in (("--job", job), ("--policy", policy), ("--nodes", nodes)) if value]
@@ -111,8 +112,8 @@ def _service_change(
         return {"policy": policy}
     if job:
         try:
-            return {"job": json.loads(job)}
-        except ValueError as error:
+            return {"job": parse_json(job)}
+        except NotJson as error:
             fix = 'write for example \'{"accelerators": 4, "duration_s": 600}\''
             raise refused("command line", "--job", job, f"this is not JSON ({error})", fix) from None
     counts: dict[str, int] = {}

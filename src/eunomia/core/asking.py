@@ -20,6 +20,7 @@ from eunomia.model.events import Answered, AskAbandoned, Moment
 from eunomia.model.job_lifecycle import Cause, Stage
 from eunomia.model.policy import PolicyInfo
 from eunomia.model.view import View
+from eunomia.model.wait_reason import Reason
 
 
 class Asks:
@@ -33,7 +34,7 @@ class Asks:
         self.certificate: Certificate | None = None  # of the last answer, where it was optimised
         self._sched, self._seed = sched, seed
         self._changes_known = 0  # what of `changes` in the state the last ask knew
-        self._reasons: tuple[Ints, Mapping[int, str]] = (NO_INTS, {})  # of waiting, and rows of the jobs
+        self._reasons: tuple[Ints, Mapping[int, Reason | str]] = (NO_INTS, {})  # of waiting, and rows of the jobs
         self._columns = GrowingColumns({name: (np.float64, value) for name, value in info.memory_columns.items()})
         self._scalars: dict[str, Any] = {}
 
@@ -42,16 +43,10 @@ class Asks:
         """Whether jobs or devices came or went since the last ask."""
         return self._sched.changes != self._changes_known
 
-    @property
-    def why(self) -> dict[int, str]:
-        """The reason of each job's wait by the last answer, by row."""
-        rows, reasons = self._reasons
-        return {int(rows[m]): text for m, text in reasons.items()}
-
-    def why_of(self, row: int) -> str | None:
+    def why_of(self, row: int) -> Reason | None:
         """Return the reason of one job's wait by the last answer, without making those of all."""
         rows, reasons = self._reasons
-        return next((reasons[m] for m in np.flatnonzero(rows == row).tolist() if m in reasons), None)
+        return next((Reason.of(reasons[m]) for m in np.flatnonzero(rows == row).tolist() if m in reasons), None)
 
     def note_changes(self) -> None:
         """Count all that happened as known: the last answer holds for it."""

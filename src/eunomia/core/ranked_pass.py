@@ -47,20 +47,18 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.policy import PolicyInfo
-from eunomia.model.rounding import BITS, SEEN_BITS
-from eunomia.model.service_levels import falls_behind_in, level_of
+from eunomia.model.rank import (
+    BY_SCALE_FACTOR,
+    BY_SERVICE_LEVEL,
+    BY_SUBMISSION,
+    NUMBER_OF,
+    UNKNOWN,
+    falls_behind_in,
+    key_of,
+)
+from eunomia.model.rounding import rounded_as_seen
 
-# What a policy ranks by.
-UNKNOWN, BY_SUBMISSION, BY_SCALE_FACTOR, BY_REMAINING_TIME, BY_REMAINING_SERVICE, BY_SERVICE_LEVEL = range(6)
-_RANKS = {
-    "": UNKNOWN,
-    "submission": BY_SUBMISSION,
-    "scale_factor": BY_SCALE_FACTOR,
-    "remaining_time": BY_REMAINING_TIME,
-    "remaining_service": BY_REMAINING_SERVICE,
-}
 _RUNS = int(Stage.RUNNING)
-_SEEN, _KEY = 2.0 ** (53 - SEEN_BITS) + 1.0, 2.0 ** (53 - BITS) + 1.0  # see `model.rounding`
 
 
 class Rank(NamedTuple):
@@ -79,46 +77,36 @@ def rank_of(info: PolicyInfo) -> int:
     """Return the constant of what a policy promises to rank by; `UNKNOWN` where its answer says more than an order."""
     if not info.covers_all_jobs or info.explains_waits:
         return UNKNOWN
-    return BY_SERVICE_LEVEL if info.service_quantum > 0 else _RANKS[info.ranks_by]
-
-
-@kernel(allocates=False, forceinline=True)
-def _rounded(value: float, splitter: float) -> float:
-    """Do as `model.rounding.rounded`."""
-    wide = value * splitter
-    near = wide - (wide - value)
-    return near if abs(near) < np.inf else value
+    return BY_SERVICE_LEVEL if info.service_quantum > 0 else NUMBER_OF[info.ranks_by]
 
 
 @kernel(allocates=False, forceinline=True)
 def _service(t: KernelArrays, row: int, at: float) -> float:
     """Return the attained accelerator-seconds of a job as a view has them."""
     held = (at - t.ledger_floats[SERVED_SINCE, row]) * t.ledger_ints[WIDTH, row]
-    return float(_rounded(t.ledger_floats[SERVICE, row] + held, _SEEN))
+    return float(rounded_as_seen(t.ledger_floats[SERVICE, row] + held))
 
 
 @kernel(allocates=False, forceinline=True)
-def _remaining_time(t: KernelArrays, capacity: Floats, row: int, at: float) -> float:
-    """Return the believed seconds that a job still needs on the fastest type that holds it; inf = none does."""
-    best = 0.0
-    for k in range(len(capacity)):
-        if t.ints[SCALE_FACTOR, row] <= capacity[k]:
-            best = max(best, t.throughput[row, k])
+def _remaining(t: KernelArrays, row: int, at: float) -> float:
+    """Return the believed steps that a job still has to do as a view has them."""
     floats = t.belief_floats
     run = max(at - floats[RATE_SINCE, row], 0.0) * floats[RATE, row]
-    left = _rounded(max(floats[TOTAL, row] - floats[DONE, row] - run, 0.0), _SEEN)
-    return float(left / best) if best > 0 else np.inf
+    return float(rounded_as_seen(max(floats[TOTAL, row] - floats[DONE, row] - run, 0.0)))
 
 
 @kernel(allocates=False, forceinline=True)
 def _key(t: KernelArrays, rank: Rank, row: int, at: float) -> float:
     """Return the rank of a job; the lowest is first."""
+    size, service, remaining, best = t.ints[SCALE_FACTOR, row], 0.0, 0.0, 0.0
     if rank.by == BY_SERVICE_LEVEL:
-        return level_of(_service(t, row, at), rank.quantum)
-    if rank.by == BY_SCALE_FACTOR:
-        return float(t.ints[SCALE_FACTOR, row])
-    left = _remaining_time(t, rank.capacity, row, at)
-    return _rounded(left * t.ints[SCALE_FACTOR, row] if rank.by == BY_REMAINING_SERVICE else left, _KEY)
+        service = _service(t, row, at)
+    elif rank.by != BY_SCALE_FACTOR:
+        remaining = _remaining(t, row, at)
+        for k in range(len(rank.capacity)):
+            if size <= rank.capacity[k]:
+                best = max(best, t.throughput[row, k])
+    return float(key_of(rank.by, rank.quantum, size, service, remaining, best))
 
 
 @kernel(allocates=False, forceinline=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 from eunomia.core.asking import Asks
 from eunomia.core.belief import Belief
-from eunomia.core.history import MOMENTS, Happened, last_events
 from eunomia.core.mechanism import Core, ImpliedRule, MechanismConfig
+from eunomia.core.recent_events import MOMENTS, Happened, last_events
 from eunomia.core.scheduler_state import SchedulerState
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.certificate import Certificate
@@ -142,11 +142,6 @@ class Scheduler:
         """Note how many answers compiled steps have given by rank, when the last, what they set, and passes in all."""
         self.asks.note_ranked(answers, answered_at, again_at)
         self.mechanism.timer, self.state.pass_count = wake, passes
-
-    @property
-    def why(self) -> dict[int, str]:
-        """What the last answer says of each job's wait, by row."""
-        return self.asks.why
 
     @property
     def certificate(self) -> Certificate | None:

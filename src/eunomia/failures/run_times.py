@@ -15,7 +15,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from eunomia.failures.table7 import REASONS, Reason
+from eunomia.failures.philly_reasons import REASONS, FailureReason
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.rounding import drawn, interpolate
@@ -86,7 +86,7 @@ def pick_reasons(scale_factor: Ints, draws: Floats) -> Ints:
     return picked
 
 
-def run_time_to_failure(reason: Reason, draw: float) -> float:
+def run_time_to_failure(reason: FailureReason, draw: float) -> float:
     """Return the seconds at the quantile `draw` of the lognormal of a reason, at most the 95th percentile."""
     middle, sigma = elementary.log(reason.p50_min * MINUTE_S), elementary.log(reason.p90_min / reason.p50_min) / P90
     quantile = min(max(draw, 1e-300), 1 - 1e-16)

@@ -21,8 +21,9 @@ from eunomia.model.answers import Order
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import Policy
+from eunomia.model.rank import falls_behind_in, level_of
 from eunomia.model.rounding import SEEN_BITS, rounded
-from eunomia.model.service_levels import falls_behind_in, level_of, set_levels
+from eunomia.model.tolerance import RELATIVE
 
 _SPLITTER = 2.0 ** (53 - SEEN_BITS) + 1.0  # a view's sums are rounded by it, see `model.rounding`
 # Columns of what changes of each job: progress up to a time at a rate, service up to a time, level and how
@@ -262,9 +263,8 @@ class RecalledQueue:
             rank[rows[answer.rows.job[::-1]]] = np.arange(len(answer.rows.job))[::-1]
         now, fact = _present(scheduler, rank)
         if quantum < math.inf:
-            level = np.empty(len(rows))
-            set_levels(rounded(scheduler.ledger.service_at(at, rows), bits=SEEN_BITS), quantum, level)
-            now[rows, _LEVEL] = level
+            service = rounded(scheduler.ledger.service_at(at, rows), bits=SEEN_BITS)
+            now[rows, _LEVEL] = np.floor(service / quantum + RELATIVE)
         wishes = _wishes(scheduler)
         rows = rows[wishes[rows, 0] >= 0]
         order = rows[np.lexsort((rank[rows], now[rows, _LEVEL]))]

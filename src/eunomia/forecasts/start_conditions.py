@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from eunomia.core.ranked_pass import BY_SUBMISSION, rank_of
+from eunomia.core.ranked_pass import rank_of
 from eunomia.core.scheduler import Scheduler
 from eunomia.forecasts.changed_state import handle_at_once
 from eunomia.forecasts.futures import PresentState
@@ -37,6 +37,7 @@ from eunomia.model.events import (
 )
 from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import Stage
+from eunomia.model.rank import BY_SUBMISSION
 from eunomia.model.tenants import INNER, Tenant
 from eunomia.records.policy_call import ask_policy
 from eunomia.records.queue_position import jobs_ahead, seat_holders

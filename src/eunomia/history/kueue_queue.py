@@ -7,7 +7,6 @@ accelerator types. Queues with a stop policy admit nothing. Borrowing within a c
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from datetime import datetime
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from eunomia.history.queue_forecast import QueueJob, QueueSnapshot
+from eunomia.inputs.json_text import parse_json
 from eunomia.inputs.problems import refused
 
 SUFFIXES = {"m": Decimal("0.001"), "k": Decimal(1000), "M": Decimal(1_000_000)}  # of the quantities of accelerators
@@ -29,7 +29,7 @@ def kueue_queue(path: Path, now: float | None = None) -> QueueSnapshot:
     `now`: wall-clock time of the dump; left out, the latest time that an object has.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(path.read_text(encoding="utf-8"), unique=False)
         items = data.get("items", [data])
         kinds = [item["kind"] for item in items]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -117,10 +117,17 @@ def _job(
     limit = spec.get("maximumExecutionTimeSeconds")
     spent = next((status[key] for key in SPENT if status.get(key)), 0)  # while it was admitted before; it counts
     return QueueJob(
-        job_id=f"{namespace}/{metadata['name']}", user=namespace, size=size, types=types,
-        limit_s=math.inf if limit is None else max(float(limit) - spent, 0.0), elapsed_s=elapsed, runs=runs, held=held,
-        priority=float(spec.get("priority") or 0), submitted=_time(metadata.get("creationTimestamp", "")),
-    )  # fmt: skip
+        job_id=f"{namespace}/{metadata['name']}",
+        user=namespace,
+        size=size,
+        types=types,
+        limit_s=math.inf if limit is None else max(float(limit) - spent, 0.0),
+        elapsed_s=elapsed,
+        runs=runs,
+        held=held,
+        priority=float(spec.get("priority") or 0),
+        submitted=_time(metadata.get("creationTimestamp", "")),
+    )
 
 
 def _counts(status: dict[str, Any], admission: dict[str, Any]) -> dict[str, int]:

@@ -10,12 +10,12 @@ from eunomia.history.purchase import Candidate, Purchase, recommend
 from eunomia.history.weeks import described
 from eunomia.history.whatif import mean_wait_s
 from eunomia.report.chart import Axis, Chart, Panel, Series
-from eunomia.report.escape import escaped
+from eunomia.report.frame import framed
 from eunomia.report.image_export import pictures
-from eunomia.report.number_format import duration, plural, shown
 from eunomia.report.numbers import chart_numbers
-from eunomia.report.page import charts_section, document, sentences
+from eunomia.report.table import TextTable
 from eunomia.runs.result_files import write_columns, write_json
+from eunomia.verdict.number_format import duration, plural, shown
 
 PAGE, NUMBERS, TABLE, PICTURE = "report.html", "plan.json", "plan.csv", "plan.svg"
 HEADINGS = ("purchase", "US$", "weeks", "done sooner by", "95 % interval", "mean queueing", "busy")
@@ -32,30 +32,18 @@ def write_plan(found: Purchase, out: Path) -> None:
 
 def plan_html(found: Purchase, chart: Chart) -> str:
     """Return the page."""
-    head = "".join(f"<th scope=col>{escaped(name)}</th>" for name in HEADINGS)
-    body = "".join(f"<tr>{_cells(one)}</tr>" for one in found.ranked)
-    table = (
-        '<section aria-label="Candidates"><h2>Candidates</h2><div class="wide" tabindex="0" role="region" '
-        f'aria-label="Table of the candidates"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-        f'<p class="hint">Candidates that were judged on fewer than {described(found.periods)} were left behind by '
-        "better ones on the weeks that they have in common.</p></section>"
+    periods = described(found.periods)
+    return framed(
+        "plan.html",
+        f"What to buy for {found.budget_usd:,.0f} US$",
+        f"judged on {periods} of the cluster's own history",
+        {"version": 1, **found.as_dict(), "charts": [chart_numbers(chart)]},
+        verdict=[found.log_sentence, recommend(found)],
+        candidates=TextTable(HEADINGS, tuple(map(row_of, found.ranked))),
+        periods=periods,
+        charts=[chart],
+        assumed=found.assumed,
     )
-    main = "\n".join(
-        (
-            sentences("Verdict", [found.log_sentence, recommend(found)]),
-            table,
-            charts_section([chart]),
-            sentences("Assumed", found.assumed),
-        )
-    )
-    numbers = {"version": 1, **found.as_dict(), "charts": [chart_numbers(chart)]}
-    title = f"What to buy for {found.budget_usd:,.0f} US$"
-    return document(title, f"judged on {described(found.periods)} of the cluster's own history", main, numbers)
-
-
-def _cells(one: Candidate) -> str:
-    texts = row_of(one)
-    return f"<th scope=row>{escaped(texts[0])}</th>" + "".join(f"<td>{escaped(text)}</td>" for text in texts[1:])
 
 
 def row_of(one: Candidate) -> tuple[str, ...]:
@@ -88,9 +76,14 @@ def plan_chart(found: Purchase) -> Chart:
     low = np.array([-(change.high or 0.0) for change in changes]) if has_intervals else nothing
     high = np.array([-(change.low or 0.0) for change in changes]) if has_intervals else nothing
     bars = Series(
-        name="sooner", style=0, x=at, y=np.array([-change.mean for change in changes]), low=low, high=high,
+        name="sooner",
+        style=0,
+        x=at,
+        y=np.array([-change.mean for change in changes]),
+        low=low,
+        high=high,
         details=tuple(f"{one.usd:,.0f} US$" for one in finalists),
-    )  # fmt: skip
+    )
     return Chart(
         name="plan",
         title="How much sooner jobs are done",

@@ -18,9 +18,10 @@ class Rule:
     """A range of numbers, in words and in bounds. NaN keeps none."""
 
     what: str  # continues "must be"
-    fix: str
+    fix: str = ""
     above: float = -inf  # the number must be greater
     least: float = -inf
+    below: float = inf  # the number must be less, where there is no `most`
     most: float = inf
     whole: bool = False
     empty: float | None = None  # what an empty cell means; None: it may not be empty
@@ -29,7 +30,7 @@ class Rule:
     def broken_by(self, number: Floats) -> Bools:
         """Return, shape of `number`, True where the rule does not hold."""
         fits: Bools = number > self.above if self.above >= self.least else number >= self.least
-        fits &= number <= self.most if self.most < inf else number < inf
+        fits &= number <= self.most if self.most < inf else number < self.below
         if self.whole:
             fits &= np.floor(number) == number
         if self.endless:

@@ -1,39 +1,154 @@
-"""JSON as users write it: every name of an object once, and what is wrong with its line."""
+"""JSON as others write it, read without its surprises: no NaN, no infinity, no name twice in an object."""
 
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
 
-from eunomia.inputs.problems import Problems, refused
+from eunomia.inputs.problems import InvalidInput, Problem
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+MOST_DIGITS = 300  # of a whole number: more are not a number of the machine
 
 
-def read_json(
-    file: str, text: str, fix: str, *, integer: Callable[[str], int | float] = int, unique: bool = True
+class NotJson(ValueError):
+    """A text that is not strict JSON: what is wrong, and if its signs are, in which row and column.
+
+    `twice` are the names that stand twice in an object.
+    """
+
+    def __init__(self, rule: str, row: int | None = None, column: int = 0, twice: tuple[str, ...] = ()) -> None:
+        super().__init__(rule if row is None else f"{rule}, line {row}, column {column}")
+        self.rule, self.row, self.column, self.twice = rule, row, column, twice
+
+
+def parse_json(
+    text: str, *, integer: Callable[[str], int | float] | None = None, unique: bool = True, finite: bool = True
 ) -> Any:
     """Return the value of a JSON text; `integer` reads whole numbers.
 
-    Raises InvalidInput for a text that is not JSON, with `fix`, and if `unique` for names that an object has twice.
+    Raises NotJson for what is not JSON or nested too deeply, for numbers too large, and if `unique` for names that an
+    object has twice, if `finite` for NaN and infinities.
     """
-    problems = Problems(file)
+    twice: list[str] = []
 
     def once(items: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(items)
         if len(found) < len(items):
-            twice = next(name for name, count in Counter(name for name, _ in items).items() if count > 1)
-            problems.add("a name stands once in its object", "give it once", column=twice)
+            twice.append(next(name for name, count in Counter(name for name, _ in items).items() if count > 1))
         return found
 
     try:
-        value = json.loads(text, object_pairs_hook=once if unique else None, parse_int=integer)
+        value = json.loads(
+            text,
+            object_pairs_hook=once if unique else None,
+            parse_int=integer or _whole,
+            parse_constant=_refuse if finite else None,
+            parse_float=_finite if finite else None,
+        )
     except json.JSONDecodeError as error:
-        rule = f"it is not JSON: {error.msg} (column {error.colno})"
-        raise refused(file, None, None, rule, fix, row=error.lineno) from None
+        raise NotJson(error.msg, error.lineno, error.colno) from None
     except RecursionError:
-        raise refused(file, None, None, "it is not JSON: values are nested too deeply", fix) from None
-    except ValueError as error:  # a number of thousands of digits
-        raise refused(file, None, None, f"it is not JSON: {error}", fix) from None
-    problems.raise_if_any()
+        raise NotJson("values are nested too deeply") from None
+    if twice:
+        raise NotJson(f"the key {twice[0][:80]!r} stands twice in one object", twice=tuple(twice))
     return value
+
+
+def items_under(text: str, key: str) -> Iterator[tuple[int, Any]]:
+    """Yield each item of the list under a key of a JSON object, and the row where it begins; no other is kept.
+
+    Raises NotJson as `parse_json`, and where the object has no such list.
+    """
+    decoder = json.JSONDecoder(parse_int=_whole, parse_constant=_refuse, parse_float=_finite)
+    row = seen = 0
+    has_list = False
+    try:
+        at = _past(text, 0, "{")
+        while text[at : at + 1] != "}":
+            name, at = decoder.raw_decode(text, at)
+            at = _past(text, _space(text, at), ":")
+            if name == key and text[at : at + 1] == "[":
+                has_list, at = True, _past(text, at, "[")
+                while text[at : at + 1] != "]":
+                    row, seen = row + text.count("\n", seen, at), at
+                    item, end = decoder.raw_decode(text, at)
+                    yield row + 1, item
+                    at = _next(text, end, "]")
+                at += 1
+            else:
+                _, at = decoder.raw_decode(text, at)
+            at = _next(text, at, "}")
+        if _space(text, at + 1) < len(text):
+            raise json.JSONDecodeError("Extra data", text, at + 1)
+    except json.JSONDecodeError as error:
+        raise NotJson(error.msg, error.lineno, error.colno) from None
+    except RecursionError:
+        raise NotJson("values are nested too deeply") from None
+    if not has_list:
+        raise NotJson(f"there is no list {key!r}")
+
+
+def _space(text: str, at: int) -> int:
+    """Return the place of the next sign that is no space."""
+    found = _SPACE.match(text, at)
+    assert found is not None
+    return found.end()
+
+
+def _past(text: str, at: int, sign: str) -> int:
+    """Return the place after a sign that must come next, and the space that follows it."""
+    at = _space(text, at)
+    if text[at : at + 1] != sign:
+        raise json.JSONDecodeError(f"Expecting {sign!r}", text, at)
+    return _space(text, at + 1)
+
+
+def _next(text: str, at: int, closing: str) -> int:
+    """Return the place of the next value after a comma, or that of the closing sign."""
+    at = _space(text, at)
+    if text[at : at + 1] == closing:
+        return at
+    at = _past(text, at, ",")
+    if text[at : at + 1] == closing:
+        raise json.JSONDecodeError("Expecting value", text, at)
+    return at
+
+
+def read_json(
+    file: str, text: str, fix: str, *, integer: Callable[[str], int | float] | None = None, unique: bool = True
+) -> Any:
+    """Return the value of the JSON in a file. Raises InvalidInput, as `parse_json` refuses it, with `fix`.
+
+    A number that is not finite passes: what reads the value says where it stands.
+    """
+    try:
+        return parse_json(text, integer=integer, unique=unique, finite=False)
+    except NotJson as error:
+        rule = f"it is not JSON: {error.rule}" + (f" (column {error.column})" if error.row else "")
+        problems = [
+            Problem(file=file, column=name, rule="a name stands once in its object", fix="give it once")
+            for name in error.twice
+        ]
+        raise InvalidInput(problems or [Problem(file=file, row=error.row, rule=rule, fix=fix)]) from None
+
+
+def _refuse(name: str) -> NoReturn:
+    raise NotJson(f"{name} is no number of JSON")
+
+
+def _whole(text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise NotJson(f"the number {text[:40]} is too large")
+    return int(text)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise NotJson(f"the number {text[:40]} is too large")
+    return number

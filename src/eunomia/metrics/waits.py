@@ -1,7 +1,7 @@
 """Waiting time of jobs by cause: each second of waiting counts for the cause that the policy named last.
 
-A policy names a cause by beginning a text of `Answer.why` with `fair share` or `fragmentation`. Other texts, jobs
-without a text, and the time until the first answer count as `other`.
+A policy names a cause by a reason of `Answer.why` whose kind is `quota` or `fragmentation`. Other reasons, jobs without
+one, and the time until the first answer count as `other`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ from eunomia.model.events import (
 )
 from eunomia.model.job import Job
 from eunomia.model.row_index import RowIndex
+from eunomia.model.wait_reason import Reason, WaitReasons
 
 CAUSES = ("fair_share", "fragmentation", "other")
 COLUMNS = tuple(f"wait_{cause}_s" for cause in CAUSES)
 OTHER = len(CAUSES) - 1
+_BY_KIND = {"quota": 0, "fragmentation": 1}
 
 
 class _Jobs(GrowingColumns):
@@ -129,8 +131,9 @@ class WaitCauses:
         if not self._waiting and not answer.why:
             return
         jobs, waiting = self._columns, self._waiting_rows()
-        named = np.array([self._asked[m] for m in answer.why], dtype=np.int64)
-        jobs.named[named] = _causes_of(answer.why)
+        rows, causes = _causes_of(answer.why)
+        named = np.array(self._asked, dtype=np.int64)[rows]
+        jobs.named[named] = causes
         cause = jobs.named[waiting]
         changed = cause != jobs.cause[waiting]
         self._advance(waiting[changed], at)
@@ -197,14 +200,14 @@ class WaitCauses:
         del self._active[bisect_left(self._active, row)]
 
 
-def _causes_of(why: Mapping[int, str]) -> list[int]:
-    """Return the cause that each text names; many jobs share few texts."""
-    cause_by_text = {text: _cause_of(text) for text in set(why.values())}
-    return [cause_by_text[text] for text in why.values()]
+def _causes_of(why: Mapping[int, Reason | str]) -> tuple[Ints, Ints]:
+    """Return the jobs that have a reason, and the cause of each; many jobs share few reasons."""
+    if isinstance(why, WaitReasons):
+        rows, causes = np.flatnonzero(why.code), np.array([_cause_of(reason) for reason in why.reasons])
+        return rows, causes[why.code[rows] - 1]
+    by_reason = {reason: _cause_of(reason) for reason in set(why.values())}
+    return np.array(list(why), dtype=np.int64), np.array([by_reason[reason] for reason in why.values()], dtype=np.int64)
 
 
-def _cause_of(text: str) -> int:
-    for cause, name in enumerate(CAUSES[:OTHER]):
-        if text.startswith(name.replace("_", " ")):
-            return cause
-    return OTHER
+def _cause_of(said: Reason | str) -> int:
+    return _BY_KIND.get(Reason.of(said).kind, OTHER)

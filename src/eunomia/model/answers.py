@@ -11,6 +11,7 @@ import numpy as np
 
 from eunomia.model.arrays import NO_INTS, Array, Floats, Ints
 from eunomia.model.certificate import Certificate
+from eunomia.model.wait_reason import Reason
 
 Misfit = Literal["skip", "stop", "reserve"]
 ANYWHERE, ONE_MACHINE = -1, 0
@@ -52,7 +53,7 @@ class Answer:
     again_at: latest time of the next ask, seconds since the run began; inf = only when jobs or machines change.
     memory: what `memory` of the next view holds; columns of `memory_columns` have one entry for each job.
     refuse: job → reason; only jobs that never ran.
-    why: job → why it waits.
+    why: job → why it waits: a reason, or a text, which may begin with `fair share` or `fragmentation`.
     late: jobs whose deadlines cannot all be met.
     certificate: proof of an optimised answer.
     """
@@ -60,7 +61,7 @@ class Answer:
     again_at: float = field(default=math.inf, kw_only=True)  # latest time of the next ask
     memory: Mapping[str, Array] = field(default_factory=dict, kw_only=True)  # `memory` of the next view
     refuse: Mapping[int, str] = field(default_factory=dict, kw_only=True)  # job -> reason; only jobs that never ran
-    why: Mapping[int, str] = field(default_factory=dict, kw_only=True)  # job -> why it waits
+    why: Mapping[int, Reason | str] = field(default_factory=dict, kw_only=True)  # job -> why it waits
     late: tuple[int, ...] = field(default=(), kw_only=True)  # jobs whose deadlines cannot all be met
     certificate: Certificate | None = field(default=None, kw_only=True)  # of an optimised answer
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from types import NoneType, UnionType
-from typing import ClassVar, Literal, Protocol, get_args, get_type_hints
+from typing import ClassVar, Literal, Protocol
 
 from eunomia.model.answers import Answer
 from eunomia.model.finish_time import IdealTime
-from eunomia.model.former_names import accepts_former_names, present_name
+from eunomia.model.promises import Promises, RanksBy
 from eunomia.model.taxonomy import Taxonomy
-from eunomia.model.view import COLUMNS, FORMER_COLUMNS, View
+from eunomia.model.view import COLUMNS, View
 
 AnswerType = Literal["shares", "order", "grants"]
-RanksBy = Literal["", "submission", "scale_factor", "remaining_time", "remaining_service"]
+Named = Literal["accelerator type", "app"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,19 +42,12 @@ BY_ANSWER_TYPE = LeaseTerms()  # a card that says nothing: shares change hands i
 _MEASURES: Mapping[str, str] = {"jct": "jct_mean_s", "cost": "cost_usd", "deadline": "deadlines_missed"}  # by objective
 
 
-@accepts_former_names(
-    {
-        "door": "answer_type",
-        "remembers": "memory_columns",
-        "tells_waits": "explains_waits",
-        "renews": "renews_leases",
-        "complete": "covers_all_jobs",
-        "separable": "jobs_independent",
-    }
-)
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyInfo:
-    """A policy's card: what `eunomia policies` shows and what the core must know to ask it."""
+class PolicyInfo(Promises):
+    """A policy's card: what it is, which `eunomia policies` shows, and what must be known to ask it.
+
+    What it promises beside that, for speed, are the fields of `Promises`.
+    """
 
     name: str
     answer_type: AnswerType
@@ -69,22 +61,6 @@ class PolicyInfo:
     mechanism: LeaseTerms = BY_ANSWER_TYPE  # left out: ROUNDS for shares, ENDLESS for others
     explains_waits: bool = False  # its reason for a wait begins with its cause: fair share, fragmentation or another
     measure: str = ""  # number of summary.json that it is meant to keep small; "" = that of its first objective
-    # Promises, which spare questions; `eunomia.testing` checks them. The first is of grants, the others of an order.
-    renews_leases: bool = False  # while no job waits, running jobs keep their seats
-    covers_all_jobs: bool = (
-        False  # names every job on every type that holds its gang, the fastest first; refuses no job
-    )
-    jobs_independent: bool = (
-        False  # covers all jobs, skips what does not fit, and ranks two jobs alike whatever other jobs there are
-    )
-    # It ranks by ⌊attained service / that many accelerator-seconds⌋, then by submission, and by nothing else, and asks
-    # again when a running job falls behind a waiting one; 0 = it does not.
-    service_quantum: float = 0.0
-    # It covers all jobs and ranks them by this alone, the least first, then by submission, and asks at no set time;
-    # if not `jobs_independent`, a gang that does not fit stops the queue. Remaining time is that of `view.remaining` on
-    # the fastest type that holds the gang, and remaining service that times the scale factor, both rounded to 30 bits
-    # (`model.rounding.rising`). "" = by something else.
-    ranks_by: RanksBy = ""
     usage_half_life_s: float = math.inf  # of the column `tenant_usage`; inf = nothing is forgotten
     # Answers of a published system, played to the letter beside its own logs: only their fields are checked, and not
     # whether they fit the jobs and the cluster.
@@ -94,14 +70,12 @@ class PolicyInfo:
     reads_nested_quotas: bool = True  # if it reads quotas: those of tenants below others too
     learnt_from: str = ""  # what its model was trained on, for those who read its results
     ideal: IdealTime | None = None  # the reading of T_id by which it goes, and by which its runs are measured
+    names: Mapping[str, Named] = field(default_factory=dict)  # parameters that name one; "" = none
     fallback: str = ""  # the policy that answers in the service where this one fails; it needs no other columns
 
     def __post_init__(self) -> None:
         if self.mechanism is BY_ANSWER_TYPE:
             object.__setattr__(self, "mechanism", ROUNDS if self.answer_type == "shares" else ENDLESS)
-        if not self.needs.isdisjoint(FORMER_COLUMNS):
-            needs = frozenset(present_name(column, FORMER_COLUMNS, f"needs of {self.name!r}") for column in self.needs)
-            object.__setattr__(self, "needs", needs)
         unknown = sorted(self.needs - COLUMNS)
         if unknown:
             raise ValueError(f"policy {self.name!r} needs {unknown}, which no view has; it has {sorted(COLUMNS)}")
@@ -134,11 +108,16 @@ class Policy(Protocol):
 
 
 def also_needs(policy: Policy, columns: Iterable[str]) -> None:
-    """Add columns to the needs of this policy instance. For a `__post_init__`; needs a class without slots."""
+    """Add columns to the needs of this policy instance. For a `__post_init__`; needs a class without slots.
+
+    One whose parameters add the column `shapes` changes the sizes of gangs.
+    """
     info, more = policy.info, frozenset(columns) - policy.info.needs
     if more:
-        oracle = info.oracle or "remaining" in more
-        object.__setattr__(policy, "info", replace(info, needs=info.needs | more, oracle=oracle))
+        oracle, taxonomy = info.oracle or "remaining" in more, info.taxonomy
+        if taxonomy is not None and "shapes" in more:
+            taxonomy = replace(taxonomy, elastic=True)
+        object.__setattr__(policy, "info", replace(info, needs=info.needs | more, oracle=oracle, taxonomy=taxonomy))
 
 
 def set_usage_half_life(policy: Policy, half_life_s: float) -> None:
@@ -178,18 +157,3 @@ def set_promises(
         ranks_by=ranks_by if covers_all_jobs else "",
     )
     object.__setattr__(policy, "info", promises)
-
-
-_WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
-
-
-def check_values(policy: type, parameters: Mapping[str, object]) -> None:
-    """Raise ValueError for a parameter whose value does not have the type of its field."""
-    kinds = get_type_hints(policy)
-    for name, value in parameters.items():
-        kind = kinds.get(name)
-        if isinstance(kind, UnionType) and value is not None:
-            kind = next((part for part in get_args(kind) if {part, NoneType} == {*get_args(kind)}), kind)
-        fits = type(value) is kind or (kind is float and type(value) is int)
-        if kind in _WORDS and not fits:
-            raise ValueError(f"{name} is {value!r}; it is {_WORDS[kind]}")

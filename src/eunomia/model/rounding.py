@@ -11,6 +11,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats, Ints
 
 BITS = 30  # of a sort key
@@ -29,6 +30,25 @@ def rounded(key: Any, *, bits: int = BITS) -> Floats:
         near = wide - key
         near = np.subtract(wide, near, out=near if near.ndim else None)
     return np.asarray(near if np.isfinite(near).all() else np.where(np.isfinite(near), near, key))
+
+
+_KEY_SPLITTER, _SEEN_SPLITTER = (2.0 ** (53 - bits) + 1.0 for bits in (BITS, SEEN_BITS))
+
+
+@kernel(allocates=False, forceinline=True)
+def rounded_key(key: float) -> float:
+    """Return one number as `rounded` does."""
+    wide = key * _KEY_SPLITTER
+    near = wide - (wide - key)
+    return near if abs(near) < np.inf else key
+
+
+@kernel(allocates=False, forceinline=True)
+def rounded_as_seen(value: float) -> float:
+    """Return one number as `rounded` does with the bits of the columns of a view."""
+    wide = value * _SEEN_SPLITTER
+    near = wide - (wide - value)
+    return near if abs(near) < np.inf else value
 
 
 @overload

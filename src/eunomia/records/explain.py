@@ -12,14 +12,14 @@ from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.events import Event, JobFailed, JobPaused, JobSubmitted, Moment
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.spelling_suggestions import nearest
+from eunomia.model.wait_reason import Reason
 from eunomia.records.learnt_rates import describe_throughput
 from eunomia.records.pair_estimates import PairEstimateSummary
 from eunomia.records.preemptions import Preemption, PreemptionLog
 from eunomia.records.queue_position import SHOWN
 from eunomia.records.record import Record
 from eunomia.records.replay import walk
-from eunomia.records.wait_diagnosis import Wait, after_preemption, diagnose, free_by_type
-from eunomia.records.wait_reasons import describe_hold
+from eunomia.records.wait_diagnosis import Wait, diagnose, free_by_type
 
 ENDED = (Stage.FINISHED, Stage.FAILED, Stage.CANCELLED, Stage.REJECTED)
 
@@ -63,7 +63,7 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        written = asdict(self)
+        written = asdict(replace(self, waits=())) | {"waits": [wait.as_dict() for wait in self.waits]}
         if self.estimate is None:
             del written["estimate"]
         return written
@@ -123,7 +123,7 @@ class _History:
         self.ended: float | None = None
         self.starts = self.failures = 0
         self.last_failure: str | None = None
-        self._job_id, self._before, self._hold = job_id, -1, ("held", "")
+        self._job_id, self._before, self._hold = job_id, -1, Reason("held")
         self._preempted: Preemption | None = None  # for what it waits, since it ran last
 
     def note(self, moment: Moment, scheduler: Scheduler) -> None:
@@ -145,13 +145,13 @@ class _History:
         if stage in ENDED and self.ended is None:
             self.ended = moment.at
         if stage == Stage.WAITING:
-            wait = diagnose(scheduler, row, moment.at)
-            if (last := self._preempted) is not None:
-                wait = after_preemption(scheduler, wait, last, last.by[:SHOWN])
-            _append(self.waits, wait)
+            last = self._preempted
+            preempted = None if last is None else last.reason(scheduler.info.name, last.by[:SHOWN])
+            _append(self.waits, diagnose(scheduler, row, moment.at, preempted=preempted))
         if stage == Stage.PAUSED:
             self._hold = _hold(moment.events, self._job_id) or self._hold
-            _append(self.waits, _held(scheduler, moment.at, *self._hold))
+            wait = Wait(from_s=moment.at, to_s=None, why=(self._hold,), free=free_by_type(scheduler))
+            _append(self.waits, wait)  # not for the cluster
 
     def _note_preemption(self, moment: Moment, scheduler: Scheduler, row: int) -> None:
         known = len(self.preemptions.found)
@@ -201,17 +201,12 @@ def _append(waits: list[Wait], now: Wait) -> None:
     waits.append(now)
 
 
-def _hold(events: Sequence[Event], job_id: str) -> tuple[str, str] | None:
-    """Return why a job is paused in this moment, as its other events tell, and a detail; None if it is not."""
+def _hold(events: Sequence[Event], job_id: str) -> Reason | None:
+    """Return why a job is paused in this moment, as its other events tell; None if it is not."""
     mine = [event for event in events if getattr(event, "job_id", None) == job_id]
     if not any(isinstance(event, JobPaused) for event in mine):
         return None
     if failed := [event.reason for event in mine if isinstance(event, JobFailed)]:
-        return "backoff", failed[-1]
+        return Reason("backoff", text=failed[-1])
     is_new = any(isinstance(event, JobSubmitted) and event.job.job_id == job_id for event in events)
-    return ("after" if is_new else "held"), ""
-
-
-def _held(scheduler: Scheduler, at: float, code: str, detail: str) -> Wait:
-    """Return the wait of a paused job, which does not wait for the cluster."""
-    return Wait(from_s=at, to_s=None, reason=code, text=describe_hold(code, detail), free=free_by_type(scheduler))
+    return Reason("after" if is_new else "held")

@@ -11,6 +11,7 @@ from eunomia.core.scheduler import Scheduler
 from eunomia.model.arrays import NO_INTS, Ints
 from eunomia.model.events import Event, Moment, NodeLost
 from eunomia.model.job_lifecycle import Stage
+from eunomia.model.wait_reason import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,10 @@ class Preemption:
     by: tuple[str, ...]  # jobs that started at that moment on its accelerators, or else on others of the type
     ranked: bool  # the policy's order then had all of these before it
     moved: bool  # it went on at the same moment on other accelerators, or with others
+
+    def reason(self, policy: str, names: tuple[str, ...]) -> Reason:
+        """Return why the job has waited since, of the policy that stopped it; these of the jobs may be named."""
+        return Reason("preempted", names, (len(self.by),), (policy if self.ranked else "",))
 
 
 def takers(scheduler: Scheduler, row: int, seats: Ints, at: float) -> list[int]:

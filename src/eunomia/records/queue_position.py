@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eunomia.core.ranked_pass import BY_SUBMISSION, rank_of
+from eunomia.core.ranked_pass import rank_of
 from eunomia.core.scheduler import Scheduler
 from eunomia.core.state import State
 from eunomia.model.arrays import NO_INTS, Bools, Ints
 from eunomia.model.job_lifecycle import Stage
+from eunomia.model.rank import BY_SUBMISSION
 from eunomia.model.tenants import NO_TENANT
-from eunomia.records.wait_reasons import describe_ahead
 
 SHOWN = 3  # named jobs; the others are counted
 
@@ -27,11 +27,6 @@ class QueuePosition:
     names: tuple[str, ...]  # of the first ones that may be named
     first_fits: bool  # the first of them would fit into what is free
     is_old: bool = False  # the order was made before the present moment, and may have changed since
-
-    def describe(self) -> str:
-        """Return it in words; "" where no job is ahead."""
-        old = " by the last order" if self.is_old else ""
-        return f"{describe_ahead(self.count, self.accelerators, self.names)}{old}" if self.count else ""
 
 
 def last_position(scheduler: Scheduler, row: int, at: float, may_see: Callable[[str], bool]) -> QueuePosition | None:

@@ -27,6 +27,7 @@ from eunomia.model.decisions import Ask, Decision, GiveUp, Starts, Stop
 from eunomia.model.events import EVENTS, Moment, Progressed, TimerFired
 from eunomia.model.job import Job
 from eunomia.model.job_ids import JobIdList
+from eunomia.model.wait_reason import Reason, WaitReasons
 
 FORMAT = 1
 RECORD = "record.jsonl.gz"  # in the folder of a run
@@ -47,6 +48,8 @@ _CLASSES: dict[str, type] = {
         answers.Order,
         answers.Grants,
         Certificate,
+        Reason,
+        WaitReasons,
         *EVENTS,
         decisions.Start,
         decisions.Renew,
@@ -139,7 +142,10 @@ def from_json(value: Any) -> Any:
         case {"map": pairs}:
             return {from_json(key): from_json(part) for key, part in pairs}
         case {"is": name, **parts} if name in _CLASSES:
-            return _CLASSES[name](**{key: from_json(part) for key, part in parts.items()})
+            made = _CLASSES[name](**{key: from_json(part) for key, part in parts.items()})
+            if isinstance(made, Reason):
+                str(made)  # raises for one that no reader could be shown
+            return made
     raise ValueError(f"nothing is written as {sorted(value)!r}")
 
 

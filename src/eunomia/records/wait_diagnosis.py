@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from eunomia.core.scheduler import Scheduler
-from eunomia.records.preemptions import Preemption
+from eunomia.model.wait_reason import Reason
+from eunomia.model.wait_texts import NOT_RANKED
 from eunomia.records.queue_position import QueuePosition, last_position, names_of, seat_holders
-from eunomia.records.wait_reasons import code_of, describe_takers, free_words, listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,13 +20,28 @@ class Wait:
 
     from_s: float
     to_s: float | None  # None = until the end of the record
-    reason: str  # one of `wait_reasons.REASONS`
-    text: str
+    why: tuple[Reason, ...]  # the main one, and what is to be added to it
     free: dict[str, int]  # accelerators, by type
     behind: tuple[str, ...] = ()  # waiting jobs ahead of it
     behind_count: int | None = 0  # None = the policy has not ranked it yet
     held_by: tuple[str, ...] = ()  # running jobs on seats that it could use, those ahead of it first
     held_by_count: int = 0
+
+    @property
+    def reason(self) -> str:
+        """One of `wait_texts.KINDS`."""
+        return self.why[0].kind
+
+    @property
+    def text(self) -> str:
+        """Why, in words."""
+        return "; ".join(map(str, self.why))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        others = ("free", "behind", "behind_count", "held_by", "held_by_count")
+        shown = {"from_s": self.from_s, "to_s": self.to_s, "reason": self.reason, "text": self.text}
+        return shown | {name: getattr(self, name) for name in others}
 
 
 def free_by_type(scheduler: Scheduler) -> dict[str, int]:
@@ -42,25 +57,28 @@ def diagnose(
     at: float,
     may_see: Callable[[str], bool] = lambda tenant: True,
     position: QueuePosition | None = None,
+    preempted: Reason | None = None,
 ) -> Wait:
     """Return why a waiting job waits, from the state directly after a decision.
 
     Other jobs are named only if the asker may see those of their tenant. `position` is that in a later order than the
-    last one.
+    last one; `preempted` says that the job has waited since it was preempted.
     """
-    free, runs = free_by_type(scheduler), scheduler.belief.throughput[row] > 0
+    runs = scheduler.belief.throughput[row] > 0
     holders = seat_holders(scheduler, runs)
     held = names_of(scheduler, holders, may_see)
     position = last_position(scheduler, row, at, may_see) if position is None else position
-    reason, text = _reason(scheduler, row, at, runs, position)
-    if reason == "no_capacity" and position is not None and position.count == 0 and holders:
-        text += f"; the others are held by {listed(held, len(holders), 'job')}"
+    why = _reasons(scheduler, row, at, runs, position)
+    if why[0].code == "no_capacity":
+        if position is not None and position.count == 0 and holders:
+            why = (*why, Reason("seats_held", held, (len(holders),)))
+        if preempted is not None:
+            why = (preempted, *why)
     return Wait(
         from_s=at,
         to_s=None,
-        reason=reason,
-        text=text,
-        free=free,
+        why=why,
+        free=free_by_type(scheduler),
         behind=() if position is None else position.names,
         behind_count=None if position is None else position.count,
         held_by=held,
@@ -68,46 +86,44 @@ def diagnose(
     )
 
 
-def _reason(scheduler: Scheduler, row: int, at: float, runs: Any, position: QueuePosition | None) -> tuple[str, str]:
-    state, types, policy = scheduler.state, scheduler.state.topology.types, scheduler.info.name
+def _reasons(
+    scheduler: Scheduler, row: int, at: float, runs: Any, position: QueuePosition | None
+) -> tuple[Reason, ...]:
+    """Return the reason, and what is to be added to it."""
+    state, types = scheduler.state, scheduler.state.topology.types
     size = int(state.jobs.scale_factor[row])
-    queue = f"{policy} has not ranked it yet" if position is None else position.describe()
-    behind = f", {queue}" if queue else ""
     if (said := scheduler.asks.why_of(row)) is not None:
-        return code_of(said), said
+        return (said,)
     usable = runs & (state.capacity >= size)
     if not usable.any():
-        return "types_absent", f"no type in service that it can run on has {size} accelerators"
+        return (Reason("types_absent", numbers=(size,)),)
     holdup = scheduler.mechanism.wait_reason(row, at)
     if holdup is not None:
-        return holdup
+        return (holdup,)
+
+    def reason(code: str, free: int, on: Any) -> Reason:
+        place = NOT_RANKED if position is None else (position.count, position.accelerators, position.is_old)
+        names = scheduler.info.name, *(types[j] for j in on)
+        return Reason(code, () if position is None else position.names, (size, free, *place), names)
+
     has_room = usable & (state.floor.free >= size)
-    on = [types[j] for j in np.flatnonzero(usable)]
     if not has_room.any():
-        spare = int(state.floor.free[usable].sum())
+        spare, on = int(state.floor.free[usable].sum()), np.flatnonzero(usable)
         if spare >= size:
-            return (
-                "fragmentation",
-                f"it needs {size} of one type; {free_words(spare)}, spread over {', '.join(on)}{behind}",
-            )
-        share = _describe_spent_share(scheduler, row)
-        if share:
-            return (
-                "share_used",
-                f"it has had its share for now ({share}), and no seat is spare{_describe_prices(scheduler)}",
-            )
-        return "no_capacity", f"it needs {size}; {free_words(spare)} on {', '.join(on)}{behind}"
-    wanted = _wanted(scheduler, row)
+            return (reason("several_types", spare, on),)
+        if share := scheduler.mechanism.spent_share(row):
+            used = Reason("share_used", numbers=tuple(x for _, x in share), names=tuple(types[j] for j, _ in share))
+            return (used, *_prices(scheduler))
+        return (reason("no_capacity", spare, on),)
+    most, wanted = int(state.floor.free[has_room].max()), _wanted(scheduler, row)
     if wanted and not any(has_room[j] for j in wanted):
-        named = ", ".join(types[j] for j in wanted)
-        return "type_drawn", f"it may only use {named}, where fewer than {size} are free{behind}"
-    room = f"{free_words(int(state.floor.free[has_room].max()))} and it needs {size}"
+        return (reason("type_drawn", most, wanted),)
     if position is None:
-        return "next_question", f"{room}; {queue}"
+        return (reason("not_ranked", most, ()),)
     if position.count:
-        head = "" if position.first_fits else "; the first of them does not fit yet"
-        return "behind", f"{room}, but it is {queue}{head}"
-    return "not_chosen", f"{room}, but the last answer of {policy} gives it none of them"
+        behind = reason("behind", most, ())
+        return (behind,) if position.first_fits else (behind, Reason("first_misfit"))
+    return (reason("not_chosen", most, ()),)
 
 
 def _wanted(scheduler: Scheduler, row: int) -> list[int]:
@@ -116,25 +132,9 @@ def _wanted(scheduler: Scheduler, row: int) -> list[int]:
     return [] if last is None else sorted(set(last.type[last.job == row].tolist()))
 
 
-def _describe_prices(scheduler: Scheduler) -> str:
-    """Return the exchange rates of types by the prices of the last answer; "" if it has none."""
+def _prices(scheduler: Scheduler) -> tuple[Reason, ...]:
+    """Return the exchange rates of types by the prices of the last answer, if it has some."""
     proof = scheduler.certificate
     if proof is None or proof.price is None:
-        return ""
-    return f"; {proof.exchange_rates(scheduler.state.topology.types)}"
-
-
-def _describe_spent_share(scheduler: Scheduler, row: int) -> str:
-    """Return the shares of a job if it has received all of them for now; else ""."""
-    types = scheduler.state.topology.types
-    return ", ".join(f"{x:.0%} of {types[j]}" for j, x in scheduler.mechanism.spent_share(row))
-
-
-def after_preemption(scheduler: Scheduler, wait: Wait, last: Preemption, names: tuple[str, ...]) -> Wait:
-    """Return the wait of a job since it was preempted, by jobs of which these may be named."""
-    if wait.reason != "no_capacity":
-        return wait
-    policy = scheduler.info.name if last.ranked else ""
-    return replace(
-        wait, reason="preempted", text=f"it was preempted{describe_takers(names, len(last.by), policy)}; {wait.text}"
-    )
+        return ()
+    return (Reason("prices", text=proof.exchange_rates(scheduler.state.topology.types)),)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from eunomia.inputs.html import plain
 from eunomia.inputs.problems import Problems
-from eunomia.report.escape import plain
 
 FORMATS = ("png", "svg", "pdf")
 METADATA: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}  # no dates

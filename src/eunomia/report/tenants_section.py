@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from eunomia.model.arrays import Floats
-from eunomia.report.content import ReportContent, RunFigures, TenantFigures
-from eunomia.report.escape import escaped
-from eunomia.report.number_format import HOUR, duration, plural, three_digits
 from eunomia.report.numbers import known
-from eunomia.report.seed_groups import best_first, seed_groups
-from eunomia.report.tenant_shares import OWED_ENOUGH
+from eunomia.verdict.number_format import HOUR, duration, plural, three_digits
+from eunomia.verdict.run_figures import ReportContent, RunFigures, TenantFigures
+from eunomia.verdict.seed_groups import best_first, seed_groups
+from eunomia.verdict.tenant_shares import OWED_ENOUGH
 
 Runs = Sequence[tuple[RunFigures, TenantFigures]]
 
@@ -22,77 +22,85 @@ MOST_COLUMNS = 5  # policies; the others are shown on request
 MOST_IN_MATRIX = 12  # tenants
 NEGLIGIBLE = 0.005  # of all that was owed: a smaller amount gets no sentence
 
-INTRODUCTION = (
-    "Each tenant owns a part of the cluster. It is <b>owed</b> that part for as long as its jobs ask for it; what no "
-    "job asks for is owed to no tenant. The number in bold is what it <b>got</b>, in per cent of what it was owed: "
-    "below 100 % it got less than its part, above it also used the parts of others. In the bar, the upright line is "
-    "what it was owed. Below are the accelerator-hours that it got and was owed, and how long its jobs waited in "
-    "all on average, after preemptions included."
-)
-FOOTNOTE = (
-    "Different policies owe different amounts, as a job asks for accelerators for as long as it waits. What a tenant "
-    "<b>lent</b> it did not ask for, so lending it cost nothing. What it <b>paid</b> it asked for, and another tenant "
-    "had it. Both are counted hour by hour, even if the tenant got as much back on another day. A job that was "
-    "<b>refused</b> never runs: nothing is owed for it and its wait does not count, so look first for refused jobs."
-)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareCell:
+    """What a tenant got under one policy."""
+
+    got_width: str  # of the bar
+    owed_width: str  # where its line is
+    short: bool
+    compared: str
+    detail: str
 
 
-def tenants_section(content: ReportContent) -> str:
-    """Return the section of the first load and seed; "" with fewer than two tenants."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareRow:
+    """One tenant: its quota, and a cell for each policy; None where the policy has no such tenant."""
+
+    name: str
+    part: str
+    cells: tuple[ShareCell | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """What tenants gave to each other under one policy: a matrix, and the largest amounts in words."""
+
+    label: str
+    columns: list[str]
+    payments: list[tuple[str, list[str]]]
+    left: int  # tenants that are not in the matrix
+    sentences: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantsSection:
+    """What is shown about tenants."""
+
+    which: str  # of several runs; "" = all
+    runs: list[str]  # one a column, of which the first `columns` are shown at once
+    columns: int
+    rows: list[ShareRow]
+    smaller: int  # tenants that have no row
+    exchanges: list[Exchange]
+
+
+def tenants_section(content: ReportContent) -> TenantsSection | None:
+    """Return the section of the first load and seed; None with fewer than two tenants."""
     settings = seed_groups(content)
     load = settings[0].load
     runs = [setting.runs[0] for setting in settings if setting.load == load]
     shown = [(run, run.tenants) for run in runs if run.tenants is not None and len(run.tenants.names) > 1]
     if not shown:
-        return ""
+        return None
     only = sum(len(setting.replications) for setting in settings) > len(runs)
-    which = f'<p class="hint">Load {load:g}, seed {runs[0].seed}: one run of each policy.</p>' if only else ""
     ranks = {label: rank for rank, label in enumerate(best_first(content))}
     shown.sort(key=lambda pair: ranks[pair[0].label])
-    lists = "".join(exchange(run.label, tenants, is_open=not number) for number, (run, tenants) in enumerate(shown))
-    tables = scrolled("Table of the tenants", table(shown[:MOST_COLUMNS], shown))
-    if len(shown) > MOST_COLUMNS:
-        more = scrolled("Table of the tenants under the other policies", table(shown[MOST_COLUMNS:], shown))
-        tables += f"<details><summary>{plural(len(shown) - MOST_COLUMNS, 'more run')}</summary>{more}</details>"
-    return (
-        '<section id="for-the-committee" aria-label="For the committee" class="committee"><h2>For the committee: what '
-        f"each tenant was owed, and what it got</h2><p>{INTRODUCTION}</p>{which}\n{tables}\n"
-        f'<p class="hint">{FOOTNOTE}</p>\n<div class="loans">{lists}</div></section>'
+    names = sorted(shown[0][1].names, key=lambda name: (-size(name, shown), name))
+    most = max(float(np.max(np.maximum(t.received, t.deserved), initial=0.0)) for _, t in shown)
+    return TenantsSection(
+        which=f"Load {load:g}, seed {runs[0].seed}: one run of each policy." if only else "",
+        runs=[run.label for run, _ in shown],
+        columns=MOST_COLUMNS,
+        rows=[row(name, [tenants for _, tenants in shown], most) for name in names[:MOST_TENANTS]],
+        smaller=len(names) - MOST_TENANTS,
+        exchanges=[exchange(run.label, tenants) for run, tenants in shown],
     )
 
 
-def scrolled(name: str, table: str) -> str:
-    """Return a table that scrolls by itself on a narrow page."""
-    return f'<div class="wide" tabindex="0" role="region" aria-label="{escaped(name)}">{table}</div>'
-
-
-def exchange(label: str, tenants: TenantFigures, *, is_open: bool) -> str:
-    """Return what tenants gave to each other under one policy: a matrix, and the largest amounts in words."""
-    lines = "".join(f"<li>{escaped(line)}</li>" for line in loans(tenants))
-    matrix = scrolled(f"Payments and loans under {label}", payments(tenants))
-    state = " open" if is_open else ""
-    return (
-        f"<details{state}><summary>Loans and payments under {escaped(label)}</summary>"
-        f"{matrix if (tenants.paid + tenants.lent > 0).any() else ''}<ul>{lines}</ul></details>"
-    )
-
-
-def payments(tenants: TenantFigures) -> str:
-    """Return the matrix of hours that each tenant (row) gave to each other (column): paid, and lent in brackets."""
+def exchange(label: str, tenants: TenantFigures) -> Exchange:
+    """Return the hours that each tenant gave to each other, paid and lent, of the tenants with the largest amounts."""
     given = tenants.paid + tenants.lent
     large = np.argsort(-(given.sum(axis=0) + given.sum(axis=1)), kind="stable").tolist()[:MOST_IN_MATRIX]
     kept = [u for u in large if given[u].any() or given[:, u].any()]
-    head = "".join(f'<th scope="col">to {escaped(tenants.names[u])}</th>' for u in kept)
-    rows = []
-    for u in kept:
-        cells = "".join(f"<td>{amounts(float(tenants.paid[u, v]), float(tenants.lent[u, v]))}</td>" for v in kept)
-        rows.append(f'<tr><th scope="row">{escaped(tenants.names[u])}</th>{cells}</tr>')
-    left = len(tenants.names) - len(kept)
-    smaller = f" {plural(left, 'tenant')} with smaller amounts, or none, not shown." if left else ""
-    return (
-        '<table class="matrix"><caption>Accelerator-hours that each row paid to each column; lent in brackets.'
-        f'{smaller}</caption><thead><tr><th scope="col">From</th>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table>"
+    paid, lent = tenants.paid, tenants.lent
+    return Exchange(
+        label=label,
+        columns=[f"to {tenants.names[u]}" for u in kept],
+        payments=[(tenants.names[u], [amounts(float(paid[u, v]), float(lent[u, v])) for v in kept]) for u in kept],
+        left=len(tenants.names) - len(kept),
+        sentences=loans(tenants),
     )
 
 
@@ -100,17 +108,6 @@ def amounts(paid: float, lent: float) -> str:
     """Return `12 (3.4)`, hours paid and lent; "" for nothing worth a tenth of an hour."""
     texts = [hours(paid) if paid >= HOUR / 10 else "", f"({hours(lent)})" if lent >= HOUR / 10 else ""]
     return " ".join(filter(None, texts))
-
-
-def table(shown: Runs, every: Runs) -> str:
-    """Return one row for each tenant and one column for each policy `shown`, the largest tenants of `every` first."""
-    names = sorted(every[0][1].names, key=lambda name: (-size(name, every), name))
-    most = max(float(np.max(np.maximum(t.received, t.deserved), initial=0.0)) for _, t in every)
-    head = "".join(f'<th scope="col">{escaped(run.label)}</th>' for run, _ in shown)
-    rows = "".join(row(name, shown, most) for name in names[:MOST_TENANTS])
-    left = len(names) - MOST_TENANTS
-    foot = f"<caption>and {plural(left, 'smaller tenant')}, in tenants.csv</caption>" if left > 0 else ""
-    return f'<table>{foot}<thead><tr><th scope="col">Tenant</th>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
 def size(name: str, shown: Runs) -> float:
@@ -123,14 +120,13 @@ def size(name: str, shown: Runs) -> float:
     )
 
 
-def row(name: str, shown: Runs, most: float) -> str:
-    """Return the row of one tenant: its quota, and a cell for each policy."""
-    first = shown[0][1]
+def row(name: str, shown: Sequence[TenantFigures], most: float) -> ShareRow:
+    """Return the row of a tenant of the first policy; bars are parts of `most`."""
+    first = shown[0]
     at = first.names.index(name)
     shared = " with those below it" if any(other.startswith(f"{name}/") for other in first.names) else ""
     part = f"{accelerators(float(first.quota[at]))}{shared}, {plural(int(first.jobs[at]), 'job')}"
-    cells = "".join(cell(tenants, name, most) for _, tenants in shown)
-    return f'<tr><th scope="row">{escaped(name)}<small>{part}</small></th>{cells}</tr>'
+    return ShareRow(name=name, part=part, cells=tuple(cell(tenants, name, most) for tenants in shown))
 
 
 def accelerators(quota: float) -> str:
@@ -138,16 +134,19 @@ def accelerators(quota: float) -> str:
     return f"{f'{quota:,.3f}'.rstrip('0').rstrip('.')} accelerator{'s' * (quota != 1)}"
 
 
-def cell(tenants: TenantFigures, name: str, most: float) -> str:
+def cell(tenants: TenantFigures, name: str, most: float) -> ShareCell | None:
     """Return what a tenant got under one policy, as a bar and as text."""
     if name not in tenants.names:
-        return "<td>–</td>"
+        return None
     at = tenants.names.index(name)
     owed, got, refused = float(tenants.deserved[at]), float(tenants.received[at]), int(tenants.refusals()[at])
-    short = ' class="short"' if owed > 0 and got < OWED_ENOUGH * owed else ""
-    return (
-        f"<td>{bar(got, owed, most)}<b{short}>{compare(got, owed, refused)}</b>"
-        f"<small>{hours(got)} of {hours(owed)} h; {describe_jobs(tenants, at, refused)}</small></td>"
+    got_width, owed_width = (f"{200 * value / most if most > 0 else 0.0:.1f}" for value in (got, owed))
+    return ShareCell(
+        got_width=got_width,
+        owed_width=owed_width,
+        short=owed > 0 and got < OWED_ENOUGH * owed,
+        compared=compare(got, owed, refused),
+        detail=f"{hours(got)} of {hours(owed)} h; {describe_jobs(tenants, at, refused)}",
     )
 
 
@@ -157,16 +156,6 @@ def describe_jobs(tenants: TenantFigures, at: int, refused: int) -> str:
     waited = "" if wait is None else f"waited {duration(wait)}" if wait > 0 else "did not wait"
     count = f"{refused:,} of {plural(int(tenants.jobs[at]), 'job')} {'was' if refused == 1 else 'were'} refused"
     return "; ".join(filter(None, (waited, count if refused else ""))) or "no job"
-
-
-def bar(got: float, owed: float, most: float) -> str:
-    """Return a bar of what was got, and a line at what was owed."""
-    width, line = (200 * value / most if most > 0 else 0.0 for value in (got, owed))
-    return (
-        '<svg class="share" viewBox="0 0 202 14" preserveAspectRatio="none" aria-hidden="true">'
-        f'<rect class="had" x="0" y="2" width="{width:.1f}" height="10"/>'
-        f'<rect class="owed" x="{line:.1f}" y="0" width="2" height="14"/></svg>'
-    )
 
 
 def compare(got: float, owed: float, refused: int) -> str:

@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from eunomia.report.number_format import ABSENT, Unit, common_scale, shown, three_digits
+from eunomia.report.table import TextTable
 from eunomia.traces.cluster_state import ClusterHistory, ClusterSnapshot
 from eunomia.traces.machine_lists import MachineList
 from eunomia.traces.statistics import NOT_SAID, ClassStatistics, Description, Quantiles
+from eunomia.verdict.number_format import ABSENT, Unit, common_scale, shown, three_digits
 
 SIZES_SHOWN, TENANTS_SHOWN = 8, 5
 SPREAD = ("mean", "p50", "p90", "p99", "least", "most")
-
-
-@dataclass(frozen=True, slots=True)
-class TextTable:
-    """A table of texts; the first column names the rows, the others are numbers."""
-
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-    def lines(self) -> list[str]:
-        """Return the table for a terminal."""
-        widths = [max(map(len, column)) for column in zip(self.heads, *self.rows, strict=True)]
-        return [
-            "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
-            for row in (self.heads, *self.rows)
-        ]
 
 
 def facts(description: Description) -> list[tuple[str, str]]:

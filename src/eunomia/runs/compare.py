@@ -15,15 +15,13 @@ import numpy as np
 
 from eunomia.inputs.atomic_write import replacing_folder
 from eunomia.inputs.problems import InvalidInput, Problem, Together
-from eunomia.model.finish_time import SHARE, IdealTime
 from eunomia.records.record import Record
-from eunomia.report.seed_groups import finished_enough, part_done
 from eunomia.runs.as_it_was import AS_IT_WAS
 from eunomia.runs.result_files import write_columns
-from eunomia.runs.scenario_variants import spelling, varied
+from eunomia.runs.scenario_variants import goes_by, measured_alike, spelling, varied
 from eunomia.runs.simulation import Progress, Result, simulate, tenants_table
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
-from eunomia.setup.policy_lookup import find_policy
+from eunomia.verdict.seed_groups import finished_enough, part_done
 
 RECORD = "record.jsonl.gz"
 PRICES = ("price_of_fairness", "price_of_fairness_service")
@@ -73,17 +71,16 @@ def cases(scenario: Scenario, policies: Sequence[str], loads: Sequence[float], s
     for seed in seeds:
         with given.check():
             varied(scenario, seed=seed)
-    readings = list[IdealTime | None]()
     for policy in policies:
         with given.check():
-            readings.append(_checked_reading(varied(scenario, policy=policy)))
+            goes_by(varied(scenario, policy=policy))
     given.raise_if_any()
-    scenario = _measured_alike(scenario, readings)
+    alike = measured_alike([varied(scenario, policy=policy) for policy in policies])
     combinations = [
-        Case(policy=policy, load=load, seed=seed, scenario=varied(scenario, policy=policy, load=load, seed=seed))
+        Case(policy=policy, load=load, seed=seed, scenario=varied(mine, load=load, seed=seed))
         for load in loads
         for seed in seeds
-        for policy in policies
+        for policy, mine in zip(policies, alike, strict=True)
     ]
     for folder, times in Counter(case.folder for case in combinations).items():
         with given.check():
@@ -92,26 +89,6 @@ def cases(scenario: Scenario, policies: Sequence[str], loads: Sequence[float], s
                 raise InvalidInput([Problem(file="command line", column="--policy", rule=rule, fix=fix)])
     given.raise_if_any()
     return combinations
-
-
-def _checked_reading(scenario: Scenario) -> IdealTime | None:
-    """Return the reading of T_id by which the policy goes; None = it goes by none.
-
-    Raises InvalidInput for a policy that is not known, and for its parameters.
-    """
-    policy = scenario.policy
-    if policy.name == AS_IT_WAS:
-        return None
-    return find_policy(policy.name, policy.parameters, scenario.base, scenario.where).info.ideal
-
-
-def _measured_alike(scenario: Scenario, readings: Sequence[IdealTime | None]) -> Scenario:
-    """Return the scenario with one reading of T_id where its policies would be measured by several."""
-    if scenario.measure.ideal != "policy" or len({reading or SHARE for reading in readings}) == 1:
-        return scenario
-    named = {reading for reading in readings if reading is not None}
-    measure = scenario.measure.model_copy(update={"ideal": named.pop() if len(named) == 1 else SHARE})
-    return scenario.model_copy(update={"measure": measure})
 
 
 def compare(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.model.finish_time import SHARE, IdealTime
 from eunomia.runs.as_it_was import AS_IT_WAS
 from eunomia.scenario import Scenario
 from eunomia.setup.policy_lookup import find_policy, knows_durations
@@ -45,6 +47,37 @@ def uses_known_durations(scenario: Scenario) -> bool:
     if policy.name == AS_IT_WAS:
         return False
     return knows_durations(find_policy(policy.name, policy.parameters, scenario.base, scenario.where), scenario)
+
+
+def goes_by(scenario: Scenario) -> IdealTime | None:
+    """Return the reading of T_id by which the scenario's policy goes; None = it goes by none.
+
+    Raises InvalidInput for a policy that is not known, and for its parameters.
+    """
+    policy = scenario.policy
+    if policy.name == AS_IT_WAS:
+        return None
+    return find_policy(policy.name, policy.parameters, scenario.base, scenario.where).info.ideal
+
+
+def measured_alike(scenarios: Sequence[Scenario]) -> list[Scenario]:
+    """Return scenarios that are compared, with one reading of T_id where their policies would be measured by several.
+
+    It is that of the policies that go by one, `share` where these differ. A scenario that names one keeps it.
+    """
+    free = {spelling(scenario): scenario for scenario in scenarios if scenario.measure.ideal == "policy"}
+    readings = {goes_by(scenario) for scenario in free.values()}
+    if len({reading or SHARE for reading in readings}) <= 1:
+        return list(scenarios)
+    named = [reading for reading in readings if reading is not None]
+    ideal = named[0] if len(named) == 1 else SHARE
+    return [_measured_by(scenario, ideal) for scenario in scenarios]
+
+
+def _measured_by(scenario: Scenario, ideal: IdealTime) -> Scenario:
+    if scenario.measure.ideal != "policy":
+        return scenario
+    return scenario.model_copy(update={"measure": scenario.measure.model_copy(update={"ideal": ideal})})
 
 
 def _format(value: object) -> str:

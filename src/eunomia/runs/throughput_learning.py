@@ -7,7 +7,8 @@ type changes by an event, `ThroughputsLearnt`, so records hold it and the policy
 A type on which gangs of a kind (job type and size) were never measured is tried where a trial is cheap for what is
 left to gain: while it lasts at most the share `explore` of the time that the kind's jobs present would still take, one
 after the other, on the type that is believed fastest. Until it is measured, the upper end of its 80 % interval is then
-believed instead of the median. The policy decides whether a gang goes there.
+believed instead of the median. The policy decides whether a gang goes there. After `MOST_FAILED` starts there without a
+measurement, of gangs that failed or made no progress for `measure_s`, the type is not tried any more.
 """
 
 from __future__ import annotations
@@ -35,14 +36,18 @@ from eunomia.model.events import (
     ThroughputsLearnt,
 )
 from eunomia.model.job import Job
+from eunomia.model.job_kind import JobKind
 from eunomia.model.speeds import Speeds, spread_throughput
 from eunomia.model.tolerance import RELATIVE
 from eunomia.model.topology import Topology
 from eunomia.records.learnt_rates import learnt_rows
-from eunomia.setup.run_config import RunConfig
+from eunomia.setup.run_objects import RunConfig
 from eunomia.throughputs.estimators.calibration import as_csv
 from eunomia.throughputs.estimators.learnt_throughputs import LearntRates, LearntThroughputs
 from eunomia.throughputs.placed_throughputs import PlacedThroughputs
+
+MOST_FAILED = 3  # starts on a type that is tried, none of them measured
+LISTED = 5  # in a note
 
 Kind = tuple[str, int]  # job type, size of the gang
 Belief = tuple[Floats, Floats, Bools]  # (type,) each: steps/s, seconds measured, whether it is tried
@@ -84,6 +89,7 @@ class _Running:
     follows: bool  # an earlier start of the job, whose last report may still come
     at: float = math.nan
     steps: float = 0.0
+    is_counted: bool = False  # among the starts without a measurement
 
 
 @dataclass(slots=True)
@@ -124,6 +130,7 @@ class ThroughputLearner:
         default_factory=dict
     )  # cell → rate of the other type believed fastest
     _measured_at: dict[tuple[Kind, int], float] = field(default_factory=dict)  # cells that were tried: when first
+    _failed: dict[tuple[Kind, int], int] = field(default_factory=dict)  # cells that were tried: starts without a speed
     _news: dict[str, None] = field(default_factory=dict)  # job types of which something changed, in order
 
     def take(self, at: float, events: Iterable[Event]) -> list[Event]:
@@ -137,7 +144,9 @@ class ThroughputLearner:
                     self._present[name].total = total
                 case JobFinished(name) | JobCancelled(name):
                     self._forget(name, at)
-                case JobFailed(name) | JobPaused(name):
+                case JobFailed(name):
+                    self._leave_seats(name, at, has_failed=True)
+                case JobPaused(name):
                     self._leave_seats(name, at)
                 case ThroughputsLearnt():
                     self.adopt(event)
@@ -200,7 +209,7 @@ class ThroughputLearner:
 
     def _name(self, job_type: str) -> str:
         """Return the name under which a job type is learnt; empty for jobs that name none."""
-        return job_type if self.believed is None else job_type.partition("|")[0]
+        return job_type if self.believed is None else JobKind.of(job_type).job_type
 
     # ---- what happens ----------------------------------------------------------------------------------------
 
@@ -235,10 +244,14 @@ class ThroughputLearner:
             kind, type = (name, len(seats)), int(self.topology.type[seats[0]])
             self._running[start.job_id] = _Running(kind, type, self._share(kind, type, seats), at, ran)
 
-    def _leave_seats(self, name: str, at: float) -> None:
+    def _leave_seats(self, name: str, at: float, *, has_failed: bool = False) -> None:
         """Forget the gang of a job; count what its type has saved, if that was tried and measured before it started."""
         run = self._running.pop(name, None)
-        if run is None or self._measured_at.get((run.kind, run.type), math.inf) > run.started:
+        if run is None:
+            return
+        if has_failed or at - run.started >= self.settings.measure_s * (1.0 - RELATIVE):
+            self._count_failed(run)
+        if self._measured_at.get((run.kind, run.type), math.inf) > run.started:
             return
         found = self.learnt.rates(*run.kind).median
         first = int(np.argmax(self.learnt.prior.solo_throughput(*run.kind)))
@@ -273,6 +286,8 @@ class ThroughputLearner:
         elif seconds >= self.settings.measure_s * (1.0 - RELATIVE):
             rate = (steps - run.steps) / (seconds * run.share)
             run.at, run.steps = at, steps
+            if rate <= 0:
+                self._count_failed(run)
             self._count_trial(run, rate, at)
             self.learnt.measure(*run.kind, run.type, rate, seconds)
             self._news[run.kind[0]] = None
@@ -287,6 +302,20 @@ class ThroughputLearner:
             account.tried, account.held = account.tried + 1, account.held + held
             account.better += rate > other
             account.lost += held * max(1.0 - rate / other, 0.0)
+
+    def _count_failed(self, run: _Running) -> None:
+        """Count a start on a type that is tried, if nothing was measured there before it."""
+        cell = run.kind, run.type
+        if cell not in self._tried or self.learnt.rates(*run.kind).measured_s[run.type] > 0:
+            return
+        if not run.is_counted:
+            run.is_counted = True
+            self._failed[cell] = self._failed.get(cell, 0) + 1
+            self._news[run.kind[0]] = None
+
+    def given_up(self) -> list[tuple[Kind, int]]:
+        """Return the kinds and types, by row, that are not tried any more as nothing could be measured there."""
+        return [cell for cell, starts in self._failed.items() if starts >= MOST_FAILED]
 
     def _moved(self) -> list[Event]:
         """Return what is believed anew of the job types that something was learnt of or whose jobs came or went."""
@@ -332,6 +361,8 @@ class ThroughputLearner:
         """Return what is to be believed of a kind: rates, seconds measured, and which types are tried."""
         found = self.learnt.rates(*kind)
         tried = found.open & self._is_worth_trying(kind, found)
+        for other, type in self.given_up():
+            tried[type] &= other != kind
         for type in np.flatnonzero(tried).tolist():
             self._tried[kind, type] = float(np.delete(found.median, type).max())
         return np.where(tried, found.high, found.median), found.measured_s, tried
@@ -391,7 +422,7 @@ def learning_note(learner: ThroughputLearner, devices_s: float) -> str:
     found = [learnt.rates(*kind) for kind in learnt.known()]
     runs = sum(int((each.median > 0).sum()) for each in found)
     measured = sum(int((each.measured_s > 0).sum()) for each in found)
-    said = f"{measured:,} of {runs:,} throughputs were measured"
+    said = f"{measured:,} of {runs:,} throughputs were measured{_given_up_words(learner)}"
     if not account.tried:
         return f"{said}, none of them on a type that was tried."
     held, lost, saved = (each / 3600 for each in (account.held, account.lost, account.saved))
@@ -402,6 +433,16 @@ def learning_note(learner: ThroughputLearner, devices_s: float) -> str:
         f"of all), {lost:,.1f} more than the same steps take on the best other type; since then they saved "
         f"{saved:,.1f} against the type stated as fastest."
     )
+
+
+def _given_up_words(learner: ThroughputLearner) -> str:
+    """Return which kinds are not tried any more on which types; empty for none."""
+    cells, types = learner.given_up(), learner.topology.types
+    if not cells:
+        return ""
+    named = [f"{job_type} on {size} {types[type]}" for (job_type, size), type in cells[:LISTED]]
+    more = [f"{len(cells) - LISTED:,} more"] if len(cells) > LISTED else []
+    return f"; not tried any more after {MOST_FAILED} starts without progress: {', '.join(named + more)}"
 
 
 def learnt_table(setup: RunConfig) -> str:

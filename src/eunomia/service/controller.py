@@ -37,7 +37,7 @@ from eunomia.model.events import (
 from eunomia.model.job_lifecycle import Stage
 from eunomia.records.preemptions import preemption_of, stops_for_events
 from eunomia.records.record import step_lines
-from eunomia.records.scheduler_snapshot import digest
+from eunomia.records.scheduler_digest import digest
 from eunomia.runs.throughput_learning import ThroughputLearner, throughput_learner
 from eunomia.service.core_job import core_job, estimated_event
 from eunomia.service.job_document import JobDocument

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from eunomia.model.events import Estimated
 from eunomia.model.job import Job
+from eunomia.model.job_kind import JobKind
 from eunomia.service.job_document import declared_end
 from eunomia.service.job_row import JobRow
-from eunomia.service.site import kind_of
 
 
 def estimated_event(row: JobRow) -> Estimated:
@@ -24,7 +24,7 @@ def core_job(row: JobRow) -> Job:
         submitted=row.submitted,
         sequence=row.number,
         scale_factor=spec.get("accelerators", 1),
-        job_type=kind_of(spec.get("job_type", ""), spec.get("types", ()), row.memory_gib),
+        job_type=str(JobKind(spec.get("job_type", ""), tuple(spec.get("types", ())), row.memory_gib)),
         other_shapes=row.other_shapes,
         tenant=row.tenant,
         app=spec.get("app", ""),

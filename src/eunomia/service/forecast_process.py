@@ -6,10 +6,10 @@ import json
 import sys
 from pathlib import Path
 
+from eunomia.child_process import answer_frames
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.answers import InvalidAnswer
 from eunomia.records.policy_call import PolicyFailed
-from eunomia.service.child_process import answer_frames
 from eunomia.service.followed_state import LogReader, SiteChanged
 from eunomia.service.forecast_answers import ForecastAnswers
 from eunomia.service.site import load_site

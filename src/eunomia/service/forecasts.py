@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from eunomia.service.child_process import ChildProcess
+from eunomia.child_process import ChildProcess
 from eunomia.service.writer import Writer
 
 LIMIT_S = 60.0  # for one answer, wall-clock

@@ -8,12 +8,12 @@ import numpy as np
 
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.arrays import Floats
+from eunomia.model.job_kind import JobKind
 from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
 from eunomia.service.controller import Controller
 from eunomia.service.job_document import FieldProblem, JobDocument
 from eunomia.service.messages import Principal
 from eunomia.service.run_time_estimate import estimate_run_time
-from eunomia.service.site import kind_of
 
 Room: TypeAlias = tuple[list[int], Floats]  # sizes of a gang that fit, steps/s on each type
 
@@ -67,11 +67,8 @@ def check_job(
 
 def _room(controller: Controller, job: JobDocument) -> Room:
     memory = controller.believed_memory(job.job_type, job.accelerator_memory_gib)
-    kind, capacity, rates = (
-        kind_of(job.job_type, job.types, memory),
-        controller.capacity(),
-        controller.believed_throughput,
-    )
+    kind = str(JobKind(job.job_type, tuple(job.types), memory))
+    capacity, rates = controller.capacity(), controller.believed_throughput
     sizes = [
         size for size in (job.accelerators, *job.other_sizes()) if ((rates(kind, size) > 0) & (capacity >= size)).any()
     ]

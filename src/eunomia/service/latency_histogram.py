@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import accumulate
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -24,10 +25,7 @@ class LatencyHistogram:
         """How many were counted."""
         return sum(self._counts)
 
-    def lines(self, name: str) -> list[str]:
-        """Return the lines of a figure of this name."""
-        counts, below, lines = tuple(self._counts), 0, [f"# TYPE {name} histogram"]  # another thread may add
-        for bound, count in zip((*BOUNDS, "+Inf"), counts, strict=True):
-            below += count
-            lines.append(f'{name}_bucket{{le="{bound}"}} {below}')
-        return [*lines, f"{name}_sum {self.total_s:.6f}", f"{name}_count {below}"]
+    def buckets(self) -> list[tuple[str, int]]:
+        """Return each bound, the last of which is +Inf, and how many values are at most as large."""
+        counts = tuple(self._counts)  # another thread may add
+        return list(zip((*map(str, BOUNDS), "+Inf"), accumulate(counts), strict=True))

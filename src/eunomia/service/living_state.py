@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from eunomia.model.job_lifecycle import Stage
+from eunomia.model.wait_reason import Reason
+from eunomia.model.wait_texts import HIDDEN, published
 from eunomia.records.learnt_rates import describe_throughput, learnt_rows
 from eunomia.records.preemptions import Preemption
 from eunomia.records.queue_position import SHOWN, QueuePosition
-from eunomia.records.wait_diagnosis import after_preemption, diagnose
-from eunomia.records.wait_reasons import PUBLISHED, describe_hold, describe_unknown, published
+from eunomia.records.wait_diagnosis import diagnose
 from eunomia.service.controller import Controller
 from eunomia.service.job_row import JobRow, iso
 from eunomia.service.tenant_fairness import empty_periods
 
-REASON_CODES = tuple(PUBLISHED)
+_JOB_ID = re.compile(r"(?<![\w-])\d+-[a-z2-9]+")  # as the controller makes them
+_NO_TENANT = "\n"  # of a job that is not known: only an asker who sees those of all tenants may see it
 
 
 def why(
@@ -34,34 +38,41 @@ def why(
     `position` is that in the order that the policy makes now; left out, its last order counts. What would let the job
     start is not known here: it has to be played, see `forecasts.start_conditions`.
     """
+
+    def reason(*why: Reason, until: str | None = None) -> dict[str, Any]:
+        text = "; ".join(str(_seen(controller, one, may_see)) for one in why)
+        return {"code": published(why[0].kind), "text": text, "until": until}
+
     shown: dict[str, Any] = {"id": row.id, "state": row.state, "since": iso(origin + row.since)}
     live = controller.rows.get(row.id)
     if live is not None and (speed := _speed(controller, live)) is not None:
         shown["speed"] = f"it runs at {speed}"
     if live is None or live.is_over:
-        reasons = [_reason("policy", row.reason)] if row.state == "rejected" else []
+        reasons = [reason(Reason("stated", text=row.reason))] if row.state == "rejected" else []
         return {**shown, "reasons": reasons, "ahead": 0, "would_run_if": [], "outcome": row.reason or None}
     row, scheduler = live, controller.scheduler
     number = scheduler.state.row_of[row.id]
     if row.holds:
-        reasons = [_hold(controller, row, cause, origin) for cause in row.holds]
+        reasons = [
+            reason(_hold(controller, row, cause), until=iso(origin + row.backoff_until) if cause == "backoff" else None)
+            for cause in row.holds
+        ]
         return {**shown, "reasons": reasons, "ahead": 0, "would_run_if": []}
     if row.state == "unknown":
-        reasons = [_reason("world_unknown", describe_unknown(row.reason))]
+        reasons = [reason(Reason("world_unknown", text=row.reason))]
         return {**shown, "reasons": reasons, "ahead": 0, "would_run_if": []}
     if scheduler.state.jobs.stage[number] != Stage.WAITING:
         text = "it has accelerators, and its processes are being started" if row.state == "starting" else "it runs"
         return {**shown, "reasons": [], "ahead": 0, "would_run_if": [], "note": text}
-    wait = diagnose(scheduler, number, controller.at, may_see, position)
+    preempted = None
     if not math.isnan(row.preempted):
         names = tuple(name for name in row.preempted_by if _may_see(controller, name, may_see))
         last = Preemption(at=row.preempted, by=row.preempted_by, ranked=row.preempted_by_rank, moved=False)
-        wait = after_preemption(scheduler, wait, last, names[:SHOWN])
+        preempted = last.reason(scheduler.info.name, names[:SHOWN])
         shown["preempted"] = {"at": iso(origin + last.at), "by": list(names), "by_count": len(last.by)}
-    code = published(wait.reason)
-    reasons = [_reason(code, wait.text)]
-    reasons += [_reason("no_capacity", text) for text in _taken_from(controller, row)]
-    reasons += [_reason("world_unknown", text) for text in _unreachable(controller, number)]
+    wait = diagnose(scheduler, number, controller.at, may_see, position, preempted)
+    reasons = [reason(*wait.why)]
+    reasons += [reason(one) for one in (*_taken_from(controller, row), *_unreachable(controller, number))]
     return {
         **shown,
         "reasons": reasons,
@@ -104,11 +115,20 @@ def _may_see(controller: Controller, job_id: str, may_see: Callable[[str], bool]
     return other is not None and may_see(other.tenant)
 
 
-def _reason(code: str, text: str, until: str | None = None) -> dict[str, Any]:
-    return {"code": code, "text": text, "until": until}
+def _seen(controller: Controller, reason: Reason, may_see: Callable[[str], bool]) -> Reason:
+    """Return a reason without ids of jobs that the asker may not see; a policy's own words may have some, too."""
+
+    def shown(job_id: str) -> str:
+        other = controller.row(job_id)
+        return job_id if may_see(_NO_TENANT if other is None else other.tenant) else HIDDEN
+
+    if not (reason.jobs or reason.text):
+        return reason
+    text = _JOB_ID.sub(lambda found: shown(found[0]), reason.text)
+    return replace(reason, jobs=tuple(map(shown, reason.jobs)), text=text)
 
 
-def _unreachable(controller: Controller, number: int) -> list[str]:
+def _unreachable(controller: Controller, number: int) -> list[Reason]:
     """Return which jobs, on accelerators that this one could use, cannot be reached: theirs are not free until then."""
     state = controller.scheduler.state
     running, runs = state.running(), controller.scheduler.belief.throughput[number] > 0
@@ -116,29 +136,27 @@ def _unreachable(controller: Controller, number: int) -> list[str]:
     found = [name for name in holders if name in controller.rows and controller.rows[name].state == "unknown"]
     if not found:
         return []
-    more = f" and {len(found) - SHOWN:,} more" if len(found) > SHOWN else ""
-    return [f"accelerators that it could use are held by jobs that cannot be reached: {', '.join(found[:SHOWN])}{more}"]
+    return [Reason("holders_unknown", tuple(found[:SHOWN]), (len(found),))]
 
 
-def _taken_from(controller: Controller, row: JobRow) -> list[str]:
+def _taken_from(controller: Controller, row: JobRow) -> list[Reason]:
     """Return the accelerators that others use and the job could run on, with who uses them."""
     wanted = row.spec.get("types") or controller.site.setup.topology.types
     return [
-        f"accelerator {seat} ({controller.device_types[seat]}) is used by {holder}"
+        Reason("taken", numbers=(seat,), names=(controller.device_types[seat],), text=str(holder))
         for seat, holder in sorted(controller.taken_seats.items())
         if controller.device_types[seat] in wanted
     ]
 
 
-def _hold(controller: Controller, row: JobRow, cause: str, origin: float) -> dict[str, Any]:
+def _hold(controller: Controller, row: JobRow, cause: str) -> Reason:
     match cause:
         case "user":
-            return _reason("held", describe_hold("held"))
+            return Reason("held")
         case "after":
             missing = [job for job in row.spec.get("after", ()) if job in controller.rows]
-            return _reason("after", describe_hold("after", ", ".join(missing[:SHOWN])))
-    failure = row.reason.partition(": ")[2]
-    return _reason("backoff", describe_hold("backoff", failure), iso(origin + row.backoff_until))
+            return Reason("after", tuple(missing[:SHOWN]))
+    return Reason("backoff", text=row.reason.partition(": ")[2])
 
 
 def cluster(controller: Controller) -> dict[str, Any]:

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from eunomia.child_process import answer_frames
 from eunomia.model.answers import InvalidAnswer
 from eunomia.model.policy import Policy
 from eunomia.policies import POLICIES, load
 from eunomia.policies.presets import PRESETS
+from eunomia.records.packed_objects import pack, unpack
 from eunomia.records.policy_call import PolicyFailed, ask_policy
-from eunomia.records.scheduler_snapshot import pack, unpack
-from eunomia.service.child_process import answer_frames
 
 READY, ANSWER, FAILED = b"r", b"a", b"f"  # first byte of a frame
 _log = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from typing import Any
 from eunomia.backends.process_backend import ProcessBackend
 from eunomia.backends.processes.device_use import DeviceDriver, NvidiaDriver
 from eunomia.backends.processes.environment import NO_DEVICE
-from eunomia.backends.registry import load
+from eunomia.backends.registry import BACKENDS
 from eunomia.backends.world import ProcessWorld, WorldInputs
 from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
@@ -63,6 +63,7 @@ class RunningService:
 def check_extra() -> None:
     """Raise InvalidInput if the extra is not installed."""
     try:
+        import prometheus_client  # noqa: F401
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
@@ -126,7 +127,7 @@ def _world(site: Site, writer: Writer, job_tokens: JobTokens, umask: int) -> Pro
         driver=_driver(site) if is_local else None, log_bytes=int(site.service.log_mib * 2**20),
         account=site.service.account, token_of=job_tokens.token, umask=umask,
     )  # fmt: skip
-    backend: type[ProcessBackend] = load(scenario.world.backend)
+    backend: type[ProcessBackend] = BACKENDS.load(scenario.world.backend)
     return backend.open_world(inputs)
 
 

@@ -23,9 +23,10 @@ from eunomia.core.scheduler import Scheduler
 from eunomia.model.decisions import SetTimer
 from eunomia.model.events import JobSubmitted, Moment, TimerFired
 from eunomia.records.long_lists import WrittenParts
+from eunomia.records.packed_objects import CannotSnapshot, Captured, capture, restore
 from eunomia.records.record import from_json, step_lines
 from eunomia.records.run import InlinePolicyRunner
-from eunomia.records.scheduler_snapshot import CannotSnapshot, Captured, capture, digest, restore
+from eunomia.records.scheduler_digest import digest
 from eunomia.service.controller import Controller
 from eunomia.service.core_job import core_job, estimated_event
 from eunomia.service.fault_points import faultpoint

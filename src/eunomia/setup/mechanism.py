@@ -10,12 +10,13 @@ from typing import Any, cast
 import numpy as np
 
 from eunomia.core.mechanism import MechanismConfig
+from eunomia.inputs.declared_fields import wrong_values
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.mechanisms import DEFAULT, MECHANISMS, load
+from eunomia.mechanisms import DEFAULT, MECHANISMS
 from eunomia.mechanisms.leases import Leases
 from eunomia.model.job import Job
 from eunomia.model.job_table import job_array
-from eunomia.model.policy import AnswerType, Policy, check_values
+from eunomia.model.policy import AnswerType, Policy
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.policies.presets import PRESET_MECHANISMS
 from eunomia.scenario import Scenario
@@ -32,9 +33,9 @@ def mechanism_of(scenario: Scenario, policy: Policy, jobs: Sequence[Job], *, rea
     if asked is not None and asked.name not in MECHANISMS:
         fix = nearest(asked.name, tuple(MECHANISMS))
         raise InvalidInput([_problem(scenario, "name", "there is no such mechanism", fix, asked.name)])
-    if asked is not None and asked.name != DEFAULT:
-        return _configured(scenario, policy, load(asked.name), asked.parameters, jobs, real_time)
     try:
+        if asked is not None and asked.name != DEFAULT:
+            return _configured(scenario, policy, MECHANISMS.load(asked.name), asked.parameters, jobs, real_time)
         if asked is None:
             return Leases(length=own.length_s, aligned=own.aligned, recall=own.recall)
         return Leases(
@@ -44,6 +45,8 @@ def mechanism_of(scenario: Scenario, policy: Policy, jobs: Sequence[Job], *, rea
             solve_gap=asked.solve_gap_s,
             ask_every=math.inf if asked.ask_every_s is None else asked.ask_every_s,
         )
+    except InvalidInput:
+        raise
     except ValueError as error:
         raise InvalidInput([_problem(scenario, "", str(error), "fix [mechanism]")]) from error
 
@@ -103,15 +106,12 @@ def _wrong_door(scenario: Scenario, policy: Policy, config: type[MechanismConfig
 
 def _wrong_values(scenario: Scenario, config: type[MechanismConfig], given: Mapping[str, Any]) -> list[Problem]:
     """Return a problem for each key whose value is invalid; no rule concerns two keys at once."""
-    problems = []
-    for key in given:
-        try:
-            check_values(config, {key: given[key]})
-            config.of({key: given[key]}, 0)
-        except ValueError as error:
-            rule = str(error).removeprefix(f"{key} is {given[key]!r}; ")
-            problems.append(_problem(scenario, key, rule, "give such a value, or leave it out", shown(given[key])))
-    return problems
+    return [
+        _problem(
+            scenario, one.name, f"it is {one.rule}", one.fix or "give such a value, or leave it out", shown(one.value)
+        )
+        for one in wrong_values(config, given)
+    ]
 
 
 def _features(scenario: Scenario, jobs: Sequence[Job], *, real_time: bool) -> dict[str, tuple[str, bool]]:

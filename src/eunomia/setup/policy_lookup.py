@@ -7,10 +7,11 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eunomia.inputs.declared_fields import wrong_values
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.model.policy import Policy, PolicyInfo, check_values
+from eunomia.model.policy import Policy, PolicyInfo
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.policies import POLICIES, build, load
+from eunomia.policies import POLICIES, build
 from eunomia.policies.presets import PRESETS
 from eunomia.setup.plugins import PluginLoader, Where
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from eunomia.scenario import Scenario
 
 
-def _no_place(path: tuple[str, ...]) -> tuple[str, int | None]:
+def no_place(path: tuple[str, ...]) -> tuple[str, int | None]:
     """Return the source location of a policy that no file names."""
     return "policy", None
 
@@ -30,10 +31,10 @@ def known_policies(*, presets: bool = True) -> list[str]:
 
 def policy_class(name: str) -> Callable[..., Policy]:
     """Return the class of a policy. Raises InvalidInput for an unknown name."""
-    return _class_of(PRESETS.get(name, (name,))[0], Path(), _no_place)
+    return _class_of(PRESETS.get(name, (name,))[0], Path(), no_place)
 
 
-def find_policy(name: str, parameters: Mapping[str, Any], base: Path, where: Where = _no_place) -> Policy:
+def find_policy(name: str, parameters: Mapping[str, Any], base: Path, where: Where = no_place) -> Policy:
     """Return the policy with its parameters; they override those of a preset.
 
     Raises InvalidInput for an unknown name or parameter, or an invalid value.
@@ -42,19 +43,20 @@ def find_policy(name: str, parameters: Mapping[str, Any], base: Path, where: Whe
     parameters = {**preset, **parameters}
     cls = _class_of(name, base, where)
     known: list[str] = [field.name for field in fields(cls)] if is_dataclass(cls) else []
-    problems = []
-    for parameter in parameters:
-        if parameter not in known:
-            file, row = where(("policy", parameter))
-            fix = nearest(parameter, known) if known else f"{name} has no parameters"
-            problems.append(
-                Problem(file=file, row=row, column=f"policy.{parameter}", rule=f"{name} has no such parameter", fix=fix)
-            )
-    if problems:
-        raise InvalidInput(problems)
+    unknown = [parameter for parameter in parameters if parameter not in known]
+    found = [
+        (
+            parameter,
+            f"{name} has no such parameter",
+            nearest(parameter, known) if known else f"{name} has no parameters",
+        )
+        for parameter in unknown
+    ]
+    wrong = wrong_values(cls, parameters) if isinstance(cls, type) else []
+    found += [(one.name, one.said, one.fix or f"see eunomia policies {name}") for one in wrong]
+    if found:
+        raise InvalidInput([_problem(where, *each) for each in found])
     try:
-        if isinstance(cls, type):
-            check_values(cls, parameters)
         policy = cls(**parameters)
         _check_fallback(policy.info)
         return policy
@@ -62,6 +64,11 @@ def find_policy(name: str, parameters: Mapping[str, Any], base: Path, where: Whe
         file, row = where(("policy", next(iter(parameters), "name")))
         problem = Problem(file=file, row=row, column="policy", rule=str(error), fix=f"see eunomia policies {name}")
         raise InvalidInput([problem]) from error
+
+
+def _problem(where: Where, parameter: str, rule: str, fix: str) -> Problem:
+    file, row = where(("policy", parameter))
+    return Problem(file=file, row=row, column=f"policy.{parameter}", rule=rule, fix=fix)
 
 
 def _check_fallback(info: PolicyInfo) -> None:
@@ -86,7 +93,7 @@ def changed_parameters(policy: Policy) -> dict[str, Any]:
 
 
 def _class_of(name: str, base: Path, where: Where) -> Callable[..., Policy]:
-    return load(name) if name in POLICIES else PLUGINS.find(name, base, where, known_policies())
+    return PLUGINS.find(name, base, where, PRESETS)
 
 
 def _is_policy(value: object) -> bool:
@@ -100,6 +107,7 @@ PLUGINS = PluginLoader(
     group="eunomia.policies",
     fits=_is_policy,
     fix="give a class with an `info: ClassVar[PolicyInfo]` and a method `decide`",
+    built_in=POLICIES,
 )
 
 

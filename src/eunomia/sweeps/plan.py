@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.runs.fingerprint import scenario_hash
-from eunomia.runs.scenario_variants import spelling, uses_known_durations
+from eunomia.runs.scenario_variants import measured_alike, spelling, uses_known_durations
 from eunomia.scenario import Scenario
 from eunomia.scenario.load import scenario_from_parts
 from eunomia.scenario.overrides import put
@@ -66,6 +66,8 @@ class _Planner:
         self._check_count()
         blocks = self._sweep.blocks if self._sweep.base is not None else ()
         rows = [row for block in blocks for row in self._block(block)]
+        if not self._problems:
+            rows = _measured_alike(rows)
         self._check_duplicates(rows)
         self._check_axis_names()
         if self._problems:
@@ -146,6 +148,15 @@ class _Planner:
         file, row = self._sweep.places.where(at)
         problem = Problem(file=file, row=row, column=dotted(at), value=shown(value), rule=rule, fix=fix)
         self._problems.setdefault(problem)
+
+
+def _measured_alike(rows: Sequence[PlannedRun]) -> list[PlannedRun]:
+    """Return the runs with one reading of T_id where their policies would be measured by several."""
+    alike = measured_alike([row.scenario for row in rows])
+    return [
+        row if mine is row.scenario else replace(row, scenario=mine, scenario_hash=scenario_hash(mine))
+        for row, mine in zip(rows, alike, strict=True)
+    ]
 
 
 def _axes_with_values(block: Block) -> tuple[SweepAxis, ...]:

@@ -1,24 +1,21 @@
 """A worker process of a sweep, which simulates one run at a time.
 
-It reads a task as a line of JSON from stdin and writes its answer as a line of JSON to stdout; a line with `notice` may
-precede it when kernels are compiled. It exits when stdin ends. What policies print goes to stderr.
+Tasks and answers are JSON objects (see `child_process`); one with `notice` may precede an answer when kernels are
+compiled. What policies print goes to stderr.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import os
-import queue
 import signal
-import sys
-import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
+from eunomia.child_process import connect
 from eunomia.inputs.disk_errors import DISK
 from eunomia.inputs.problems import InvalidInput
 from eunomia.kernels import LOG
@@ -42,35 +39,21 @@ def simulate_task(task: dict[str, Any]) -> None:
 class _Notices(logging.Handler):
     """Forwards log messages about compiling to the sweep."""
 
-    def __init__(self, answers: TextIO) -> None:
+    def __init__(self, send: Callable[[bytes], None]) -> None:
         super().__init__()
-        self._answers = answers
+        self._send = send
 
     def emit(self, record: logging.LogRecord) -> None:
-        _write({"notice": record.getMessage()}, self._answers)
+        self._send(json.dumps({"notice": record.getMessage()}).encode())
 
 
 def main(work: Work = simulate_task) -> None:
-    """Run tasks until stdin ends."""
+    """Run tasks until the sweep ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the sweep handles Ctrl-C and then kills its workers
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    LOG.addHandler(_Notices(answers))
-    tasks: queue.Queue[str] = queue.Queue()
-    threading.Thread(target=_read_tasks, args=(tasks,), daemon=True).start()
-    while True:
-        _write(attempt(json.loads(tasks.get()), work), answers)
-
-
-def _read_tasks(tasks: queue.Queue[str]) -> None:
-    for line in sys.stdin:
-        tasks.put(line)
-    os._exit(0)
-
-
-def _write(message: dict[str, Any], answers: TextIO) -> None:
-    answers.write(json.dumps(message) + "\n")
-    answers.flush()
+    tasks, send = connect()
+    LOG.addHandler(_Notices(send))
+    for task in tasks:
+        send(json.dumps(attempt(json.loads(task), work)).encode())
 
 
 def attempt(task: dict[str, Any], work: Work = simulate_task) -> dict[str, Any]:

@@ -20,9 +20,9 @@ from eunomia.model.arrays import Array
 from eunomia.model.decisions import Ask, Stop
 from eunomia.model.events import Answered, Progressed
 from eunomia.model.policy import LeaseTerms, Policy, PolicyInfo
+from eunomia.model.rank import first_fall
 from eunomia.model.rounding import rounded
-from eunomia.model.service_levels import first_fall, set_levels
-from eunomia.model.tolerance import SOLVED
+from eunomia.model.tolerance import RELATIVE, SOLVED
 from eunomia.model.view import UndeclaredColumn, View
 from eunomia.placement.selection import replanned
 from eunomia.records.record import from_json, to_json
@@ -308,9 +308,7 @@ def check_ranks(policy: Policy, view: View, full: View, seed: int) -> None:
 def rank_keys(info: PolicyInfo, view: View) -> Array:
     """Return what a policy says that it ranks jobs by, (job,)."""
     if info.service_quantum > 0:
-        level = np.empty(view.jobs)
-        set_levels(view.service, info.service_quantum, level)
-        return level
+        return np.floor(view.service / info.service_quantum + RELATIVE)
     if info.ranks_by in ("remaining_time", "remaining_service"):
         best = np.where(view.scale_factor[:, None] <= view.capacity, view.throughput, 0.0).max(axis=1)
         left = np.divide(view.remaining, best, out=np.full(view.jobs, np.inf), where=best > 0)

@@ -1,7 +1,7 @@
 """Readers of trace formats, and generators of synthetic traces.
 
-A format is a module here with a function `read(path, *, option=…) -> Trace`; to add one, write the file and add its
-line to FORMATS.
+A format is a layout in `layouts`, or a module with a function `read(path, *, option=…) -> Trace`; to add one, write it
+and add its line to FORMATS.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from eunomia.traces.window import window
 
 __all__ = ["FORMATS", "GENERATORS", "Trace", "generate", "read", "window", "write_native"]
 
-FORMATS = {  # name → module, loaded on use
+FORMATS = {  # name → module, or its layout, loaded on use
     "native": "eunomia.traces.native",
     "gavel": "eunomia.traces.gavel",
     "philly": "eunomia.traces.philly",
     "philly-log": "eunomia.traces.philly_log",
     "venus": "eunomia.traces.venus",
-    "philly-deadlines": "eunomia.traces.deadlines",
-    "helios": "eunomia.traces.helios",
-    "rfold": "eunomia.traces.rfold",
-    "outcomes": "eunomia.traces.outcomes",
-    "itp": "eunomia.traces.itp",
-    "pai": "eunomia.traces.pai",
+    "philly-deadlines": "eunomia.traces.layouts:PHILLY_DEADLINES",
+    "helios": "eunomia.traces.layouts:HELIOS",
+    "rfold": "eunomia.traces.layouts:RFOLD",
+    "outcomes": "eunomia.traces.layouts:OUTCOMES",
+    "itp": "eunomia.traces.layouts:ITP",
+    "pai": "eunomia.traces.layouts:PAI",
     "openb": "eunomia.traces.openb",
     "alibaba-2026": "eunomia.traces.alibaba_2026",
-    "lingjun": "eunomia.traces.lingjun",
+    "lingjun": "eunomia.traces.layouts:LINGJUN",
     "kalos": "eunomia.traces.kalos",
-    "muri": "eunomia.traces.muri",
+    "muri": "eunomia.traces.layouts:MURI",
     "pollux": "eunomia.traces.pollux",
     "shockwave": "eunomia.traces.shockwave",
     "tiresias": "eunomia.traces.tiresias",

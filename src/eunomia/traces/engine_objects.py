@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from eunomia.inputs.file_contents import contents, decoded
+from eunomia.inputs.json_text import NotJson, parse_json
 from eunomia.inputs.problems import refused
 from eunomia.inputs.timestamps import date_at
 from eunomia.model.arrays import Ints
@@ -70,16 +70,14 @@ def _items(path: Path, command: str) -> list[Json]:
         raise refused(name, None, None, "the file is empty", fix)
     try:
         try:
-            data = json.loads(text)
-        except json.JSONDecodeError as error:
+            data = parse_json(text, unique=False)
+        except NotJson as error:
             lines = [line for line in text.splitlines() if line.strip()]
-            if len(lines) < 2 or not error.msg.startswith("Extra data"):
+            if len(lines) < 2 or not str(error).startswith("Extra data"):
                 raise
-            data = [json.loads(line) for line in lines]
-    except json.JSONDecodeError as error:
-        raise refused(name, None, None, f"this is not JSON ({error.msg})", fix, row=error.lineno) from None
-    except (RecursionError, ValueError):
-        raise refused(name, None, None, "the JSON is nested too deeply, or has a number too long", fix) from None
+            data = [parse_json(line, unique=False) for line in lines]
+    except NotJson as error:
+        raise refused(name, None, None, f"this is not JSON ({error.rule})", fix, row=error.row) from None
     if isinstance(data, dict):
         data = data["items"] if isinstance(data.get("items"), list) else data.get("result", [data])
         data = data.get("result", data) if isinstance(data, dict) else data

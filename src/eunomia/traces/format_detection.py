@@ -10,7 +10,6 @@ from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from shlex import quote
-from types import ModuleType
 from typing import Any
 
 from eunomia.inputs.file_contents import GZIP
@@ -29,8 +28,8 @@ MISSPELT, COLUMNS_EACH = 2, 4  # a misspelt column is missing and unknown; one i
 def read_as(path: Path | str, format: str, modules: Mapping[str, str], options: Mapping[str, object]) -> Any:
     """Return the result of the format's reader for a file, or for the one file of a folder that has the format.
 
-    `modules` names the module of each format; the format "auto" is detected from the first line. Raises InvalidInput
-    for an unknown format or option, or with everything that is wrong with the file.
+    `modules` names the module of each format, or module:layout; the format "auto" is detected from the first line.
+    Raises InvalidInput for an unknown format or option, or with everything that is wrong with the file.
     """
     path = Path(path)
     is_guessed = format == "auto"
@@ -38,10 +37,11 @@ def read_as(path: Path | str, format: str, modules: Mapping[str, str], options: 
         format = detect_format(path, modules)
     if format not in modules:
         raise refused(str(path), "format", format, "this format is not known", nearest(format, modules))
-    read = import_module(modules[format]).read
-    known(str(path), options, list(signature(read).parameters)[1:])
+    reader = _reader(modules[format])
+    names = reader.options if hasattr(reader, "options") else list(signature(reader.read).parameters)[1:]
+    known(str(path), options, names)
     try:
-        return read(resolve_file(path, modules[format], format), **options)
+        return reader.read(resolve_file(path, modules[format], format), **options)
     except InvalidInput as error:
         if not is_guessed or path.is_dir() or is_in_format(modules[format], read_first_line(path)):
             raise
@@ -99,8 +99,22 @@ def detect_format(path: Path, modules: Mapping[str, str]) -> str:
     raise refused(str(path), None, None, rule, fix)
 
 
+def _reader(place: str) -> Any:
+    """Return a module with `read` and its columns, or the layout of that name in a module."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name) if name else import_module(module)
+
+
+def _required(reader: Any) -> tuple[str, ...]:
+    return tuple(reader.required if hasattr(reader, "required") else reader.REQUIRED)
+
+
+def _known(reader: Any) -> set[str]:
+    return {*_required(reader), *(reader.optional if hasattr(reader, "required") else reader.OPTIONAL)}
+
+
 def _has_suffix(module: str, file: Path) -> bool:
-    return file.name.lower().endswith(getattr(import_module(module), "SUFFIXES", ())) and file.exists()
+    return file.name.lower().endswith(getattr(_reader(module), "SUFFIXES", ())) and file.exists()
 
 
 def _list_files(folder: Path) -> list[Path]:
@@ -115,7 +129,7 @@ def is_in_format(module: str, line: list[str] | None) -> bool:
     """Say whether the cells of a first line are those of the module's format."""
     if line is None:
         return False
-    reader = import_module(module)
+    reader = _reader(module)
     if hasattr(reader, "detects"):
         return bool(reader.detects(line))
     if line[:1] and line[0].lstrip()[:1] == "[":
@@ -124,14 +138,14 @@ def is_in_format(module: str, line: list[str] | None) -> bool:
         return False
     if hasattr(reader, "NAMES"):  # no header: the number of columns decides
         return len(line) == 1 and len(line[0].split("\t")) == len(reader.NAMES)
-    known = set(line) if getattr(reader, "OPEN", False) else {*reader.REQUIRED, *reader.OPTIONAL}
-    return set(reader.REQUIRED) <= set(line) <= known
+    known = set(line) if getattr(reader, "OPEN", False) else _known(reader)
+    return set(_required(reader)) <= set(line) <= known
 
 
-def _with_header(modules: Mapping[str, str]) -> Iterator[tuple[str, ModuleType]]:
+def _with_header(modules: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     """Yield name and reader of each format whose files have a header."""
     for name, module in modules.items():
-        reader = import_module(module)
+        reader = _reader(module)
         if not any(hasattr(reader, name) for name in ("JSON", "NAMES", "detects")):
             yield name, reader
 
@@ -141,10 +155,10 @@ def _find_misspelt(line: list[str] | None, modules: Mapping[str, str]) -> str | 
     columns = set(line or ())
     distance: dict[str, int] = {}
     for name, reader in _with_header(modules):
-        unknown = set() if getattr(reader, "OPEN", False) else columns - {*reader.REQUIRED, *reader.OPTIONAL}
-        if not columns & {*reader.REQUIRED}:
+        unknown = set() if getattr(reader, "OPEN", False) else columns - _known(reader)
+        if not columns & {*_required(reader)}:
             continue  # nothing in common, whatever else its files may have
-        distance[name] = len(set(reader.REQUIRED) - columns) + len(unknown)
+        distance[name] = len(set(_required(reader)) - columns) + len(unknown)
     least = min(distance.values(), default=0)
     names = [name for name, away in distance.items() if away == least]
     return names[0] if len(names) == 1 and least <= MISSPELT * max(1, len(line or ()) // COLUMNS_EACH) else None
@@ -158,8 +172,8 @@ def _describe_nearest(line: list[str] | None, modules: Mapping[str, str]) -> str
     columns = set(line or ())
     shared, missing = dict[str, int](), dict[str, list[str]]()
     for name, reader in _with_header(modules):
-        shared[name] = len(columns & {*reader.REQUIRED, *reader.OPTIONAL})
-        missing[name] = [column for column in reader.REQUIRED if column not in columns]
+        shared[name] = len(columns & _known(reader))
+        missing[name] = [column for column in _required(reader) if column not in columns]
     most = max(shared.values(), default=0)
     names = [name for name, count in shared.items() if count == most]
     if len(names) != 1 or most < max(LEAST_SHARED, len(columns) / 2) or not missing[names[0]]:
@@ -172,8 +186,8 @@ def _describe_tried(line: list[str] | None, modules: Mapping[str, str]) -> str:
     columns = set(line or ())
     lacks: dict[str, tuple[int, str]] = {}
     for name, reader in _with_header(modules):
-        known = {*reader.REQUIRED, *reader.OPTIONAL}
-        missing = [column for column in reader.REQUIRED if column not in columns]
+        known = _known(reader)
+        missing = [column for column in _required(reader) if column not in columns]
         strange = [] if getattr(reader, "OPEN", False) else [column for column in line or () if column not in known]
         words = [f"lacks {', '.join(missing)}"] * bool(missing)
         words += [f"has no column {', '.join(strange[:COLUMNS_EACH])}"] * bool(strange and not missing)
@@ -195,6 +209,8 @@ def read_first_line(path: Path) -> list[str] | None:
             packed = file.read(len(GZIP)) == GZIP
         with gzip.open(path) if packed else path.open("rb") as file:
             line = file.readline(MOST_HEADER).decode("utf-8-sig")
+            if line.strip() == "{":  # JSON with a name on each line
+                line = "{" + file.readline(MOST_HEADER).decode()
         return [line.rstrip("\r\n")] if "\t" in line else next(csv.reader([line]), None)
     except (OSError, EOFError, zlib.error, ValueError, csv.Error):
         return None

@@ -60,6 +60,7 @@ from eunomia.traces.pod_resources import (
     requested,
     split_names,
 )
+from eunomia.traces.sacct_json import begins_sacct
 from eunomia.traces.table import Trace
 
 COMMAND = "kubectl get jobs,pods,nodes --all-namespaces -o json"
@@ -86,7 +87,7 @@ FINDINGS: dict[str, tuple[Kind, str]] = {  # in the order in which they are repo
 
 def detects(line: Sequence[str]) -> bool:
     """Say whether a first line may be that of kubectl's JSON."""
-    return bool(line) and line[0].lstrip().startswith("{")
+    return bool(line) and line[0].lstrip().startswith("{") and not begins_sacct(",".join(line))
 
 
 def read(path: Path, *, tenant: str = "namespace", resource: str = "") -> Trace:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from datetime import datetime
 from itertools import pairwise
@@ -24,6 +23,7 @@ from eunomia.inputs.field_rules import (
     TOTAL_STEPS,
     WEIGHT,
 )
+from eunomia.inputs.json_text import parse_json
 from eunomia.inputs.open_table import read_table
 from eunomia.inputs.parquet import read_metadata
 from eunomia.inputs.problems import refused
@@ -164,8 +164,8 @@ def _parse_spans(text: str) -> tuple[tuple[float, float], ...] | None:
     if not text:
         return ()
     try:
-        spans = tuple((float(begin), float(end)) for begin, end in json.loads(text))
-    except (TypeError, ValueError, RecursionError):
+        spans = tuple((float(begin), float(end)) for begin, end in parse_json(text))
+    except (TypeError, ValueError):
         return None
     bounds = [0.0, *(bound for span in spans for bound in span)]
     return spans if all(a < b < np.inf for a, b in pairwise(bounds)) else None
@@ -213,10 +213,10 @@ def _parse_argv(text: str) -> tuple[str, ...] | None:
     if not text:
         return ()
     try:
-        words = json.loads(text)
+        words = parse_json(text)
         if not isinstance(words, list) or not words or not words[0]:
             return None
         fit = all(isinstance(word, str) and "\0" not in word and word.encode() is not None for word in words)
         return tuple(words) if fit else None
-    except (ValueError, RecursionError):  # not JSON, or half of a surrogate pair
+    except ValueError:  # not JSON, or half of a surrogate pair
         return None

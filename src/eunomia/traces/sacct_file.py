@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from eunomia.inputs.file_contents import contents
 from eunomia.inputs.problems import InvalidInput, Problem, refused
 from eunomia.model.arrays import Ints
 from eunomia.traces.sacct_separators import NAMED, LineCutter, cut_lines
@@ -55,16 +53,15 @@ class SacctFile:
     """One file: its columns of FIELDS, and the line of each row."""
 
     name: str
-    raw: bytes
+    raw: bytes  # b"" of a file without lines
     columns: dict[str, pa.Array]
     unread: tuple[str, ...]
     line: Ints
     found: tuple[tuple[str, str, int, int | None, str], ...]  # kind, what, count, line and text of an example
 
 
-def read_file(path: Path) -> SacctFile:
+def read_file(raw: bytes, name: str) -> SacctFile:
     """Return one file of sacct. Raises InvalidInput for another file."""
-    raw, name = contents(path), str(path)
     found: list[tuple[str, str, int, int | None, str]] = []
     skipped, begin, fields, separator = _find_header(raw, name)
     if skipped:
@@ -179,8 +176,6 @@ def _no_header(raw: bytes, name: str) -> InvalidInput:
     rule, fix = "the first lines are no header of sacct --parsable2", f"write the file with: {COMMAND}"
     if not raw.strip():
         rule = "the file is empty"
-    elif line.startswith("{"):
-        rule = "this is JSON, as of sacct --json; the import reads sacct --parsable2"
     elif line.casefold().split()[:1] in (["jobid"], ["jobidraw"]):
         rule = "this is sacct's output for reading, in which long values are cut short"
     elif "|" in line:

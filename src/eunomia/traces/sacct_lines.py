@@ -1,4 +1,7 @@
-"""The lines of `sacct --parsable2` as columns of text, those of steps left out; lines that are damaged are counted."""
+"""The lines of `sacct --parsable2`, or the jobs of `sacct --json`, as columns of text.
+
+Those of steps are left out; lines that are damaged are counted.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eunomia.inputs.file_contents import contents
 from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Floats, Ints
 from eunomia.traces.import_findings import ImportFinding, ImportFindings, RowSource
 from eunomia.traces.sacct_file import COMMAND, SacctFile, as_mask, read_file
+from eunomia.traces.sacct_json import is_json, read_json_file
 from eunomia.traces.slurm_fields import read_numbers
 
 
@@ -22,7 +27,7 @@ class SacctLines(RowSource):
     """The lines of jobs in one or several files, (line,) each."""
 
     files: tuple[str, ...]
-    raw: tuple[bytes, ...]
+    raw: tuple[bytes, ...]  # b"" of JSON
     file: Ints  # of each line
     line: Ints  # 1-based, in its file
     columns: dict[str, pa.Array]
@@ -62,6 +67,9 @@ class SacctLines(RowSource):
     def row(self, m: int) -> tuple[str, int | None, str]:
         """Return file, line and text of a line."""
         place, line = int(self.file[m]), int(self.line[m])
+        if not self.raw[place]:
+            cells = ((name, column[m].as_py()) for name, column in self.columns.items())
+            return self.files[place], line, "|".join(f"{name}={cell}" for name, cell in cells if cell)
         if place not in self._ends:
             self._ends[place] = np.flatnonzero(np.frombuffer(self.raw[place], dtype=np.uint8) == ord("\n"))
         ends = self._ends[place]
@@ -72,7 +80,10 @@ class SacctLines(RowSource):
 
 def read_lines(paths: Sequence[Path]) -> SacctLines:
     """Return the lines of jobs. Raises InvalidInput for a file that is not of sacct or that lacks fields."""
-    files = [read_file(path) for path in paths]
+    files = [_read(contents(path), str(path)) for path in paths]
+    if len({not one.raw for one in files}) > 1:
+        rule = "some of the files are of sacct --json, and others of --parsable2, whose times are local"
+        raise refused(str(paths[0]), None, None, rule, "give files of one form")
     names = list(dict.fromkeys(name for one in files for name in one.columns))
     columns = {name: pa.concat_arrays([_column(one, name) for one in files]) for name in names}
     lines = SacctLines(
@@ -90,6 +101,10 @@ def read_lines(paths: Sequence[Path]) -> SacctLines:
     _leave_out_waiting(lines, findings)
     lines.findings = tuple(findings.kept)
     return lines
+
+
+def _read(raw: bytes, name: str) -> SacctFile:
+    return read_json_file(raw, name) if is_json(raw) else read_file(raw, name)
 
 
 def _column(one: SacctFile, name: str) -> pa.Array:

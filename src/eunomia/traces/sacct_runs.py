@@ -12,39 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eunomia.inputs.problems import refused
+from eunomia.inputs.slurm_values import JOB_STATES, Resources, states_of
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.traces.import_findings import ImportFindings, Kind
 from eunomia.traces.sacct_clock import CLOCK_S, TIMES, guess_zone, with_zone
 from eunomia.traces.sacct_demands import WholeMachines, note_demands, read_demands, row_hours
 from eunomia.traces.sacct_lines import SacctLines
-from eunomia.traces.slurm_fields import Resources, read_moments, read_numbers, read_spans
+from eunomia.traces.slurm_fields import read_moments, read_numbers, read_spans
 
-STATUS_BY_STATE = {
-    "COMPLETED": "finished",
-    "FAILED": "failed",
-    "OUT_OF_MEMORY": "failed",
-    "NODE_FAIL": "failed",
-    "BOOT_FAIL": "failed",
-    "LAUNCH_FAILED": "failed",
-    "TIMEOUT": "failed",
-    "DEADLINE": "failed",
-    "CANCELLED": "cancelled",
-    "PREEMPTED": "cancelled",
-    "REVOKED": "cancelled",
-    "REQUEUED": "",
-    "RESIZING": "",
-    "PENDING": "",
-    "RUNNING": "",
-    "SUSPENDED": "",
-    "COMPLETING": "",
-    "CONFIGURING": "",
-    "STOPPED": "",
-    "STAGE_OUT": "",
-    "SIGNALING": "",
-    "REQUEUE_HOLD": "",
-    "SPECIAL_EXIT": "failed",
-}
-RUNNING = ("RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "STAGE_OUT", "SIGNALING")
+RUNNING = states_of("starts", "runs")
 WAITING = ("PENDING",)
 TENANT_FIELDS = {"account": "Account", "user": "User", "partition": "Partition", "qos": "QOS"}
 _BY_RUN = (
@@ -123,7 +99,7 @@ def read_runs(
         findings.add("missing", f"times {name} cannot be read; they count as unknown", rows)
     for kind, what, rows in elapsed.found:
         findings.add(kind, what, rows)
-    unknown = ~words_in(state, tuple(STATUS_BY_STATE)) & ~np.isnan(times["Submit"])
+    unknown = ~words_in(state, tuple(JOB_STATES)) & ~np.isnan(times["Submit"])
     findings.add("assumed", "jobs have a state that is not known here; how they ended counts as not said", unknown)
     job_id, cluster = lines.first_of("JobID", "JobIDRaw"), lines.text("Cluster")
     many = len(pc.unique(cluster)) > 1

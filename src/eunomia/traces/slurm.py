@@ -1,4 +1,4 @@
-"""Slurm's accounting, as `sacct --parsable2` writes it: a header and a line per job, run of a job, and step.
+"""Slurm's accounting, as `sacct --parsable2` writes it, a line per job, run of a job, and step, or as `sacct --json`.
 
 Fields may be in any order, and any further ones may be there. A job that was requeued has a line for each run
 (`--duplicates`): its submission is that of the first, since Slurm resets the time at each requeue. Elapsed excludes the
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from eunomia.inputs.options import one_of
 from eunomia.inputs.problems import InvalidInput, refused
+from eunomia.inputs.slurm_values import JOB_STATES, expand_hosts
 from eunomia.inputs.timestamps import date_at
 from eunomia.model.arrays import Bools, Ints
 from eunomia.traces.accelerator_hours import HOUR_S, AcceleratorHours
@@ -25,9 +26,9 @@ from eunomia.traces.notes import SHORTEST_S
 from eunomia.traces.sacct_demands import NO_WHOLE_MACHINES, WholeMachines
 from eunomia.traces.sacct_file import is_header
 from eunomia.traces.sacct_jobs import JobParts, SacctJobs, group_runs, parts_of
+from eunomia.traces.sacct_json import begins_sacct
 from eunomia.traces.sacct_lines import SacctLines, read_lines
-from eunomia.traces.sacct_runs import RUNNING, STATUS_BY_STATE, TENANT_FIELDS, Runs, read_runs
-from eunomia.traces.slurm_fields import expand_hosts
+from eunomia.traces.sacct_runs import RUNNING, TENANT_FIELDS, Runs, read_runs
 from eunomia.traces.table import Trace, trace_of
 from eunomia.traces.table_times import offset_s, read_zone
 
@@ -49,8 +50,9 @@ GRES_OPTION = "--option gres=NAME"  # as it is typed where a trace is read
 
 
 def detects(line: Sequence[str]) -> bool:
-    """Say whether the comma-separated cells of a first line are a header of sacct."""
-    return is_header(",".join(line))
+    """Say whether the comma-separated cells of a first line are a header of sacct, or begin its JSON."""
+    text = ",".join(line)
+    return is_header(text) or begins_sacct(text)
 
 
 def read(path: Path, *, tenant: str = "account", requeues: str = "sum", gres: str = "gpu", timezone: str = "") -> Trace:
@@ -203,7 +205,7 @@ def _history(lines: SacctLines, jobs: SacctJobs, parts: JobParts, findings: Impo
     ended = np.where(parts.is_broken, tail.over_s, np.nan)
     ended = np.where(ended > started, ended, np.nan)
     pauses = parts.pauses(started, ended)
-    states = [STATUS_BY_STATE.get(word or "", "") for word in runs.state.dictionary.to_pylist()]
+    states = [JOB_STATES.get(word or "", ("", ""))[1] for word in runs.state.dictionary.to_pylist()]
     restarts = np.nan_to_num(lines.numbers("Restarts"))[tail.row].astype(np.int64)
     trace = trace_of(
         lines.name,

@@ -24,11 +24,16 @@ def commands(one: Judged) -> list[str]:
 
 def with_claims(page: str, judged: Sequence[Judged]) -> str:
     """Return the page with its table of claims made anew. Raises ValueError where its marks are missing."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"docs/reproduce.md lost the marks {BEGIN!r} and {END!r}; put them back")
-    return f"{before}{BEGIN}\n\n{markdown(judged)}\n\n{END}{after}"
+    return with_part(page, BEGIN, END, markdown(judged))
+
+
+def with_part(page: str, begin: str, end: str, part: str) -> str:
+    """Return the page with what is between two marks made anew. Raises ValueError where the marks are missing."""
+    before, first, rest = page.partition(begin)
+    _, last, after = rest.partition(end)
+    if not (first and last):
+        raise ValueError(f"docs/reproduce.md lost the marks {begin!r} and {end!r}; put them back")
+    return f"{before}{begin}\n\n{part}\n\n{end}{after}"
 
 
 def markdown(judged: Sequence[Judged]) -> str:

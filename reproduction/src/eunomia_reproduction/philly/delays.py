@@ -12,11 +12,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from eunomia.failures.table7 import REASONS
+from eunomia.failures.philly_reasons import REASONS
 from eunomia.model.arrays import Floats, Ints
 from eunomia_reproduction.philly.averages import range_note
 from eunomia_reproduction.philly.played import Waited
 from eunomia_reproduction.philly.tries import size_class
+from eunomia_reproduction.ratio_rows import with_ends
 from eunomia_reproduction.table import FigureRow
 
 CLASSES = {"2-4": 1, "5-8": 2, ">8": 3}  # of `size_class`
@@ -45,16 +46,16 @@ def delays(found: Sequence[Waited], how: str) -> list[FigureRow]:
     return [
         *_by_size(f"{name}: tries for fragmentation", "tries", size_s, _tries(found), FRAGMENTATION),
         *_by_size(f"{name}: tries {idle}", "tries", size_s, _parts(scattered, tries), FRAGMENTATION),
-        _row(f"{name}: tries {idle}", "all gangs", "tries", "of all", gangs, OF_TIME),
+        *_row(f"{name}: tries {idle}", "all gangs", "tries", "of all", gangs, OF_TIME),
         *_by_size(f"{name}: tries over the quota {idle}", "tries", size_s, _parts(scattered, tries, cause=0)),
         *_by_size(f"{name}: delays for fragmentation", "delays", size_s, _parts(waits, waits, cause=1), FRAGMENTATION),
         *_by_size(f"{name}: delays {idle}", "delays", size_s, _parts(waits_scattered, waits), FRAGMENTATION),
         *_by_size(f"{name}: jobs that mostly waited for it", "jobs", size_s, jobs, FRAGMENTATION),
-        _row(f"{name}: waiting for fragmentation", "", "seconds", "of all waiting", time, OF_TIME),
+        *_row(f"{name}: waiting for fragmentation", "", "seconds", "of all waiting", time, OF_TIME),
         *_by_size(f"{name}: jobs that waited", "jobs", size_s, some),
         *_by_size(f"{name}: tries without a place", "tries", "a job", often),
-        _row(f"{name}: starts that overtake a job of their virtual cluster", "", "starts", "of all", started),
-        _row(f"{name}: preempted", "", "jobs", "of all", [one.preempted for one in found]),
+        *_row(f"{name}: starts that overtake a job of their virtual cluster", "", "starts", "of all", started),
+        *_row(f"{name}: preempted", "", "jobs", "of all", [one.preempted for one in found]),
     ]
 
 
@@ -108,13 +109,13 @@ def _by_size(
     published: Mapping[str, float] | None = None,
 ) -> list[FigureRow]:
     beside = published or {}
-    return [_row(series, name, quantity, unit, mine, beside.get(name)) for name, mine in values.items()]
+    return [row for name, mine in values.items() for row in _row(series, name, quantity, unit, mine, beside.get(name))]
 
 
 def _row(
     series: str, x: str, quantity: str, unit: str, values: list[float], published: float | None = None
-) -> FigureRow:
-    return FigureRow(
+) -> list[FigureRow]:
+    row = FigureRow(
         series=series,
         x=x,
         quantity=quantity,
@@ -124,6 +125,7 @@ def _row(
         source=TABLE_2,
         note=range_note(_known(values)),
     )
+    return with_ends(row, _known(values))
 
 
 def _tries(found: Sequence[Waited]) -> dict[str, list[float]]:

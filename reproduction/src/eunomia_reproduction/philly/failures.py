@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from eunomia.failures.philly_reasons import KILLED, REASONS, UNSUCCESSFUL
 from eunomia.failures.run_times import MINUTE_S, P90, size_class
-from eunomia.failures.table7 import KILLED, REASONS, UNSUCCESSFUL
 from eunomia.model.arrays import Floats
 from eunomia.records.run import InlinePolicyRunner, run
 from eunomia.scenario import scenario_from_dict
@@ -23,6 +23,7 @@ from eunomia.setup.backend_factory import virtual_backend
 from eunomia.setup.run_config import set_up
 from eunomia_reproduction.philly.averages import range_note
 from eunomia_reproduction.philly.trials import FailedTrials
+from eunomia_reproduction.ratio_rows import with_ends
 from eunomia_reproduction.table import FigureRow
 
 JOBS, TRIALS = 10_000, 3
@@ -83,33 +84,29 @@ def played(seed: int, jobs: int = JOBS) -> FailureSample:
 
 def statuses(found: Sequence[FailureSample]) -> list[FigureRow]:
     """Return the mix of final status beside Table 6, to a point, and what part of the time each has, unchecked."""
-    jobs = [
-        FigureRow(
-            series="Table 6",
-            x=name,
-            quantity="jobs",
-            unit="of all",
-            published=published,
-            measured=float(np.mean([one.status[place] for one in found])),
-            note=range_note([float(one.status[place]) for one in found]),
-            tolerance=POINT / published,
-            source=TABLE_6,
-        )
-        for place, (name, published) in enumerate(STATUS.items())
+    jobs = {name: [float(one.status[place]) for one in found] for place, name in enumerate(STATUS)}
+    time = {name: [float(one.time[place]) for one in found] for place, name in enumerate(TIME)}
+    return [
+        *(row for name, part in STATUS.items() for row in _status(name, "jobs", jobs[name], part, POINT / part)),
+        *(row for name, part in TIME.items() for row in _status(name, "accelerator time", time[name], part)),
     ]
-    return jobs + [
-        FigureRow(
-            series="Table 6",
-            x=name,
-            quantity="accelerator time",
-            unit="of all",
-            published=published,
-            measured=float(np.mean([one.time[place] for one in found])),
-            note=range_note([float(one.time[place]) for one in found]),
-            source=TABLE_6,
-        )
-        for place, (name, published) in enumerate(TIME.items())
-    ]
+
+
+def _status(
+    name: str, quantity: str, values: Sequence[float], published: float, tolerance: float | None = None
+) -> list[FigureRow]:
+    row = FigureRow(
+        series="Table 6",
+        x=name,
+        quantity=quantity,
+        unit="of all",
+        published=published,
+        measured=float(np.mean(values)),
+        note=range_note(values),
+        tolerance=tolerance,
+        source=TABLE_6,
+    )
+    return with_ends(row, values)
 
 
 def reasons(found: Sequence[FailureSample]) -> list[FigureRow]:

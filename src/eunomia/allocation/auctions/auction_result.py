@@ -11,8 +11,7 @@ import numpy as np
 from eunomia.allocation.auctions.problem import AuctionProblem
 from eunomia.model import elementary
 from eunomia.model.arrays import Array, Floats, Ints
-from eunomia.solvers.auction.partial import Partial
-from eunomia.solvers.auction.rounding import cut, whole
+from eunomia.solvers.auction.partial import Partial, cut, whole
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

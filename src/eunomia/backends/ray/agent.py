@@ -2,9 +2,9 @@
 
 python -m eunomia.backends.ray.agent ADDRESS NAMESPACE
 
-Standard input: a question a line, `{"id": 1, "do": "gangs", ...}`; its end ends the process. Standard output: a line
-for each, `{"id": 1, "value": ...}`, or `"refused"` or `"away"` with the reason; the first line, `{"id": 0, ...}`, says
-that the cluster was reached. Actors are defined here, in the main module, so that Ray sends their code to the nodes.
+Questions are JSON objects (see `child_process`), `{"id": 1, "do": "gangs", ...}`. Each has an answer,
+`{"id": 1, "value": ...}`, or `"refused"` or `"away"` with the reason; the first one, `{"id": 0, ...}`, says that the
+cluster was reached. Actors are defined here, in the main module, so that Ray sends their code to the nodes.
 Tables of actors and free resources come from `ray._private.state`: the public ones need Ray's dashboard.
 """
 
@@ -26,6 +26,8 @@ from ray._private import state
 from ray.experimental import internal_kv
 from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+from eunomia.child_process import connect
 
 LIVE = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "ALIVE", "RESTARTING")  # in the order in which actors are in them
 NODE_ID = "ray.io/node-id"  # label that Ray gives each node
@@ -269,19 +271,18 @@ def answer(agent: Agent, question: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answer until standard input ends."""
+    """Answer until the process that started this one ends."""
     address, namespace = sys.argv[1:]
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what Ray prints is no answer
+    questions, send = connect()  # what Ray prints is no answer
     try:
         ray.init(address=address, namespace=namespace, log_to_driver=False, configure_logging=False)
     except (ConnectionError, RuntimeError, ValueError) as error:
-        print(json.dumps({"id": 0, "away": str(error)}), file=out, flush=True)
+        send(json.dumps({"id": 0, "away": str(error)}).encode())
         return
-    print(json.dumps({"id": 0, "value": None}), file=out, flush=True)
+    send(json.dumps({"id": 0, "value": None}).encode())
     agent = Agent(namespace)
-    for line in sys.stdin:
-        print(json.dumps(answer(agent, json.loads(line))), file=out, flush=True)
+    for question in questions:
+        send(json.dumps(answer(agent, json.loads(question))).encode())
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ from eunomia.core.placement_pass import (
     implied_start,
     start_implied,
 )
-from eunomia.core.ranked_pass import UNKNOWN, Rank, follow_rank
+from eunomia.core.ranked_pass import Rank, follow_rank
 from eunomia.core.scheduler import Scheduler
 from eunomia.core.transitions import finish_alone, submit, withdraw_last
 from eunomia.kernels import WorkLeft, kernel
@@ -47,6 +47,7 @@ from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.job_table import job_array
 from eunomia.model.moment_batch import INSTANT_S, MomentBatch
+from eunomia.model.rank import UNKNOWN
 
 _JOBS, _EVENTS = 512, 2048  # whose columns are written ahead; that one call plays
 # Columns of the events, starts and stops of the log.

@@ -119,28 +119,6 @@ def _pairs(line: str) -> Iterator[tuple[str, str]]:
         yield match[1], value.strip()
 
 
-def gres(text: str) -> dict[str, int]:
-    """Return accelerators by type from a text such as `gpu:v100:4(S:0-1),gpu:k80:2`; untyped ones are `gpu`."""
-    counts: dict[str, int] = {}
-    for match in re.finditer(r"(?:^|,)(?:gres[/:])?gpu(?::([^:,()=]+))?[:=](\d+)", text):
-        name = match[1] or "gpu"
-        counts[name] = counts.get(name, 0) + int(match[2])
-    return counts
-
-
-def seconds(text: str) -> float | None:
-    """Return a duration such as `1-02:03:04`, `02:03:04` or `05:00`; None for UNLIMITED and the like."""
-    match = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", text.strip())
-    if match is None:
-        match_days = re.fullmatch(r"(\d+)-(\d+)(?::(\d+))?", text.strip())
-        if match_days is None:
-            return None
-        days, hours, minutes = (int(part or 0) for part in match_days.groups())
-        return float(((days * 24 + hours) * 60 + minutes) * 60)
-    days, hours, minutes, rest = (int(part or 0) for part in match.groups())
-    return float(((days * 24 + hours) * 60 + minutes) * 60 + rest)
-
-
 def setting(config: Mapping[str, str], name: str) -> str:
     """Return a setting of `scontrol show config`; "" if it is none."""
     value = config.get(name, "")

@@ -27,13 +27,13 @@ from eunomia.backends.slurm.commands import (
     SEPARATOR,
     Runner,
     checked,
-    gres,
     records,
     rows,
     run_command,
     setting,
 )
-from eunomia.backends.slurm.states import NODE_LOST, phase
+from eunomia.backends.slurm.states import accelerators, phase
+from eunomia.inputs.slurm_values import NODE_LOST
 
 AWAY = ("DOWN", "DRAIN", "FAIL", "MAINT", "POWER", "REBOOT", "NOT_RESP", "NO_RESP", "UNKNOWN", "FUTURE", "INVAL")
 QUEUE = {"number": "%i", "state": "%T", "user": "%u", "reason": "%r", "comment": "%k"}
@@ -212,8 +212,8 @@ def node_of(record: dict[str, str]) -> EngineNode:
         away = f"{state.lower()}{f', {reason}' if reason else ''}"
     return EngineNode(
         name=record["NodeName"],
-        accelerators=gres(record.get("Gres", "")),
-        used={name: count for name, count in gres(record.get("GresUsed", "")).items() if count},
+        accelerators=accelerators(record.get("Gres", "")),
+        used=accelerators(record.get("GresUsed", "")),
         away=away,
         cpus=_number(record.get("CPUTot", "")),
         memory_gib=_number(record.get("RealMemory", "")) / 1024,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from eunomia.backends.engines.engine import QUEUED, RUNS
-from eunomia.backends.slurm.commands import gres, seconds
-from eunomia.backends.slurm.states import phase
+from eunomia.backends.slurm.states import accelerators, phase
+from eunomia.inputs.slurm_values import seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +61,7 @@ def _job(record: dict[str, str], types: Sequence[str]) -> QueuedJob:
     by_type: dict[str, int] = {}
     per_node = 0
     for key in ("TresPerNode", "TresPerJob", "TresPerTask"):
-        asked = gres(record.get(key, ""))
+        asked = accelerators(record.get(key, ""))
         if asked and not by_type:
             times = {"TresPerNode": nodes, "TresPerJob": 1, "TresPerTask": _count(record.get("NumTasks", ""))}[key]
             per_node = sum(asked.values()) if key == "TresPerNode" else 0
@@ -94,13 +93,6 @@ def _job(record: dict[str, str], types: Sequence[str]) -> QueuedJob:
         node_list=_text(record.get("NodeList", "")),
         mark=_text(record.get("AdminComment", "")),
     )
-
-
-def first_node(node_list: str) -> str:
-    """Return the first name of a list such as `v100-[0-1,3],k80-0`; "" if it is empty."""
-    match = re.match(r"([^\[,]*)(?:\[([^\]]*)\])?([^,\[]*)", node_list)
-    assert match is not None
-    return match[1] + re.split("[-,]", match[2] or "")[0] + match[3]
 
 
 def _count(text: str, default: int = 1) -> int:

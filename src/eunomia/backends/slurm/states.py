@@ -1,18 +1,18 @@
-"""Slurm's states of jobs."""
+"""Slurm's states of jobs and its accelerators in the words of engines."""
 
 from __future__ import annotations
 
 from eunomia.backends.engines.engine import OVER, QUEUED, RUNS
+from eunomia.inputs.slurm_values import JOB_STATES, gres_counts
 
-WAITING = frozenset(
-    {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
-)
-RUNNING = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"})
-NODE_LOST = frozenset({"NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED", "LAUNCH_FAILED", "RECONFIG_FAIL"})
+PHASES = {"waits": QUEUED, "starts": QUEUED, "runs": RUNS, "resizes": RUNS, "over": OVER}
 
 
 def phase(state: str) -> str:
     """Return QUEUED, RUNS or OVER for a state of Slurm."""
-    if state in WAITING:
-        return QUEUED
-    return RUNS if state in RUNNING else OVER
+    return PHASES[JOB_STATES.get(state, ("over", ""))[0]]
+
+
+def accelerators(text: str) -> dict[str, int]:
+    """Return accelerators by type from a text such as `gpu:v100:4(S:0-1),gpu:k80:2`; untyped ones are `gpu`."""
+    return {kind or "gpu": count for kind, count in gres_counts(text).items()}

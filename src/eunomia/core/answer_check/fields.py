@@ -12,8 +12,8 @@ import numpy as np
 from eunomia.core.answer_check.facts import AnswerFacts, refused
 from eunomia.model.answers import Answer
 from eunomia.model.certificate import BINDINGS, Certificate
-from eunomia.model.coded_texts import CodedTexts
 from eunomia.model.tolerance import SOLVED
+from eunomia.model.wait_reason import Reason, WaitReasons
 
 _SCALARS = (str, bool, int, float, np.integer, np.floating, np.bool_)
 
@@ -27,13 +27,13 @@ def check_fields(answer: Answer, facts: AnswerFacts) -> None:
     if _is_filled(answer.memory):
         _check_memory(answer.memory, facts)
     if _is_filled(answer.refuse):
-        _check_texts(answer.refuse, "refuse", facts)
+        _check_reasons(answer.refuse, "refuse", facts, {str})
         for m in answer.refuse:
             if facts.has_run(m):
                 rule = f"it refused job {facts.name(m)!r}, which has run already"
                 raise refused(facts, rule, "refuse only jobs that never ran; those of which view.first_started is inf")
     if _is_filled(answer.why):
-        _check_texts(answer.why, "why", facts)
+        _check_reasons(answer.why, "why", facts, {str, Reason})
     if not isinstance(answer.late, tuple) or answer.late:
         _check_late(answer.late, facts)
     if answer.certificate is not None:
@@ -66,17 +66,17 @@ def _check_late(late: Any, facts: AnswerFacts) -> None:
     _check_jobs(late, "late", facts)
 
 
-def _check_texts(texts: Any, field: str, facts: AnswerFacts) -> None:
-    if isinstance(texts, CodedTexts) and len(texts.code) == len(facts.active) and set(map(type, texts.texts)) == {str}:
+def _check_reasons(texts: Any, field: str, facts: AnswerFacts, kinds: set[type]) -> None:
+    if isinstance(texts, WaitReasons) and Reason in kinds and len(texts.code) == len(facts.active):
         return  # none of thousands of rows is looked up
     if not isinstance(texts, Mapping):
         rule = f"{field} is {type(texts).__name__}; it maps rows of the view to texts"
         raise refused(facts, rule, f'give {field}={{row: "reason"}}')
     if not (set(map(type, texts)) == {int} and min(texts) >= 0 and max(texts) < len(facts.active)):
         _check_jobs(texts, field, facts)
-    if set(map(type, texts.values())) != {str}:
+    if not set(map(type, texts.values())) <= kinds:
         for m, text in texts.items():
-            if not isinstance(text, str):
+            if not isinstance(text, tuple(kinds)):
                 rule = f"{field} of job {facts.name(m)!r} is {text!r}; it is a text"
                 raise refused(facts, rule, f"give the reason as a text in {field}")
 

@@ -15,12 +15,13 @@ Reference: "Research on resource scheduling mechanisms for distributed machine l
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
+from eunomia.inputs.field_rules import Rule
 from eunomia.learning.metis.network import MetisNetwork
 from eunomia.learning.metis.slot_state import SlotState
 from eunomia.learning.metis.slot_world import CHECKPOINT_S, SLOT_S
@@ -51,7 +52,7 @@ class Metis:
     """
 
     model: str = ""
-    slot_s: float = SLOT_S
+    slot_s: Annotated[float, Rule(above=0.0, what="a finite number of seconds above 0")] = SLOT_S
     curves: Curves = "oracle"
 
     network: ClassVar[MetisNetwork]  # that of the model, set for each instance
@@ -70,8 +71,7 @@ class Metis:
     )
 
     def __post_init__(self) -> None:
-        if not 0 < self.slot_s < math.inf:
-            raise ValueError(f"slot_s is {self.slot_s}; it is a finite number of seconds above 0")
+        check_fields(self)
         model = load_model(self.model, "metis")
         object.__setattr__(self, "network", MetisNetwork.of(model))
         tell_training(self, model)

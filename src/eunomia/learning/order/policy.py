@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
+from eunomia.inputs.field_rules import Rule
 from eunomia.learning.order.features import FEATURES, SEEN_RATE, SEEN_SERVICE, TenantHistory, job_features, prior_mean
 from eunomia.learning.perceptron import Perceptron
 from eunomia.learning.shipped import load_model, tell_training
@@ -53,9 +55,9 @@ class LearnedOrder:
     """
 
     model: str = ""
-    size_weight: float = 0.5
-    step: float = 0.5
-    ask_s: float = 900.0
+    size_weight: Annotated[float, Rule(least=0.0, most=2.0, what="a number from 0 to 2")] = 0.5
+    step: Annotated[float, Rule(above=0.0, what="a finite number above 0")] = 0.5
+    ask_s: Annotated[float, Rule(above=0.0, what="a finite number above 0")] = 900.0
 
     network: ClassVar[Perceptron]  # that of the model, set for each instance
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -72,11 +74,7 @@ class LearnedOrder:
     )
 
     def __post_init__(self) -> None:
-        for name in ("step", "ask_s"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(f"{name} is {getattr(self, name)}; it is a finite number above 0")
-        if not 0 <= self.size_weight <= 2:
-            raise ValueError(f"size_weight is {self.size_weight}; it is a number from 0 to 2")
+        check_fields(self)
         model = load_model(self.model, "order")
         model.check_features(FEATURES)
         object.__setattr__(self, "network", Perceptron.of(model, "remaining"))

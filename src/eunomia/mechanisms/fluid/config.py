@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from eunomia.core.mechanism import Core, Mechanism, MechanismConfig
+from eunomia.core.mechanism import MechanismConfig
+from eunomia.inputs.declared_fields import check_fields
+from eunomia.inputs.field_rules import Rule
 from eunomia.model.policy import AnswerType
 
 
@@ -19,6 +21,7 @@ class Fluid(MechanismConfig):
     """
 
     name: ClassVar[str] = "ideal"
+    mechanism: ClassVar[str] = "eunomia.mechanisms.fluid.mechanism:FluidMechanism"
     answers: ClassVar[frozenset[AnswerType]] = frozenset({"shares"})
     unsupported: ClassVar[frozenset[str]] = frozenset(
         {"backend", "overheads", "status", "failures", "measuring", "seats", "uninterruptible"}
@@ -27,17 +30,8 @@ class Fluid(MechanismConfig):
     no_such_key: ClassVar[str] = ": it has neither leases nor rounds"
     divides_time: ClassVar[bool] = True
 
-    solve_gap_s: float = 0.0
-    ask_every_s: float = float("inf")
+    solve_gap_s: Annotated[float, Rule(least=0.0, what="at least 0 and finite")] = 0.0
+    ask_every_s: Annotated[float, Rule(above=0.0, endless=True, what="above 0")] = float("inf")
 
     def __post_init__(self) -> None:
-        if not 0 <= self.solve_gap_s < float("inf"):
-            raise ValueError(f"solve_gap_s is {self.solve_gap_s}; it is at least 0 and finite")
-        if not self.ask_every_s > 0:
-            raise ValueError(f"ask_every_s is {self.ask_every_s}; it is above 0")
-
-    def bind(self, core: Core) -> Mechanism:
-        """Return the mechanism of one scheduler."""
-        from eunomia.mechanisms.fluid.mechanism import FluidMechanism
-
-        return FluidMechanism(self, core)
+        check_fields(self)

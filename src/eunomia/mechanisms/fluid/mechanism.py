@@ -14,12 +14,13 @@ from eunomia.core.answer_rows import PendingAsk, job_columns, sizes_of
 from eunomia.core.event_handlers import apply_event
 from eunomia.core.mechanism import Core, Mechanism
 from eunomia.mechanisms.fluid.config import Fluid
-from eunomia.mechanisms.fluid.fluid_allocation import FluidShares
+from eunomia.mechanisms.fluid.current_shares import FluidShares
 from eunomia.model.answers import Answer, InvalidAnswer, Shares
 from eunomia.model.arrays import Ints
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
 from eunomia.model.tolerance import RELATIVE
+from eunomia.model.wait_reason import Reason
 
 
 class FluidMechanism(Mechanism):
@@ -87,12 +88,11 @@ class FluidMechanism(Mechanism):
         """Whole accelerators of each type that no job uses, (type,)."""
         return np.floor(self.state.capacity * (1 + RELATIVE) - self.shares.used()).astype(np.int64)
 
-    def wait_reason(self, row: int, at: float) -> tuple[str, str] | None:
+    def wait_reason(self, row: int, at: float) -> Reason | None:
         """Return why a job has no share: it came after the last ask, or the answer gives it none."""
         if self.state.jobs.submitted[row] > self.asked.last_at:
-            again = self.asked.last_at + self._gap_s
-            return "next_question", f"it came after the last question; the next one is asked at {again:,.0f} s"
-        return "no_share", "the last answer gives it no share of time"
+            return Reason("next_question", numbers=(self.asked.last_at + self._gap_s,))
+        return Reason("no_share")
 
     def check(self) -> None:
         """Raise `BrokenInvariant` unless jobs and shares agree."""

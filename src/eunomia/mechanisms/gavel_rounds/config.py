@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
-from eunomia.core.mechanism import Core, Mechanism, MechanismConfig
+from eunomia.core.mechanism import MechanismConfig
+from eunomia.inputs.declared_fields import check_fields
+from eunomia.inputs.field_rules import Rule
 from eunomia.model.policy import AnswerType, PolicyInfo
 from eunomia.model.spelling_suggestions import nearest
 
+_Count = Annotated[int, Rule(least=0, what="at least 0")]
 DEFAULT_VISIT = ("v100", "p100", "k80")
 
 
@@ -33,6 +36,7 @@ class GavelRounds(MechanismConfig):
     """
 
     name: ClassVar[str] = "gavel"
+    mechanism: ClassVar[str] = "eunomia.mechanisms.gavel_rounds.mechanism:GavelMechanism"
     answers: ClassVar[frozenset[AnswerType]] = frozenset({"shares", "order"})
     unsupported: ClassVar[frozenset[str]] = frozenset(
         {"backend", "overheads", "status", "failures", "noise", "physics", "uninterruptible"}
@@ -40,9 +44,9 @@ class GavelRounds(MechanismConfig):
     because: ClassVar[str] = "the mechanism gavel counts rounds as Gavel's simulator does, which does not model that"
     not_settable: ClassVar[frozenset[str]] = frozenset({"expected"})
 
-    round_s: float = 360.0
-    solve_gap_s: float = 1920.0
-    credit_s: float | None = None
+    round_s: Annotated[float, Rule(above=0.0, what="above 0 and finite: seconds of the longest round")] = 360.0
+    solve_gap_s: Annotated[float, Rule(least=0.0, endless=True, what="at least 0")] = 1920.0
+    credit_s: Annotated[float, Rule(least=0.0, what="at least 0 and finite")] | None = None
     visit: tuple[str, ...] = DEFAULT_VISIT
     shuffled: bool = False
     fill: bool = True
@@ -52,19 +56,12 @@ class GavelRounds(MechanismConfig):
     sticky: bool = True
     idle_arrivals: bool = True
     charge_gaps: bool = True
-    most_failures: int = 5
+    most_failures: _Count = 5
     split_steps: bool = True
-    expected: int = 0
+    expected: _Count = 0
 
     def __post_init__(self) -> None:
-        if not 0 < self.round_s < float("inf"):
-            raise ValueError(f"round_s is {self.round_s}; a round lasts longer than 0 s and ends")
-        if not self.solve_gap_s >= 0:
-            raise ValueError(f"solve_gap_s is {self.solve_gap_s}; it is at least 0")
-        if self.credit_s is not None and not 0 <= self.credit_s < float("inf"):
-            raise ValueError(f"credit_s is {self.credit_s}; it is at least 0 and finite")
-        if self.most_failures < 0 or self.expected < 0:
-            raise ValueError("most_failures and expected are at least 0")
+        check_fields(self)
 
     @property
     def credit(self) -> float:
@@ -80,12 +77,6 @@ class GavelRounds(MechanismConfig):
     def aligned(self) -> bool:
         """Whether all leases end together."""
         return True
-
-    def bind(self, core: Core) -> Mechanism:
-        """Return the mechanism of one scheduler."""
-        from eunomia.mechanisms.gavel_rounds.mechanism import GavelMechanism
-
-        return GavelMechanism(self, core)
 
     @classmethod
     def for_policy(cls, info: PolicyInfo) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from eunomia.model.events import (
     TimerFired,
 )
 from eunomia.model.job_lifecycle import Cause, Stage
+from eunomia.model.wait_reason import Reason
 
 _PATIENCE = 20  # asks at one instant; gangs without a step to do are dropped after fewer
 # Gavel's simulator runs gangs until a round ends, without pauses, failures or lost machines; the clock counts steps.
@@ -183,7 +184,7 @@ class GavelMechanism(Mechanism):
         """The candidates of the last answer."""
         return self._candidates
 
-    def wait_reason(self, row: int, at: float) -> tuple[str, str] | None:
+    def wait_reason(self, row: int, at: float) -> Reason | None:
         """Return why a job waits though seats are free, or came after they were given: rounds are kept to."""
         now, state = self.clock.now, self.state
         if now is None:
@@ -192,11 +193,7 @@ class GavelMechanism(Mechanism):
         room = np.where(self.belief.throughput[row] > 0, state.floor.free, 0)
         if room.max() < size and state.jobs.submitted[row] <= now.at:
             return None
-        most = int(room.max())
-        free = f"{most} {'is' if most == 1 else 'are'} free and it needs {size}, but " if most >= size else ""
-        if at == now.at:
-            return "not_chosen", f"{free}the round that begins now gives it none; the next begins at {now.end:,.0f} s"
-        return "next_round", f"{free}seats are given when a round begins; the next begins at {now.end:,.0f} s"
+        return Reason("round_full" if at == now.at else "next_round", numbers=(size, int(room.max()), now.end))
 
     def _beside(self, mine: int, other: int) -> Floats:
         """Return steps/s of one job beside another of its size, (type,)."""

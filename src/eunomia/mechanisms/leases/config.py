@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from eunomia.core.mechanism import Core, Mechanism, MechanismConfig
+from eunomia.core.mechanism import MechanismConfig
 from eunomia.core.placement_pass import ALL_SEATS, ENDED, EXTENDED
 from eunomia.core.state import State
+from eunomia.inputs.declared_fields import check_fields
+from eunomia.inputs.field_rules import Rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,20 +24,19 @@ class Leases(MechanismConfig):
     """
 
     name: ClassVar[str] = "leases"
-    length: float = math.inf
+    mechanism: ClassVar[str] = "eunomia.mechanisms.leases.mechanism:LeaseMechanism"
+    length: Annotated[float, Rule(above=0.0, endless=True, what="above 0: seconds that a lease lasts")] = math.inf
     aligned: bool = False
     recall: bool = False
     solve_gap: float = 0.0
     ask_every: float = math.inf
 
     def __post_init__(self) -> None:
-        if not self.length > 0:
-            raise ValueError(f"length_s is {self.length}; a lease lasts longer than 0 s")
+        check_fields(self)
         if self.aligned and math.isinf(self.length):
             raise ValueError(
                 "aligned leases need a common end: give a finite length_s, for example 360, or aligned = false"
             )
-
         if not (self.ask_every > 0 and self.ask_every >= self.solve_gap):
             raise ValueError(
                 f"ask_every_s is {self.ask_every:g} and solve_gap_s {self.solve_gap:g}; the most seconds between two "
@@ -46,12 +47,6 @@ class Leases(MechanismConfig):
     def lease_s(self) -> float:
         """Seconds that a lease given now lasts at most."""
         return self.length
-
-    def bind(self, core: Core) -> Mechanism:
-        """Return the mechanism of one scheduler."""
-        from eunomia.mechanisms.leases.mechanism import LeaseMechanism
-
-        return LeaseMechanism(self, core)
 
     def is_boundary(self, at: float) -> bool:
         """Return whether all leases end now."""

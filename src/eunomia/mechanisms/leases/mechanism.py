@@ -11,7 +11,7 @@ from eunomia.core.answer_rows import PendingAsk, job_columns, sizes_of
 from eunomia.core.apply_answer import AnswerPlacer, apply_implied
 from eunomia.core.mechanism import Core, ImpliedRule, Mechanism
 from eunomia.core.placement_pass import ASK, KEPT, STARTED
-from eunomia.core.ranked_pass import UNKNOWN, rank_of
+from eunomia.core.ranked_pass import rank_of
 from eunomia.mechanisms.leases.config import Leases
 from eunomia.mechanisms.leases.lease_extension import extend_leases, settle_extensions
 from eunomia.mechanisms.service_deficits import ServiceDeficits
@@ -19,6 +19,7 @@ from eunomia.model.answers import Answer, Grants, Order, Shares
 from eunomia.model.arrays import Ints
 from eunomia.model.decisions import Decision, Renew
 from eunomia.model.events import Moment
+from eunomia.model.rank import UNKNOWN
 
 HELD_ASK_S = (
     60.0  # least time to the next ask that no event asks for, while a job holds seats that cannot be reassigned

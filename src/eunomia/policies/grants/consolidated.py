@@ -25,6 +25,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
 from eunomia.model.answers import Grants
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs
@@ -63,8 +64,7 @@ class Consolidated:
     )
 
     def __post_init__(self) -> None:
-        if self.order not in ("submission", "remaining"):
-            raise ValueError(f"order is {self.order!r}; it is 'submission' or 'remaining'")
+        check_fields(self)
         also_needs(self, {"remaining"} if self.order == "remaining" else ())
 
     def decide(self, view: View) -> Grants:

@@ -16,14 +16,14 @@ NSDI 2020, section 8: highest placement preference first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from eunomia.model.answers import Grants
 from eunomia.model.arrays import Ints
-from eunomia.model.policy import ENDLESS, PolicyInfo
+from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.placement.free_capacity import FreeCapacity
@@ -54,8 +54,7 @@ class Locality:
     )
 
     def __post_init__(self) -> None:
-        if self.shrink:
-            object.__setattr__(self, "info", replace(self.info, needs=self.info.needs | {"shapes"}))
+        also_needs(self, {"shapes"} if self.shrink else ())
 
     def decide(self, view: View) -> Grants:
         """Return seats for waiting gangs, the best placed first, until none fits."""

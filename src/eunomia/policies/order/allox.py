@@ -32,10 +32,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
+from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Order, Rows
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs
@@ -63,9 +65,11 @@ class Allox:
     get least now. A long job of a tenant with many short ones is helped by neither.
     """
 
-    alpha: float = 1.0
-    queues: Literal["types", "machines"] = "types"
-    gangs: Literal["work", "refuse"] = "work"
+    alpha: Annotated[
+        float, Rule(least=0.0, most=1.0, what="the fraction of the tenants whose jobs are matched, 0 to 1")
+    ] = 1.0
+    queues: Annotated[Literal["types", "machines"], "'types' (busy ones too) or 'machines' (idle ones only)"] = "types"
+    gangs: Annotated[Literal["work", "refuse"], "'work' (matched as their work on one) or 'refuse'"] = "work"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="allox",
@@ -80,12 +84,7 @@ class Allox:
     )
 
     def __post_init__(self) -> None:
-        if not 0 <= self.alpha <= 1:
-            raise ValueError(f"alpha is {self.alpha}; it is the fraction of the tenants whose jobs are matched, 0 to 1")
-        if self.queues not in ("types", "machines"):
-            raise ValueError(f"queues is {self.queues!r}; it is 'types' (busy ones too) or 'machines' (idle ones only)")
-        if self.gangs not in ("work", "refuse"):
-            raise ValueError(f"gangs is {self.gangs!r}; it is 'work' (matched as their work on one) or 'refuse'")
+        check_fields(self)
         also_needs(self, {"first_started"} if self.gangs == "refuse" else ())
         also_needs(self, {"tenant", "demand", "host_capacity"} if self.queues == "types" and self.alpha < 1 else ())
 

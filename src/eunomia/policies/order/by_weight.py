@@ -17,16 +17,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from eunomia.model.answers import Order
-from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
-from eunomia.model.rounding import rising
+from eunomia.model.policy import RECALLABLE, PolicyInfo
+from eunomia.model.rank import Rank
 from eunomia.model.taxonomy import Taxonomy
-from eunomia.model.view import View
-from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types
+from eunomia.policies.order.ranked_order import RankedOrder
+from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types
 
 
 @dataclass(frozen=True)
-class ByWeight:
+class ByWeight(RankedOrder):
     """Jobs run by weight, largest first; a job of larger weight preempts others.
 
     Use it when weights are meaningful priorities, such as HyperDrive's for its trials, and preemption is cheap.
@@ -49,11 +48,7 @@ class ByWeight:
         mechanism=RECALLABLE,
     )
 
-    def __post_init__(self) -> None:
-        check_types(self.types)
-        set_promises(self, covers_all_jobs=self.types == "fastest", jobs_independent=True)
-
-    def decide(self, view: View) -> Order:
-        """Return all jobs, the largest weight first."""
-        rows, memory = candidates(view, rising(-view.weight), self.types)
-        return Order(rows, memory=memory)
+    @property
+    def rank(self) -> Rank:
+        """The weight, the largest first."""
+        return Rank("weight")

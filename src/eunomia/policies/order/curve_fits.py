@@ -7,7 +7,7 @@ fit, so that an answer refits only jobs with new losses.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -17,19 +17,14 @@ from eunomia.model.curves import Curve
 from eunomia.model.policy import Policy
 from eunomia.model.view import View
 
-Curves = Literal["oracle", "fitted"]
+Curves = Annotated[Literal["oracle", "fitted"], "'oracle' (known) or 'fitted' (to reported losses)"]
 _NAMES = tuple(f"curve_{part}" for part in PARTS)
 _KNOWN = "curve_known"  # steps of the last loss in the fit
 REMEMBERS = {**dict.fromkeys(_NAMES, 0.0), _KNOWN: -1.0}  # c = 0: no curve yet
 
 
 def declare_curves(policy: Policy, curves: str) -> None:
-    """Add losses and remembered curves to a policy that fits them. For a `__post_init__`; needs a class without slots.
-
-    Raises ValueError for a spelling that is not one of `Curves`.
-    """
-    if curves not in ("oracle", "fitted"):
-        raise ValueError(f"curves is {curves!r}; it is 'oracle' (known) or 'fitted' (to reported losses)")
+    """Add losses and remembered curves to a policy that fits them. For a `__post_init__` of a class without slots."""
     if curves == "fitted":
         info = policy.info
         needs = info.needs - {"loss_curve"} | {"losses"}

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.wait_reason import Reason
 
-Late = Literal["first", "last"]
+Late = Annotated[Literal["first", "last"], "'first' (in their place by deadline) or 'last' (behind all others)"]
 _DIGITS = 7  # of seconds
-
-
-def check_late(late: str) -> None:
-    """Raise ValueError for a spelling that is not one of `Late`."""
-    if late not in ("first", "last"):
-        raise ValueError(f"late is {late!r}; it is 'first' (in their place by deadline) or 'last' (behind all others)")
 
 
 def order_by_deadline(key: Floats, is_late: Bools, late: Late) -> Ints:
@@ -27,8 +22,8 @@ def order_by_deadline(key: Floats, is_late: Bools, late: Late) -> Ints:
     return np.lexsort((np.round(key, _DIGITS), behind))
 
 
-def late_jobs(is_late: Bools, deadline: Floats, reason: str) -> tuple[tuple[int, ...], dict[int, str]]:
-    """Return the late jobs, and the reason of each, in which `{}` is replaced by its deadline."""
+def late_jobs(is_late: Bools, deadline: Floats, code: str) -> tuple[tuple[int, ...], dict[int, Reason]]:
+    """Return the late jobs, and the reason of each, with its deadline."""
     rows = np.flatnonzero(is_late)
     deadlines = zip(rows.tolist(), deadline[rows].tolist(), strict=True)
-    return tuple(rows.tolist()), {m: reason.format(f"{at:,.0f} s") for m, at in deadlines}
+    return tuple(rows.tolist()), {m: Reason(code, numbers=(at,)) for m, at in deadlines}

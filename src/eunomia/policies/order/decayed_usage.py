@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
+from eunomia.inputs.field_rules import Rule
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.tenants import Tenants
+
+HalfLife = Annotated[float, Rule(above=0.0, endless=True, what="a number of seconds above 0, or inf to forget nothing")]
 
 
 def rolled_up(own: Floats, tenants: Tenants) -> Floats:

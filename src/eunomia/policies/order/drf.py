@@ -30,6 +30,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import ENDLESS, RECALLABLE, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
+from eunomia.model.wait_reason import Reason, WaitReasons
 from eunomia.policies.order.decayed_usage import whole_shares
 from eunomia.policies.order.type_choice import NEEDS, by_fastest, runnable
 from eunomia.solvers.drf import Tasks, filling
@@ -72,9 +73,7 @@ class Drf:
         infeasible = np.asarray((view.demand > view.host_capacity).any(axis=1))
         fits: Bools = runnable(view).any(axis=1) & ~infeasible
         served = self._fill(view, line[fits[line]], kept)
-        why = dict.fromkeys(
-            np.flatnonzero(infeasible & ~runs).tolist(), "it asks for more CPUs or memory than there are"
-        )
+        why = WaitReasons.of(view.jobs, infeasible & ~runs, Reason("host_capacity"))
         return Order(by_fastest(view, np.concatenate((kept, served))), why=why)
 
     def _fill(self, view: View, line: Ints, kept: Ints) -> Ints:

@@ -21,14 +21,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
 from eunomia.model.answers import Order, Rows
 from eunomia.model.arrays import Floats
 from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.tolerance import RELATIVE
 from eunomia.model.view import View
-from eunomia.policies.order.deadline_order import Late, check_late, late_jobs, order_by_deadline
-from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types, types_if_replanned
+from eunomia.policies.order.deadline_order import Late, late_jobs, order_by_deadline
+from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, types_if_replanned
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,7 @@ class Edf:
     )
 
     def __post_init__(self) -> None:
-        check_late(self.late)
-        check_types(self.types)
+        check_fields(self)
         set_promises(self, covers_all_jobs=self.types == "fastest", jobs_independent=True)
 
     def decide(self, view: View) -> Order:
@@ -69,7 +69,7 @@ class Edf:
         is_late = _late_from(view) <= view.at
         order = order_by_deadline(view.deadline, is_late, self.late)
         rows, memory = candidates(view, order, self.types)
-        late, why = late_jobs(is_late, view.deadline, "late: its deadline, {}, has passed")
+        late, why = late_jobs(is_late, view.deadline, "deadline_passed")
         again_at = self._next_miss(view, rows) if self.late == "last" else math.inf
         return Order(rows, again_at=again_at, memory=memory, late=late, why=why)
 

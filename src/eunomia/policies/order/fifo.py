@@ -21,19 +21,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
-
-from eunomia.model.answers import Misfit, Order
-from eunomia.model.policy import ENDLESS, PolicyInfo, set_promises
+from eunomia.model.answers import Misfit
+from eunomia.model.policy import ENDLESS, PolicyInfo
+from eunomia.model.rank import Rank
 from eunomia.model.taxonomy import Taxonomy
-from eunomia.model.view import View
-from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types
+from eunomia.policies.order.ranked_order import RankedOrder
+from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types
 
 _MISFIT: dict[str, Misfit] = {"none": "stop", "skip": "skip", "easy": "reserve"}
 
 
 @dataclass(frozen=True)
-class Fifo:
+class Fifo(RankedOrder):
     """Jobs run in submission order, without preemption.
 
     Use it when jobs should run undisturbed in submission order. It needs no durations (only reservations of `easy` are
@@ -59,19 +58,12 @@ class Fifo:
         backfills=False,
     )
 
-    def __post_init__(self) -> None:
-        check_types(self.types)
-        if self.backfill not in _MISFIT:
-            raise ValueError(f"backfill is {self.backfill!r}; it is 'none', 'skip' or 'easy'")
-        set_promises(
-            self,
-            covers_all_jobs=self.types == "fastest",
-            jobs_independent=self.backfill == "skip",
-            ranks_by="" if self.backfill == "easy" else "submission",
-            of=Fifo,
-        )
+    @property
+    def rank(self) -> Rank:
+        """The submission."""
+        return Rank("submission")
 
-    def decide(self, view: View) -> Order:
-        """Return all jobs by submission; running jobs keep their place for when their leases end."""
-        rows, memory = candidates(view, np.arange(view.jobs), self.types)
-        return Order(rows, _MISFIT[self.backfill], memory=memory)
+    @property
+    def misfit(self) -> Misfit:
+        """As `backfill` says."""
+        return _MISFIT[self.backfill]

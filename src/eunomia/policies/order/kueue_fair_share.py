@@ -31,17 +31,20 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
 from eunomia.model.answers import Order, Rows
 from eunomia.model.arrays import Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, also_needs, set_usage_half_life
 from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
+from eunomia.model.wait_reason import Reason, WaitReasons
 from eunomia.policies.order.borrowing_group import BorrowingGroup, QueueHeads
+from eunomia.policies.order.decayed_usage import HalfLife
 from eunomia.policies.order.type_choice import NEEDS, runnable
 
 _STRATEGIES = {"both": (True, True), "final": (True, False), "initial": (False, True), "never": (False, False)}
-_WHY = "quota: neither its queue's own nor what it may borrow has room for it"
+_WHY = Reason("queue_quota")
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class KueueFairShare:
 
     preemption: Literal["both", "final", "initial", "never"] = "both"
     admission: Literal["submission", "usage"] = "submission"
-    half_life_s: float = 7 * 86400.0
+    half_life_s: HalfLife = 7 * 86400.0
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="kueue_fair_share",
@@ -76,10 +79,7 @@ class KueueFairShare:
     )
 
     def __post_init__(self) -> None:
-        if self.preemption not in _STRATEGIES:
-            raise ValueError(f"preemption is {self.preemption!r}; it is 'both', 'final', 'initial' or 'never'")
-        if self.admission not in ("submission", "usage"):
-            raise ValueError(f"admission is {self.admission!r}; it is 'submission' or 'usage'")
+        check_fields(self)
         set_usage_half_life(self, self.half_life_s)
         also_needs(self, {"tenant_usage"} if self.admission == "usage" else ())
 
@@ -88,9 +88,9 @@ class KueueFairShare:
         cohort, running = BorrowingGroup.of(view), np.flatnonzero(view.on_type >= 0)
         admitted, stopped = self._admit(view, cohort)
         line = np.array([m for m in running.tolist() if m not in stopped] + admitted, dtype=np.int64)
-        waits = np.setdiff1d(np.arange(view.jobs), line).tolist()
+        waits = np.setdiff1d(np.arange(view.jobs), line)
         refused = {m: _refusal(cohort.quota[cohort.queue[m]]) for m in cohort.infeasible_jobs()}
-        return Order(Rows(line, cohort.on_type[line]), why=dict.fromkeys(waits, _WHY), refuse=refused)
+        return Order(Rows(line, cohort.on_type[line]), why=WaitReasons.of(view.jobs, waits, _WHY), refuse=refused)
 
     def _admit(self, view: View, cohort: BorrowingGroup) -> tuple[list[int], set[int]]:
         """Return the admitted jobs in order, and the jobs preempted for them."""

@@ -15,23 +15,19 @@ Deep Learning", NSDI 2019, section 3.2, with levels of equal width instead of qu
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-import numpy as np
-
-from eunomia.model.answers import Order
-from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
-from eunomia.model.service_levels import first_fall, set_levels
+from eunomia.inputs.field_rules import Rule
+from eunomia.model.policy import RECALLABLE, PolicyInfo
+from eunomia.model.rank import Rank
 from eunomia.model.taxonomy import Taxonomy
-from eunomia.model.view import View
-from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types, types_if_replanned
+from eunomia.policies.order.ranked_order import RankedOrder
+from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types
 
 
 @dataclass(frozen=True)
-class Las:
+class Las(RankedOrder):
     """Jobs run by attained service, least first, in steps of `quantum` accelerator-seconds.
 
     Use it when durations are unknown, many jobs are short and a few very long, and preemption is cheap.
@@ -40,7 +36,7 @@ class Las:
     and starves while new jobs fill the cluster.
     """
 
-    quantum: float = 3600.0
+    quantum: Annotated[float, Rule(above=0.0, what="a number of accelerator-seconds above 0")] = 3600.0
     types: Types = "fastest"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -55,24 +51,7 @@ class Las:
         mechanism=RECALLABLE,
     )
 
-    def __post_init__(self) -> None:
-        check_types(self.types)
-        if not 0 < self.quantum < math.inf:
-            raise ValueError(f"quantum is {self.quantum}; it is a number of accelerator-seconds above 0")
-        fastest = self.types == "fastest"
-        quantum = self.quantum if fastest else 0.0
-        set_promises(self, covers_all_jobs=fastest, jobs_independent=True, service_quantum=quantum, of=Las)
-
-    def decide(self, view: View) -> Order:
-        """Return all jobs, the lowest level first."""
-        level = np.empty(view.jobs)
-        set_levels(view.service, self.quantum, level)
-        order = np.argsort(level, kind="stable")
-        rows, memory = candidates(view, order, self.types)
-        running = types_if_replanned(view, rows) >= 0
-        return Order(rows, again_at=self._next_crossing(view, level, order, running), memory=memory)
-
-    def _next_crossing(self, view: View, level: Floats, order: Ints, running: Bools) -> float:
-        """Return when the first of the running jobs falls behind a waiting one if all go on as they are."""
-        soonest = first_fall(order, running, level, view.service, view.scale_factor, self.quantum)
-        return max(view.at + soonest, math.nextafter(view.at, math.inf)) if soonest < math.inf else math.inf
+    @property
+    def rank(self) -> Rank:
+        """The level of attained service."""
+        return Rank("service", quantum=self.quantum)

@@ -19,24 +19,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
+from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.tolerance import is_at_most
 from eunomia.model.view import View
-from eunomia.policies.order.deadline_order import Late, check_late, late_jobs, order_by_deadline
+from eunomia.policies.order.deadline_order import Late, late_jobs, order_by_deadline
 from eunomia.policies.order.preemption_horizon import next_behind
 from eunomia.policies.order.type_choice import (
     NEEDS,
     REMEMBERS,
     Types,
     candidates,
-    check_types,
     runnable,
     types_if_replanned,
 )
@@ -57,7 +58,7 @@ class LeastSlack:
     can be met, `late=first` serves jobs that cannot be in time before those that can.
     """
 
-    quantum: float = 60.0
+    quantum: Annotated[float, Rule(above=0.0, what="a number of seconds above 0")] = 60.0
     late: Late = "first"
     types: Types = "fastest"
 
@@ -75,10 +76,7 @@ class LeastSlack:
     )
 
     def __post_init__(self) -> None:
-        check_late(self.late)
-        check_types(self.types)
-        if not 0 < self.quantum < math.inf:
-            raise ValueError(f"quantum is {self.quantum}; it is a number of seconds above 0")
+        check_fields(self)
         set_promises(self, covers_all_jobs=self.types == "fastest", jobs_independent=True)
 
     def decide(self, view: View) -> Order:
@@ -88,8 +86,7 @@ class LeastSlack:
         key = slack - np.where(view.on_type >= 0, self.quantum, _LEAST_LEAD_S)
         order = order_by_deadline(key, is_late, self.late)
         rows, memory = candidates(view, order, self.types)
-        reason = "late: it cannot be done by its deadline, {}, even if it runs from now on"
-        late, why = late_jobs(is_late, view.deadline, reason)
+        late, why = late_jobs(is_late, view.deadline, "deadline_out_of_reach")
         soonest = self._next_crossing(slack, is_late, order, types_if_replanned(view, rows) >= 0)
         again_at = max(view.at + soonest, math.nextafter(view.at, math.inf))
         return Order(rows, again_at=again_at, memory=memory, late=late, why=why)

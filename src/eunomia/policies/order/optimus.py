@@ -24,12 +24,13 @@ Learning Clusters", EuroSys 2018, sections 3.1 and 4, and the authors' code (git
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
+from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Array, Floats
 from eunomia.model.curve_fits import until_flat
@@ -56,9 +57,11 @@ class Optimus:
     `flat`: a curve that has fallen by no more over ten epochs is flat, in units of the loss.
     """
 
-    young: float = 0.95
+    young: Annotated[
+        float, Rule(above=0.0, most=1.0, what="the factor of gains of young jobs, above 0 and up to 1")
+    ] = 0.95
     curves: Curves = "oracle"
-    flat: float = 0.05
+    flat: Annotated[float, Rule(above=0.0, what="a finite fall of the loss, above 0")] = 0.05
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="optimus",
@@ -73,10 +76,7 @@ class Optimus:
     )
 
     def __post_init__(self) -> None:
-        if not 0 < self.young <= 1:
-            raise ValueError(f"young is {self.young}; it is the factor of gains of young jobs, above 0 and up to 1")
-        if not 0 < self.flat < math.inf:
-            raise ValueError(f"flat is {self.flat}; it is a finite fall of the loss, above 0")
+        check_fields(self)
         declare_curves(self, self.curves)
 
     def decide(self, view: View) -> Order:

@@ -23,12 +23,13 @@ Learning", SoCC 2017, section 4. The paper's text was not to be had: the unit an
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
+from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Array, Floats
 from eunomia.model.curve_fits import largest_change, losses_at, to_fitted_form
@@ -53,7 +54,7 @@ class Slaq:
     narrowest shape, and waits while new jobs are submitted.
     """
 
-    slot_s: float = 360.0
+    slot_s: Annotated[float, Rule(above=0.0, what="a finite number of seconds above 0")] = 360.0
     curves: Curves = "oracle"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -69,8 +70,7 @@ class Slaq:
     )
 
     def __post_init__(self) -> None:
-        if not 0 < self.slot_s < math.inf:
-            raise ValueError(f"slot_s is {self.slot_s}; it is a finite number of seconds above 0")
+        check_fields(self)
         declare_curves(self, self.curves)
 
     def decide(self, view: View) -> Order:

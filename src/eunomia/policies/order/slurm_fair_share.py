@@ -27,10 +27,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
+from eunomia.inputs.field_rules import Rule
 from eunomia.model import elementary
 from eunomia.model.answers import Misfit, Order
 from eunomia.model.arrays import Floats, Ints
@@ -39,11 +41,12 @@ from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.tenants import Tenants
 from eunomia.model.view import View
-from eunomia.policies.order.decayed_usage import among_siblings, rolled_up, whole_shares
+from eunomia.policies.order.decayed_usage import HalfLife, among_siblings, rolled_up, whole_shares
 from eunomia.policies.order.type_choice import NEEDS, by_fastest
 
 WEEK_S = 7 * 86400.0
 _ROUNDING = 12  # digits of a factor that count
+_Positive = Annotated[float, Rule(above=0.0, endless=True, what="a number above 0")]
 _MISFIT: dict[str, Misfit] = {"easy": "reserve", "none": "stop", "skip": "skip"}
 
 
@@ -63,12 +66,12 @@ class SlurmFairShare:
     """
 
     algorithm: Literal["fair_tree", "classic"] = "fair_tree"
-    half_life_s: float = WEEK_S
-    dampening: float = 1.0
-    age_weight: float = 0.0
-    max_age_s: float = WEEK_S
+    half_life_s: HalfLife = WEEK_S
+    dampening: _Positive = 1.0
+    age_weight: Annotated[float, Rule(least=0.0, what="a finite number, at least 0, beside the factor's 0 to 1")] = 0.0
+    max_age_s: _Positive = WEEK_S
     backfill: Literal["easy", "none", "skip"] = "easy"
-    recalculate_s: float = 300.0
+    recalculate_s: _Positive = 300.0
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="slurm_fair_share",
@@ -82,16 +85,8 @@ class SlurmFairShare:
     )
 
     def __post_init__(self) -> None:
-        if self.algorithm not in ("fair_tree", "classic"):
-            raise ValueError(f"algorithm is {self.algorithm!r}; it is 'fair_tree' or 'classic'")
-        if self.backfill not in _MISFIT:
-            raise ValueError(f"backfill is {self.backfill!r}; it is 'easy', 'none' or 'skip'")
+        check_fields(self)
         set_usage_half_life(self, self.half_life_s)
-        for name in ("dampening", "max_age_s", "recalculate_s"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} is {getattr(self, name)}; it is a number above 0")
-        if not 0 <= self.age_weight < math.inf:
-            raise ValueError(f"age_weight is {self.age_weight}; it is a number, at least 0, beside the factor's 0 to 1")
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the highest priority first."""

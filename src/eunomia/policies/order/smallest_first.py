@@ -17,17 +17,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from eunomia.model.answers import Order
-from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
+from eunomia.model.policy import RECALLABLE, PolicyInfo
+from eunomia.model.rank import Rank
 from eunomia.model.taxonomy import Taxonomy
-from eunomia.model.view import View
-from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types
+from eunomia.policies.order.ranked_order import RankedOrder
+from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types
 
 
 @dataclass(frozen=True)
-class SmallestFirst:
+class SmallestFirst(RankedOrder):
     """Jobs run by scale factor, smallest first.
 
     Use it when durations are unknown, preemption is cheap, and narrow jobs should never wait for wide ones.
@@ -50,12 +48,7 @@ class SmallestFirst:
         mechanism=RECALLABLE,
     )
 
-    def __post_init__(self) -> None:
-        check_types(self.types)
-        fastest = self.types == "fastest"
-        set_promises(self, covers_all_jobs=fastest, jobs_independent=True, ranks_by="scale_factor", of=SmallestFirst)
-
-    def decide(self, view: View) -> Order:
-        """Return all jobs, the narrowest first."""
-        rows, memory = candidates(view, np.argsort(view.scale_factor, kind="stable"), self.types)
-        return Order(rows, memory=memory)
+    @property
+    def rank(self) -> Rank:
+        """The scale factor."""
+        return Rank("scale_factor")

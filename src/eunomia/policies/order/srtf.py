@@ -17,21 +17,17 @@ Cluster Manager for Distributed Deep Learning", NSDI 2019, section 2.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-import numpy as np
-
-from eunomia.model.answers import Order
-from eunomia.model.arrays import Floats, Ints
-from eunomia.model.policy import RECALLABLE, PolicyInfo, RanksBy, set_promises
-from eunomia.model.rounding import rising, rounded
+from eunomia.model.policy import RECALLABLE, PolicyInfo
+from eunomia.model.rank import Rank
 from eunomia.model.taxonomy import Taxonomy
-from eunomia.model.view import View
-from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types
+from eunomia.policies.order.ranked_order import RankedOrder
+from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types
 
 
 @dataclass(frozen=True)
-class Srtf:
+class Srtf(RankedOrder):
     """Jobs run by remaining time, shortest first; a shorter job preempts a longer one.
 
     `measure=service` counts accelerator-seconds, so that a wide gang is long too. Ties go by submission; with
@@ -45,8 +41,8 @@ class Srtf:
     """
 
     types: Types = "fastest"
-    measure: Literal["time", "service"] = "time"
-    ties: Literal["submission", "last"] = "submission"
+    measure: Annotated[Literal["time", "service"], "'time' (seconds) or 'service' (accelerator-seconds)"] = "time"
+    ties: Annotated[Literal["submission", "last"], "'submission' or 'last' (as in the last order)"] = "submission"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="srtf",
@@ -61,33 +57,7 @@ class Srtf:
         mechanism=RECALLABLE,
     )
 
-    def __post_init__(self) -> None:
-        check_types(self.types)
-        if self.measure not in ("time", "service"):
-            raise ValueError(f"measure is {self.measure!r}; it is 'time' (seconds) or 'service' (accelerator-seconds)")
-        if self.ties not in ("submission", "last"):
-            raise ValueError(f"ties is {self.ties!r}; it is 'submission' or 'last' (as in the last order)")
-        stateless = self.ties == "submission"  # the place in the last order requires that no ask is skipped
-        fastest = stateless and self.types == "fastest"
-        ranks_by: RanksBy = "remaining_time" if self.measure == "time" else "remaining_service"
-        set_promises(self, covers_all_jobs=fastest, jobs_independent=stateless, ranks_by=ranks_by, of=Srtf)
-
-    def decide(self, view: View) -> Order:
-        """Return all jobs, the least remaining time (or service) on their best type first."""
-        order = self._sort(view, self._left(view))
-        rows, memory = candidates(view, order, self.types)
-        if self.ties == "last":
-            memory = {**memory, "place": np.argsort(order, kind="stable").astype(np.float64)}
-        return Order(rows, memory=memory)
-
-    def _left(self, view: View) -> Floats:
-        usable = np.where(view.scale_factor <= view.capacity[:, None], view.throughput.T, 0.0)  # (type, job)
-        best = usable.max(axis=0, initial=0.0)
-        left = np.divide(view.remaining, best, out=np.full(view.jobs, np.inf), where=best > 0)
-        return np.asarray(left * view.scale_factor) if self.measure == "service" else left
-
-    def _sort(self, view: View, left: Floats) -> Ints:
-        if self.ties == "submission":
-            return rising(left)
-        place = view.memory["place"]
-        return np.lexsort((np.where(place < 0, np.inf, place), rounded(left)))
+    @property
+    def rank(self) -> Rank:
+        """The remaining time or service."""
+        return Rank("remaining_time" if self.measure == "time" else "remaining_service", ties=self.ties)

@@ -26,10 +26,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
+from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, also_needs, set_promises
@@ -60,9 +62,11 @@ class Tiresias:
     index: Literal["las", "gittins"] = "las"
     gittins: Literal["queue", "textbook", "authors"] = "queue"
     limits: float | str = 3250.0
-    promote: float = math.inf
+    promote: Annotated[float, Rule(above=0.0, endless=True, what="a number above 0: a multiple of the run time")] = (
+        math.inf
+    )
     placement: Literal["skew", "anywhere", "consolidate"] = "skew"
-    quantum: float = 3250.0
+    quantum: Annotated[float, Rule(above=0.0, what="a number of accelerator-seconds above 0")] = 3250.0
     history: float | str = ""
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -89,13 +93,7 @@ class Tiresias:
     )
 
     def __post_init__(self) -> None:
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; it is {' or '.join(map(repr, choices))}")
-        if not self.promote > 0:
-            raise ValueError(f"promote is {self.promote}; it is a number above 0: a multiple of the run time")
-        if not 0 < self.quantum < math.inf:
-            raise ValueError(f"quantum is {self.quantum}; it is a number of accelerator-seconds above 0")
+        check_fields(self)
         parse_limits(self.limits)
         if self.history:
             parse_numbers(self.history, "history", "the accelerator-seconds of past jobs, above 0")
@@ -162,11 +160,6 @@ class Tiresias:
         return max(view.at + float(soonest), math.nextafter(view.at, math.inf))
 
 
-_CHOICES = {
-    "index": ("las", "gittins"),
-    "gittins": ("queue", "textbook", "authors"),
-    "placement": ("skew", "anywhere", "consolidate"),
-}
 _PLACED = {
     "skew": {"largest_tensor_fraction", "topology", "holder"},
     "consolidate": {"topology", "holder"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.view import View
 from eunomia.placement.selection import replanned
 
-Types = Literal["fastest", "agnostic"]
+Types = Annotated[Literal["fastest", "agnostic"], "'fastest' (by belief) or 'agnostic' (drawn by seed)"]
 NEEDS = frozenset({"throughput", "scale_factor", "capacity", "on_type"})
 REMEMBERS = {"drawn_type": -1.0}
 
@@ -61,9 +61,3 @@ def candidates(view: View, order: Ints, types: Types) -> tuple[Rows, dict[str, F
     drawn = draw_types(view)
     known = order[drawn[order] >= 0]
     return Rows(known, drawn[known].astype(np.int64)), {"drawn_type": drawn}
-
-
-def check_types(types: str) -> None:
-    """Raise ValueError for a spelling that is not one of `Types`."""
-    if types not in ("fastest", "agnostic"):
-        raise ValueError(f"types is {types!r}; it is 'fastest' (by belief) or 'agnostic' (drawn by seed)")

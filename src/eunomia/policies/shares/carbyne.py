@@ -29,10 +29,12 @@ Reference: R. Grandl et al., "Altruistic Scheduling in Multi-Resource Clusters",
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
+from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
 from eunomia.model.policy import ROUNDS, PolicyInfo
@@ -67,7 +69,7 @@ class Carbyne:
     with that part.
     """
 
-    altruism: float = 1.0
+    altruism: Annotated[float, Rule(least=0.0, most=1.0, what="between 0 (fair shares with leftovers) and 1")] = 1.0
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="carbyne",
@@ -89,8 +91,7 @@ class Carbyne:
     )
 
     def __post_init__(self) -> None:
-        if not 0 <= self.altruism <= 1:
-            raise ValueError(f"altruism is {self.altruism}; it is between 0 (fair shares with leftovers) and 1")
+        check_fields(self)
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type)."""

@@ -21,6 +21,7 @@ import numpy as np
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.tolerance import is_at_least, is_at_most
 from eunomia.model.view import View
+from eunomia.model.wait_reason import Reason
 from eunomia.policies.shares import pair_programs
 from eunomia.solvers.min_late_jobs import SLACK, LateRows, late_rows
 from eunomia.solvers.program import Infeasible
@@ -76,12 +77,11 @@ class DeadlineFloors:
         rows = tuple(sorted({*self.late, in_time} - {late}))
         return replace(self, floor=floor, dropped=dropped, late=rows)
 
-    def why(self) -> dict[int, str]:
+    def why(self) -> dict[int, Reason]:
         """Return the reason of each job whose floor is dropped."""
-        jobs = np.flatnonzero(self.dropped).tolist()
-        reasons = dict.fromkeys(jobs, "its equal part cannot be kept beside the deadlines")
-        late = "late" if self.fewest else "late, in the smallest set found"
-        return reasons | dict.fromkeys(self.late, f"{late}: its deadline cannot be met together with the others'")
+        reasons = dict.fromkeys(np.flatnonzero(self.dropped).tolist(), Reason("floor_dropped"))
+        late = Reason("deadline_dropped" if self.fewest else "deadline_dropped_unproven")
+        return reasons | dict.fromkeys(self.late, late)
 
 
 def floors(view: View, T: Floats, other: Floats | None = None, *, space_sharing: bool = False) -> DeadlineFloors:

@@ -42,6 +42,7 @@ from eunomia.model.products import dot
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.tolerance import RELATIVE
 from eunomia.model.view import View
+from eunomia.model.wait_reason import Reason, WaitReasons
 from eunomia.policies.shares import tickets
 from eunomia.policies.shares.share_inputs import clip_shares, speeds
 from eunomia.solvers.drf_divisible import Wishes, divided
@@ -91,7 +92,7 @@ class DrfDivisible:
             more = divided(Wishes(task, most, view.weight[rows], view.tenant[rows]), total=total, room=left, weight=S)
             X[rows, j[rows]] = more
             left = np.maximum(left - dot(more, task), 0.0)
-        why = dict.fromkeys(np.flatnonzero(infeasible).tolist(), "it asks for more CPUs or memory than there are")
+        why = WaitReasons.of(view.jobs, infeasible, Reason("host_capacity"))
         exhausted = np.isfinite(room) & (left[len(view.types) :] <= RELATIVE * room)  # (2,) CPUs, memory
         held_back = infeasible | (view.demand[:, exhausted] > 0).any(axis=1)
         return Shares(clip_shares(X), fill=not held_back.any(), why=why)

@@ -18,16 +18,18 @@ Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
+from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Rows, Shares
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.order.type_choice import REMEMBERS, Types, check_types, draw_types
+from eunomia.policies.order.type_choice import REMEMBERS, Types, draw_types
 from eunomia.policies.shares.options import PAIRS
 from eunomia.policies.shares.share_inputs import NEEDS, divide, speeds
 
@@ -43,7 +45,9 @@ class FifoPacked:
     shares keeps more than half of its throughput, as the two keep more than 1.5 together.
     """
 
-    least_gain: float = 1.5
+    least_gain: Annotated[
+        float, Rule(above=0.0, most=2.0, what="above 0 and up to 2: what two jobs keep of their speeds together")
+    ] = 1.5
     types: Types = "fastest"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -65,9 +69,7 @@ class FifoPacked:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
-        if not 0 < self.least_gain <= 2:
-            raise ValueError(f"least_gain is {self.least_gain}; two jobs keep between 0 and 2 of their speeds together")
+        check_fields(self)
 
     def decide(self, view: View) -> Shares:
         """Return whole shares: a row for each gang that runs, with its partner if it has one."""

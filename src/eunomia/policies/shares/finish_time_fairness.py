@@ -37,7 +37,7 @@ from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs, placement_sensitive
 from eunomia.policies.shares.makespan import seconds
 from eunomia.policies.shares.max_min_program import level_shares
-from eunomia.policies.shares.options import Placement, Point, Types, check_options
+from eunomia.policies.shares.options import Placement, Point, Reference, Types, check_options
 from eunomia.policies.shares.share_inputs import NEEDS, divide
 
 
@@ -66,7 +66,7 @@ class FinishTimeFairness:
     placement: Placement = "ignored"
     weighted: bool = False
     weighted_speeds: bool = False
-    reference_type: str = ""
+    reference_type: Reference = ""
     point: Point = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -87,13 +87,11 @@ class FinishTimeFairness:
         oracle=True,
         memory_columns={"alone_time": 0.0, "alone_rate": 0.0, "steps_left": -1.0},
         mechanism=ROUNDS,
+        names={"reference_type": "accelerator type"},
     )
 
     def __post_init__(self) -> None:
-        check_options(self, interior=True)
-        for name in ("weighted", "weighted_speeds"):
-            if not isinstance(value := getattr(self, name), bool):
-                raise ValueError(f"{name} is {value!r}; it is true or false")
+        check_options(self)
         if self.weighted and self.weighted_speeds:
             raise ValueError("weighted=true and weighted_speeds=true: a weight counts once; leave one of them out")
 

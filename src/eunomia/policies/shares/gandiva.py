@@ -25,10 +25,11 @@ Narayanan et al., OSDI 2020, section 5 (baselines) and its artifact.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
 from eunomia.model.answers import Rows, Shares
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.policy import ROUNDS, PolicyInfo
@@ -55,7 +56,7 @@ class Gandiva:
     `mean` over types that can run both, or in the `sum` over all types, which must all.
     """
 
-    gain: Literal["mean", "sum"] = "mean"
+    gain: Annotated[Literal["mean", "sum"], "'mean' (over types) or 'sum' (Gavel's artifact)"] = "mean"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="gandiva",
@@ -70,8 +71,7 @@ class Gandiva:
     )
 
     def __post_init__(self) -> None:
-        if self.gain not in ("mean", "sum"):
-            raise ValueError(f"gain is {self.gain!r}; it is 'mean' (over types) or 'sum' (Gavel's artifact)")
+        check_fields(self)
 
     def decide(self, view: View) -> Shares:
         """Return an equal share for each combination; memory holds a number for each pair."""

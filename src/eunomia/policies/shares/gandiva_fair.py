@@ -31,6 +31,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.policy import ROUNDS, PolicyInfo
@@ -68,8 +69,7 @@ class GandivaFair:
     )
 
     def __post_init__(self) -> None:
-        if self.price not in ("middle", "second"):
-            raise ValueError(f"price is {self.price!r}; it is 'middle' or 'second'")
+        check_fields(self)
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type)."""

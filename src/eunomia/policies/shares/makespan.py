@@ -27,7 +27,7 @@ from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs, placement_sensitive
 from eunomia.policies.shares.max_min_program import level_shares
-from eunomia.policies.shares.options import Placement, Point, Types, check_options
+from eunomia.policies.shares.options import Placement, Point, Reference, Types, check_options
 from eunomia.policies.shares.share_inputs import NEEDS
 
 
@@ -51,7 +51,7 @@ class Makespan:
     types: Types = "aware"
     space_sharing: bool = False
     placement: Placement = "ignored"
-    reference_type: str = ""
+    reference_type: Reference = ""
     point: Point = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -65,10 +65,11 @@ class Makespan:
         needs=NEEDS | {"remaining"},
         oracle=True,
         mechanism=ROUNDS,
+        names={"reference_type": "accelerator type"},
     )
 
     def __post_init__(self) -> None:
-        check_options(self, interior=True)
+        check_options(self)
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""

@@ -75,7 +75,7 @@ class MaxMinFairness:
     )
 
     def __post_init__(self) -> None:
-        check_options(self, interior=True, pairs_inside=True)
+        check_options(self, pairs_inside=True)
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""

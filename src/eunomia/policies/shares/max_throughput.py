@@ -19,7 +19,7 @@ Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class MaxThroughput:
     """
 
     normalised: bool = True
-    priority: Literal["weight", "arrival"] = "weight"
+    priority: Annotated[Literal["weight", "arrival"], "'weight' or 'arrival' (earlier jobs count for more)"] = "weight"
     types: Types = "aware"
     space_sharing: bool = False
     placement: Placement = "ignored"
@@ -66,10 +66,6 @@ class MaxThroughput:
 
     def __post_init__(self) -> None:
         check_options(self)
-        if self.priority not in ("weight", "arrival"):
-            raise ValueError(
-                f"priority is {self.priority!r}; it is 'weight' or 'arrival' (earlier jobs count for more)"
-            )
         if self.priority == "arrival" and not self.normalised:
             raise ValueError(
                 "priority=arrival and normalised=false: ranks count relative speeds; leave one of them out"

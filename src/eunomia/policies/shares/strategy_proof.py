@@ -22,10 +22,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
 from eunomia.model.answers import Shares
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.view import View
-from eunomia.policies.shares.options import Types, check_types
+from eunomia.model.wait_reason import Reason
+from eunomia.policies.shares.options import Types
 from eunomia.policies.shares.share_inputs import FAIR_AT_ONCE, NEEDS, clip_shares, speeds
 from eunomia.solvers.proportional import strategy_proof
 
@@ -54,11 +56,11 @@ class StrategyProof:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
+        check_fields(self)
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type); `why` gives the fraction of its share that each job keeps."""
         T, z = speeds(view, self.types), view.scale_factor.astype(float)
         x, kept = strategy_proof(T, z, view.capacity, view.weight)
-        why = {m: f"keeps {kept[m]:.1%} of its proportionally fair share" for m in np.flatnonzero(kept < 1).tolist()}
+        why = {m: Reason("share_kept", numbers=(float(kept[m]),)) for m in np.flatnonzero(kept < 1).tolist()}
         return Shares(clip_shares(x), fill=False, why=why)

@@ -25,7 +25,7 @@ Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -68,7 +68,7 @@ class ThroughputPerCost:
     them all; here those that can be met are met.
     """
 
-    objective: Literal["ratio", "raw", "sum"] = "ratio"
+    objective: Annotated[Literal["ratio", "raw", "sum"], "'ratio' (steps per dollar), 'raw' or 'sum'"] = "ratio"
     deadlines: bool = False
     types: Types = "aware"
     space_sharing: bool = False
@@ -88,8 +88,6 @@ class ThroughputPerCost:
 
     def __post_init__(self) -> None:
         check_options(self)
-        if self.objective not in ("ratio", "raw", "sum"):
-            raise ValueError(f"objective is {self.objective!r}; it is 'ratio' (steps per dollar), 'raw' or 'sum'")
         if self.point != "any" and self.objective != "sum":
             raise ValueError(f"point={self.point} needs objective=sum: of a ratio all multiples of a point are as good")
         also_needs(self, deadlines.NEEDS if self.deadlines else ())

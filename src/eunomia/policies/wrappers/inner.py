@@ -76,7 +76,7 @@ def join(
         all(answer.fill for _, answer in answers),
         memory=stored,
         again_at=min((answer.again_at for _, answer in answers), default=np.inf),
-        why={int(jobs[m]): text for jobs, answer in answers for m, text in answer.why.items()},
+        why={int(jobs[m]): reason for jobs, answer in answers for m, reason in answer.why.items()},
         refuse={int(jobs[m]): text for jobs, answer in answers for m, text in answer.refuse.items()},
         late=tuple(sorted(int(jobs[m]) for jobs, answer in answers for m in answer.late)),
         certificate=_certificate(view, answers),

@@ -19,10 +19,12 @@ Reference: D. Narayanan et al., "Solving Large-Scale Granular Resource Allocatio
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
+from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Array, Ints
 from eunomia.model.policy import ROUNDS, PolicyInfo
@@ -43,7 +45,7 @@ class Pop:
     """
 
     inner: str = "max_min_fairness"
-    parts: int = 4
+    parts: Annotated[int, Rule(least=1, what="at least 1: the problem is cut into so many parts")] = 4
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="pop",
@@ -58,8 +60,7 @@ class Pop:
     )
 
     def __post_init__(self) -> None:
-        if self.parts < 1:
-            raise ValueError(f"parts is {self.parts}; the problem is cut into at least 1 part")
+        check_fields(self)
         inherit(self, inner_policy(self.inner, "shares"))
 
     def decide(self, view: View) -> Shares:

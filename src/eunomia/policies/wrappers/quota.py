@@ -23,16 +23,18 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
 from eunomia.kernels import kernel
 from eunomia.model.answers import Order, Rows
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
+from eunomia.model.wait_reason import Reason
 from eunomia.policies.order.decayed_usage import top_of
 from eunomia.policies.wrappers.inner import ask, inherit, inner_policy
 
-_WHY = "quota: its tenant's is used up, and it may not borrow"
+_WHY = Reason("tenant_quota")
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,7 @@ class Quotas:
     )
 
     def __post_init__(self) -> None:
-        if self.reclaim not in ("newest", "youngest"):
-            raise ValueError(f"reclaim is {self.reclaim!r}; it is 'newest' or 'youngest'")
+        check_fields(self)
         inherit(self, inner_policy(self.inner, "order"))
         if math.isinf(self.info.mechanism.length_s):
             object.__setattr__(self, "info", replace(self.info, mechanism=RECALLABLE))

@@ -1,29 +1,29 @@
-"""The tables of a sweep, as HTML."""
+"""The tables of a sweep."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from eunomia.report.escape import escaped
-from eunomia.report.number_format import ABSENT
-from eunomia.report.sweep.answer import percent
-from eunomia.report.sweep.content import Group, SweepContent, SweepSetting
-from eunomia.report.table import COLUMNS, KNOWS_DURATIONS, Column, ScaledColumn, heading, number, scale_of
+from eunomia.report.table import Cell, NumberTable, Row, ScaledColumn, heading, number, place_cells, scale_of
+from eunomia.verdict.columns import COLUMNS, Column
+from eunomia.verdict.number_format import ABSENT
+from eunomia.verdict.sweep_answer import percent
+from eunomia.verdict.sweep_content import Group, SweepContent, SweepSetting
 
 LABELS = {"unknown": "these jobs", "unfit": "not comparable"}  # of verdicts that are not their own label
 
 
-def averages(content: SweepContent, group: Group) -> str:
+def averages(content: SweepContent, group: Group) -> NumberTable:
     """Return a row for each setting: averages, and half the width of their intervals."""
     known = _columns(group, lambda setting: setting.averages)
     return _table(content, group.settings, known, _average)
 
 
-def differences(content: SweepContent, group: Group) -> str:
-    """Return a row for each setting but the baseline; "" when there is only the baseline."""
+def differences(content: SweepContent, group: Group) -> NumberTable:
+    """Return a row for each setting but the baseline."""
     others = [setting for setting in group.settings if setting.versus]
     known = [column for column in _columns(group, lambda setting: setting.versus) if column.better]
-    return _table(content, others, known, _difference) if others else ""
+    return _table(content, others, known, _difference)
 
 
 def _columns(group: Group, names: Callable[[SweepSetting], Iterable[str]]) -> list[Column]:
@@ -31,46 +31,53 @@ def _columns(group: Group, names: Callable[[SweepSetting], Iterable[str]]) -> li
     return [column for column in COLUMNS if column.name in known]
 
 
-Cell = Callable[[SweepSetting, ScaledColumn], tuple[float | None, str]]  # the number to sort by, and HTML
+CellOf = Callable[[SweepSetting, ScaledColumn], Cell]
 
 
-def _table(content: SweepContent, settings: Sequence[SweepSetting], columns: Sequence[Column], cell: Cell) -> str:
+def _table(
+    content: SweepContent, settings: Sequence[SweepSetting], columns: Sequence[Column], of: CellOf
+) -> NumberTable:
     several = len(content.places) > 1
-    scaled = [(column, scale_of(column, [cell(s, (column, None))[0] for s in settings])) for column in columns]
-    heads = ["Run", *([content.along] if several else []), *(heading(*column) for column in scaled)]
-    head = "".join(f'<th scope="col">{escaped(text)}</th>' for text in heads)
-    rows = []
-    for row, setting in enumerate(settings):
-        begins = ' class="next"' if row and several and setting.place != settings[row - 1].place else ""
-        where = f'<td data-v="{setting.place:g}">{setting.place:g}</td>' if several else ""
-        made = [cell(setting, column) for column in scaled]
-        cells = "".join(f'<td data-v="{"" if value is None else f"{value:.9g}"}">{text}</td>' for value, text in made)
-        known = f" <small>{KNOWS_DURATIONS}</small>" if setting.knows_durations else ""
-        rows.append(f'<tr{begins}><th scope="row">{escaped(setting.name)}{known}</th>{where}{cells}</tr>')
-    return f'<table class="sortable"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    scaled = [(column, scale_of(column, [of(s, (column, None)).value for s in settings])) for column in columns]
+    places = [None, *(setting.place for setting in settings)]  # of the row above
+    rows = [
+        Row(
+            name=setting.name,
+            cells=(*place_cells(setting.place, several), *(of(setting, column) for column in scaled)),
+            knows_durations=setting.knows_durations,
+            css="next" if several and above not in (None, setting.place) else "",
+        )
+        for above, setting in zip(places, settings, strict=False)
+    ]
+    heads = ("Run", *[content.along] * several, *(heading(*column) for column in scaled))
+    return NumberTable(heads, tuple(rows))
 
 
-def _average(setting: SweepSetting, scaled: ScaledColumn) -> tuple[float | None, str]:
+def _average(setting: SweepSetting, scaled: ScaledColumn) -> Cell:
     average = setting.averages.get(scaled[0].name)
     if average is None:
-        return None, ABSENT
-    half = "" if average.high in (None, average.mean) else f"± {number((average.high or 0.0) - average.mean, *scaled)}"
-    return average.mean, f"{escaped(number(average.mean, *scaled))} <small>{_unbroken(half)}</small>"
+        return Cell(text=ABSENT)
+    half: tuple[str, ...] = ()
+    if average.high not in (None, average.mean):
+        half = (_unbroken(f"± {number((average.high or 0.0) - average.mean, *scaled)}"),)
+    return Cell(text=number(average.mean, *scaled), value=average.mean, beside=half)
 
 
 def _unbroken(text: str) -> str:
-    """Return the text without line breaks, escaped."""
-    return escaped(text.replace(" ", "\u00a0"))
+    """Return the text without line breaks."""
+    return text.replace(" ", "\u00a0")
 
 
-def _difference(setting: SweepSetting, scaled: ScaledColumn) -> tuple[float | None, str]:
+def _difference(setting: SweepSetting, scaled: ScaledColumn) -> Cell:
     """Return the difference in its unit, in per cent of the baseline, and its verdict."""
     found = setting.versus.get(scaled[0].name)
     if found is None:
-        return None, ABSENT
+        return Cell(text=ABSENT)
     sign = "−" if found.change.mean < 0 else "+"
-    size = escaped(f"{sign}{number(abs(found.change.mean), *scaled)}")
     change, _, ends = percent(found).partition(", ")
-    parts = "<br>".join(_unbroken(text) for text in (change, ends) if text)
-    label = LABELS.get(found.verdict, found.verdict)
-    return found.change.mean, f'{size} <small>{parts}</small><small class="{found.verdict}">{label}</small>'
+    return Cell(
+        text=f"{sign}{number(abs(found.change.mean), *scaled)}",
+        value=found.change.mean,
+        beside=tuple(_unbroken(text) for text in (change, ends) if text),
+        verdict=(found.verdict, LABELS.get(found.verdict, found.verdict)),
+    )

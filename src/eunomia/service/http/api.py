@@ -21,9 +21,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from eunomia.inputs.json_text import NotJson, parse_json
 from eunomia.service.credentials import JobTokens, TokenRegistry
 from eunomia.service.forecasts import Forecasts
-from eunomia.service.http import strict_json
 from eunomia.service.http.loop_replies import LoopReplies
 from eunomia.service.job_document import FieldProblem, InvalidRequest
 from eunomia.service.json_lines import REQUEST
@@ -233,10 +233,13 @@ async def read_json(request: Request, limit: int = BODY_BYTES) -> Any:
 def json_of(raw: bytes) -> Any:
     """Return a body as strict JSON. Raises Refused for one that is none."""
     try:
-        return strict_json.parse(raw)
-    except strict_json.NotJson as error:
-        problem = FieldProblem("body", None, str(error), "send strict JSON: UTF-8, no NaN, no key twice")
-        raise Refused(400, "the body is not JSON", (problem,), code="not_json") from None
+        return parse_json(raw.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        rule = f"it is not UTF-8 (byte {error.start})"
+    except NotJson as error:
+        rule = str(error)
+    problem = FieldProblem("body", None, rule, "send strict JSON: UTF-8, no NaN, no key twice")
+    raise Refused(400, "the body is not JSON", (problem,), code="not_json")
 
 
 async def read_body(request: Request, limit: int) -> bytes:

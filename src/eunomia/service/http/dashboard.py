@@ -144,7 +144,7 @@ def _page(service: Service, handler: Page) -> Callable[[Request], Awaitable[Resp
         try:
             return await handler(service, request, found[0])
         except Refused as refusal:
-            text = render.page("Refused", refusal.title, user=found[0].user, live=False)
+            text = render.refused_page(found[0].user, refusal.title)
             return HTMLResponse(text, refusal.status)
 
     return answer

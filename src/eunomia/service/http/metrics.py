@@ -2,51 +2,75 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
+
+from prometheus_client import generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from eunomia.forecasts.scoring import score
 from eunomia.service import living_state
 from eunomia.service.forecast_log import outcomes_of
 from eunomia.service.job_row import STATES
+from eunomia.service.latency_histogram import LatencyHistogram
 
 if TYPE_CHECKING:
     from eunomia.service.http.api import Service
 
 
 def metrics_text(service: Service) -> str:
-    """Return all figures."""
-    writer, counts = service.writer, service.reader.counts()
-    lines = ["# TYPE eunomia_jobs gauge"]
-    lines += [f'eunomia_jobs{{state="{state}"}} {counts.get(state, 0)}' for state in STATES]
-    with writer.lock:
-        types = living_state.cluster(writer.controller)["types"]
-        fairness = living_state.ltgf(writer.controller, writer.clock.now())
-    lines.append("# TYPE eunomia_accelerators gauge")
-    for name, found in types.items():
-        for state in ("free", "busy", "taken"):
-            lines.append(f'eunomia_accelerators{{type="{_escaped(name)}",state="{state}"}} {found[state]}')
-    lines += writer.decision_times.lines("eunomia_decision_seconds")
-    lines += writer.commit_times.lines("eunomia_commit_seconds")
-    lines.append("# TYPE eunomia_tenant_ltgf gauge")
-    lines += [f'eunomia_tenant_ltgf{{tenant="{_escaped(name)}"}} {value:.6g}' for name, value in fairness.items()]
-    for name, value in (
-        ("eunomia_commits_total", writer.store.commits),
-        ("eunomia_moments_total", writer.controller.moments),
-        ("eunomia_lease_renewals_total", service.renewals()),
-        ("eunomia_stale_writes_refused_total", writer.controller.stale_reports),
-        ("eunomia_solver_overruns_total", service.overruns()),
-        ("eunomia_policy_fallbacks_total", writer.controller.fallbacks),
-        ("eunomia_policy_answers_refused_total", writer.controller.refused_answers),
-        ("eunomia_requests_refused_total", service.refused),
-        ("eunomia_generation", writer.store.generation),
-    ):
-        lines += [f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}", f"{name} {value}"]
-    lines.append("# TYPE eunomia_forecast_coverage_ratio gauge")
-    coverage = score(outcomes_of(service.site.place))["start_coverage"]
-    if coverage is not None:
-        lines.append(f"eunomia_forecast_coverage_ratio {coverage}")
-    return "\n".join([*lines, ""])
+    """Return all figures of the service, and none of its process."""
+    return generate_latest(_Figures(service)).decode()
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+class _Figures:
+    """The figures of a service at the moment when they are asked for."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield each figure."""
+        service, writer = self._service, self._service.writer
+        counts = service.reader.counts()
+        by_state = {(state,): counts.get(state, 0) for state in STATES}
+        yield _gauge("eunomia_jobs", "Jobs by state.", ("state",), by_state)
+        with writer.lock:
+            types = living_state.cluster(writer.controller)["types"]
+            fairness = living_state.ltgf(writer.controller, writer.clock.now())
+        by_type = {(name, state): one[state] for name, one in types.items() for state in ("free", "busy", "taken")}
+        yield _gauge("eunomia_accelerators", "Accelerators by type and state.", ("type", "state"), by_type)
+        yield _histogram("eunomia_decision_seconds", "Time that decisions took, s.", writer.decision_times)
+        yield _histogram("eunomia_commit_seconds", "Time that commits to the store took, s.", writer.commit_times)
+        by_tenant = {(name,): float(f"{value:.6g}") for name, value in fairness.items()}
+        what = "Accelerator time received of what was deserved in the last day, by tenant (LTGF)."
+        yield _gauge("eunomia_tenant_ltgf", what, ("tenant",), by_tenant)
+        for name, what, value in (
+            ("eunomia_commits", "Commits to the store.", writer.store.commits),
+            ("eunomia_moments", "Moments that the scheduler took.", writer.controller.moments),
+            ("eunomia_lease_renewals", "Renewals of leases by the world.", service.renewals()),
+            ("eunomia_stale_writes_refused", "Reports of starts that are over.", writer.controller.stale_reports),
+            ("eunomia_solver_overruns", "Asks of the policy that took too long.", service.overruns()),
+            ("eunomia_policy_fallbacks", "Asks that the fallback answered.", writer.controller.fallbacks),
+            ("eunomia_policy_answers_refused", "Answers that broke a rule.", writer.controller.refused_answers),
+            ("eunomia_requests_refused", "Requests that were refused.", service.refused),
+        ):
+            yield CounterMetricFamily(name, what, value)
+        what = "Number of the leadership: it grows with each start or fail-over."
+        yield GaugeMetricFamily("eunomia_generation", what, writer.store.generation)
+        coverage = score(outcomes_of(service.site.place))["start_coverage"]
+        found = {} if coverage is None else {(): coverage}
+        yield _gauge("eunomia_forecast_coverage_ratio", "Starts that were in their 80 % interval.", (), found)
+
+
+def _gauge(
+    name: str, what: str, labels: tuple[str, ...], value_by_labels: Mapping[tuple[str, ...], float]
+) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, what, labels=labels)
+    for values, value in value_by_labels.items():
+        family.add_metric(values, value)
+    return family
+
+
+def _histogram(name: str, what: str, times: LatencyHistogram) -> HistogramMetricFamily:
+    return HistogramMetricFamily(name, what, times.buckets(), times.total_s)

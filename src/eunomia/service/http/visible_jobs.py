@@ -29,14 +29,3 @@ def is_mine(service: Service, job_id: str, who: Principal) -> bool:
     """Say whether the principal may see a job."""
     row = service.reader.job(job_id)
     return row is not None and who.may_see(row.tenant)
-
-
-def without_others(service: Service, text: str, who: Principal) -> str:
-    """Replace ids of other tenants' jobs in a text."""
-    ending = f"-{service.writer.controller.incarnation}"
-    words = text.replace("(", "( ").replace(")", " )").replace(",", " ,").split(" ")
-    shown = [
-        word if "-" not in word or not word[0].isdigit() or is_mine(service, word, who) else "another tenant's job"
-        for word in words
-    ]
-    return " ".join(shown).replace("( ", "(").replace(" )", ")").replace(" ,", ",") if ending else text

@@ -8,13 +8,13 @@ from typing import Any
 from starlette.requests import Request
 
 from eunomia.forecasts.start_conditions import MOST_PLAYS
+from eunomia.model.wait_texts import describe_condition
 from eunomia.records.queue_position import QueuePosition
-from eunomia.records.wait_reasons import describe_condition
 from eunomia.service import living_state
 from eunomia.service.forecasts import NoForecast
 from eunomia.service.http.api import Service
 from eunomia.service.http.forecast_routes import new_row
-from eunomia.service.http.visible_jobs import visible, without_others
+from eunomia.service.http.visible_jobs import visible
 from eunomia.service.job_document import InvalidRequest, parse_job
 from eunomia.service.job_row import JobRow, iso
 from eunomia.service.messages import Principal
@@ -50,8 +50,6 @@ async def why_shown(service: Service, row: JobRow, who: Principal, limit_s: floa
             found["note"] = f"{NOT_PLAYED} in time; ask again"
         except NoForecast as error:
             found["note"] = f"{NOT_PLAYED}: {error}"
-    if not who.is_operator:  # a policy's own words may name other tenants' jobs
-        found["reasons"] = [{**one, "text": without_others(service, one["text"], who)} for one in found["reasons"]]
     return found
 
 

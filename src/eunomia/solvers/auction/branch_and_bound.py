@@ -14,10 +14,9 @@ import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.products import dot
-from eunomia.solvers.auction.bitpacked import Packed, words_of
-from eunomia.solvers.auction.canonical_states import frames, unfolded
 from eunomia.solvers.auction.dynamic_program import sweep
 from eunomia.solvers.auction.optimum import CLOSE, Best, better
+from eunomia.solvers.auction.packed_states import Packed, frames, unfolded, words_of
 from eunomia.solvers.auction.prices import relaxed, surplus
 from eunomia.solvers.auction.search import search
 from eunomia.solvers.program import NoOptimum

@@ -1,10 +1,14 @@
-"""The rows that are worth most together, one of each bidder, with the proof.
+"""The rows that are worth most together, one of each bidder, with the proof; of all bidders, and of all but one.
 
     maximise Σ_i v_i,b(i)   subject to   Σ_i n_i,b(i),k ≤ C_k for each class k
 
 Bidders are served layer by layer (`dynamic_program`) with wider and wider layers until nothing that could be better was
 let go. Where it is known about how far below the bound the best lies, only what is that good is looked for at first.
 Where that does not finish, `branch_and_bound` continues.
+
+What one problem tells serves the next (`LeaveOneOut`): prices found in a few steps and narrow layers settle most. Once
+they have failed the linear relaxation gives the prices, solved again from its last basis; and without another bidder
+the best is about as far below the bound as it was last.
 """
 
 from __future__ import annotations
@@ -16,16 +20,16 @@ import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.products import dot
-from eunomia.solvers.auction.bitpacked import Packed
-from eunomia.solvers.auction.canonical_states import frames, unfolded
 from eunomia.solvers.auction.dynamic_program import sweep
-from eunomia.solvers.auction.prices import surplus
+from eunomia.solvers.auction.packed_states import Packed, frames, unfolded
+from eunomia.solvers.auction.prices import STEPS, Relaxation, ceiling, lowered, surplus
 
 CLOSE = 1e-9  # of a sum of logarithms: what is nearer is the same
 WIDTHS = (64, 1024, 8192, 65536)
 WORK = 400_000  # states times classes of the widest layer
 NARROWEST, WIDER = 1 / 256, 2.0  # the first window, as a part of the gap at least; each one over the one before
 HOPELESS = 0.5  # share of the gap that a layer of 1024 states must have closed for wider ones to be tried
+MORE = 1.25  # the first window, in times of how far below the bound the last best was
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,3 +125,31 @@ def _in_windows(swept: Callable[[Best, float, int], Best], found: Best, window: 
         else:
             window = WIDER * max(window, first - found.bound)
     return found
+
+
+class LeaveOneOut:
+    """What is known after the problems so far."""
+
+    def __init__(self, rows: Packed, worth: Floats, effort: Effort):
+        """Take the rows of all bidders, what they are worth, (row,), and how far to look."""
+        self.rows, self.worth, self.effort = rows, worth, effort
+        self.price = np.zeros(len(rows.capacity))  # (class,) of the last problem
+        self.near: Floats | None = None  # (class,) prices of the first problem, from which the steps start
+        self.relaxation: Relaxation | None = None
+        self.below = np.inf
+
+    def best(self, bidders: Ints, known: Ints) -> Best:
+        """Return the best rows of the bidders, (turn,); `known` (turn,) are rows that fit together."""
+        rows, worth, bound = self.rows, self.worth, np.inf
+        if self.relaxation is None:
+            start, target = self.price if self.near is None else self.near, float(worth[known].sum())
+            self.price = lowered(rows, worth, start, bidders, target, STEPS)
+            self.near = self.price if self.near is None else self.near
+            found = best_rows(rows, worth, bidders, self.price, known, WIDTHS[0])
+            if found.proven:
+                return found
+            self.relaxation, known, bound = Relaxation(rows, worth), found.row, found.bound
+        self.price = self.relaxation.prices(bidders)
+        found = best_rows(rows, worth, bidders, self.price, known, self.effort.widest, MORE * self.below)
+        self.below = ceiling(rows, worth, self.price, bidders) - found.objective if found.proven else np.inf
+        return replace(found, bound=max(min(found.bound, bound), found.objective))

@@ -14,7 +14,7 @@ import numpy as np
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.products import dot
-from eunomia.solvers.auction.bitpacked import Packed
+from eunomia.solvers.auction.packed_states import Packed
 from eunomia.solvers.program import INF, Program
 from eunomia.solvers.sums import inner_product, total
 

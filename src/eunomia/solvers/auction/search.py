@@ -16,7 +16,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.auction.bitpacked import Packed, fits
+from eunomia.solvers.auction.packed_states import Packed, fits
 
 PASSES = 3  # over the rows of a node: what one row's going does to others mostly shows in the first
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from eunomia.inputs.file_contents import contents, decoded
 from eunomia.inputs.options import one_of
 from eunomia.inputs.problems import Problems, refused
+from eunomia.inputs.slurm_values import Resources, expand_hosts, parse_gres
 from eunomia.traces.machine_lists.machines import MachineList
 from eunomia.traces.machine_lists.named_nodes import NamedNode, distinct, machine_list
-from eunomia.traces.slurm_fields import Resources, expand_hosts, parse_gres
 
 MIB = 1024.0  # of a GiB
 COMMAND = "scontrol show nodes --oneliner"

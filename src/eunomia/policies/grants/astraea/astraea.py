@@ -35,10 +35,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
+from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Grants, Rows
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.policy import LeaseTerms, PolicyInfo, also_needs, set_promises
@@ -51,7 +53,6 @@ from eunomia.policies.grants.astraea.selection import (
     FAIR,
     KEYS,
     ORACLE,
-    SELECTIONS,
     Keys,
     Selection,
     SelectionInputs,
@@ -67,6 +68,7 @@ from eunomia.policies.grants.astraea.tenant_order import (
     refusal,
 )
 
+_NotNegative = Annotated[float, Rule(least=0.0, endless=True, what="at least 0")]
 QuotaRule = Literal["fair", "static", "dynamic"]
 BACK_S = 10.0  # seconds after which a job that was put out may be placed again
 LEASE_S = 900.0
@@ -85,11 +87,11 @@ class Astraea:
     selection: Selection = "fairness"
     quota: QuotaRule = "fair"
     block: bool = True
-    starvation_s: float = 21600.0
-    delay_s: float = 300.0
-    window_h: int = 24
-    lend: float = 1.2
-    exempt_above: float = math.inf
+    starvation_s: _NotNegative = 21600.0
+    delay_s: _NotNegative = 300.0
+    window_h: Annotated[int, Rule(least=1, what="at least 1")] = 24
+    lend: Annotated[float, Rule(least=1.0, endless=True, what="at least 1")] = 1.2
+    exempt_above: _NotNegative = math.inf
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="astraea",
@@ -116,12 +118,7 @@ class Astraea:
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        for name, known in (("selection", SELECTIONS), ("quota", get_args(QuotaRule))):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; it is one of {', '.join(known)}")
-        for name, least in (("starvation_s", 0), ("delay_s", 0), ("window_h", 1), ("lend", 1), ("exempt_above", 0)):
-            if not getattr(self, name) >= least:
-                raise ValueError(f"{name} is {getattr(self, name)}; it is at least {least}")
+        check_fields(self)
         also_needs(self, {"remaining"} if self.selection in ORACLE else ())
         also_needs(self, {"past_service"} if self.selection == "job_reward" else ())
         set_promises(self, renews_leases=self.quota == "fair")

@@ -24,10 +24,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
+from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Grants
 from eunomia.model.arrays import Floats
 from eunomia.model.policy import ENDLESS, PolicyInfo
@@ -50,9 +52,9 @@ class GandivaOriginal:
     late. A wide gang waits for the turns of several others to end together.
     """
 
-    slice_s: float = 60.0
+    slice_s: Annotated[float, Rule(above=0.0, what="a finite number of seconds above 0")] = 60.0
     packing: bool = True
-    moves: int = 1
+    moves: Annotated[int, Rule(least=0, what="a whole number, 0 = never")] = 1
     grow: bool = True
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -87,10 +89,7 @@ class GandivaOriginal:
     )
 
     def __post_init__(self) -> None:
-        if not 0 < self.slice_s < math.inf:
-            raise ValueError(f"slice_s is {self.slice_s}; it is a number of seconds above 0")
-        if self.moves < 0:
-            raise ValueError(f"moves is {self.moves}; it is a whole number, 0 = never")
+        check_fields(self)
 
     def decide(self, view: View) -> Grants:
         """Return devices for units that start, move, or change partner or shape, and the jobs that stop."""

@@ -40,15 +40,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
+from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Grants
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs, set_promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
+from eunomia.model.wait_reason import Reason, WaitReasons
 from eunomia.placement.grants_builder import FREE, LOST, held_by
 from eunomia.policies.grants.philly.free_devices import FreeDevices
 from eunomia.policies.grants.philly.prerun import NEEDS, PreRun
@@ -57,12 +60,12 @@ from eunomia.policies.grants.philly.queue_pass import UNMARKED, QueuePass, Virtu
 TICK_S = 30.0
 NO_END = -1.0  # of a turn that did not begin; runs begin at 0
 REMEMBERS = {"tries": 0.0, "holding": 0.0, "phase_end": NO_END, "ticket": -1.0}
-FAIR_SHARE = "fair share: its virtual cluster has used up its quota"
-FRAGMENTATION = "fragmentation: it is within its quota, but no place holds it as close together as it asks"
-PRE_RUN = "pre-run: it first runs on one accelerator of the pool, and those are in use"
-SCATTERED = f"{FAIR_SHARE}, and what it could borrow is not as close together as it asks"
-CAUSES = (FAIR_SHARE, FRAGMENTATION, PRE_RUN, SCATTERED)
+FAIR_SHARE, FRAGMENTATION, PRE_RUN, SCATTERED = map(Reason, ("cluster_quota", "not_close", "prerun", "scattered"))
+_CAUSES = (FAIR_SHARE, FRAGMENTATION, PRE_RUN, SCATTERED)
 NEVER = "it is wider than the quota of its virtual cluster, which may not borrow"
+
+_Seconds = Annotated[float, Rule(above=0.0, what="a number of seconds above 0")]
+_Count = Annotated[int, Rule(least=0, what="a whole number, 0 = never")]
 
 
 @dataclass(frozen=True)
@@ -77,15 +80,17 @@ class Philly:
     leave in time. Jobs that borrowed are stopped when the cluster is nearly full.
     """
 
-    hold_s: float = 150.0
-    backoff_s: float = 120.0
-    relax_after: int = 3
-    preempt_above: float = 0.9
-    defragment: int = 0
+    hold_s: _Seconds = 150.0
+    backoff_s: _Seconds = 120.0
+    relax_after: _Count = 3
+    preempt_above: Annotated[float, Rule(least=0.0, endless=True, what="a part of the cluster, above 1 = never")] = 0.9
+    defragment: _Count = 0
     isolate: bool = False
-    prerun_s: float = 0.0
+    prerun_s: Annotated[float, Rule(least=0.0, what="a number of seconds, 0 = gangs start as they are")] = 0.0
     prerun: Literal["gangs", "all"] = "gangs"
-    pool: float = 0.02
+    pool: Annotated[
+        float, Rule(above=0.0, below=1.0, what="a part of the cluster above 0 and below 1, for example 0.02")
+    ] = 0.02
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="philly",
@@ -105,20 +110,9 @@ class Philly:
     )
 
     def __post_init__(self) -> None:
-        for name in ("hold_s", "backoff_s"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise ValueError(f"{name} is {getattr(self, name)}; it is a number of seconds above 0")
-        if not self.preempt_above >= 0:
-            raise ValueError(f"preempt_above is {self.preempt_above}; it is a part of the cluster, above 1 = never")
-        for name in ("relax_after", "defragment"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} is {getattr(self, name)}; it is a whole number, 0 = never")
-        if not 0 <= self.prerun_s < float("inf"):
-            raise ValueError(f"prerun_s is {self.prerun_s}; it is a number of seconds, 0 = gangs start as they are")
-        if self.prerun not in ("gangs", "all"):
-            raise ValueError(f"prerun is {self.prerun!r}; it is 'gangs' or 'all'")
-        if not 0 < self.pool < 1:
-            raise ValueError(f"pool is {self.pool}; it is a part of the cluster above 0 and below 1, for example 0.02")
+        check_fields(self)
+        if self.prerun == "all" and not self.prerun_s:
+            raise ValueError("prerun=all needs prerun_s above 0, such as prerun_s=300: else nothing runs in the pool")
         also_needs(self, NEEDS if self.prerun_s else ())
         set_promises(self, renews_leases=not self.prerun_s)
 
@@ -175,13 +169,12 @@ class Philly:
         runs = (view.on_type >= 0) & (view.on_type < len(view.types))  # not in the pool
         one_pass.renew(np.flatnonzero(runs & (view.lease_end <= view.at)))
         soon = tick(view.at + TICK_S) if one_pass.stopped else np.inf  # what was freed and not needed may fit others
-        wait = np.flatnonzero(waits)
-        cause = np.where(aside, 2, np.where(clusters.all_within(), 1, 3 * one_pass.could_borrow()))[wait].tolist()
+        cause = np.where(aside, 3, np.where(clusters.all_within(), 2, np.where(one_pass.could_borrow(), 4, 1)))
         return one_pass.grants(
             again_at=min(retry.next(view.at, waits & ~aside), soon),
             memory={**retry.memory(waits & ~aside), "marks": one_pass.marks},
             refuse=refuse,
-            why={m: CAUSES[one] for m, one in zip(wait.tolist(), cause, strict=True) if m not in refuse},
+            why=WaitReasons(np.where(waits & ~never, cause, 0).astype(np.uint8), _CAUSES),
         )
 
 

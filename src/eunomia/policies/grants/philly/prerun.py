@@ -85,7 +85,7 @@ class PreRun:
             until=np.append(answer.until, np.full(len(inside), until)),
             stop=np.union1d(answer.stop, self.over),
             memory={**answer.memory, "passed": passed},
-            why={m: text for m, text in answer.why.items() if m not in inside},
+            why={m: reason for m, reason in answer.why.items() if m not in inside},
         )
 
     def _seat(self, refused: Iterable[int]) -> PoolStarts:

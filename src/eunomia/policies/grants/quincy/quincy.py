@@ -33,10 +33,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
+from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Grants
 from eunomia.model.arrays import Bools, Ints
 from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs
@@ -56,6 +58,8 @@ from eunomia.policies.grants.quincy.flow_network import (
 )
 from eunomia.solvers.quincy_flow import cheapest
 
+_Cost = Annotated[float, Rule(least=0.0, what="a finite cost of at least 0")]
+
 
 @dataclass(frozen=True)
 class Quincy:
@@ -72,10 +76,10 @@ class Quincy:
     waits its turn. No job starves: the longer it waits, the longer may those have run that it preempts.
     """
 
-    transfer: float = 300.0
-    omega: float = 0.5
-    theta: float = 1.0
-    look_s: float = 60.0
+    transfer: _Cost = 300.0
+    omega: _Cost = 0.5
+    theta: _Cost = 1.0
+    look_s: Annotated[float, Rule(above=0.0, what="a finite number of seconds above 0")] = 60.0
     preempt: bool = True
     fair: bool = False
 
@@ -93,11 +97,7 @@ class Quincy:
     )
 
     def __post_init__(self) -> None:
-        for name in ("transfer", "omega", "theta"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"{name} is {getattr(self, name)}; it is a finite cost of at least 0")
-        if not 0 < self.look_s < math.inf:
-            raise ValueError(f"look_s is {self.look_s}; it is a number of seconds above 0")
+        check_fields(self)
         also_needs(self, {"tenant", "tenants"} if self.fair else ())
 
     def decide(self, view: View) -> Grants:

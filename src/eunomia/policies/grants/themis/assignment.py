@@ -11,32 +11,31 @@ from eunomia.kernels import kernel
 from eunomia.model.answers import Grants, Rows
 from eunomia.model.arrays import NO_INTS, Array, Bools, Floats, Ints
 from eunomia.model.certificate import Certificate
-from eunomia.model.coded_texts import CodedTexts
 from eunomia.model.view import View
+from eunomia.model.wait_reason import Reason, WaitReasons
 from eunomia.placement.grants_builder import GrantsBuilder, renewal, shapes_of
 from eunomia.placement.levels import Levels
 from eunomia.policies.grants.themis.agents import HOLDS, AuctionState, Gangs, best_place
 from eunomia.policies.grants.themis.bidding import CandidateGangs, WonGangs
-from eunomia.solvers.auction.partial import Partial
-from eunomia.solvers.auction.rounding import cut
+from eunomia.solvers.auction.partial import Partial, cut
 
-_RUNS, _LOST, _AHEAD, _KEPT = range(-1, 3)  # codes of `CodedTexts`; a running job waits for nothing
+_RUNS, _LOST, _BEHIND, _KEPT = range(4)  # codes of `WaitReasons`; a running job waits for nothing
 
 
-def waiting_for(view: View, text: str) -> CodedTexts:
+def waiting_for(view: View, code: str) -> WaitReasons:
     """Return the one reason for which all jobs wait that do not run."""
-    return CodedTexts(np.where(view.on_type < 0, 0, -1), (text,))
+    return WaitReasons.of(view.jobs, view.on_type < 0, Reason(code))
 
 
 def nothing_offered(view: View) -> Grants:
     """Return the answer where all devices are under leases that continue."""
-    why = waiting_for(view, "all seats are leased to others")
+    why = waiting_for(view, "all_leased")
     return Grants(Rows(NO_INTS, NO_INTS), NO_INTS, NO_INTS, np.empty(0), why=why)
 
 
 def postponed(view: View, ended: Bools, due: float) -> Grants:
     """Return the answer shortly after an auction: leases that have ended continue until the next one, `due`."""
-    return renewal(view, ended, due, again_at=due, why=waiting_for(view, "the next auction is about to be held"))
+    return renewal(view, ended, due, again_at=due, why=waiting_for(view, "auction_due"))
 
 
 def renewed(view: View, ended: Bools) -> Grants:
@@ -169,24 +168,16 @@ class Assignment:
             state.held[job], state.here[job], state.gangs.width[job] = True, time, len(devices)
         return n > 0
 
-    def _why(self, bidders: Ints, kept_for: Bools) -> CodedTexts:
+    def _why(self, bidders: Ints, kept_for: Bools) -> WaitReasons:
         """Return why each job waits that wants devices and was given none."""
-        n, state = len(bidders), self.state
+        state = self.state
         bid = np.zeros(len(state.elapsed), dtype=bool)
         bid[bidders] = True
-        code = np.where(state.wants, np.where(bid[state.view.app], _LOST, _AHEAD), _RUNS)
+        code = np.where(state.wants, np.where(bid[state.view.app], _LOST, _BEHIND), _RUNS).astype(np.uint8)
         code[kept_for] = _KEPT
-        worse = "1 app is worse off and bids" if n == 1 else f"{n} apps are worse off and bid"
-        if n == 0:
-            worse = "apps that had held nothing for longer were served"
-        return CodedTexts(
-            code,
-            (
-                f"its app was among the {n} worst-off, bid, and won no seats for it",
-                f"{worse} first; nothing that it could use was left",
-                "seats are kept for it until they are enough",
-            ),
-        )
+        count = (len(bidders),)
+        reasons = (Reason("auction_lost", numbers=count), Reason("auction_behind", numbers=count), Reason("seats_kept"))
+        return WaitReasons(code, reasons)
 
 
 def _memory(at: float, held_until: Floats) -> dict[str, Array]:

@@ -36,13 +36,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from eunomia.inputs.declared_fields import check_fields
+from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Grants
 from eunomia.model.arrays import Bools, Ints
-from eunomia.model.finish_time import IDEAL_TIMES, SHARE, IdealTime
+from eunomia.model.finish_time import SHARE, IdealTime
 from eunomia.model.policy import LeaseTerms, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
@@ -58,13 +60,13 @@ from eunomia.policies.grants.themis.app_leases import leases_after, remaining_le
 from eunomia.policies.grants.themis.assignment import Assignment, nothing_offered, postponed, renewed
 from eunomia.policies.grants.themis.bidding import ROWS, BidTables, bid_tables, hold_auction, misjudged, misreported
 from eunomia.solvers.auction.bids import Bids
-from eunomia.solvers.auction.partial import Partial, partial_allocation
-from eunomia.solvers.auction.rounding import TREATMENTS, Treatment
+from eunomia.solvers.auction.partial import Partial, Treatment, partial_allocation
 
 Empty = Literal["finite", "infinite"]
 
 SHORTEST_S = 60.0  # a part of a lease that is worth the restart
 LEAST_S, MOST_S = 10.0, 365 * 86400.0  # whole leases
+_LEASE = f"a number of seconds: a lease lasts from {LEAST_S:.0f} s to {MOST_S:.0f} s, a year"
 
 
 @dataclass(frozen=True)
@@ -83,18 +85,20 @@ class Themis:
     of equals wastes most: each forfeits up to 1 - 1/e of what it won, of whole gangs even more, until leftovers use it.
     """
 
-    f: float = 0.8
+    f: Annotated[float, Rule(least=0.0, most=1.0, what="between 0 (everybody bids) and 1 (only the worst-off app)")] = (
+        0.8
+    )
     indivisible: Treatment = "randomized"
-    rows: int = ROWS
-    bid_error: float = 0.0
-    lease_s: float = 1200.0
-    patience_s: float = 3600.0
-    batch_s: float = 1.0
+    rows: Annotated[int, Rule(least=2, what="at least 2: the rows of a bid table")] = ROWS
+    bid_error: Annotated[float, Rule(least=0.0, below=1.0, what="at least 0 and below 1")] = 0.0
+    lease_s: Annotated[float, Rule(least=LEAST_S, most=MOST_S, what=_LEASE)] = 1200.0
+    patience_s: Annotated[float, Rule(least=0.0, endless=True, what="a number of seconds, at least 0")] = 3600.0
+    batch_s: Annotated[float, Rule(least=0.0, what="a number of seconds from 0 to below lease_s")] = 1.0
     app_leases: bool = True
     ideal: IdealTime = SHARE
     empty: Empty = "finite"
     liar: str = ""
-    lie: float = 1.0
+    lie: Annotated[float, Rule(above=0.0, what="a finite factor above 0, and 1 is the truth")] = 1.0
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="themis",
@@ -117,31 +121,15 @@ class Themis:
         oracle=True,
         memory_columns={"held_until": -HOLDS},
         mechanism=LeaseTerms(length_s=1200.0),
+        names={"liar": "app"},
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        if not 0 <= self.f <= 1:
-            raise ValueError(f"f is {self.f}; it is between 0 (everybody bids) and 1 (only the worst-off app)")
-        if self.indivisible not in TREATMENTS:
-            raise ValueError(f"indivisible is {self.indivisible!r}; it is one of {', '.join(TREATMENTS)}")
-        if not self.rows >= 2:
-            raise ValueError(f"rows is {self.rows}; a bid table has at least 2")
-        if not 0 <= self.bid_error < 1:
-            raise ValueError(f"bid_error is {self.bid_error}; it is at least 0 and below 1")
-        if not 0 < self.lie < math.inf:
-            raise ValueError(f"lie is {self.lie}; it is a finite factor above 0, and 1 is the truth")
+        check_fields(self)
         if self.lie != 1 and not self.liar:
             raise ValueError(f"lie is {self.lie}, and no app tells it; name the app as liar")
-        if not LEAST_S <= self.lease_s <= MOST_S:
-            raise ValueError(f"lease_s is {self.lease_s}; a lease lasts from {LEAST_S:.0f} s to {MOST_S:.0f} s, a year")
-        if not 0 <= self.batch_s < self.lease_s:
+        if self.batch_s >= self.lease_s:
             raise ValueError(f"batch_s is {self.batch_s}; it is a number of seconds from 0 to below lease_s")
-        if not self.patience_s >= 0:
-            raise ValueError(f"patience_s is {self.patience_s}; it is a number of seconds, at least 0")
-        if self.ideal not in IDEAL_TIMES:
-            raise ValueError(f"ideal is {self.ideal!r}; it is one of {', '.join(IDEAL_TIMES)}")
-        if self.empty not in get_args(Empty):
-            raise ValueError(f"empty is {self.empty!r}; it is one of {', '.join(get_args(Empty))}")
         info = replace(self.info, mechanism=LeaseTerms(length_s=self.lease_s), ideal=self.ideal)
         object.__setattr__(self, "info", info)
 

@@ -1,1 +1,0 @@
-"""Symphony (Banerjee et al., ICML 2020): kernels of data-flow graphs on CPUs, GPUs and FPGAs, in a world of its own."""
