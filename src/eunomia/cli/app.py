@@ -231,11 +231,14 @@ def compare(
             write_tenants(folder / "tenants.csv", results)
             shown = [(pictures.names.get(case.policy, case.policy), result) for case, result in results]
             content = write_run_report(
-                shown, f"{title_of(scenario)}: {_compared(combinations)}", folder,
-                charts=pictures.formats, style=pictures.style,
+                shown,
+                f"{title_of(scenario)}: {_compared(combinations)}",
+                folder,
+                charts=pictures.formats,
+                style=pictures.style,
                 folders=[case.folder for case, _ in results],
                 judge=None if interrupted or history is None else history.judge(results, pictures.names),
-            )  # fmt: skip
+            )
             if interrupted:
                 keep_unfinished(folder, results)
         if interrupted:

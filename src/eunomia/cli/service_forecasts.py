@@ -118,10 +118,14 @@ def _show_what_if(found: dict[str, Any]) -> None:
         start, finish = (_shown(found["new_job"][name], found["as_of"]) for name in ("start", "finish"))
         show_lines(f"the new job would start at {start} and finish at {finish}")
     rows = [
-        (one["id"], one["tenant"], *(_shown(one[each]["finish"], found["as_of"]) for each in ("before", "after")),
-         _moved(one["later_s"]))
+        (
+            one["id"],
+            one["tenant"],
+            *(_shown(one[each]["finish"], found["as_of"]) for each in ("before", "after")),
+            _moved(one["later_s"]),
+        )
         for one in found["changed"][:MOST_SHOWN]
-    ]  # fmt: skip
+    ]
     show_table(
         ("job", "tenant", "finishes", "then", ""), rows, "no job would finish more than a minute sooner or later"
     )

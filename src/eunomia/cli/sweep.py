@@ -119,9 +119,11 @@ def _progress(runs: int) -> Iterator[Callable[[SweepProgress], None]]:
     from rich.console import Console
 
     columns = (
-        bars.BarColumn(), bars.MofNCompleteColumn(), bars.TextColumn("runs{task.fields[failed]}, {task.fields[left]}"),
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TextColumn("runs{task.fields[failed]}, {task.fields[left]}"),
         bars.TextColumn("{task.description}"),
-    )  # fmt: skip
+    )
     with bars.Progress(*columns, console=Console(stderr=True)) as shown:
         task = shown.add_task("", total=runs, failed="", left="…")
 
@@ -171,9 +173,15 @@ def _show_plan(sweep_file: SweepFile, rows: Sequence[PlannedRun], out: Path, wor
     estimate = costs.wall(waiting, workers)
     if as_json:
         listed = [
-            {**_labels(row), "scenario_hash": row.scenario_hash, "jobs": row.jobs,
-             "done": row.scenario_hash not in not_done, "estimate_s": costs.of(row)} for row in rows
-        ]  # fmt: skip
+            {
+                **_labels(row),
+                "scenario_hash": row.scenario_hash,
+                "jobs": row.jobs,
+                "done": row.scenario_hash not in not_done,
+                "estimate_s": costs.of(row),
+            }
+            for row in rows
+        ]
         summary = {"runs": listed, "waiting": len(waiting), "workers": workers, "estimate_s": estimate, "basis": basis}
         typer.echo(json.dumps(summary, allow_nan=False))
         return

@@ -76,9 +76,14 @@ def plan_chart(found: Purchase) -> Chart:
     low = np.array([-(change.high or 0.0) for change in changes]) if has_intervals else nothing
     high = np.array([-(change.low or 0.0) for change in changes]) if has_intervals else nothing
     bars = Series(
-        name="sooner", style=0, x=at, y=np.array([-change.mean for change in changes]), low=low, high=high,
+        name="sooner",
+        style=0,
+        x=at,
+        y=np.array([-change.mean for change in changes]),
+        low=low,
+        high=high,
         details=tuple(f"{one.usd:,.0f} US$" for one in finalists),
-    )  # fmt: skip
+    )
     return Chart(
         name="plan",
         title="How much sooner jobs are done",

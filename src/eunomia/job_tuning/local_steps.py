@@ -44,17 +44,23 @@ def accelerators_here(space: ShapeSpace) -> Topology:
     here = ", ".join(f"{number} of type {name}" for name, number in count.items())
     problems = [
         Problem(
-            file="command line", column="--type", value=name, rule=f"this machine has {here}",
+            file="command line",
+            column="--type",
+            value=name,
+            rule=f"this machine has {here}",
             fix="choose one of these, or give --service to measure through a service that has it",
         )
         if name not in count
         else Problem(
-            file="command line", column="--workers", value=str(space.workers[-1]),
-            rule=f"every worker has an accelerator, and this machine has {here}", fix="give fewer workers",
+            file="command line",
+            column="--workers",
+            value=str(space.workers[-1]),
+            rule=f"every worker has an accelerator, and this machine has {here}",
+            fix="give fewer workers",
         )
         for name in space.types
         if count.get(name, 0) < space.workers[-1]
-    ]  # fmt: skip
+    ]
     if problems:
         raise InvalidInput(problems)
     return topology

@@ -73,8 +73,11 @@ def read(path: Path, name: str) -> Measurements:
         table.note(None, None, None, "the table holds no throughput of a job alone", fix)
     table.raise_if_any()
     keys = zip(types, placements, job_types, sizes.tolist(), partners, estimated.tolist(), strict=True)
-    guessed = {(type + SUFFIX_BY_PLACEMENT[at], job, size) for type, at, job, size, partner, is_estimated in keys
-               if is_estimated and not partner}  # fmt: skip
+    guessed = {
+        (type + SUFFIX_BY_PLACEMENT[at], job, size)
+        for type, at, job, size, partner, is_estimated in keys
+        if is_estimated and not partner
+    }
     return Measurements(name, alone, {**reverse, **pairs}, intervals, frozenset(guessed))
 
 

@@ -83,17 +83,21 @@ class MeasuredThroughputs:
         names = (f"{each}_unconsolidated" for each in self.types)
         measured = [each if (each, job_type) in self._sizes else None for each in names]
         together = self.solo_throughput(job_type, scale_factor)
-        apart = [together[j] if each is None else self._rate_alone(each, job_type, scale_factor)
-                 for j, each in enumerate(measured)]  # fmt: skip
+        apart = [
+            together[j] if each is None else self._rate_alone(each, job_type, scale_factor)
+            for j, each in enumerate(measured)
+        ]
         return np.minimum(apart, together)
 
     def estimated(self, job_type: str, scale_factor: int) -> Bools:
         """Return (type,): True where the rate was not measured: the table says so, or the size is another one."""
         found = [self._anchor(each, job_type, scale_factor) for each in self.types]
-        return np.array([
-            a is not None and (a != scale_factor or (each, job_type, a) in self.measurements.estimated)
-            for each, a in zip(self.types, found, strict=True)
-        ])  # fmt: skip
+        return np.array(
+            [
+                a is not None and (a != scale_factor or (each, job_type, a) in self.measurements.estimated)
+                for each, a in zip(self.types, found, strict=True)
+            ]
+        )
 
     def interval(self, job_type: str, scale_factor: int) -> Floats:
         """Return the ends of the 80 % interval on each type, (2, type)."""

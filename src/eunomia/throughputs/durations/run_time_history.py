@@ -46,12 +46,14 @@ NEVER_RAN = 1e9  # as a size, which gives such a job no weight
 # How a tenant's last jobs are weighted: how many count, jobs over which the weight falls to 1 / e, what a factor of two
 # in size takes off its log, what half the squared difference of log times since the submission before does, and the
 # weight of the run times of any job together.
-WEIGHTS = np.array([
-    [64.0, 40.0, 1.0, 1.0, 1.0],
-    [64.0, 20.0, 1.0, 0.25, 1.0],
-    [64.0, 10.0, 1.0, 0.0, 0.3],
-    [128.0, 60.0, 2.0, 0.25, 1.0],
-])  # fmt: skip
+WEIGHTS = np.array(
+    [
+        [64.0, 40.0, 1.0, 1.0, 1.0],
+        [64.0, 20.0, 1.0, 0.25, 1.0],
+        [64.0, 10.0, 1.0, 0.0, 0.3],
+        [128.0, 60.0, 2.0, 0.25, 1.0],
+    ]
+)
 _COUNTED, _RECENCY, _PER_SIZE, _PER_GAP, _ANY = range(5)
 ANY_LOG_S = np.arange(3.5, 12.0)  # run times of any job, from half a minute to a day
 HALF = 0.5 + 1e-9  # rounding cannot tell a curve that passes it from one that ends at it

@@ -264,9 +264,12 @@ def _fits(job: str, accelerator: Accelerator, size: int) -> bool:
 
 
 def _refuse_wrong(
-    measured: Measurements, facts: TransferFacts, cells: list[Cell],
-    jobs: tuple[str, ...], names: tuple[str, ...],
-) -> None:  # fmt: skip
+    measured: Measurements,
+    facts: TransferFacts,
+    cells: list[Cell],
+    jobs: tuple[str, ...],
+    names: tuple[str, ...],
+) -> None:
     problems = Problems(measured.name)
     off: dict[int, list[tuple[float, int]]] = {}
     for place, (m, t, size, rate) in enumerate(cells):
