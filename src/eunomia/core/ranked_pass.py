@@ -61,7 +61,7 @@ from eunomia.model.rounding import rounded_as_seen
 _RUNS = int(Stage.RUNNING)
 
 
-class Rank(NamedTuple):
+class PassRank(NamedTuple):
     """How a policy ranks, and what of the last order is kept."""
 
     by: int  # a constant of above
@@ -96,7 +96,7 @@ def _remaining(t: KernelArrays, row: int, at: float) -> float:
 
 
 @kernel(allocates=False, forceinline=True)
-def _key(t: KernelArrays, rank: Rank, row: int, at: float) -> float:
+def _key(t: KernelArrays, rank: PassRank, row: int, at: float) -> float:
     """Return the rank of a job; the lowest is first."""
     size, service, remaining, best = t.ints[SCALE_FACTOR, row], 0.0, 0.0, 0.0
     if rank.by == BY_SERVICE_LEVEL:
@@ -110,7 +110,7 @@ def _key(t: KernelArrays, rank: Rank, row: int, at: float) -> float:
 
 
 @kernel(allocates=False, forceinline=True)
-def _sort(t: KernelArrays, rank: Rank, at: float, length: int) -> int:
+def _sort(t: KernelArrays, rank: PassRank, at: float, length: int) -> int:
     """Bring the line, the order of an earlier moment of so many jobs, up to date; return how many jobs it has now.
 
     Jobs that were submitted since are added, those that ended dropped, and keys are written.
@@ -140,7 +140,7 @@ def _sort(t: KernelArrays, rank: Rank, at: float, length: int) -> int:
 
 
 @kernel(allocates=False, forceinline=True)
-def _choose(t: KernelArrays, rank: Rank, order: Ints, stamp: int, free: Ints, scratch: Ints) -> int:
+def _choose(t: KernelArrays, rank: PassRank, order: Ints, stamp: int, free: Ints, scratch: Ints) -> int:
     """List the gangs that run, best first, each on its fastest type that has room; return their number."""
     ints, left, gangs = t.ints, 0, 0
     for k in range(len(free)):
@@ -188,7 +188,7 @@ def _first_fall(t: KernelArrays, at: float, line: Ints, key: Floats, stamp: int,
 
 @kernel(allocates=False, forceinline=True)
 def follow_rank(
-    t: KernelArrays, rank: Rank, at: float, stamp: int, length: int, scratch: Ints, seats: Ints
+    t: KernelArrays, rank: PassRank, at: float, stamp: int, length: int, scratch: Ints, seats: Ints
 ) -> tuple[int, int, int, float]:
     """Decide as a policy that ranks so; return the length of the line, stops, starts, and when to ask again.
 

@@ -39,7 +39,7 @@ from eunomia.core.placement_pass import (
     implied_start,
     start_implied,
 )
-from eunomia.core.ranked_pass import Rank, follow_rank
+from eunomia.core.ranked_pass import PassRank, follow_rank
 from eunomia.core.scheduler import Scheduler
 from eunomia.core.transitions import finish_alone, submit, withdraw_last
 from eunomia.kernels import WorkLeft, kernel
@@ -161,7 +161,7 @@ def _start_gang(t: KernelArrays, w: World, log: Log, row: int, at: float) -> Non
 
 
 @kernel(allocates=False, forceinline=True)
-def _answer(t: KernelArrays, w: World, log: Log, rank: Rank, at: float, scratch: Ints, seats: Ints) -> float:
+def _answer(t: KernelArrays, w: World, log: Log, rank: PassRank, at: float, scratch: Ints, seats: Ints) -> float:
     """Answer by rank, and let the simulation follow; return when to answer again."""
     counted = log.counted
     counted[_PASS] += 1
@@ -216,7 +216,7 @@ def _play(
     scratch space of answers by rank, `arrays` are those of `World`, `Log` and the core.
     """
     w, log, t = World(*arrays[:9]), Log(*arrays[9:15]), kernel_arrays(*arrays[15:])
-    rank = Rank(by, quantum, recall, queues, capacity, line, key)
+    rank = PassRank(by, quantum, recall, queues, capacity, line, key)
     counted, (due, freed) = log.counted, scratch
     row, more = arrived, NO_MORE
     while True:
