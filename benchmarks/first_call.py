@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.questions import LARGE, Question, questions
 from benchmarks.side_by_side import Comparison
 from eunomia.kernels import KERNELS
-from eunomia.kernels.reach import reached_kernels
+from eunomia.kernels.call_graph import reached_kernels
 
 FAMILIES = (
     "max-min",

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.side_by_side import Comparison, compare, demand_equal
 from eunomia.model.arrays import Floats
-from eunomia.solvers.blocks import blocks_of
+from eunomia.solvers.constraint_blocks import blocks_of
 from eunomia.solvers.linear import best_total
 from eunomia.solvers.program import Program
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from benchmarks.side_by_side import Comparison, compare, demand_equal
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.classes import Classes, group
+from eunomia.solvers.alike_rows import Classes, group
 from eunomia.solvers.packing.activities import ALONE, Activities, activities
-from eunomia.solvers.packing.expand import Entries, expand
+from eunomia.solvers.packing.pair_programs import Shared, highest_shared_level
 from eunomia.solvers.packing.per_job_needs import SharedByRow, highest_shared_level_own
-from eunomia.solvers.packing.sharing import Shared, highest_shared_level
+from eunomia.solvers.packing.row_times import Entries, expand
 from eunomia.solvers.program import INF, Program
 
 TYPES = 3

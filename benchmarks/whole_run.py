@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from eunomia.runs.report_input import report
+from eunomia.report.run_report import write_run_report
 from eunomia.runs.simulation import simulate
 
 WARM_UP_JOBS = 3_000  # loads what numba compiled
@@ -38,7 +38,7 @@ def measure(work: dict[str, Any], folder: Path) -> dict[str, float]:
     played = time.process_time()
     result.write(folder)
     written = time.process_time()
-    report([(work["policy"]["name"], result)], "a whole run", folder)
+    write_run_report([(work["policy"]["name"], result)], "a whole run", folder)
     asks = result.timing["rounds"] or 0
     parts = {"simulate": played - begun, "files": written - played, "report": time.process_time() - written}
     return {**parts, "in all": time.process_time() - begun, "asks": asks}

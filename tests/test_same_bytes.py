@@ -33,7 +33,7 @@ ALLOWED = {  # (file, what): why its last digit cannot matter
     ("model/products.py", "@"): "sums of whole numbers are exact in any order",
     ("metrics/statistics.py", "math.atan"): "the quantile made of it is rounded to 40 bits",
     ("tuners/hyperdrive.py", "math.erf"): "the chance made of it is rounded to 30 bits",
-    ("placement/seat_order.py", "np.log2"): "says into which bin a key goes, not the order of keys",
+    ("placement/radix_sort.py", "np.log2"): "says into which bin a key goes, not the order of keys",
     ("solvers/auction/dynamic_program.py", "np.partition"): "finds a value, whose place among equal ones is not asked",
     ("report/image_export.py", "np.log1p"): "places the ticks and curves of a picture",
     ("reproduction/philly/failures.py", "draw"): "compared with a published table at two digits",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import eunomia
-from eunomia.metrics.losses import LOST, name_of
+from eunomia.metrics.lost_time import LOST, name_of
 
 SCENARIO = Path(__file__).parent.parent / "examples" / "physics.toml"
 SHOWN = ("restore", "placement", "neighbours", "rolled_back", "failed_jobs", "cancelled_jobs", "unheard",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from eunomia import policies
     from eunomia.allocation import AllocationProblem, Solution, solve
     from eunomia.backends.inputs import BackendClass, BackendInputs
+    from eunomia.comparison import Comparison, SweepOutcome, compare, sweep
     from eunomia.inputs.problems import InvalidInput
     from eunomia.model import decisions, events
     from eunomia.model.answers import Answer, Grants, InvalidAnswer, Order, Rows, Shares
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
     from eunomia.model.view import UndeclaredColumn, View
     from eunomia.policies.order.type_choice import by_fastest
     from eunomia.policies.shares.share_program import ShareProgram
-    from eunomia.report import ReportContent, RunFigures, export_charts, write_report
+    from eunomia.report import export_charts, write_report
     from eunomia.runs import Result, simulate
     from eunomia.scenario import Scenario, load_scenario
-    from eunomia.sweeps import Comparison, SweepOutcome, compare, simulate_many, sweep
+    from eunomia.sweeps import simulate_many
     from eunomia.throughputs import load as load_throughputs
     from eunomia.traces import Trace
     from eunomia.traces import generate as generate_trace
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from eunomia.traces import write_native as write_trace
     from eunomia.tuners.trials import Trials
     from eunomia.tuners.tuner import TunerRequests
+    from eunomia.verdict.run_figures import ReportContent, RunFigures
 
 __version__ = "0.1.0"
 __all__ = [
@@ -87,43 +89,30 @@ __all__ = [
     "write_trace",
 ]
 
-_NAMES_BY_MODULE = {  # public name, or public name=name in the module
-    "allocation": "AllocationProblem Solution solve",
-    "backends.inputs": "BackendClass BackendInputs",
-    "model.answers": "Answer Grants InvalidAnswer Order Rows Shares",
-    "model.job": "Job",
-    "model.policy": "RECALLABLE LeaseTerms Policy PolicyInfo",
-    "inputs.problems": "InvalidInput",
-    "model.topology": "Node Topology",
-    "model.view": "UndeclaredColumn View",
-    "policies.order.type_choice": "by_fastest",
-    "policies.shares.share_program": "ShareProgram",
-    "report": "ReportContent RunFigures export_charts write_report",
-    "runs": "Result simulate",
-    "scenario": "Scenario load_scenario",
-    "sweeps": "Comparison SweepOutcome compare simulate_many sweep",
-    "throughputs": "load_throughputs=load",
-    "traces": "Trace generate_trace=generate read_trace=read trace_window=window write_trace=write_native",
-    "tuners.trials": "Trials",
-    "tuners.tuner": "TunerRequests",
-}
-_MODULES = {"decisions": "eunomia.model.decisions", "events": "eunomia.model.events", "policies": "eunomia.policies"}
-_PLACES = {
-    entry.partition("=")[0]: (f"eunomia.{module}", entry.rpartition("=")[2])
-    for module, entries in _NAMES_BY_MODULE.items()
-    for entry in entries.split()
-}
+_modules: dict[str, tuple[str, str]] = {}  # of a public name: its module and its name there, once one has been used
+_OF_MODULES = ("eunomia", "eunomia.model")  # what is imported from these above is a module itself
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that `import eunomia` costs nothing."""
-    if name in _MODULES:
-        return import_module(_MODULES[name])
-    if name in _PLACES:
-        module, attribute = _PLACES[name]
-        return getattr(import_module(module), attribute)
-    raise AttributeError(f"module 'eunomia' has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module 'eunomia' has no attribute {name!r}")
+    module, attribute = (_modules or _read_imports())[name]
+    return (
+        import_module(f"{module}.{attribute}") if module in _OF_MODULES else getattr(import_module(module), attribute)
+    )
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def _read_imports() -> dict[str, tuple[str, str]]:
+    """Return `_modules`, filled from the imports above, which type checkers read: so no name is listed a third time."""
+    import ast
+    from pathlib import Path
+
+    for node in ast.walk(ast.parse(Path(__file__).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            _modules.update({each.asname or each.name: (str(node.module), each.name) for each in node.names})
+    return _modules

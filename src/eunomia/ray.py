@@ -16,7 +16,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -84,10 +83,10 @@ def _wait(client: Client, job: str) -> dict[str, Any]:
 def main() -> None:
     """Call the function that the command line names, and write its result: `MODULE:NAME RESULT.json ARGUMENTS`."""
     from eunomia.lease import write_whole
+    from eunomia.model.registry import load_place
 
     name, result, arguments = sys.argv[1:]
-    module, _, function = name.partition(":")
-    found = getattr(import_module(module), function)(**json.loads(arguments))
+    found = load_place(name)(**json.loads(arguments))
     write_whole(Path(result), json.dumps(found, allow_nan=False), durable=True)
 
 

@@ -15,8 +15,8 @@ from eunomia.mechanisms.leases import Leases
 from eunomia.metrics import Figures, Metrics
 from eunomia.model.decisions import Decision, Start, Starts, Stop
 from eunomia.model.events import Event, JobCancelled, JobFailed, JobFinished, Moment
+from eunomia.model.held_time import HeldTime
 from eunomia.model.job import Job
-from eunomia.model.losses import Losses
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import LeaseTerms, Policy
 from eunomia.model.speeds import Speeds
@@ -53,7 +53,7 @@ class Reported:
 
     story: tuple[tuple[Moment, tuple[Decision, ...]], ...]
     figures: Figures
-    losses: Losses
+    losses: HeldTime
     busy_accelerator_s: float
 
     def events(self, kind: type[Event]) -> list[tuple[float, Event]]:

@@ -10,8 +10,8 @@ import pytest
 from tests.backends.fake_slurm import FakeSlurm, soon
 from tests.backends.test_slurm_commands import CLUSTER, World
 
+from eunomia.backends.engines.backend import EngineBackend
 from eunomia.backends.engines.engine import EngineAway
-from eunomia.backends.engines.world import EngineWorld
 from eunomia.backends.inputs import BackendInputs
 from eunomia.backends.orders import Halt
 from eunomia.backends.reports import Launched
@@ -32,7 +32,7 @@ class HiddenNodes(FakeSlurm):
         return super().__call__(argv, timeout_s)
 
 
-class Broken(EngineWorld):
+class Broken(EngineBackend):
     """A world whose engine fails in a way that was not expected."""
 
     @staticmethod
@@ -65,7 +65,7 @@ def test_an_adopted_gang_that_is_called_back_while_nodes_cannot_be_listed_is_cal
         world.gangs.close()
 
 
-class Late(EngineWorld):
+class Late(EngineBackend):
     """A world whose engine does not answer at first."""
 
     lists = 0  # that were asked for
@@ -97,7 +97,7 @@ def inputs_of(folder: Path, **options: Any) -> BackendInputs:
 
 def test_a_run_begins_when_its_engine_has_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Late, "lists", 0)
-    with Late(inputs_of(tmp_path, poll_s=0.05)) as world:
+    with Late.build(inputs_of(tmp_path, poll_s=0.05)) as world:
         next(world.moments())
         assert Late.lists > Late.away
 
@@ -105,13 +105,13 @@ def test_a_run_begins_when_its_engine_has_answered(tmp_path: Path, monkeypatch: 
 def test_a_run_whose_engine_is_away_for_long_begins_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Late, "lists", 0)
     monkeypatch.setattr(Late, "away", 10**9)
-    monkeypatch.setattr("eunomia.backends.engines.world.REACH_S", 0.2)
-    with Late(inputs_of(tmp_path, poll_s=0.05)) as world:
+    monkeypatch.setattr("eunomia.backends.process_backend.REACH_S", 0.2)
+    with Late.build(inputs_of(tmp_path, poll_s=0.05)) as world:
         assert next(world.moments()).events
 
 
 def test_a_run_whose_engine_fails_unexpectedly_ends_with_that_error(tmp_path: Path) -> None:
-    with Broken(inputs_of(tmp_path)) as world:
+    with Broken.build(inputs_of(tmp_path)) as world:
         world.carry_out(SetTimer(60.0))
         with pytest.raises(RuntimeError, match="no more orders") as caught:
             list(world.moments())

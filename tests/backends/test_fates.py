@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunomia.backends.simulated.job_outcomes import OutcomeModel
+from eunomia.failures.philly_reasons import REASONS
 from eunomia.failures.run_times import (
     failing_by_class,
     killed_by_class,
@@ -19,7 +20,6 @@ from eunomia.failures.run_times import (
     run_time_until_killed,
     size_class,
 )
-from eunomia.failures.table7 import REASONS
 from eunomia.model.job import Job
 from eunomia.traces.distributions import DISTRIBUTIONS, LEVELS, PHILLY_QUANTILES_S
 

@@ -13,7 +13,7 @@ from eunomia import simulate
 from eunomia.backends.simulated import stall_detection
 from eunomia.backends.simulated.stall_detection import MOMENTS, OUTAGES, StallDetector
 from eunomia.inputs.problems import InvalidInput
-from eunomia.metrics.losses import LOST, name_of
+from eunomia.metrics.lost_time import LOST, name_of
 from eunomia.records.replay import first_difference
 from eunomia.runs.simulation import Result
 from eunomia.scenario import scenario_from_dict

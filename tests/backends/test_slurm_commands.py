@@ -18,6 +18,7 @@ from eunomia.backends.reports import GangEnded, GangUnknown, Launched, NodeState
 from eunomia.backends.slurm.commands import Said, checked, records, rows
 from eunomia.backends.slurm.engine import Slurm, completed, node_of
 from eunomia.backends.slurm.states import accelerators
+from eunomia.backends.world import WorldInputs
 from eunomia.inputs.problems import InvalidInput
 from eunomia.inputs.slurm_values import seconds
 from eunomia.model.topology import Node, Topology
@@ -33,7 +34,8 @@ class World:
     def __init__(self, folder: Path, slurm: FakeSlurm, **options: Any) -> None:
         self.slurm, self.reports = slurm, list[Report]()
         engine = Slurm(run=slurm, **options)
-        self.gangs = EngineGangs(engine, folder / "jobs", CLUSTER, report=self.reports.append, times=TIMES)
+        inputs = WorldInputs(workdir=folder / "jobs", topology=CLUSTER, report=self.reports.append)
+        self.gangs = EngineGangs(engine, inputs, times=TIMES)
         self.gangs.start()
 
     def launch(self, job_id: str = "a", epoch: int = 1, *, adopt_only: bool = False, **more: Any) -> None:

@@ -14,9 +14,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from eunomia.backends.processes.gang import processes_with
-from eunomia.backends.processes.gangs import DetachedGangs
+from eunomia.backends.processes.gangs import LocalGangs, processes_with
 from eunomia.backends.simulated import FaultModel, Simulation
+from eunomia.backends.world import WorldInputs
 from eunomia.model.decisions import SetTimer, Start, Stop
 from eunomia.model.events import JobFailed, JobFinished, Moment, NodeJoined, NodeLost, Progressed
 from eunomia.model.job import Job
@@ -172,7 +172,10 @@ class LocalDriver(ProcessDriver):
 
     def __init__(self, folder: Path, works: Mapping[str, Work]) -> None:
         jobs = folder / "jobs"
-        super().__init__(folder, works, CPUS, lambda report: DetachedGangs(jobs, CPUS, lease_s=30.0, report=report))
+        super().__init__(
+            folder, works, CPUS,
+            lambda report: LocalGangs(WorldInputs(workdir=jobs, topology=CPUS, lease_s=30.0, report=report)),
+        )  # fmt: skip
 
     @contextmanager
     def reused(self, job_id: str, epoch: int) -> Iterator[Callable[[], bool]]:

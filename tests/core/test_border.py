@@ -29,7 +29,7 @@ from eunomia.model.policy import PolicyInfo
 from eunomia.model.view import View
 from eunomia.records.policy_call import ask_policy
 from eunomia.records.run import InlinePolicyRunner, run
-from eunomia.records.scheduler_snapshot import digest
+from eunomia.records.scheduler_digest import digest
 from eunomia.service.messages import PolicyAnswered, PolicyOverran
 from eunomia.throughputs.placed_throughputs import ClusterUnits, PlacedThroughputs
 

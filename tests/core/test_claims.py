@@ -21,7 +21,8 @@ from eunomia.model.job import Job
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.topology import Node, Topology
 from eunomia.policies.order.slurm_fair_share import SlurmFairShare
-from eunomia.records.scheduler_snapshot import capture, digest, restore
+from eunomia.records.packed_objects import capture, restore
+from eunomia.records.scheduler_digest import digest
 from eunomia.testing.small_worlds import one_type
 
 

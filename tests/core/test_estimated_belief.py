@@ -27,7 +27,7 @@ from eunomia.records.replay import first_difference
 from eunomia.scenario import scenario_from_dict
 from eunomia.setup.belief_estimate import EstimatedSpeeds
 from eunomia.setup.run_config import set_up
-from eunomia.throughputs.jobs import gavel_job_types
+from eunomia.throughputs.job_type_facts import gavel_job_types
 
 if TYPE_CHECKING:
     from .conftest import Sit

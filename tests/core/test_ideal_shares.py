@@ -15,7 +15,7 @@ from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
 from eunomia.mechanisms.fluid import Fluid
 from eunomia.metrics import Figures, Metrics
-from eunomia.metrics.losses import losses_of
+from eunomia.metrics.lost_time import lost_time_of
 from eunomia.model.answers import Answer, InvalidAnswer, Order, Rows, Shares
 from eunomia.model.job import Job
 from eunomia.model.policy import Policy, PolicyInfo
@@ -58,7 +58,7 @@ def played(
     metrics = Metrics(topology, speeds, {"v100": 3600.0, "k80": 360.0})
     world = FluidSimulation(jobs, topology, speeds, faults=faults)
     run(core, world, InlinePolicyRunner(policy), [metrics])
-    return metrics.figures(), losses_of(metrics, world.losses(metrics.end_s))
+    return metrics.figures(), lost_time_of(metrics, world.losses(metrics.end_s))
 
 
 def test_a_job_receives_its_share_of_every_type_and_is_reported_so() -> None:

@@ -21,7 +21,7 @@ from eunomia.scenario import load_scenario, scenario_from_dict
 from eunomia.setup.belief_estimate import EstimatedSpeeds
 from eunomia.setup.run_config import set_up
 from eunomia.throughputs import Throughputs
-from eunomia.throughputs.measured import MeasuredThroughputs, Measurements
+from eunomia.throughputs.measured_table import MeasuredThroughputs, Measurements
 from eunomia.throughputs.measuring_jobs import WithMeasuringJobs, measuring_on
 
 SLICES: Mapping[str, Any] = {"kind": "estimated", "charge": "slices", "profile_s": 60.0, "choose": "telling"}

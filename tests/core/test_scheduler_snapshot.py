@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
+from importlib import import_module
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,8 @@ from eunomia.model.events import Estimated, JobSubmitted
 from eunomia.model.job import InvalidJob, Job
 from eunomia.policies import build
 from eunomia.records.long_lists import LONG, PART, LongList, WrittenParts
-from eunomia.records.scheduler_snapshot import capture, digest, pack, restore, unpack
+from eunomia.records.packed_objects import MOVED, capture, pack, restore, unpack
+from eunomia.records.scheduler_digest import digest
 
 STEPS = st.floats(1e-300, 1e300) | st.integers(1, 10**9)
 JOBS = st.lists(
@@ -85,7 +87,7 @@ def test_a_state_of_many_jobs_is_restored_as_it_was_captured_though_it_has_chang
         restore(fresh, content[:-3])
 
 
-def test_a_snapshot_of_an_earlier_version_is_read_and_a_wrong_job_is_refused() -> None:
+def test_a_job_in_a_list_is_read_and_a_wrong_one_is_refused() -> None:
     def framed(objects: list[object]) -> bytes:
         head = json.dumps({"root": {"o": 0}, "objects": objects, "arrays": []}).encode()
         return len(head).to_bytes(8, "big") + head
@@ -93,6 +95,16 @@ def test_a_snapshot_of_an_earlier_version_is_read_and_a_wrong_job_is_refused() -
     one = {"is": "Job", "job_id": "a", "total_steps": 5}
     assert unpack(framed([["l", [{"j": one}]]])) == [Job(job_id="a", total_steps=5)]
     with pytest.raises(InvalidJob):
-        unpack(framed([["J", 1, {"job_id": ["a"], "total_steps": [-5.0]}]]))
+        unpack(framed([["Q", "Job", [[1, {"job_id": ["a"], "total_steps": [-5.0]}]]]]))
     with pytest.raises(ValueError, match=r"shorter|longer"):
-        unpack(framed([["J", 3, {"job_id": ["a", "b"], "total_steps": [5.0]}]]))
+        unpack(framed([["Q", "Job", [[3, {"job_id": ["a", "b"], "total_steps": [5.0]}]]]]))
+
+
+@pytest.mark.parametrize("former", MOVED)
+def test_a_snapshot_that_names_the_former_module_of_a_class_is_read(former: str) -> None:
+    module = import_module(MOVED[former])
+    cls = next(one for one in vars(module).values() if isinstance(one, type) and one.__module__ == MOVED[former])
+    content = pack(cls)
+    assert MOVED[former].encode() in content
+    text = content[8:].replace(MOVED[former].encode(), former.encode())
+    assert unpack(len(text).to_bytes(8, "big") + text) is cls

@@ -35,7 +35,7 @@ from eunomia.scenario import scenario_from_dict
 from eunomia.setup.run_config import set_up
 from eunomia.throughputs import Throughputs
 from eunomia.throughputs.estimators.learnt_throughputs import NOISE, LearntThroughputs
-from eunomia.throughputs.measured import MeasuredThroughputs, Measurements
+from eunomia.throughputs.measured_table import MeasuredThroughputs, Measurements
 
 FAST, SLOW = 0, 1  # rows of the types, and the seat of each
 SIGMA = 0.5

@@ -10,6 +10,7 @@ from tests.engines.loopback import NODES
 from eunomia.backends.engines.engine import Engine
 from eunomia.backends.engines.gang_state import EngineTimes
 from eunomia.backends.engines.gangs import EngineGangs
+from eunomia.backends.world import WorldInputs
 from eunomia.model.topology import Node, Topology
 from eunomia.testing import ProcessDriver, Work
 
@@ -26,7 +27,9 @@ class EngineDriver(ProcessDriver):
     def __init__(self, engine: Engine, folder: Path, works: Mapping[str, Work]) -> None:
         super().__init__(
             folder, works, CLUSTER,
-            lambda report: EngineGangs(engine, folder / "jobs", CLUSTER, report=report, times=TIMES),
+            lambda report: EngineGangs(
+                engine, WorldInputs(workdir=folder / "jobs", topology=CLUSTER, report=report), times=TIMES
+            ),
         )  # fmt: skip
 
     def orphans(self) -> list[tuple[str, int]]:

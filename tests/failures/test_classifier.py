@@ -17,8 +17,8 @@ from eunomia.cli.app import app
 from eunomia.failures import classify
 from eunomia.failures.classifier import CATEGORY, WORDS, classify_lines
 from eunomia.failures.logs import read_ends
+from eunomia.failures.philly_reasons import REASONS
 from eunomia.failures.signatures import SIGNATURES, Signature
-from eunomia.failures.table7 import REASONS
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "t.py", line 1, in <module>\n    f()\n'
 LONG_WORK = "".join(f"Epoch 1 step {k} loss 1\n" for k in range(20))

@@ -39,7 +39,7 @@ from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node
-from eunomia.records.scheduler_snapshot import digest
+from eunomia.records.scheduler_digest import digest
 from eunomia.testing.small_worlds import SmallWorld, draw, line_up, one_type
 
 NEEDED: dict[str, dict[str, Any]] = {"las": {"quantum": 50.0}, "pop": {"parts": 2}}  # parameters without a default

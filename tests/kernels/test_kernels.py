@@ -19,7 +19,7 @@ from tests.conftest import COMPILED_FIRST
 from eunomia import kernels
 from eunomia.kernels import KERNELS, PROCESS, Kernel, WorkLeft
 from eunomia.kernels.cache import KEPT_VERSIONS, compile_lock, file_name, folder, is_cached, is_compiling, prune_cache
-from eunomia.kernels.reach import reached_kernels, source_hash
+from eunomia.kernels.call_graph import reached_kernels, source_hash
 
 SOURCE = """
 from eunomia.kernels import kernel

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunomia.metrics.collector import MetricsCollector
-from eunomia.metrics.losses import idle_by_cause
+from eunomia.metrics.lost_time import idle_by_cause
 from eunomia.model.decisions import Decision, Refuse, Start, Starts, Stop
 from eunomia.model.events import Event, JobCancelled, JobFailed, JobFinished, JobSubmitted, Moment
+from eunomia.model.held_time import HeldTime
 from eunomia.model.job import Job
-from eunomia.model.losses import Losses
 from eunomia.model.topology import Node, Topology
 
 NOTHING = (np.zeros(1), np.zeros(1))
@@ -116,4 +116,4 @@ def test_of_two_that_share_neither_waits() -> None:
 
 
 def test_held_is_useful_and_lost() -> None:
-    assert Losses(5.0, {"start": 1.0, "sharing": -0.5}).held == 5.5
+    assert HeldTime(5.0, {"start": 1.0, "sharing": -0.5}).held == 5.5

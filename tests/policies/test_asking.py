@@ -13,7 +13,7 @@ from eunomia.backends.simulated import FaultModel
 from eunomia.model.decisions import Decision
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import LeaseTerms, Policy
-from eunomia.placement.seat_order import rising
+from eunomia.placement.radix_sort import rising
 from eunomia.policies.order.fifo import Fifo
 from eunomia.policies.order.las import Las
 from eunomia.policies.order.srtf import Srtf

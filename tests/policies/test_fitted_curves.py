@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eunomia.core.losses import MOST, SeenLosses
+from eunomia.core.training_losses import MOST, SeenLosses
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Floats
 from eunomia.model.curves import curve_of

@@ -22,8 +22,8 @@ from eunomia.backends.simulated.fault_model import FaultModel
 from eunomia.backends.simulated.job_outcomes import OutcomeModel
 from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
+from eunomia.failures.philly_reasons import REASONS
 from eunomia.failures.retrying import BY_MACHINE, RECURRING, Adaptive
-from eunomia.failures.table7 import REASONS
 from eunomia.inputs.problems import InvalidInput
 from eunomia.mechanisms.leases import Leases
 from eunomia.metrics import Metrics

@@ -15,7 +15,7 @@ from eunomia.model.arrays import Floats
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.view import View
 from eunomia.policies import build
-from eunomia.solvers.packing.expand import Entries
+from eunomia.solvers.packing.row_times import Entries
 
 PRICE = np.linspace(1.0, 3.0, 3)
 few = settings(max_examples=30, deadline=None)

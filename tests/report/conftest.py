@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eunomia.report import ReportContent, RunFigures
+from eunomia.verdict.run_figures import ReportContent, RunFigures
 
 HOUR = 3600.0
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eunomia.report import TenantFigures
 from eunomia.report.all_charts import charts
 from eunomia.report.page import page
+from eunomia.verdict.run_figures import TenantFigures
 
 HOUR = 3600.0
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from eunomia.inputs.problems import InvalidInput
-from eunomia.report import TenantFigures
-from eunomia.report.certainty import signed
-from eunomia.report.findings import findings
-from eunomia.report.judgement import blocks
-from eunomia.report.number_format import shown
-from eunomia.report.seed_groups import seed_groups
-from eunomia.report.table import COLUMNS
-from eunomia.report.verdict_notes import worst_at_own_measure
+from eunomia.verdict.certainty import signed
+from eunomia.verdict.columns import COLUMNS
+from eunomia.verdict.findings import findings
+from eunomia.verdict.further_notes import worst_at_own_measure
+from eunomia.verdict.judgement import blocks
+from eunomia.verdict.number_format import shown
+from eunomia.verdict.run_figures import TenantFigures
+from eunomia.verdict.seed_groups import seed_groups
 
 HOUR, DAY = 3600.0, 86400.0
 

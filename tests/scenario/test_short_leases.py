@@ -10,7 +10,8 @@ import pytest
 from eunomia.inputs.problems import InvalidInput
 from eunomia.runs import simulate
 from eunomia.scenario import load_scenario, scenario_from_dict
-from eunomia.setup.run_config import RunConfig, set_up
+from eunomia.setup.run_config import set_up
+from eunomia.setup.run_objects import RunConfig
 
 BLIND = ("consolidated", "gandiva_original", "locality", "quincy")
 Row = tuple[float, int, float]  # submitted, accelerators, seconds of work

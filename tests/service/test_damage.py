@@ -12,7 +12,7 @@ import pytest
 from tests.service.bench import ANN, Bench
 
 from eunomia.backends.reports import GangEnded, Launched
-from eunomia.records.scheduler_snapshot import digest
+from eunomia.records.scheduler_digest import digest
 from eunomia.service.job_document import parse_job
 from eunomia.service.messages import Cancel, Request, Submit
 from eunomia.service.store import StoreProblem

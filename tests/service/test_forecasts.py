@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from eunomia.backends.reports import GangEnded, Launched
 from eunomia.cli.app import app
 from eunomia.inputs.problems import InvalidInput
-from eunomia.records.scheduler_snapshot import digest
+from eunomia.records.scheduler_digest import digest
 from eunomia.service.client import ServiceRefusal
 from eunomia.service.followed_state import FollowedState, SiteChanged
 from eunomia.service.forecast_answers import ForecastAnswers

@@ -314,6 +314,10 @@ def test_the_service_counts_lease_renewals_and_shows_its_histograms(tmp_path: Pa
         assert found['eunomia_tenant_ltgf{tenant="vision"}'] > 0
         assert found["eunomia_decision_seconds_count"] >= 1
         assert found['eunomia_decision_seconds_bucket{le="+Inf"}'] == found["eunomia_decision_seconds_count"]
+        text, _ = service.operator.text("/metrics")
+        kinds = [line.split()[1:3] for line in text.splitlines() if line.startswith("#")]
+        assert [name for word, name in kinds if word == "HELP"] == [name for word, name in kinds if word == "TYPE"]
+        assert all(name.startswith("eunomia_") for _, name in kinds)  # none of the process
         ann.send("DELETE", f"/v1/jobs/{job}")
     finally:
         service.kill()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import http.client
+from collections.abc import Iterator
+from html.parser import HTMLParser
 from urllib.parse import urlencode, urlsplit
 
 from tests.service.bench import LiveService, until
@@ -64,14 +66,74 @@ def test_the_pages_show_accelerators_of_others_and_the_memory_that_a_job_asked_f
     assert render.memory_text(dict.fromkeys(known)) == ""
 
 
+ONE = {"received_accelerator_s": 0.0, "deserved_accelerator_s": 3600.0, "ltgf": 0.0, "succeeded": 0,
+       "rho_mean": None, "rho_max": None}  # fmt: skip
+TWO = {"received_accelerator_s": 3600.0, "deserved_accelerator_s": 7200.0, "ltgf": 0.5, "succeeded": 4,
+       "rho_mean": 1.25, "rho_max": 4.0}  # fmt: skip
+TENANT = {"tenant": "vision", "weight": 1.0, "quota": None, "holds": 2, "received_accelerator_s": 7200.0,
+          "sums": TWO, "periods": [ONE, TWO, TWO, ONE]}  # fmt: skip
+HOSTILE = "<img src=x onerror=alert(1)>\"'\u202e"
+
+
+def every_page(text: str) -> Iterator[str]:
+    """Yield each page with `text` in place of each text that comes from outside."""
+    at = dict.fromkeys(("p10", "p50", "p90", "start", "finish", "at"), "2026-11-23T04:57:16.086Z")
+    job = {"id": text, "name": text, "tenant": text, "owner": text, "state": "running", "accelerators": 2, "type": text,
+           "seats": [0, text], "since": at["at"], "reason": text, "spec": {"command": [text]}, "steps": 1.0, "epoch": 1,
+           "accelerator_memory_gib": None, "used_memory_gib": None}  # fmt: skip
+    types = {text: {"total": 8, "busy": 3, "free": 4, "taken": 1}}
+    decided = [{"at": at["at"], "events": [text], "decisions": [{"is": "Start", "job_id": text}]}]
+    learnt = [{"job_type": text, "scale_factor": 1, "type": text, "steps_per_s": 1.0, "origin": "measured"}]
+    cluster = {"types": types, "jobs": {"running": 9}, "policy": text}
+    yield render.now_page(text, cluster, [job], [job], decided, learnt)
+    yield render.jobs_page(text, [job], text, {"label": text, "state": text})
+    why = {"reasons": [{"text": text, "code": text}], "starts_unchanged": text, "would_run_if": [text], "speed": text,
+           "preempted": at}  # fmt: skip
+    forecast = {"start": at, "finish": at, "how": text, "assumes": [text]}
+    yield render.job_page(text, job, why, text, [{"at": at["at"], "kind": text, "reason": text}], forecast)
+    yield render.tenants_page(text, {"days": 7, "hours_of_a_period": 6, "tenants": [{**TENANT, "tenant": text}]})
+    node = {"name": text, "type": text, "accelerators": 1, "free": 0, "state": "up", "reason": text, "taken": {0: text},
+            "idle": [text], "jobs": [text]}  # fmt: skip
+    yield render.nodes_page(text, [node], True)
+    policy = {
+        "name": text,
+        "objective": text,
+        "door": text,
+        "parameters": {text: text},
+        "asked": 1,
+        "certificate": text,
+    }
+    changed = [{"id": text, "tenant": text, "before": at, "after": at}]
+    counts = [{"tenant": text, "sooner": 1, "later": 2, "unchanged": 3}]
+    what_if = {"how": text, "until": at["at"], "new_job": at, "changed": changed, "tenants": counts}
+    yield render.policy_page(text, policy, [0.1], {"start_coverage": 0.5, "jobs": 2}, what_if)
+    yield render.refused_page(text, text)
+
+
+def test_a_text_from_outside_adds_no_element_and_no_attribute_to_any_page() -> None:
+    for tame, hostile in zip(every_page("tame"), every_page(HOSTILE), strict=True):
+        shapes = []
+        for text in (tame, hostile):
+            reader = Tags()
+            reader.feed(text)
+            shapes.append(reader.found)
+        assert shapes[0] == shapes[1]
+        assert "\u202e" not in hostile
+
+
+class Tags(HTMLParser):
+    """Notes every element of a page and the names of its attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, tuple[str, ...]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, tuple(name for name, _ in attrs)))
+
+
 def test_the_page_of_tenants_draws_what_each_received_and_deserved_and_how_fair_it_was_over_time() -> None:
-    one = {"received_accelerator_s": 0.0, "deserved_accelerator_s": 3600.0, "ltgf": 0.0, "succeeded": 0,
-           "rho_mean": None, "rho_max": None}  # fmt: skip
-    two = {"received_accelerator_s": 3600.0, "deserved_accelerator_s": 7200.0, "ltgf": 0.5, "succeeded": 4,
-           "rho_mean": 1.25, "rho_max": 4.0}  # fmt: skip
-    tenant = {"tenant": "vision", "weight": 1.0, "quota": None, "holds": 2, "received_accelerator_s": 7200.0,
-              "sums": two, "periods": [one, two, two, one]}  # fmt: skip
-    text = render.tenants_page("ann", {"days": 7, "hours_of_a_period": 6, "tenants": [tenant]})
+    text = render.tenants_page("ann", {"days": 7, "hours_of_a_period": 6, "tenants": [TENANT]})
     assert 'points="2,15.0 7,1.0 12,1.0 17,15.0"' in text  # deserved
     assert 'aria-label="received 0.00, deserved 1.00 accelerator-hours in the last one"' in text
     assert 'aria-label="LTGF between 0.00 and 0.50, 0.00 at the end"' in text

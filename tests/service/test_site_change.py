@@ -9,7 +9,7 @@ from tests.service.bench import ANN, BOB, OPERATOR, SITE, Bench
 
 from eunomia.backends.reports import GangEnded, Launched, SeatsTaken, StepsSaved
 from eunomia.inputs.problems import InvalidInput
-from eunomia.records.scheduler_snapshot import digest
+from eunomia.records.scheduler_digest import digest
 from eunomia.service import living_state
 from eunomia.service.messages import ChangeNode, Request
 from eunomia.service.site import load_site

@@ -18,7 +18,7 @@ from tests.service.bench import Bench, LiveService, until
 from eunomia.child_process import ChildProcess
 from eunomia.model.answers import Answer, Order, Rows, Shares
 from eunomia.model.decisions import Ask
-from eunomia.records.scheduler_snapshot import pack, unpack
+from eunomia.records.packed_objects import pack, unpack
 from eunomia.service import living_state
 from eunomia.service.messages import PolicyAnswered, PolicyOverran
 

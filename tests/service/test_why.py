@@ -137,7 +137,7 @@ def test_a_job_that_had_its_share_waits_for_the_others(site: Any) -> None:
 
 
 def test_every_code_is_published_and_what_only_simulations_know_is_of_the_policy() -> None:
-    assert tuple(PUBLISHED) == (
+    assert PUBLISHED == (
         "no_capacity", "fragmentation", "behind", "quota", "share_used", "held", "after", "types_absent", "policy",
         "world_unknown", "backoff", "preempted",
     )  # fmt: skip

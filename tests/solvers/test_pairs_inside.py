@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.packing.activities import ALONE, Activities, activities
-from eunomia.solvers.packing.central import inside_shared
-from eunomia.solvers.packing.sharing import highest_shared_level
+from eunomia.solvers.packing.analytic_center import inside_shared
+from eunomia.solvers.packing.pair_programs import highest_shared_level
 
 
 def solved(

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.classes import group
-from eunomia.solvers.packing.expand import expand
+from eunomia.solvers.alike_rows import group
+from eunomia.solvers.packing.pair_programs import Shared, highest_shared_level
 from eunomia.solvers.packing.per_job_needs import highest_shared_level_own
-from eunomia.solvers.packing.sharing import Shared, highest_shared_level
+from eunomia.solvers.packing.row_times import expand
 from eunomia.throughputs import load
 
 TYPES = ("v100", "p100", "k80")

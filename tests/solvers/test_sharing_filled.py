@@ -13,11 +13,11 @@ from tests.solvers.test_sharing import Instance, problems, received
 from tests.solvers.test_waterfill_property import LevelBook, by_sequence, trees
 
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.classes import Classes, group
-from eunomia.solvers.packing.expand import expand
+from eunomia.solvers.alike_rows import Classes, group
 from eunomia.solvers.packing.min_late_jobs import late_shared_rows
+from eunomia.solvers.packing.nash_welfare import largest_shared_product
 from eunomia.solvers.packing.per_job_needs import best_shared_total_own, highest_shared_level_own
-from eunomia.solvers.packing.product import largest_shared_product
+from eunomia.solvers.packing.row_times import expand
 from eunomia.solvers.packing.water_filling import SharedFilling, fill_shared
 from eunomia.solvers.proportional import fairest_product
 from eunomia.solvers.water_filling.tree import Tree, flat

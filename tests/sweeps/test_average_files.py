@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from eunomia.report.sweep.content import Group, Interval, SweepContent, SweepSetting
 from eunomia.report.sweep.files import averages_csv, averages_latex, latex
+from eunomia.verdict.sweep_content import Group, Interval, SweepContent, SweepSetting
 
 if TYPE_CHECKING:
     from conftest import Desk

@@ -6,9 +6,9 @@ import json
 import re
 from dataclasses import replace
 
-from eunomia.report.sweep.content import BaselineDifference, Group, Interval, SweepContent, SweepSetting, Verdict
-from eunomia.report.sweep.findings import details, findings
 from eunomia.report.sweep.page import page
+from eunomia.verdict.sweep_content import BaselineDifference, Group, Interval, SweepContent, SweepSetting, Verdict
+from eunomia.verdict.sweep_findings import details, findings
 
 HOSTILE = "<script>alert(1)</script>"
 

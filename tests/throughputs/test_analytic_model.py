@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from eunomia.throughputs import analytic
 from eunomia.throughputs.catalogue import Accelerator, accelerators
-from eunomia.throughputs.jobs import JobFacts, job_types
+from eunomia.throughputs.job_type_facts import JobFacts, job_types
 
 JOBS = st.sampled_from(list(job_types().values()))
 ACCELERATORS = st.sampled_from(list(accelerators().values()))

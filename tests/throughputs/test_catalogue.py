@@ -7,7 +7,7 @@ import pytest
 from eunomia.inputs.problems import InvalidInput
 from eunomia.throughputs import load, price_usd_per_hour
 from eunomia.throughputs.catalogue import accelerators, find
-from eunomia.throughputs.jobs import job_types
+from eunomia.throughputs.job_type_facts import job_types
 
 
 def test_the_catalogue_reaches_from_k80_to_h200_and_to_amd():

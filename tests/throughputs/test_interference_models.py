@@ -13,7 +13,7 @@ from eunomia.inputs.problems import InvalidInput
 from eunomia.model.topology import Node, Topology
 from eunomia.throughputs import Throughputs, load
 from eunomia.throughputs.interference import MEDIAN_KEPT, Pairs, PhillyNeighbours, StagedNeighbours
-from eunomia.throughputs.measured import MeasuredThroughputs
+from eunomia.throughputs.measured_table import MeasuredThroughputs
 from eunomia.throughputs.placed_throughputs import PlacedThroughputs
 from eunomia.throughputs.placement_level import ClusterUnits
 from eunomia.throughputs.stage_times import Stages, kept, read_stages

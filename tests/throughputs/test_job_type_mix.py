@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from eunomia.inputs.problems import InvalidInput
 from eunomia.throughputs import load
 from eunomia.throughputs.job_mix import assign, describe, mix_of
-from eunomia.throughputs.jobs import gavel_job_types, job_types
+from eunomia.throughputs.job_type_facts import gavel_job_types, job_types
 
 K80 = load("catalogue", ["k80"])
 DISTRIBUTED = ("ResNet", "Transformer", "LM")

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from tools.throughput_model.calibrate import fit_memory, fit_steps, non_negative_least_squares
 from tools.throughput_model.compare import compare, summary
 
-from eunomia.throughputs.jobs import job_types
+from eunomia.throughputs.job_type_facts import job_types
 
 BOUNDS = {  # median, p90: rounded up from docs/throughputs.md
     ("gavel", "one accelerator"): (1.1, 1.6),

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from eunomia.inputs.problems import InvalidInput
 from eunomia.throughputs import load
-from eunomia.throughputs.jobs import gavel_job_types, job_types
-from eunomia.throughputs.measured import nearest_size
+from eunomia.throughputs.job_type_facts import gavel_job_types, job_types
+from eunomia.throughputs.measured_table import nearest_size
 
 CSV = """type,job_type,scale_factor,steps_per_s,partner_job_type,partner_steps_per_s,placement
 v100,small,1,10,,,

@@ -23,10 +23,10 @@ import eunomia
 from eunomia.model.tolerance import RELATIVE
 from eunomia.policies import POLICIES
 from eunomia.policies import load as load_policy
-from eunomia.report.findings import Findings, findings
 from eunomia.runs.compare import prices_of_fairness
 from eunomia.runs.report_input import content_of
 from eunomia.runs.simulation import Result
+from eunomia.verdict.findings import Findings, findings
 
 Row = Mapping[str, float | str]
 SUBSETS = 12  # verdicts on some of the policies of one world

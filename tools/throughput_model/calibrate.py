@@ -21,8 +21,8 @@ from eunomia.model.rounding import drawn
 from eunomia.throughputs import read_table
 from eunomia.throughputs.analytic import GIGA, PEAK_SHARE, TERA
 from eunomia.throughputs.catalogue import accelerators
-from eunomia.throughputs.jobs import GAVEL_FAMILIES, JobFacts, job_types
-from eunomia.throughputs.measured import Measurements
+from eunomia.throughputs.job_type_facts import GAVEL_FAMILIES, JobFacts, job_types
+from eunomia.throughputs.measured_table import Measurements
 
 TABLE = "gavel/simulation_throughputs.json.gz"
 TYPES = ("k80", "p100", "v100")

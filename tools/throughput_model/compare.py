@@ -18,7 +18,7 @@ import numpy as np
 from eunomia.model import elementary
 from eunomia.throughputs import analytic, read_table
 from eunomia.throughputs.catalogue import Accelerator, accelerators
-from eunomia.throughputs.jobs import JobFacts, job_types
+from eunomia.throughputs.job_type_facts import JobFacts, job_types
 
 RESNET_50 = "ResNet-50 (batch size 64)"
 RESNET_18 = "ResNet-18 (batch size 64)"

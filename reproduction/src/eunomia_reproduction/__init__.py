@@ -6,8 +6,9 @@ This registry holds names; an experiment is loaded when it is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, cast
+
+from eunomia.model.registry import load_place
 
 if TYPE_CHECKING:
     from eunomia_reproduction.table import FigureTable, Request
@@ -257,5 +258,4 @@ def load(name: str) -> Callable[[Request], FigureTable]:
 
         rule, fix = "there is no such experiment", nearest(name, EXPERIMENTS)
         raise InvalidInput([Problem(file="command line", column="NAME", value=name, rule=rule, fix=fix)])
-    module, _, function = EXPERIMENTS[name].place.partition(":")
-    return cast("Callable[[Request], FigureTable]", getattr(import_module(module), function))
+    return cast("Callable[[Request], FigureTable]", load_place(EXPERIMENTS[name].place))

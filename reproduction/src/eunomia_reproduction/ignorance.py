@@ -17,7 +17,7 @@ import eunomia
 from eunomia.model.arrays import Floats
 from eunomia.scenario import scenario_from_dict
 from eunomia.setup.run_config import set_up
-from eunomia.throughputs.jobs import gavel_job_types
+from eunomia.throughputs.job_type_facts import gavel_job_types
 from eunomia_reproduction.figure import Figure, FigureCurve
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 

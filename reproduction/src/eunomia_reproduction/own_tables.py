@@ -12,7 +12,7 @@ from eunomia.inputs.open_table import read_table as read_rows
 from eunomia.throughputs import read_table
 from eunomia.throughputs.estimators.calibration import check_one_by_one
 from eunomia.throughputs.estimators.pair_table import SPREAD
-from eunomia.throughputs.measured import Measurements
+from eunomia.throughputs.measured_table import Measurements
 
 Rates = Mapping[tuple[str, str, int], float]
 JOB_TYPES = 6

@@ -8,7 +8,7 @@ import numpy as np
 
 from eunomia.throughputs.estimators.calibration import calibrate
 from eunomia.throughputs.estimators.pair_table import SPREAD, split_name
-from eunomia.throughputs.measured import Measurements
+from eunomia.throughputs.measured_table import Measurements
 
 
 @dataclass(frozen=True, slots=True)

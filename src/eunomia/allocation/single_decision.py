@@ -149,7 +149,8 @@ def _original_order(
     if proof is not None:
         binding = None if proof.binding is None else proof.binding[place]
         proof = replace(proof, binding=binding)
-    why, refuse = ({int(order[m]): text for m, text in texts.items()} for texts in (answer.why, answer.refuse))
+    why = {int(order[m]): reason for m, reason in answer.why.items()}
+    refuse = {int(order[m]): text for m, text in answer.refuse.items()}
     late = tuple(sorted(int(order[m]) for m in answer.late))
     answer = replace(answer, why=why, refuse=refuse, late=late, certificate=proof)
     if rows is None:

@@ -12,8 +12,8 @@ from eunomia.backends.protocol import Backend, TunableBackend
 from eunomia.backends.simulated.fault_model import FaultModel
 from eunomia.model.decisions import Start
 from eunomia.model.events import Moment
+from eunomia.model.held_time import HeldTime
 from eunomia.model.job import Job
-from eunomia.model.losses import Losses
 from eunomia.model.overheads import Overheads
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Topology
@@ -25,7 +25,7 @@ class VirtualBackend(Backend, Protocol):
 
     given_up: str  # why the run was ended early, if it was
 
-    def losses(self, until: float) -> Losses | None:
+    def losses(self, until: float) -> HeldTime | None:
         """Return what held seats were used for up to the end of the run, `until`; None if it is not counted."""
         ...
 

@@ -1,4 +1,4 @@
-"""What a service orders of its world: gangs to start and to stop. An order may be handed over more than once."""
+"""What is ordered of a world of processes: gangs to start and to stop. An order may be handed over more than once."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ class Launch:
     shared: bool = False  # a partner has the same seats
     adopt_only: bool = False  # it was running: do not start it again
     user: str = ""  # who submitted the job
+    shape: int = 0  # index of its shape
+    end_s: float | None = None  # when the gang stops by itself, in s of time.monotonic, see `Extend`; None = never
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,16 @@ class Halt:
 
 
 @dataclass(frozen=True, slots=True)
+class Extend:
+    """Let a gang run until another time. An engine keeps gangs without such an end."""
+
+    number: int
+    job_id: str
+    epoch: int
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class DrainNode:
     """Tell the engine that a node has left service, and why, or has come back (reason ""). Not for the local world."""
 
@@ -41,4 +53,4 @@ class DrainNode:
     reason: str = ""
 
 
-Order: TypeAlias = Launch | Halt | DrainNode
+Order: TypeAlias = Launch | Halt | Extend | DrainNode

@@ -1,4 +1,4 @@
-"""What a world reports to a service: reports may be repeated or come late, and name the epoch that they are about."""
+"""What a world of processes reports: it may be repeated or come late, and names the epoch that it is about."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def simulate(
     """
     with handle_errors(as_json):
         from eunomia.cli.output import progress_bar, show_summary
-        from eunomia.runs.report_input import report
+        from eunomia.report.run_report import write_run_report
         from eunomia.runs.results_dir import check_free, whole_folder
         from eunomia.runs.scenario_variants import spelling, varied
         from eunomia.runs.simulation import simulate as run
@@ -146,7 +146,7 @@ def simulate(
                 progress=bar(label),
             )
             result.write(folder)
-            report(
+            write_run_report(
                 [(label, result)],
                 f"{title_of(scenario)} under {label}",
                 folder,
@@ -198,9 +198,9 @@ def compare(
     """
     with handle_errors(as_json):
         from eunomia.cli.output import progress_bar, show_comparison
+        from eunomia.report.run_report import write_run_report
         from eunomia.runs.compare import as_rows, write_table, write_tenants
         from eunomia.runs.compare import compare as run
-        from eunomia.runs.report_input import report
         from eunomia.runs.results_dir import check_free, whole_folder
         from eunomia.runs.scenario_variants import varied
         from eunomia.runs.unfinished_comparison import copy_runs, finished_runs, keep_unfinished
@@ -230,12 +230,15 @@ def compare(
             write_table(folder / "compare.csv", results)
             write_tenants(folder / "tenants.csv", results)
             shown = [(pictures.names.get(case.policy, case.policy), result) for case, result in results]
-            content = report(
-                shown, f"{title_of(scenario)}: {_compared(combinations)}", folder,
-                charts=pictures.formats, style=pictures.style,
+            content = write_run_report(
+                shown,
+                f"{title_of(scenario)}: {_compared(combinations)}",
+                folder,
+                charts=pictures.formats,
+                style=pictures.style,
                 folders=[case.folder for case, _ in results],
                 judge=None if interrupted or history is None else history.judge(results, pictures.names),
-            )  # fmt: skip
+            )
             if interrupted:
                 keep_unfinished(folder, results)
         if interrupted:

@@ -13,7 +13,7 @@ from eunomia.cli.options import JsonOption
 from eunomia.inputs.problems import refused
 
 if TYPE_CHECKING:
-    from eunomia.throughputs.measured import Measurements
+    from eunomia.throughputs.measured_table import Measurements
 
 
 def calibrate(

@@ -66,16 +66,26 @@ def estimate(
         _check_name("--solver", solver, tuple(SOLVERS))
         shares = _shares(profiled, out)
         settings = JudgeSettings(
-            references=references, profiled=shares[0], method=method, solver=solver,
-            legacy_indexing=legacy_indexing, noise=noise, seed=seed, choose=choose,
-        )  # fmt: skip
+            references=references,
+            profiled=shares[0],
+            method=method,
+            solver=solver,
+            legacy_indexing=legacy_indexing,
+            noise=noise,
+            seed=seed,
+            choose=choose,
+        )
         measured = PairTable.of(read_table(str(table)))
         begun = process_time()
         found = judge(measured, settings)
         summary: dict[str, Any] = {
-            "table": str(table), "method": method, "references": references, "profiled": shares[0], "seed": seed,
+            "table": str(table),
+            "method": method,
+            "references": references,
+            "profiled": shares[0],
+            "seed": seed,
             **found.summary(),
-        }  # fmt: skip
+        }
         summary["seconds"] = round(process_time() - begun, 3)
         if out is not None:
             from eunomia.report.estimate_page import write_errors, write_judgement

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from eunomia.model.arrays import Array
     from eunomia.records.explain import Explanation
     from eunomia.records.preemptions import Preemption
-    from eunomia.report import ReportContent
     from eunomia.runs.simulation import Progress, Result
+    from eunomia.verdict.run_figures import ReportContent
 
 ROWS_SHOWN = 20  # of a solution
 LINE_EVERY_S = 5.0  # lines of progress without a terminal
@@ -38,7 +38,7 @@ LEFT_OUT_FIRST = (
 
 def span(seconds: float | int | None) -> str:
     """Return a duration for display, in the units of the report: 42.0 s, 3.50 min, 7.25 h, 12.0 d; – for None."""
-    from eunomia.report.number_format import shown
+    from eunomia.verdict.number_format import shown
 
     return shown(seconds, "s")
 
@@ -121,7 +121,7 @@ def show_summary(
     results: Sequence[tuple[str, Result]], notes: Sequence[str], columns: Mapping[str, Sequence[str]] | None = None
 ) -> None:
     """Print the main numbers, one row a run; `columns` has texts by heading that stand after the name of the run."""
-    from eunomia.report.completion_text import without_model
+    from eunomia.verdict.completion_text import without_model
 
     console, columns = Console(), columns or {}
     summaries = [result.summary for _, result in results]
@@ -176,7 +176,7 @@ def _fitting(rows: Sequence[Mapping[str, str]], width: int) -> tuple[Table, list
 
 def show_comparison(results: Sequence[tuple[str, Result]], content: ReportContent) -> None:
     """Print the main numbers of labelled results, runs that are one run once, their notes, and the verdict."""
-    from eunomia.report.seed_groups import alike_seeds, seed_groups
+    from eunomia.verdict.seed_groups import alike_seeds, seed_groups
 
     settings = seed_groups(content)
     setting_of = {id(run): setting for setting in settings for run in setting.replications}
@@ -196,7 +196,7 @@ def show_comparison(results: Sequence[tuple[str, Result]], content: ReportConten
 
 def show_verdict(content: ReportContent) -> None:
     """Print the warnings of the verdict, the answer and its certainty."""
-    from eunomia.report.findings import findings
+    from eunomia.verdict.findings import findings
 
     found = findings(content)
     for line in filter(None, ("", *found.warnings, found.answer, found.certainty)):
@@ -227,27 +227,6 @@ def _cells(result: Result, *, searches: bool, done: bool) -> dict[str, str]:
         "stops": f"{s['preemptions']:,}",
         "worst ρ": "–" if s["rho_themis_max"] is None else f"{s['rho_themis_max']:.2f}",
     }
-
-
-PHRASES = {  # reason of a wait → in the summary
-    "types_absent": "no type in service can run it",
-    "no_capacity": "nothing large enough was free",
-    "fragmentation": "what was free was split",
-    "preempted": "after it was preempted, as nothing large enough was free",
-    "behind": "behind earlier jobs",
-    "quota": "the quota of its tenant was used up",
-    "share_used": "it had received its share",
-    "type_drawn": "it may use one type only",
-    "policy": "the policy held it back",
-    "next_round": "until a round began",
-    "not_chosen": "not chosen in a round",
-    "next_question": "until the policy was asked",
-    "no_share": "without a share of time",
-    "held": "held by its user",
-    "after": "after other jobs",
-    "backoff": "until it was tried again",
-    "world_unknown": "its processes could not be reached",
-}
 
 
 def show_explanation(found: Explanation, at: float | None, *, details: bool = False) -> None:
@@ -307,11 +286,13 @@ def _preemption(found: Explanation, one: Preemption) -> str:
 
 def _waited(found: Explanation) -> str:
     """Return `it waited 59.5 h: 71 % behind earlier jobs, 29 % nothing large enough was free`."""
+    from eunomia.model.wait_texts import KINDS
+
     parts = found.parts()
     total = sum(seconds for _, seconds in parts)
     if total <= 0:
         return "it waited for no time"
-    named = (f"{100 * seconds / total:.0f} % {PHRASES[reason]}" for reason, seconds in parts)
+    named = (f"{100 * seconds / total:.0f} % {KINDS[kind]}" for kind, seconds in parts)
     again = f" in all, {span((found.first_started_s or 0.0) - found.submitted_s)} of it before its first start"
     several = found.first_started_s is not None and total > found.first_started_s - found.submitted_s + 1
     return f"it waited {span(total)}{again if several else ''}: {', '.join(named)}"
@@ -336,7 +317,7 @@ def _fate(found: Explanation) -> str:
 
 def show_solution(found: Solution) -> None:
     """Print the quality of a decision, then the first jobs, one row each."""
-    from eunomia.report.estimated_throughputs import on_estimates
+    from eunomia.verdict.estimated_throughputs import on_estimates
 
     console = Console(highlight=False)
     problem, proof = found.problem, found.certificate

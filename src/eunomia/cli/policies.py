@@ -17,10 +17,14 @@ from eunomia.inputs.problems import Problems
 from eunomia.model.spelling_suggestions import nearest
 
 FACTS = {  # columns of a view and what a scheduler must believe of jobs to fill them
-    "remaining": "run times", "total": "run times", "throughput": "throughputs", "shape_throughput": "throughputs",
-    "packed_throughput": "throughputs of pairs", "spread_throughput": "throughputs of spread gangs",
+    "remaining": "run times",
+    "total": "run times",
+    "throughput": "throughputs",
+    "shape_throughput": "throughputs",
+    "packed_throughput": "throughputs of pairs",
+    "spread_throughput": "throughputs of spread gangs",
     "slowdown": "throughputs of spread gangs",
-}  # fmt: skip
+}
 
 
 def policies(

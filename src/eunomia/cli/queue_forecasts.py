@@ -50,7 +50,7 @@ def _plain(one: StartForecast) -> dict[str, object]:
 
 
 def _shown(one: StartForecast) -> str:
-    from eunomia.report.number_format import duration
+    from eunomia.verdict.number_format import duration
 
     if math.isinf(one.p50_s):
         return "its start is not foreseen"

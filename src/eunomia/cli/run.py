@@ -19,8 +19,8 @@ from eunomia.cli.options import JsonOption, ScenarioArgument, results_folder, ti
 from eunomia.inputs.interruption import is_interruption
 
 if TYPE_CHECKING:
-    from eunomia.report.outcomes import JobOutcome
     from eunomia.runs.simulation import Result
+    from eunomia.verdict.job_outcomes import JobOutcome
 
 LOG_LINES = 5  # shown of the log of an unfinished job
 SHOWN_JOBS = 20  # unfinished
@@ -48,8 +48,10 @@ def run(
     """
     with handle_errors(as_json):
         from eunomia.cli.live import watching
+        from eunomia.report.run_report import write_run_report
         from eunomia.runs.local_run import run_real, work_folder
         from eunomia.runs.run_directory import RunDirectoryState, check_folder
+        from eunomia.runs.scenario_variants import spelling
         from eunomia.scenario import load_scenario
 
         out = results_folder(out, scenario)
@@ -65,8 +67,11 @@ def run(
             announcing = _Announcing(
                 watcher, f"{verb} in {out}; logs and checkpoints: {work_folder(wanted, out)}", command
             )
-            title = f"{title_of(scenario)}: a real run"
-            result = run_real(wanted, out, resume=resume, restart=force, title=title, watcher=announcing)
+
+            def report(result: Result, folder: Path) -> None:
+                write_run_report([(spelling(wanted), result)], f"{title_of(scenario)}: a real run", folder)
+
+            result = run_real(wanted, out, resume=resume, restart=force, watcher=announcing, report=report)
         _show(result, out, as_json)
         if not all(outcome.done for outcome in result.outcomes):
             raise typer.Exit(FAILED)
@@ -150,8 +155,8 @@ def _show_finished(out: Path, as_json: bool) -> None:
 def _show(result: Result, out: Path, as_json: bool) -> None:
     """Print the results, and each job that did not finish with its reason."""
     from eunomia.cli.output import show_summary
-    from eunomia.report.outcomes import by_urgency
     from eunomia.runs.scenario_variants import spelling
+    from eunomia.verdict.job_outcomes import by_urgency
 
     unfinished = [outcome for outcome in by_urgency(result.outcomes) if not outcome.done]
     if as_json:

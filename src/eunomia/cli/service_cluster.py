@@ -53,10 +53,17 @@ def nodes(
 
     def show(found: dict[str, Any]) -> None:
         rows = [
-            (one["name"], one["type"], str(one["accelerators"]), str(one["free"]), one["state"], " ".join(one["jobs"]),
-             _reason(one))
+            (
+                one["name"],
+                one["type"],
+                str(one["accelerators"]),
+                str(one["free"]),
+                one["state"],
+                " ".join(one["jobs"]),
+                _reason(one),
+            )
             for one in found["nodes"]
-        ]  # fmt: skip
+        ]
         show_table(("node", "type", "accelerators", "free", "state", "jobs", "reason"), rows, "no nodes")
 
     session.watch(lambda: session.client.get("/v1/nodes"), show, watch)
@@ -144,13 +151,19 @@ def tenants(
 
     def show(found: dict[str, Any]) -> None:
         rows = [
-            (one["tenant"], f"{one['weight']:g}", "–" if one["quota"] is None else f"{one['quota']:g}",
-             str(one["holds"]),
-             *(f"{one['sums'][name] / 3600:.2f}" for name in ("deserved_accelerator_s", "received_accelerator_s")),
-             *("–" if (value := one["sums"][name]) is None else f"{value:.2f}"
-               for name in ("ltgf", "rho_mean", "rho_max")))
+            (
+                one["tenant"],
+                f"{one['weight']:g}",
+                "–" if one["quota"] is None else f"{one['quota']:g}",
+                str(one["holds"]),
+                *(f"{one['sums'][name] / 3600:.2f}" for name in ("deserved_accelerator_s", "received_accelerator_s")),
+                *(
+                    "–" if (value := one["sums"][name]) is None else f"{value:.2f}"
+                    for name in ("ltgf", "rho_mean", "rho_max")
+                ),
+            )
             for one in found["tenants"]
-        ]  # fmt: skip
+        ]
         heads = ("tenant", "weight", "quota", "holds", "deserved, h", "received, h", "LTGF", "mean ρ", "worst ρ")
         show_table(heads, rows, "no tenants yet")
 

@@ -93,13 +93,13 @@ def _shown(at: str | None, as_of: str) -> str:
 
 
 def _moved(later_s: float | None) -> str:
-    from eunomia.report.number_format import duration
+    from eunomia.verdict.number_format import duration
 
     return "" if later_s is None else f"{duration(abs(later_s))} {'later' if later_s > 0 else 'sooner'}"
 
 
 def _span(seconds: float) -> str:
-    from eunomia.report.number_format import duration
+    from eunomia.verdict.number_format import duration
 
     return f"in {duration(seconds)}" if seconds >= 0 else f"{duration(-seconds)} ago"
 
@@ -118,10 +118,14 @@ def _show_what_if(found: dict[str, Any]) -> None:
         start, finish = (_shown(found["new_job"][name], found["as_of"]) for name in ("start", "finish"))
         show_lines(f"the new job would start at {start} and finish at {finish}")
     rows = [
-        (one["id"], one["tenant"], *(_shown(one[each]["finish"], found["as_of"]) for each in ("before", "after")),
-         _moved(one["later_s"]))
+        (
+            one["id"],
+            one["tenant"],
+            *(_shown(one[each]["finish"], found["as_of"]) for each in ("before", "after")),
+            _moved(one["later_s"]),
+        )
         for one in found["changed"][:MOST_SHOWN]
-    ]  # fmt: skip
+    ]
     show_table(
         ("job", "tenant", "finishes", "then", ""), rows, "no job would finish more than a minute sooner or later"
     )

@@ -69,14 +69,22 @@ def submit(
         jobs = _lines(file)
     else:
         given = {
-            "name": name, "debug": debug, "processes": None if processes == "one" else processes,
-            "job_type": job_type, "total_steps": steps, "duration_s": duration,
-            "retries": retries or None, "max_run_s": max_run, "weight": weight if weight != 1.0 else None,
-            "after": after, "array": array,
+            "name": name,
+            "debug": debug,
+            "processes": None if processes == "one" else processes,
+            "job_type": job_type,
+            "total_steps": steps,
+            "duration_s": duration,
+            "retries": retries or None,
+            "max_run_s": max_run,
+            "weight": weight if weight != 1.0 else None,
+            "after": after,
+            "array": array,
             "types": [one for one in type_.split(",") if one],
             "env": shell_variables(session.client) | _pairs(env, "--env"),
-            "labels": _pairs(label, "--label"), "cwd": str((cwd or Path.cwd()).resolve()),
-        }  # fmt: skip
+            "labels": _pairs(label, "--label"),
+            "cwd": str((cwd or Path.cwd()).resolve()),
+        }
         jobs = {"command": command or [], "accelerators": gpus} | {k: v for k, v in given.items() if v}
     answer = session.client.submit(jobs, key)
     session.show(answer, lambda: print("\n".join(answer.get("ids") or [answer["id"]])))
@@ -132,15 +140,21 @@ def jobs(
             ("id", "name", "tenant", "state", "gpus", "on", "since", "reason"),
             [
                 (
-                    one["id"], one["name"], one["tenant"], one["state"], str(one["accelerators"]), _seats(one),
-                    ago(one["since"]), one["reason"] or "",
+                    one["id"],
+                    one["name"],
+                    one["tenant"],
+                    one["state"],
+                    str(one["accelerators"]),
+                    _seats(one),
+                    ago(one["since"]),
+                    one["reason"] or "",
                 )
                 for one in found["jobs"]
             ],
             "no jobs",
         ),
         watch,
-    )  # fmt: skip
+    )
 
 
 @client_command

@@ -72,9 +72,11 @@ def client_command(function: Callable[..., None]) -> Callable[..., None]:
     shared = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, annotation, default in (
-            ("url", UrlOption, None), ("token_file", TokenFileOption, None), ("as_json", JsonOption, False)
+            ("url", UrlOption, None),
+            ("token_file", TokenFileOption, None),
+            ("as_json", JsonOption, False),
         )
-    ]  # fmt: skip
+    ]
     given = [*own, *shared]
     command.__signature__ = signature.replace(parameters=given)  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in given}

@@ -33,11 +33,16 @@ def throughputs(
     found = session.client.get("/v1/throughputs")
     rows = [
         CalibratedRate(
-            one["type"], one["job_type"], one["scale_factor"],
-            one["steps_per_s"], one["steps_per_s_p10"], one["steps_per_s_p90"], one["origin"] == "measured",
+            one["type"],
+            one["job_type"],
+            one["scale_factor"],
+            one["steps_per_s"],
+            one["steps_per_s_p10"],
+            one["steps_per_s_p90"],
+            one["origin"] == "measured",
         )
         for one in found["throughputs"]
-    ]  # fmt: skip
+    ]
     if out is not None and not rows:
         rule = "the service has learnt no throughputs, and a table holds at least one"
         raise refused(str(out), "--out", None, rule, NOTHING_LEARNT)
@@ -48,10 +53,15 @@ def throughputs(
 
 def _show(rows: list[Any], out: Path | None) -> None:
     shown = [
-        (row.job_type, str(row.scale_factor), row.type, *(f"{each:.4g}" for each in (row.median, row.low, row.high)),
-         "measured" if row.is_measured else "estimated")
+        (
+            row.job_type,
+            str(row.scale_factor),
+            row.type,
+            *(f"{each:.4g}" for each in (row.median, row.low, row.high)),
+            "measured" if row.is_measured else "estimated",
+        )
         for row in rows
-    ]  # fmt: skip
+    ]
     heads = ("job type", "accelerators", "on", "steps/s", "10 %", "90 %", "")
     show_table(heads, shown, f"nothing is learnt: {NOTHING_LEARNT}")
     if out is not None:

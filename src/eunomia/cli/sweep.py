@@ -25,9 +25,9 @@ from eunomia.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from eunomia.report.sweep import SweepContent
     from eunomia.sweeps import PlannedRun, SweepFile
     from eunomia.sweeps.runner import SweepProgress, SweepResult
+    from eunomia.verdict.sweep_content import SweepContent
 
 SHOWN_RUNS = 20  # of a plan
 
@@ -119,9 +119,11 @@ def _progress(runs: int) -> Iterator[Callable[[SweepProgress], None]]:
     from rich.console import Console
 
     columns = (
-        bars.BarColumn(), bars.MofNCompleteColumn(), bars.TextColumn("runs{task.fields[failed]}, {task.fields[left]}"),
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TextColumn("runs{task.fields[failed]}, {task.fields[left]}"),
         bars.TextColumn("{task.description}"),
-    )  # fmt: skip
+    )
     with bars.Progress(*columns, console=Console(stderr=True)) as shown:
         task = shown.add_task("", total=runs, failed="", left="…")
 
@@ -171,9 +173,15 @@ def _show_plan(sweep_file: SweepFile, rows: Sequence[PlannedRun], out: Path, wor
     estimate = costs.wall(waiting, workers)
     if as_json:
         listed = [
-            {**_labels(row), "scenario_hash": row.scenario_hash, "jobs": row.jobs,
-             "done": row.scenario_hash not in not_done, "estimate_s": costs.of(row)} for row in rows
-        ]  # fmt: skip
+            {
+                **_labels(row),
+                "scenario_hash": row.scenario_hash,
+                "jobs": row.jobs,
+                "done": row.scenario_hash not in not_done,
+                "estimate_s": costs.of(row),
+            }
+            for row in rows
+        ]
         summary = {"runs": listed, "waiting": len(waiting), "workers": workers, "estimate_s": estimate, "basis": basis}
         typer.echo(json.dumps(summary, allow_nan=False))
         return
@@ -188,10 +196,10 @@ def _show_plan(sweep_file: SweepFile, rows: Sequence[PlannedRun], out: Path, wor
 
 def _report(content: SweepContent, outcome: SweepResult, out: Path, pictures: PictureOptions, as_json: bool) -> None:
     """Write the report and pictures of its charts, and print the results as text or JSON."""
-    from eunomia.report.number_format import plural
     from eunomia.report.sweep import write_averages, write_sweep_report
-    from eunomia.report.sweep.findings import details, findings
     from eunomia.sweeps.runner import TABLE
+    from eunomia.verdict.number_format import plural
+    from eunomia.verdict.sweep_findings import details, findings
 
     write_sweep_report(content, out / "report.html")
     write_averages(content, out)

@@ -34,13 +34,16 @@ def train(
     best so far; --resume goes on from the checkpoint beside it. Needs the extra `learning`.
     """
     with handle_errors(as_json):
-        from eunomia.inputs.atomic_write import check_place
+        from eunomia.inputs.atomic_write import check_place, write_output
         from eunomia.learning.training import ENDING, train, trainable_class
+        from eunomia.report.training_curve import curve_picture
         from eunomia.scenario import load_scenario
 
         trainable_class(name)
         check_place(out, force=force or resume, endings=(ENDING,), column="--out")
         run = train(name, load_scenario(scenario), out, steps=steps, seed=seed, resume=resume, report=_show_point)
+        picture = curve_picture(run.name, run.curve, run.metric, run.best_step)
+        write_output(out.with_name(f"{out.name}.svg"), picture, column="--out")
         about = {"name": name, "model": str(out), "steps": run.done, "best_step": run.best_step, **run.best_point}
         about.pop("step")
         if as_json:

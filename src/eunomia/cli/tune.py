@@ -80,9 +80,14 @@ def tune(
         one_of("command line", "--method", method, METHODS)
         today = load_scenario(scenario)
         request = TuningRequest(
-            scenario=today, space=read_space(space, today), method=method, budget=budget, seed=seed, weeks=weeks,
+            scenario=today,
+            space=read_space(space, today),
+            method=method,
+            budget=budget,
+            seed=seed,
+            weeks=weeks,
             epsilon=epsilon,
-        )  # fmt: skip
+        )
         found = _search(request, out, jobs or cores())
         _write(found, request, out)
         if as_json:

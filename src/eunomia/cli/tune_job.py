@@ -152,8 +152,9 @@ def _search(plan: JobTuningPlan) -> JobTuning:
     except KeyboardInterrupt:
         typer.echo(
             f"interrupted; what is measured is in {plan.folder.path if plan.folder else 'the table'}, and the same "
-            "command continues from there", err=True,
-        )  # fmt: skip
+            "command continues from there",
+            err=True,
+        )
         raise typer.Exit(INTERRUPTED) from None
     if plan.folder is not None:
         plan.folder.keep(found, plan.left_out)
@@ -179,11 +180,15 @@ def _show_plan(plan: JobTuningPlan, given: JobTuningOptions, as_json: bool) -> N
     for shape in shapes:
         print(f"  {shape}{f':  {shlex.join(shape.fill(plan.command))}' if plan.command else ''}")
     if given.method not in ("random", "grid"):
-        print(f"then the shape that promises most by {given.method}, until less than {100 * given.epsilon:g} % more is "
-              "expected")  # fmt: skip
+        print(
+            f"then the shape that promises most by {given.method}, until less than {100 * given.epsilon:g} % more is "
+            "expected"
+        )
     if plan.command:
-        print(f"each until {given.steps:g} steps after the first {given.warm_up:g} are reported, {given.limit:g} s at "
-              "most")  # fmt: skip
+        print(
+            f"each until {given.steps:g} steps after the first {given.warm_up:g} are reported, {given.limit:g} s at "
+            "most"
+        )
     print("nothing was started")
 
 
@@ -194,12 +199,18 @@ def _show(found: JobTuning, plan: JobTuningPlan) -> None:
     rows = []
     for number, one in enumerate(found.measured, 1):
         shape, rate = one.shape, one.rate
-        rows.append((
-            str(number), str(shape.workers), str(shape.servers), shape.type,
-            "–" if rate is None else _number(rate.steps_per_s),
-            *([_number(found.gain(one))] if by_price else []),
-            _ends(found, one), "best" if one is best else one.reason,
-        ))  # fmt: skip
+        rows.append(
+            (
+                str(number),
+                str(shape.workers),
+                str(shape.servers),
+                shape.type,
+                "–" if rate is None else _number(rate.steps_per_s),
+                *([_number(found.gain(one))] if by_price else []),
+                _ends(found, one),
+                "best" if one is best else one.reason,
+            )
+        )
     show_table(("", "workers", "servers", "type", "steps/s", *by_price, "95 %", ""), rows, "nothing was measured")
     if best is None:
         print(f"error: the job ran in none of {len(rows)} shapes, and {found.ended}", file=sys.stderr)

@@ -91,9 +91,14 @@ def plan_job_tuning(given: JobTuningOptions) -> JobTuningPlan:
     assert objective is not None
     possible = frozenset(one.shape for one in rows if space.point(one.shape) is not None) if rows else None
     request = JobSearch(
-        space=space, objective=objective, method=given.method, budget=given.budget, seed=given.seed,
-        epsilon=given.epsilon, possible=possible,
-    )  # fmt: skip
+        space=space,
+        objective=objective,
+        method=given.method,
+        budget=given.budget,
+        seed=given.seed,
+        epsilon=given.epsilon,
+        possible=possible,
+    )
     if given.table is not None:
         by_shape = {one.shape: one for one in rows}
         subject = {"table": str(given.table.resolve())}
@@ -192,9 +197,7 @@ def _measuring_plan(given: JobTuningOptions, request: JobSearch) -> JobTuningPla
             check_program(command, cwd)
         with together.check():
             topology = accelerators_here(request.space)
-            measure = LocalSteps(
-                command=command, topology=topology, wanted=wanted, folder=given.out, cwd=cwd
-            ).measure  # fmt: skip
+            measure = LocalSteps(command=command, topology=topology, wanted=wanted, folder=given.out, cwd=cwd).measure
     together.raise_if_any()
     return JobTuningPlan(request=request, command=command, measure=measure, folder=folder, known=known)
 
@@ -214,4 +217,4 @@ def _through_service(
     check_types(client, space)
     return ServiceSteps(
         client=client, command=command, wanted=wanted, cwd=Path.cwd(), variables=shell_variables(client)
-    ).measure  # fmt: skip
+    ).measure

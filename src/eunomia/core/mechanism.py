@@ -18,12 +18,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 from eunomia.core.answer_rows import PendingAsk
 from eunomia.core.asking import Asks
-from eunomia.core.check import check
 from eunomia.core.event_handlers import apply_event
+from eunomia.core.invariants import check
 from eunomia.core.scheduler_state import SchedulerState
 from eunomia.core.view_builder import build_view
 from eunomia.model.answers import Answer
@@ -32,6 +32,7 @@ from eunomia.model.decisions import Decision, SetTimer
 from eunomia.model.events import Moment
 from eunomia.model.policy import AnswerType, PolicyInfo
 from eunomia.model.rank import UNKNOWN
+from eunomia.model.registry import load_place
 from eunomia.model.wait_reason import Reason
 
 
@@ -161,6 +162,7 @@ class MechanismConfig:
 
     __slots__ = ()
     name: ClassVar[str]
+    mechanism: ClassVar[str]  # where the mechanism is, `module:class`: it is made from this configuration and a `Core`
     answers: ClassVar[frozenset[AnswerType]] = frozenset({"shares", "order", "grants"})  # that it accepts
     # Parts of a scenario that it cannot account for, by the codes of `setup.mechanism`, and why.
     unsupported: ClassVar[frozenset[str]] = frozenset()
@@ -191,7 +193,7 @@ class MechanismConfig:
 
     def bind(self, core: Core) -> Mechanism:
         """Return the mechanism of one scheduler, which has just begun."""
-        raise NotImplementedError
+        return cast(Mechanism, load_place(self.mechanism)(self, core))
 
     @classmethod
     def for_policy(cls, info: PolicyInfo) -> dict[str, Any]:

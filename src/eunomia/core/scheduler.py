@@ -9,8 +9,8 @@ from typing import Any
 
 from eunomia.core.asking import Asks
 from eunomia.core.belief import Belief
-from eunomia.core.history import MOMENTS, Happened, last_events
 from eunomia.core.mechanism import Core, ImpliedRule, MechanismConfig
+from eunomia.core.recent_events import MOMENTS, Happened, last_events
 from eunomia.core.scheduler_state import SchedulerState
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.certificate import Certificate

@@ -12,8 +12,8 @@ from eunomia.core.columns import GrowingColumns
 from eunomia.core.entitlements import NEEDED_BY, Entitlements
 from eunomia.core.job_shapes import JobShapes
 from eunomia.core.kernel_arrays import ALIVE, FLAGS, FLOATS, INTS, WAITING
-from eunomia.core.losses import SeenLosses
 from eunomia.core.tenant_index import TenantIndex
+from eunomia.core.training_losses import SeenLosses
 from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.job_ids import JobIdList

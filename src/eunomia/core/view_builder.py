@@ -10,8 +10,8 @@ import numpy as np
 from eunomia.core.belief import Belief
 from eunomia.core.entitlements import Entitlements
 from eunomia.core.ledger import Ledger
-from eunomia.core.losses import SeenLosses
 from eunomia.core.state import State
+from eunomia.core.training_losses import SeenLosses
 from eunomia.model.apps import Apps, PausedJobs
 from eunomia.model.arrays import Ints
 from eunomia.model.equal_share import alone_throughput

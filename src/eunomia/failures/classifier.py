@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from eunomia.failures.philly_reasons import REASONS
 from eunomia.failures.signatures import AFTERMATH, IMPLICIT, SIGNATURES, Signature
-from eunomia.failures.table7 import REASONS
 
 NO_SIGNATURE = "No signature"
 CATEGORY = {reason.name: reason.category for reason in REASONS}

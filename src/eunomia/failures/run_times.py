@@ -15,7 +15,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from eunomia.failures.table7 import REASONS, FailureReason
+from eunomia.failures.philly_reasons import REASONS, FailureReason
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.rounding import drawn, interpolate

@@ -20,7 +20,7 @@ class Signature(NamedTuple):
     """A pattern by which a line of a log indicates a failure, with its reason."""
 
     name: str
-    reason: str  # a name of `table7.REASONS`
+    reason: str  # a name of `philly_reasons.REASONS`
     tier: int
     pattern: re.Pattern[str]
     at_any_level: bool = False  # also on lines logged as a warning or less

@@ -18,10 +18,6 @@ from eunomia.history.turning_point import CostRange, Outcome
 from eunomia.history.weeks import DAY_S, WEEK_S, Period, write_periods
 from eunomia.inputs.interruption import is_interruption
 from eunomia.inputs.problems import InvalidInput
-from eunomia.report import ReportContent
-from eunomia.report.content import HistoryNotes
-from eunomia.report.findings import findings
-from eunomia.report.seed_groups import comparable, loads, seed_groups
 from eunomia.runs.as_it_was import AS_IT_WAS
 from eunomia.runs.compare import Case
 from eunomia.runs.scenario_variants import spelling, varied
@@ -29,6 +25,9 @@ from eunomia.runs.simulation import Result, simulate
 from eunomia.scenario import Scenario
 from eunomia.setup.workload import read_trace
 from eunomia.traces import Trace
+from eunomia.verdict.findings import findings
+from eunomia.verdict.run_figures import HistoryNotes, ReportContent
+from eunomia.verdict.seed_groups import comparable, loads, seed_groups
 
 ACCOUNTING = frozenset({"native", *POLICY_BY_ENGINE})  # formats that hold a site's own history
 MOST_JOBS = 2000  # of a history that is run again as a whole; else its busiest week, or day

@@ -117,10 +117,17 @@ def _job(
     limit = spec.get("maximumExecutionTimeSeconds")
     spent = next((status[key] for key in SPENT if status.get(key)), 0)  # while it was admitted before; it counts
     return QueueJob(
-        job_id=f"{namespace}/{metadata['name']}", user=namespace, size=size, types=types,
-        limit_s=math.inf if limit is None else max(float(limit) - spent, 0.0), elapsed_s=elapsed, runs=runs, held=held,
-        priority=float(spec.get("priority") or 0), submitted=_time(metadata.get("creationTimestamp", "")),
-    )  # fmt: skip
+        job_id=f"{namespace}/{metadata['name']}",
+        user=namespace,
+        size=size,
+        types=types,
+        limit_s=math.inf if limit is None else max(float(limit) - spent, 0.0),
+        elapsed_s=elapsed,
+        runs=runs,
+        held=held,
+        priority=float(spec.get("priority") or 0),
+        submitted=_time(metadata.get("creationTimestamp", "")),
+    )
 
 
 def _counts(status: dict[str, Any], admission: dict[str, Any]) -> dict[str, int]:

@@ -10,11 +10,11 @@ import numpy as np
 
 from eunomia.history.weeks import Period
 from eunomia.model.tolerance import is_at_least
-from eunomia.report.number_format import duration, shown
 from eunomia.runs.scenario_variants import spelling
 from eunomia.scenario import Scenario
 from eunomia.setup.policy_lookup import find_policy, knows_durations
 from eunomia.traces import Trace
+from eunomia.verdict.number_format import duration, shown
 
 MUCH_LONGER, LONGER_S = 2.0, 600.0  # times, and more than, the wait of the log: such a baseline is of another cluster
 

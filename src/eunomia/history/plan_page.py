@@ -12,10 +12,10 @@ from eunomia.history.whatif import mean_wait_s
 from eunomia.report.chart import Axis, Chart, Panel, Series
 from eunomia.report.frame import framed
 from eunomia.report.image_export import pictures
-from eunomia.report.number_format import duration, plural, shown
 from eunomia.report.numbers import chart_numbers
 from eunomia.report.table import TextTable
 from eunomia.runs.result_files import write_columns, write_json
+from eunomia.verdict.number_format import duration, plural, shown
 
 PAGE, NUMBERS, TABLE, PICTURE = "report.html", "plan.json", "plan.csv", "plan.svg"
 HEADINGS = ("purchase", "US$", "weeks", "done sooner by", "95 % interval", "mean queueing", "busy")
@@ -76,9 +76,14 @@ def plan_chart(found: Purchase) -> Chart:
     low = np.array([-(change.high or 0.0) for change in changes]) if has_intervals else nothing
     high = np.array([-(change.low or 0.0) for change in changes]) if has_intervals else nothing
     bars = Series(
-        name="sooner", style=0, x=at, y=np.array([-change.mean for change in changes]), low=low, high=high,
+        name="sooner",
+        style=0,
+        x=at,
+        y=np.array([-change.mean for change in changes]),
+        low=low,
+        high=high,
         details=tuple(f"{one.usd:,.0f} US$" for one in finalists),
-    )  # fmt: skip
+    )
     return Chart(
         name="plan",
         title="How much sooner jobs are done",

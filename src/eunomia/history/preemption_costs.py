@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eunomia.mechanisms import DEFAULT, MECHANISMS, load
+from eunomia.mechanisms import DEFAULT, MECHANISMS
 from eunomia.scenario import Scenario
 from eunomia.scenario.schema_models import OverheadsSection
 
@@ -31,7 +31,7 @@ def with_costs(scenario: Scenario) -> PricedScenario:
     if not scenario.workload.interruptible:
         return PricedScenario(scenario=scenario, assumed=(NEVER,))
     mechanism = DEFAULT if scenario.mechanism is None else scenario.mechanism.name
-    if mechanism in MECHANISMS and "overheads" in load(mechanism).unsupported:
+    if mechanism in MECHANISMS and "overheads" in MECHANISMS.load(mechanism).unsupported:
         rule = f"a preemption costs nothing: the mechanism {mechanism} knows no [overheads]"
         return PricedScenario(scenario=scenario, assumed=(rule,))
     if "overheads" in scenario.model_fields_set:

@@ -24,10 +24,10 @@ from eunomia.history.whatif import CONFIDENCE, RelativeChange, jct_change, mean_
 from eunomia.inputs.problems import InvalidInput, refused
 from eunomia.metrics.statistics import paired
 from eunomia.model import elementary
-from eunomia.report.number_format import duration, plural, shown
 from eunomia.scenario import Scenario
 from eunomia.throughputs.catalogue import accelerators, find
 from eunomia.traces import Trace
+from eunomia.verdict.number_format import duration, plural, shown
 
 MONTH_H = 730.5
 MIXED = 3  # best types that are mixed with each other

@@ -86,12 +86,14 @@ def forecast_starts(queue: QueueSnapshot, *, futures: int = FUTURES, seed: int =
     half = np.where(np.isfinite(middle), LEAST_HALF * middle + LEAST_HALF_S, 0.0)
     found = [
         StartForecast(
-            job_id=job.job_id, p50_s=float(middle[n]), reason=_reason(queue, waiting, n),
+            job_id=job.job_id,
+            p50_s=float(middle[n]),
+            reason=_reason(queue, waiting, n),
             p10_s=float(max(min(ordered[low, n], middle[n] - half[n]), 0.0)),
             p90_s=float(max(ordered[futures - 1 - low, n], middle[n] + half[n])),
         )
         for n, job in enumerate(waiting)
-    ]  # fmt: skip
+    ]
     held = [job for job in queue.jobs if job.held]
     return found + [
         StartForecast(job_id=job.job_id, p10_s=math.inf, p50_s=math.inf, p90_s=math.inf, reason=job.held)
@@ -148,9 +150,13 @@ def _play(
 
 
 def _startable(
-    queue: QueueSnapshot, waiting: Sequence[QueueJob], left: Sequence[int], free: dict[str, int],
-    running: Sequence[tuple[float, int, str, int, float]], now: float,
-) -> list[tuple[int, str]]:  # fmt: skip
+    queue: QueueSnapshot,
+    waiting: Sequence[QueueJob],
+    left: Sequence[int],
+    free: dict[str, int],
+    running: Sequence[tuple[float, int, str, int, float]],
+    now: float,
+) -> list[tuple[int, str]]:
     """Return the jobs that start now and their types, and take their accelerators from `free`."""
     found: list[tuple[int, str]] = []
     begun: list[tuple[float, str, int]] = []

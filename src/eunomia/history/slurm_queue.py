@@ -16,8 +16,16 @@ from eunomia.history.queue_forecast import EarlierJob, QueueJob, QueueSnapshot
 from eunomia.inputs.problems import refused
 from eunomia.inputs.slurm_values import expand_hosts, seconds
 
-SACCT = ("sacct", "--noheader", "--parsable2", "--allocations", "--allusers", "--starttime=now-14days",
-         "--state=CD,F,TO,CA", "--format=User,ElapsedRaw,TimelimitRaw")  # fmt: skip
+SACCT = (
+    "sacct",
+    "--noheader",
+    "--parsable2",
+    "--allocations",
+    "--allusers",
+    "--starttime=now-14days",
+    "--state=CD,F,TO,CA",
+    "--format=User,ElapsedRaw,TimelimitRaw",
+)
 
 
 def slurm_queue(slurm: Slurm | None = None) -> QueueSnapshot:
@@ -54,10 +62,17 @@ def _jobs(job: QueuedJob, kinds: dict[str, str]) -> list[QueueJob]:
     types = job.types if job.waits else ((on,) if on else job.types[:1])
     held = job.reason if job.is_held or job.reason.startswith("Dependency") else ""
     one = QueueJob(
-        job_id=job.number, user=job.user, size=job.accelerators, types=types, limit_s=job.limit_s,
-        elapsed_s=job.elapsed_s, runs=job.runs, held=held, priority=job.priority,
+        job_id=job.number,
+        user=job.user,
+        size=job.accelerators,
+        types=types,
+        limit_s=job.limit_s,
+        elapsed_s=job.elapsed_s,
+        runs=job.runs,
+        held=held,
+        priority=job.priority,
         submitted=0.0 if math.isnan(job.submitted) else job.submitted,
-    )  # fmt: skip
+    )
     return [one] * job.tasks
 
 

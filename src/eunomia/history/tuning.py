@@ -133,9 +133,15 @@ def tune(
         return runs.run([on_period(scenario, *one) for one in zip(periods[part], files[part], strict=True)])
 
     begun = TuningResult(
-        method=request.method, seed=request.seed, measurements=(), refused=0, searched=periods[:half],
-        judged=periods[half:], winner={}, assumed=priced.assumed,
-    )  # fmt: skip
+        method=request.method,
+        seed=request.seed,
+        measurements=(),
+        refused=0,
+        searched=periods[:half],
+        judged=periods[half:],
+        winner={},
+        assumed=priced.assumed,
+    )
     result = _search(request, begun, lambda scenario: run(scenario, slice(half)), report)
     if not result.winner:
         return result
@@ -178,6 +184,6 @@ def _search(
         is_best = ratio == best < 1.0 and all(ratio < other.ratio for other in result.measurements)
         result = replace(
             result, measurements=(*result.measurements, one), winner=settings if is_best else result.winner
-        )  # fmt: skip
+        )
         report(result)
     return result

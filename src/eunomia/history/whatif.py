@@ -18,11 +18,11 @@ from eunomia.history.weeks import Period, choose_periods, described, write_perio
 from eunomia.inputs.problems import refused
 from eunomia.metrics.statistics import PairedDifference, paired
 from eunomia.model import elementary
-from eunomia.report.number_format import duration, plural, shown
 from eunomia.runs.scenario_variants import spelling
 from eunomia.scenario import Scenario
 from eunomia.setup.workload import read_trace
 from eunomia.traces import Trace
+from eunomia.verdict.number_format import duration, plural, shown
 
 CONFIDENCE = 0.95
 

@@ -44,9 +44,12 @@ def parse_json(
 
     try:
         value = json.loads(
-            text, object_pairs_hook=once if unique else None, parse_int=integer or _whole,
-            parse_constant=_refuse if finite else None, parse_float=_finite if finite else None,
-        )  # fmt: skip
+            text,
+            object_pairs_hook=once if unique else None,
+            parse_int=integer or _whole,
+            parse_constant=_refuse if finite else None,
+            parse_float=_finite if finite else None,
+        )
     except json.JSONDecodeError as error:
         raise NotJson(error.msg, error.lineno, error.colno) from None
     except RecursionError:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.backends.processes import LocalWorld
+from eunomia.backends.processes.backend import LocalBackend
 from eunomia.backends.processes.discovery import discovered
 from eunomia.backends.processes.environment import NO_DEVICE
 from eunomia.backends.processes.folder import JobFolder
@@ -44,17 +44,23 @@ def accelerators_here(space: ShapeSpace) -> Topology:
     here = ", ".join(f"{number} of type {name}" for name, number in count.items())
     problems = [
         Problem(
-            file="command line", column="--type", value=name, rule=f"this machine has {here}",
+            file="command line",
+            column="--type",
+            value=name,
+            rule=f"this machine has {here}",
             fix="choose one of these, or give --service to measure through a service that has it",
         )
         if name not in count
         else Problem(
-            file="command line", column="--workers", value=str(space.workers[-1]),
-            rule=f"every worker has an accelerator, and this machine has {here}", fix="give fewer workers",
+            file="command line",
+            column="--workers",
+            value=str(space.workers[-1]),
+            rule=f"every worker has an accelerator, and this machine has {here}",
+            fix="give fewer workers",
         )
         for name in space.types
         if count.get(name, 0) < space.workers[-1]
-    ]  # fmt: skip
+    ]
     if problems:
         raise InvalidInput(problems)
     return topology
@@ -91,8 +97,8 @@ class LocalSteps:
             command=shape.fill(self.command),
         )
         work = (self.folder / WORK).resolve()
-        place, progress = JobFolder.of(job, work, self.cwd), Progress(shape, self.wanted)
-        with LocalWorld([job], self.topology, workdir=work, grace_s=GRACE_S, cwd=self.cwd, wait_s=WAIT_S) as world:
+        place, progress = JobFolder.of(work, job.job_id), Progress(shape, self.wanted)
+        with LocalBackend([job], self.topology, workdir=work, grace_s=GRACE_S, cwd=self.cwd, wait_s=WAIT_S) as world:
             shutil.rmtree(place.path, ignore_errors=True)  # a checkpoint of an interrupted measurement would go on
             for moment in world.moments():
                 for event in moment.events:

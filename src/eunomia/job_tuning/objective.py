@@ -50,11 +50,14 @@ def objective_of(name: str, types: Sequence[str], servers: Sequence[int], given:
     if name != PRICE:
         problems = [
             Problem(
-                file="command line", column="--price", value=one, rule="prices count with --objective price only",
+                file="command line",
+                column="--price",
+                value=one,
+                rule="prices count with --objective price only",
                 fix="give that objective, or leave the price out",
             )
             for one in given
-        ]  # fmt: skip
+        ]
         if problems:
             raise InvalidInput(problems)
         return Objective(name, {})
@@ -68,17 +71,23 @@ def objective_of(name: str, types: Sequence[str], servers: Sequence[int], given:
             prices[one] = price
     problems = [
         Problem(
-            file="command line", column="--price", value=one, rule="no shape of this search has it",
+            file="command line",
+            column="--price",
+            value=one,
+            rule="no shape of this search has it",
             fix=f"the prices that count are of {', '.join(asked)}",
         )
         for one in unknown
     ] + [
         Problem(
-            file="command line", column="--price", value=one, rule="its price is not known",
+            file="command line",
+            column="--price",
+            value=one,
+            rule="its price is not known",
             fix=f"give US$ an hour, for example --price {one}=1.5",
         )
         for one in missing
-    ]  # fmt: skip
+    ]
     if problems:
         raise InvalidInput(problems)
     return Objective(name, prices)

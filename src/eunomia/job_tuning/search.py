@@ -37,9 +37,7 @@ class JobSearch:
 
     def start(self) -> GridSearch:
         """Return the search before its first measurement."""
-        search = GridSearch(
-            self.space.grid(), self.method, budget=self.budget, seed=self.seed, epsilon=self.epsilon
-        )  # fmt: skip
+        search = GridSearch(self.space.grid(), self.method, budget=self.budget, seed=self.seed, epsilon=self.epsilon)
         if self.possible is not None:
             allowed = {self.space.point(shape) for shape in self.possible}
             for point in range(self.space.grid().points):
@@ -75,9 +73,10 @@ class JobTuning:
             return ()
         bound, _ = self.objective.interval(best.shape, best.rate)
         return tuple(
-            one.shape for one in self.measured
+            one.shape
+            for one in self.measured
             if one is not best and one.rate is not None and self._reaches(one, bound or 0.0)
-        )  # fmt: skip
+        )
 
     def gain(self, one: MeasuredShape) -> float:
         """Return the gain of a shape in the objective's unit; 0 where the job does not run."""
@@ -141,9 +140,7 @@ def tune_job(
     return replace(found, ended=f"{request.budget} shapes are measured")
 
 
-def _record(
-    request: JobSearch, search: GridSearch, point: int, one: MeasuredShape, found: JobTuning
-) -> JobTuning:  # fmt: skip
+def _record(request: JobSearch, search: GridSearch, point: int, one: MeasuredShape, found: JobTuning) -> JobTuning:
     """Tell the search a measurement, and return the result with it."""
     found = replace(found, measured=(*found.measured, one))
     if one.rate is None:

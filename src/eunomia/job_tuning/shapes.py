@@ -69,8 +69,10 @@ class ShapeSpace:
         """Return the point of a shape; None if the space does not have it."""
         try:
             values = (
-                self.workers.index(shape.workers), self.servers.index(shape.servers), self.types.index(shape.type)
-            )  # fmt: skip
+                self.workers.index(shape.workers),
+                self.servers.index(shape.servers),
+                self.types.index(shape.type),
+            )
         except ValueError:
             return None
         return int(self.grid().point(np.array([values]))[0])

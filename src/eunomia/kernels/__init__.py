@@ -24,8 +24,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from eunomia.kernels.cache import compile_lock, file_name, folder, is_cached, is_compiling, numba_cache
-from eunomia.kernels.inner_code import kept_as_ir, set_environments
-from eunomia.kernels.reach import reached_kernels, source_hash
+from eunomia.kernels.call_graph import reached_kernels, source_hash
+from eunomia.kernels.callees_as_ir import kept_as_ir, set_environments
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -20,7 +20,7 @@ from eunomia.kernels import kernel
 from eunomia.mechanisms.leases.config import Leases
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.runs.measurement_window import measured_jobs
-from eunomia.setup.run_config import RunConfig
+from eunomia.setup.run_objects import RunConfig
 from eunomia.setup.world_models import fault_model_of, is_on
 
 AGAIN_S = 1e-3  # after a gang is seated, the next ask comes so soon

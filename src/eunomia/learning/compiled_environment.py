@@ -19,7 +19,7 @@ from eunomia.model.answers import InvalidAnswer
 from eunomia.model.arrays import Array, Bools
 from eunomia.runs.simulation import Result
 from eunomia.scenario import Scenario
-from eunomia.setup.run_config import RunConfig
+from eunomia.setup.run_objects import RunConfig
 
 ID = "eunomia/CompiledCluster-v0"
 REWARDS = {"jct": JCT, "makespan": MAKESPAN}

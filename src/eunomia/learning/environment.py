@@ -34,7 +34,8 @@ from eunomia.runs.scenario_variants import varied
 from eunomia.runs.simulation import OpenRun, Result
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
 from eunomia.setup.policy_lookup import find_policy
-from eunomia.setup.run_config import RunConfig, set_up
+from eunomia.setup.run_config import set_up
+from eunomia.setup.run_objects import RunConfig
 
 ID = "eunomia/Cluster-v0"
 ROWS = Rule(what="a whole number, at least 1", least=1, whole=True, fix="give the most jobs that are there at once")

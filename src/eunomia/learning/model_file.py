@@ -1,20 +1,21 @@
 """Model files: arrays in the safetensors format, with a JSON header that says what the model is.
 
-The format is that of safetensors (8 bytes length, JSON, data); our header is the string `eunomia` of its
-`__metadata__`, beside the SHA-256 of header and data. Reading it executes nothing.
+Our header is the string `eunomia` of the format's metadata, with the SHA-256 of header and arrays: a second string
+would stand before or after it by chance. Reading it executes nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 
 from eunomia.inputs.atomic_write import write_output
 from eunomia.inputs.file_contents import contents
@@ -22,10 +23,7 @@ from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Array, Floats
 
 VERSION = 1  # of the header
-DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "U8": "|u1"}
-_CODES = {np.dtype(code): name for name, code in DTYPES.items()}
-_MOST_HEADER = 100_000_000  # bytes; the limit of the format
-_LENGTH = 8  # bytes of the length of the header
+_LENGTH = 8  # bytes of the length of the first part of the file
 _COPY_AGAIN = "copy or train the model again"
 
 
@@ -99,20 +97,9 @@ def write_model(path: Path, model: ModelFile) -> None:
 
 def model_bytes(model: ModelFile) -> bytes:
     """Return the bytes of the file: the same model gives the same bytes."""
-    header = json.dumps(asdict(model.header), sort_keys=True, ensure_ascii=True, allow_nan=False)
-    index, blocks, offset = {}, [], 0
-    for name in sorted(model.arrays):
-        array = np.asarray(model.arrays[name])
-        code = _CODES[array.dtype.newbyteorder("<") if array.dtype.itemsize > 1 else array.dtype]
-        blocks.append(np.ascontiguousarray(array, dtype=DTYPES[code]).tobytes())
-        end = offset + len(blocks[-1])
-        index[name] = {"dtype": code, "shape": list(array.shape), "data_offsets": [offset, end]}
-        offset = end
-    data = b"".join(blocks)
-    metadata = {"eunomia": header, "sha256": _digest(header, index, data)}
-    text = json.dumps({"__metadata__": metadata, **index}, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    return len(text).to_bytes(_LENGTH, "little") + text + data
+    values, arrays = asdict(model.header), dict(model.arrays)
+    digest = _digest(values, save(arrays))
+    return save(arrays, metadata={"eunomia": json.dumps({**values, "sha256": digest}, sort_keys=True)})
 
 
 def read_model(path: Path, name: str = "") -> ModelFile:
@@ -123,42 +110,27 @@ def read_model(path: Path, name: str = "") -> ModelFile:
 
 def parse_model(raw: bytes, file: str) -> ModelFile:
     """Return the model in the bytes of a file."""
-    length = int.from_bytes(raw[:_LENGTH], "little")
-    if len(raw) < _LENGTH or length > min(len(raw) - _LENGTH, _MOST_HEADER):
-        raise refused(file, None, None, "it is no model file, or it is truncated in its header", _COPY_AGAIN)
-    data = raw[_LENGTH + length :]
     try:
-        index = json.loads(raw[_LENGTH : _LENGTH + length])
-        metadata = index.pop("__metadata__")
-        text, digest = str(metadata["eunomia"]), str(metadata["sha256"])
-        ends = [one["data_offsets"] for one in index.values()]
-        size = max((int(end) for _, end in ends), default=0)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        arrays = load(raw)
+    except (SafetensorError, KeyError) as error:
+        rule = f"it is no model file, or it is truncated ({error})"
+        raise refused(file, None, None, rule, _COPY_AGAIN) from None
+    try:
+        metadata = _index_and_data(raw)[0]["__metadata__"]
+        values = json.loads(metadata["eunomia"])
+        digest = values.pop("sha256", None) or metadata["sha256"]  # a string of its own in earlier files
+    except (ValueError, KeyError, AttributeError) as error:
         rule = "it is a safetensors file without the header of a model of eunomia, or its header is damaged"
         raise refused(file, None, None, rule, "name a model that `eunomia train` wrote") from error
-    if len(data) < size:
-        raise refused(file, None, None, f"it is truncated: {len(data)} of {size} bytes of data", _COPY_AGAIN)
-    if _digest(text, index, data) != digest:
+    if _digest(values, raw) != digest:
         raise refused(file, None, None, "it was altered: its SHA-256 is not the recorded one", _COPY_AGAIN)
-    arrays = {key: _array(file, key, one, data) for key, one in index.items()}
-    return ModelFile(header=_header(file, text), arrays=arrays, name=file, sha256=digest)
+    for key, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise refused(file, key, None, "it holds numbers that are not finite", "train the model again")
+    return ModelFile(header=_header(file, values), arrays=arrays, name=file, sha256=digest)
 
 
-def _array(file: str, key: str, one: Mapping[str, Any], data: bytes) -> Array:
-    begin, end = one["data_offsets"]
-    shape, dtype = tuple(one["shape"]), DTYPES.get(one["dtype"])
-    if dtype is None:
-        raise refused(file, key, one["dtype"], f"the types of arrays are {', '.join(DTYPES)}", _COPY_AGAIN)
-    if end - begin != math.prod(shape) * np.dtype(dtype).itemsize:
-        raise refused(file, key, None, "its shape does not match its bytes", _COPY_AGAIN)
-    array = np.frombuffer(data[begin:end], dtype=dtype).reshape(shape)
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise refused(file, key, None, "it holds numbers that are not finite", "train the model again")
-    return array
-
-
-def _header(file: str, text: str) -> ModelHeader:
-    values = json.loads(text)
+def _header(file: str, values: dict[str, Any]) -> ModelHeader:
     if values.get("version") != VERSION:
         rule = f"its header has version {values.get('version')!r}, and this version of eunomia reads {VERSION}"
         raise refused(file, "version", None, rule, "train it again with this version")
@@ -169,8 +141,17 @@ def _header(file: str, text: str) -> ModelHeader:
         raise refused(file, None, None, f"its header is not complete: {error}", _COPY_AGAIN) from error
 
 
-def _digest(header: str, index: Mapping[str, Any], data: bytes) -> str:
-    digest = hashlib.sha256(header.encode())
+def _index_and_data(raw: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return the first part of a safetensors file, names to types, shapes and places, and the second, the numbers."""
+    end = _LENGTH + int.from_bytes(raw[:_LENGTH], "little")
+    return json.loads(raw[_LENGTH:end]), raw[end:]
+
+
+def _digest(header: Mapping[str, Any], raw: bytes) -> str:
+    """Return the SHA-256 of a header, of the names, types, shapes and places of arrays, and of their numbers."""
+    index, data = _index_and_data(raw)
+    index.pop("__metadata__", None)
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True, allow_nan=False).encode())
     digest.update(json.dumps(index, sort_keys=True).encode())
     digest.update(data)
     return digest.hexdigest()

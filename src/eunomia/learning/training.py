@@ -10,9 +10,8 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -22,19 +21,22 @@ from eunomia.inputs.install_hint import COMPANIONS, install_command
 from eunomia.inputs.problems import refused
 from eunomia.learning.model_file import Feature, ModelFile, ModelHeader, read_model, write_model
 from eunomia.model.arrays import Array
+from eunomia.model.registry import Registry
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.runs.fingerprint import scenario_hash
 from eunomia.scenario import Scenario
 
-TRAINABLES: dict[str, str] = {  # by the name in `eunomia train`; the class, here or in a companion, is loaded when used
-    "metis": "eunomia.learning.metis.training:MetisTraining",
-    "symphony": "eunomia_reproduction.symphony.training:SymphonyTraining",
-    "symphony-black-box": "eunomia_reproduction.symphony.training:BlackBoxTraining",
-    "order": "eunomia.learning.order.training:OrderTraining",
-    "pairs": "eunomia.learning.pairs.training:PairsTraining",
-    "harmony": "eunomia.learning.harmony.training:HarmonyTraining",
-    "reward-model": "eunomia.learning.harmony.training:RewardModelTraining",
-}
+TRAINABLES: Registry[type[Trainable]] = Registry(
+    {  # by the name in `eunomia train`; the class, here or in a companion, is loaded when it is used
+        "metis": "eunomia.learning.metis.training:MetisTraining",
+        "symphony": "eunomia_reproduction.symphony.training:SymphonyTraining",
+        "symphony-black-box": "eunomia_reproduction.symphony.training:BlackBoxTraining",
+        "order": "eunomia.learning.order.training:OrderTraining",
+        "pairs": "eunomia.learning.pairs.training:PairsTraining",
+        "harmony": "eunomia.learning.harmony.training:HarmonyTraining",
+        "reward-model": "eunomia.learning.harmony.training:RewardModelTraining",
+    }
+)
 COMPANION = "eunomia_reproduction"  # trains what is no policy of the cluster
 ENDING = ".safetensors"
 
@@ -100,9 +102,8 @@ def trainable_class(name: str) -> type[Trainable]:
     """Return the class of a name. Raises InvalidInput for another name, or where the extra is not installed."""
     if name not in TRAINABLES:
         raise refused("command line", "NAME", name, "nothing of this name can be trained", nearest(name, TRAINABLES))
-    module, _, attribute = TRAINABLES[name].partition(":")
     try:
-        return cast(type[Trainable], getattr(import_module(module), attribute))
+        return TRAINABLES.load(name)
     except ModuleNotFoundError as error:
         if error.name in ("torch", "gymnasium"):
             rule, fix = f"training needs {error.name}, which is not installed", install_command("learning")
@@ -124,7 +125,7 @@ def train(
     resume: bool = False,
     report: Report = lambda run: None,
 ) -> TrainingRun:
-    """Train and write MODEL, MODEL.json and MODEL.svg; with `resume` go on from MODEL's checkpoint.
+    """Train and write MODEL and MODEL.json; with `resume` go on from MODEL's checkpoint.
 
     Ctrl-C keeps the best so far. Raises InvalidInput for a wrong name, scenario or checkpoint, with nothing written.
     """
@@ -191,16 +192,12 @@ def _header(run: TrainingRun, work: Trainable) -> ModelHeader:
 
 
 def _write(run: TrainingRun, work: Trainable, out: Path) -> None:
-    """Write the best model, its header with the curve as JSON, and the picture of the curve."""
-    from eunomia.report.training_curve import curve_picture
-
+    """Write the best model, and its header with the curve as JSON."""
     header = _header(run, work)
     write_model(out, ModelFile(header=header, arrays=run.best))
     size = sum(array.size for array in run.best.values())
     about = {**asdict(header), "parameters": size, "steps_done": run.done, "curve": run.curve}
     write_output(out.with_name(f"{out.name}.json"), (json.dumps(about, indent=1) + "\n").encode(), column="--out")
-    picture = curve_picture(run.name, run.curve, run.metric, run.best_step)
-    write_output(out.with_name(f"{out.name}.svg"), picture, column="--out")
 
 
 # ---- checkpoints -----------------------------------------------------------------------------------------------

@@ -7,23 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from importlib import import_module
 from typing import Any, cast
 
 from eunomia.core.mechanism import MechanismConfig
+from eunomia.model.registry import Registry
 
-MECHANISMS: dict[str, str] = {
-    "leases": "eunomia.mechanisms.leases:Leases",
-    "gavel": "eunomia.mechanisms.gavel_rounds:GavelRounds",
-    "ideal": "eunomia.mechanisms.fluid:Fluid",
-}
+MECHANISMS: Registry[type[MechanismConfig]] = Registry(
+    {
+        "leases": "eunomia.mechanisms.leases:Leases",
+        "gavel": "eunomia.mechanisms.gavel_rounds:GavelRounds",
+        "ideal": "eunomia.mechanisms.fluid:Fluid",
+    }
+)
+load = MECHANISMS.load
 DEFAULT = "leases"  # also what a record without a name means
-
-
-def load(name: str) -> type[MechanismConfig]:
-    """Return the configuration behind a name of `MECHANISMS`. Raises KeyError for another name."""
-    module, _, attribute = MECHANISMS[name].partition(":")
-    return cast(type[MechanismConfig], getattr(import_module(module), attribute))
 
 
 def as_dict(config: MechanismConfig) -> dict[str, Any]:

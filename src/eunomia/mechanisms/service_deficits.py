@@ -19,7 +19,7 @@ from eunomia.model.answers import ANYWHERE
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.tolerance import is_at_least
-from eunomia.placement.seat_order import rising
+from eunomia.placement.radix_sort import rising
 
 _RUNS = int(Stage.RUNNING)
 _GRID = 1.5 * 2.0**32  # what is added to it is rounded to a millionth: debts are ranked by microseconds

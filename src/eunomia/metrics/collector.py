@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from eunomia.metrics import job_timelines
-from eunomia.metrics.apps import AppEnd
+from eunomia.metrics.app_completion import AppEnd
 from eunomia.metrics.curve_points import CurveBlock, steps_of
 from eunomia.metrics.fluid_service import FluidService
 from eunomia.metrics.job_timelines import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.metrics.apps import AppOutcomes
+from eunomia.metrics.app_completion import AppOutcomes
 from eunomia.metrics.collector import STATUSES, MetricsCollector
 from eunomia.metrics.job_timelines import CANCELLED, FAILED, FINISHED, REJECTED
 from eunomia.metrics.registry import load_all
@@ -16,7 +16,7 @@ from eunomia.metrics.sharing import Sharing
 from eunomia.metrics.standalone_speed import StandaloneSpeeds
 from eunomia.metrics.step_functions import integral
 from eunomia.metrics.summary import Metric, RunTables, summarise
-from eunomia.metrics.tenants import TenantUsage
+from eunomia.metrics.tenant_usage import TenantUsage
 from eunomia.metrics.waits import WaitCauses
 from eunomia.model.arrays import Array, Floats
 from eunomia.model.decisions import Decision

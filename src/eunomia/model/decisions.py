@@ -37,6 +37,15 @@ class Start:
     partner_epoch: int = 0
     max_steps: float | None = None  # step limit of this lease; None = no limit
 
+    def each(self) -> Iterator[Start]:
+        """Yield this start alone, as `Starts` yields its many."""
+        yield self
+
+    def gangs(self) -> tuple[tuple[str, int], ...]:
+        """Return job and epoch of its gang, or of the two that share the seats."""
+        first = (self.job_id, self.epoch)
+        return (first,) if self.partner_id is None else (first, (self.partner_id, self.partner_epoch))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Starts(ValueEqual):

@@ -9,13 +9,12 @@ from typing import ClassVar, Literal, Protocol
 
 from eunomia.model.answers import Answer
 from eunomia.model.finish_time import IdealTime
-from eunomia.model.former_names import accepts_former_names, present_name
+from eunomia.model.promises import Promises, RanksBy
 from eunomia.model.taxonomy import Taxonomy
-from eunomia.model.view import COLUMNS, FORMER_COLUMNS, View
+from eunomia.model.view import COLUMNS, View
 
 AnswerType = Literal["shares", "order", "grants"]
 Named = Literal["accelerator type", "app"]
-RanksBy = Literal["", "submission", "scale_factor", "remaining_time", "remaining_service"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,19 +42,12 @@ BY_ANSWER_TYPE = LeaseTerms()  # a card that says nothing: shares change hands i
 _MEASURES: Mapping[str, str] = {"jct": "jct_mean_s", "cost": "cost_usd", "deadline": "deadlines_missed"}  # by objective
 
 
-@accepts_former_names(
-    {
-        "door": "answer_type",
-        "remembers": "memory_columns",
-        "tells_waits": "explains_waits",
-        "renews": "renews_leases",
-        "complete": "covers_all_jobs",
-        "separable": "jobs_independent",
-    }
-)
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyInfo:
-    """A policy's card: what `eunomia policies` shows and what the core must know to ask it."""
+class PolicyInfo(Promises):
+    """A policy's card: what it is, which `eunomia policies` shows, and what must be known to ask it.
+
+    What it promises beside that, for speed, are the fields of `Promises`.
+    """
 
     name: str
     answer_type: AnswerType
@@ -69,22 +61,6 @@ class PolicyInfo:
     mechanism: LeaseTerms = BY_ANSWER_TYPE  # left out: ROUNDS for shares, ENDLESS for others
     explains_waits: bool = False  # its reason for a wait begins with its cause: fair share, fragmentation or another
     measure: str = ""  # number of summary.json that it is meant to keep small; "" = that of its first objective
-    # Promises, which spare questions; `eunomia.testing` checks them. The first is of grants, the others of an order.
-    renews_leases: bool = False  # while no job waits, running jobs keep their seats
-    covers_all_jobs: bool = (
-        False  # names every job on every type that holds its gang, the fastest first; refuses no job
-    )
-    jobs_independent: bool = (
-        False  # covers all jobs, skips what does not fit, and ranks two jobs alike whatever other jobs there are
-    )
-    # It ranks by ⌊attained service / that many accelerator-seconds⌋, then by submission, and by nothing else, and asks
-    # again when a running job falls behind a waiting one; 0 = it does not.
-    service_quantum: float = 0.0
-    # It covers all jobs and ranks them by this alone, the least first, then by submission, and asks at no set time;
-    # if not `jobs_independent`, a gang that does not fit stops the queue. Remaining time is that of `view.remaining` on
-    # the fastest type that holds the gang, and remaining service that times the scale factor, both rounded to 30 bits
-    # (`model.rounding.rising`). "" = by something else.
-    ranks_by: RanksBy = ""
     usage_half_life_s: float = math.inf  # of the column `tenant_usage`; inf = nothing is forgotten
     # Answers of a published system, played to the letter beside its own logs: only their fields are checked, and not
     # whether they fit the jobs and the cluster.
@@ -100,9 +76,6 @@ class PolicyInfo:
     def __post_init__(self) -> None:
         if self.mechanism is BY_ANSWER_TYPE:
             object.__setattr__(self, "mechanism", ROUNDS if self.answer_type == "shares" else ENDLESS)
-        if not self.needs.isdisjoint(FORMER_COLUMNS):
-            needs = frozenset(present_name(column, FORMER_COLUMNS, f"needs of {self.name!r}") for column in self.needs)
-            object.__setattr__(self, "needs", needs)
         unknown = sorted(self.needs - COLUMNS)
         if unknown:
             raise ValueError(f"policy {self.name!r} needs {unknown}, which no view has; it has {sorted(COLUMNS)}")

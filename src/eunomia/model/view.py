@@ -11,30 +11,12 @@ import numpy as np
 
 from eunomia.model.apps import Apps
 from eunomia.model.arrays import Array, Bools, Floats, Ints
-from eunomia.model.former_names import accepts_former_names, present_name
 from eunomia.model.rounding import SEEN_BITS, rounded
 from eunomia.model.tenants import Tenants
 from eunomia.model.topology import Topology
 from eunomia.model.value_equality import ValueEqual
 
 T = TypeVar("T")
-
-
-FORMER_COLUMNS = {
-    "apart": "spread_throughput",
-    "paired": "packed_throughput",
-    "isolated": "equal_share_throughput",
-    "received": "held_time_by_type",
-    "kind": "job_class",
-    "attempts": "failures",
-    "room": "host_capacity",
-    "skew": "largest_tensor_fraction",
-    "wait": "waiting_time",
-    "hourly": "tenant_hourly_usage",
-    "deserved": "fair_share_service",
-    "until": "lease_end",
-    "lease": "longest_lease",
-}
 
 
 # What other simulators call it → what to read instead.
@@ -82,7 +64,6 @@ class _Column(Generic[T]):
             ) from None
 
 
-@accepts_former_names(FORMER_COLUMNS, _no_such)
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class View(ValueEqual):
     """What is believed at one instant. Axes: job m in order of (submission, row), type j in `types` order.
@@ -161,11 +142,13 @@ class View(ValueEqual):
     topology = _Column[Topology]()  # where the accelerators are
 
     def __post_init__(self) -> None:
-        columns = dict(self.columns)
-        for name in FORMER_COLUMNS.keys() & columns.keys():
-            columns[present_name(name, FORMER_COLUMNS, "View.columns")] = columns.pop(name)
-        sums = {name: rounded(column, bits=SEEN_BITS) for name, column in columns.items() if name in ROUNDED}
-        object.__setattr__(self, "columns", {**columns, **sums})
+        sums = {name: rounded(column, bits=SEEN_BITS) for name, column in self.columns.items() if name in ROUNDED}
+        object.__setattr__(self, "columns", {**self.columns, **sums})
+
+    def __getattr__(self, name: str) -> Any:
+        if text := _no_such(self, name):
+            raise AttributeError(text, name=name, obj=self)
+        return object.__getattribute__(self, name)  # raises the error of the first attempt again
 
     def rng(self) -> np.random.Generator:
         """Return this ask's generator: the same view draws the same numbers."""

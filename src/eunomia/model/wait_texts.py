@@ -8,30 +8,27 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from eunomia.model.wait_reason import Reason
 
-# The kinds of reasons that the service publishes, with what each means.
-PUBLISHED = {
-    "no_capacity": "what is free is too small for it",
-    "fragmentation": "enough is free, but on several types or not close enough together",
-    "behind": "it would fit, but other jobs are ahead of it",
-    "quota": "its tenant's quota is used up",
-    "share_used": "it has received its share of time for now",
-    "held": "its user holds it",
-    "after": "it follows jobs that have not succeeded yet",
-    "types_absent": "no type in service that it can run on is large enough",
-    "policy": "the policy gives another reason, has not ranked it yet, or chose otherwise",
-    "world_unknown": "processes cannot be reached",
-    "backoff": "it failed, and waits before it is tried again",
-    "preempted": "it ran until the policy gave its accelerators to other jobs, and what is free is too small for it",
-}
-# Those that only simulations know; a service publishes them as `policy`.
-OF_SIMULATIONS = {
+# The kinds of reasons, with the words for each in the summary of `explain`.
+KINDS = {
+    "no_capacity": "nothing large enough was free",
+    "fragmentation": "what was free was split",
+    "behind": "behind earlier jobs",
+    "quota": "the quota of its tenant was used up",
+    "share_used": "it had received its share",
+    "held": "held by its user",
+    "after": "after other jobs",
+    "types_absent": "no type in service can run it",
+    "policy": "the policy held it back",
+    "world_unknown": "its processes could not be reached",
+    "backoff": "until it was tried again",
+    "preempted": "after it was preempted, as nothing large enough was free",
     "type_drawn": "it may use one type only",
-    "next_round": "accelerators are assigned when a round begins",
-    "not_chosen": "the last answer, or the round, gives it none of the free ones",
-    "next_question": "it came after the last ask, so that the policy has not ranked it yet",
-    "no_share": "the last answer gives it none",
+    "next_round": "until a round began",
+    "not_chosen": "not chosen in a round",
+    "next_question": "until the policy was asked",
+    "no_share": "without a share of time",
 }
-KINDS = (*PUBLISHED, *OF_SIMULATIONS)
+PUBLISHED = tuple(KINDS)[:12]  # by services; the others, which simulations know, are `policy` there
 
 
 # ---- words that several reasons share --------------------------------------------------------------------------------
@@ -80,6 +77,7 @@ def describe_condition(
     return text if starts is None else f"{text}, when leases end at {starts}"
 
 
+_UNKNOWN = "accelerators that it could use are held by jobs that cannot be reached"
 NOT_RANKED = (-1, 0, False)  # the place of a job that the policy has not ranked yet
 HIDDEN = "another tenant's job"
 
@@ -102,10 +100,14 @@ def _in_queue(text: str) -> Callable[[Reason], str]:
     def say(reason: Reason) -> str:
         size, free = reason.numbers[:2]
         queue = _queue(reason)
-        said = text.format(size=size, free=free_words(free), types=", ".join(reason.names[1:]), policy=reason.names[0])
+        said = text.format(size=size, free=free_words(free), types=", ".join(reason.names[1:]))
         return f"{said}, {queue}" if queue else said
 
     return say
+
+
+def _room(reason: Reason) -> str:
+    return f"{free_words(reason.numbers[1])} and it needs {reason.numbers[0]}"
 
 
 def _shares(reason: Reason) -> str:
@@ -122,9 +124,9 @@ def _auction_behind(reason: Reason) -> str:
 
 def _round(text: str) -> Callable[[Reason], str]:
     def say(reason: Reason) -> str:
-        size, most, end = reason.numbers
-        free = f"{most} {'is' if most == 1 else 'are'} free and it needs {size}, but " if most >= size else ""
-        return f"{free}{text}; the next begins at {end:,.0f} s"
+        size, free, end = reason.numbers
+        room = f"{free} {'is' if free == 1 else 'are'} free and it needs {size}, but " if free >= size else ""
+        return f"{room}{text}; the next begins at {end:,.0f} s"
 
     return say
 
@@ -137,84 +139,70 @@ def _then(text: str) -> Callable[[Reason], str]:
 # ---- the texts -------------------------------------------------------------------------------------------------------
 
 _LATE = "its deadline cannot be met together with the others'"
-_QUOTA_USED = "fair share: its virtual cluster has used up its quota"
-# By code: the kind, and the words: with places for numbers, then names, and `text`; or a function.
-TEXTS: dict[str, tuple[str, str | Callable[[Reason], str]]] = {
-    # In a policy's own words.
-    "stated": ("policy", "{text}"),
-    "stated_quota": ("quota", "{text}"),
-    "stated_fragmentation": ("fragmentation", "{text}"),
-    # Of policies.
-    "tenant_quota": ("quota", "quota: its tenant's is used up, and it may not borrow"),
-    "queue_quota": ("quota", "quota: neither its queue's own nor what it may borrow has room for it"),
-    "cluster_quota": ("quota", _QUOTA_USED),
-    "scattered": ("quota", f"{_QUOTA_USED}, and what it could borrow is not as close together as it asks"),
-    "not_close": (
-        "fragmentation",
-        "fragmentation: it is within its quota, but no place holds it as close together as it asks",
-    ),
-    "prerun": ("policy", "pre-run: it first runs on one accelerator of the pool, and those are in use"),
-    "all_leased": ("policy", "all seats are leased to others"),
-    "auction_due": ("policy", "the next auction is about to be held"),
-    "auction_lost": ("policy", "its app was among the {0} worst-off, bid, and won no seats for it"),
-    "auction_behind": ("policy", _auction_behind),  # so many apps bid
-    "seats_kept": ("policy", "seats are kept for it until they are enough"),
-    "host_capacity": ("policy", "it asks for more CPUs or memory than there are"),
-    "deadline_passed": ("policy", "late: its deadline, {0:,.0f} s, has passed"),
-    "deadline_out_of_reach": (
-        "policy",
-        "late: it cannot be done by its deadline, {0:,.0f} s, even if it runs from now on",
-    ),
-    "deadline_dropped": ("policy", f"late: {_LATE}"),
-    "deadline_dropped_unproven": ("policy", f"late, in the smallest set found: {_LATE}"),
-    "floor_dropped": ("policy", "its equal part cannot be kept beside the deadlines"),
-    "share_kept": ("policy", "keeps {0:.1%} of its proportionally fair share"),
-    # Of mechanisms.
-    "round_full": ("not_chosen", _round("the round that begins now gives it none")),  # its size, free, end
-    "next_round": ("next_round", _round("seats are given when a round begins")),
-    "next_question": ("next_question", "it came after the last question; the next one is asked at {0:,.0f} s"),
-    "no_share": ("no_share", "the last answer gives it no share of time"),
-    # Of a state: numbers are its size, what is free, and the place in the order; names the policy, then types.
-    "types_absent": ("types_absent", "no type in service that it can run on has {0} accelerators"),
-    "several_types": ("fragmentation", _in_queue("it needs {size} of one type; {free}, spread over {types}")),
-    "share_used": ("share_used", _shares),  # parts of types
-    "prices": ("share_used", "{text}"),  # after it
-    "no_capacity": ("no_capacity", _in_queue("it needs {size}; {free} on {types}")),
-    "seats_held": ("no_capacity", lambda it: f"the others are held by {listed(it.jobs, it.numbers[0], 'job')}"),
-    "type_drawn": ("type_drawn", _in_queue("it may only use {types}, where fewer than {size} are free")),
-    "not_ranked": (
-        "next_question",
-        lambda it: f"{free_words(it.numbers[1])} and it needs {it.numbers[0]}; {_queue(it)}",
-    ),
-    "behind": (
-        "behind",
-        lambda it: f"{free_words(it.numbers[1])} and it needs {it.numbers[0]}, but it is {_queue(it)}",
-    ),
-    "first_misfit": ("behind", "the first of them does not fit yet"),  # after it
-    "not_chosen": (
-        "not_chosen",
-        lambda it: (
-            f"{free_words(it.numbers[1])} and it needs {it.numbers[0]}, "
-            f"but the last answer of {it.names[0]} gives it none of them"
-        ),
-    ),
-    "preempted": (  # by so many jobs; names: the policy, if it ranks all of them before it
-        "preempted",
-        lambda it: f"it was preempted{describe_takers(it.jobs, it.numbers[0], it.names[0])}",
-    ),
-    # Of users and worlds.
-    "held": ("held", "its user holds it, and it asks for nothing until it is released"),
-    "after": ("after", lambda it: f"it waits for {', '.join(it.jobs) or 'the jobs that it follows'} to succeed"),
-    "backoff": ("backoff", _then("it failed, and waits before it is tried again")),
-    "world_unknown": ("world_unknown", _then("it has accelerators, but its processes cannot be reached")),
-    "holders_unknown": (
-        "world_unknown",
-        lambda it: (
-            f"accelerators that it could use are held by jobs that cannot be reached: {listed(it.jobs, it.numbers[0])}"
-        ),
-    ),
-    "taken": ("no_capacity", "accelerator {0} ({1}) is used by {text}"),
+_CLUSTER_QUOTA = "fair share: its virtual cluster has used up its quota"
+# By kind and code: words with places for numbers, then names, and `text`; or a function. Reasons of a state have as
+# numbers its size, what is free and the place in the order, and as names the policy and types.
+_BY_KIND: dict[str, dict[str, str | Callable[[Reason], str]]] = {
+    "no_capacity": {
+        "no_capacity": _in_queue("it needs {size}; {free} on {types}"),
+        "seats_held": lambda it: f"the others are held by {listed(it.jobs, it.numbers[0], 'job')}",  # added to it
+        "taken": "accelerator {0} ({1}) is used by {text}",
+    },
+    "fragmentation": {
+        "several_types": _in_queue("it needs {size} of one type; {free}, spread over {types}"),
+        "not_close": "fragmentation: it is within its quota, but no place holds it as close together as it asks",
+        "stated_fragmentation": "{text}",
+    },
+    "behind": {
+        "behind": lambda it: f"{_room(it)}, but it is {_queue(it)}",
+        "first_misfit": "the first of them does not fit yet",  # added to it
+    },
+    "quota": {
+        "tenant_quota": "quota: its tenant's is used up, and it may not borrow",
+        "queue_quota": "quota: neither its queue's own nor what it may borrow has room for it",
+        "cluster_quota": _CLUSTER_QUOTA,
+        "scattered": f"{_CLUSTER_QUOTA}, and what it could borrow is not as close together as it asks",
+        "stated_quota": "{text}",
+    },
+    "share_used": {"share_used": _shares, "prices": "{text}"},
+    "held": {"held": "its user holds it, and it asks for nothing until it is released"},
+    "after": {"after": lambda it: f"it waits for {', '.join(it.jobs) or 'the jobs that it follows'} to succeed"},
+    "types_absent": {"types_absent": "no type in service that it can run on has {0} accelerators"},
+    "policy": {
+        "stated": "{text}",  # in its own words
+        "prerun": "pre-run: it first runs on one accelerator of the pool, and those are in use",
+        "all_leased": "all seats are leased to others",
+        "auction_due": "the next auction is about to be held",
+        "auction_lost": "its app was among the {0} worst-off, bid, and won no seats for it",
+        "auction_behind": _auction_behind,  # so many apps bid
+        "seats_kept": "seats are kept for it until they are enough",
+        "host_capacity": "it asks for more CPUs or memory than there are",
+        "deadline_passed": "late: its deadline, {0:,.0f} s, has passed",
+        "deadline_out_of_reach": "late: it cannot be done by its deadline, {0:,.0f} s, even if it runs from now on",
+        "deadline_dropped": f"late: {_LATE}",
+        "deadline_dropped_unproven": f"late, in the smallest set found: {_LATE}",
+        "floor_dropped": "its equal part cannot be kept beside the deadlines",
+        "share_kept": "keeps {0:.1%} of its proportionally fair share",
+    },
+    "world_unknown": {
+        "world_unknown": _then("it has accelerators, but its processes cannot be reached"),
+        "holders_unknown": lambda it: f"{_UNKNOWN}: {listed(it.jobs, it.numbers[0])}",
+    },
+    "backoff": {"backoff": _then("it failed, and waits before it is tried again")},
+    "preempted": {"preempted": lambda it: f"it was preempted{describe_takers(it.jobs, it.numbers[0], it.names[0])}"},
+    "type_drawn": {"type_drawn": _in_queue("it may only use {types}, where fewer than {size} are free")},
+    "next_round": {"next_round": _round("seats are given when a round begins")},  # its size, free, end
+    "not_chosen": {
+        "round_full": _round("the round that begins now gives it none"),
+        "not_chosen": lambda it: f"{_room(it)}, but the last answer of {it.names[0]} gives it none of them",
+    },
+    "next_question": {
+        "not_ranked": lambda it: f"{_room(it)}; {_queue(it)}",
+        "next_question": "it came after the last question; the next one is asked at {0:,.0f} s",
+    },
+    "no_share": {"no_share": "the last answer gives it no share of time"},
 }
+TEXTS = {code: (kind, text) for kind, texts in _BY_KIND.items() for code, text in texts.items()}
 
 
 def published(kind: str) -> str:

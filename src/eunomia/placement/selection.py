@@ -139,6 +139,7 @@ def choose_into(
         job, mate, k, size = rows.job[row], rows.partner[row], rows.type[row], rows.size[row]
         if not _may_run(job, seated, marks, stamp) or (mate >= 0 and not _may_run(mate, seated, marks, stamp)):
             continue
+        # it fits, and beside a reservation of its type it ends before that, or leaves enough for it
         fits = size <= free[k]
         if fits and held_type == k and not (at + rows.run_time[row] <= shadow < np.inf):
             fits = size <= extra
@@ -155,8 +156,10 @@ def choose_into(
             )
             picked += 1
             continue
+        # it does not fit: a gang with several candidates is one that does not fit when the last does not
         if place + 1 < len(line) and rows.job[line[place + 1]] == job:
             continue  # it has another wish
+        # then the order stops here, or the first such gang gets a reservation
         if misfit == STOP:
             break
         if held_type < 0:  # RESERVE: for the first gang that does not fit, on the type where it can start first

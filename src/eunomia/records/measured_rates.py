@@ -8,7 +8,7 @@ from eunomia.inputs.problems import refused
 from eunomia.model.events import Progressed
 from eunomia.records.record import Record
 from eunomia.records.replay import walk
-from eunomia.throughputs.measured import Measurements
+from eunomia.throughputs.measured_table import Measurements
 
 Run = tuple[str, int]  # job and number of its start
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eunomia.report.content import ReportContent, RunFigures, TenantFigures
 from eunomia.report.figure_style import FigureStyle
 from eunomia.report.page import write_report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ReportContent", "RunFigures", "TenantFigures", "export_charts", "write_report"]
+    from eunomia.verdict.run_figures import ReportContent
+
+__all__ = ["export_charts", "write_report"]
 
 
 def export_charts(

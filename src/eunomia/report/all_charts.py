@@ -6,16 +6,16 @@ from dataclasses import replace
 
 from eunomia.report.chart import Chart
 from eunomia.report.classes import classes
-from eunomia.report.content import ReportContent
 from eunomia.report.differences import paired_differences
 from eunomia.report.distributions import distributions
 from eunomia.report.fairness import fairness
 from eunomia.report.losses import losses
 from eunomia.report.over_time import over_time
-from eunomia.report.seed_groups import best_first, labels, loads, seed_groups
 from eunomia.report.styles import styles_of
 from eunomia.report.summary_charts import totals
 from eunomia.report.table import BEST, MANY
+from eunomia.verdict.run_figures import ReportContent
+from eunomia.verdict.seed_groups import best_first, labels, loads, seed_groups
 
 
 def charts(content: ReportContent) -> tuple[Chart, ...]:

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from eunomia.model.arrays import Floats
-from eunomia.report.number_format import Unit
+from eunomia.verdict.number_format import Unit
 
 NO_VALUES: Floats = np.empty(0)
 

@@ -10,8 +10,8 @@ import numpy as np
 from eunomia.model import elementary
 from eunomia.model.arrays import Array, Bools, Floats
 from eunomia.report.chart import Axis, Chart, Panel, Series
-from eunomia.report.number_format import duration, shown
-from eunomia.report.seed_groups import SeedGroup
+from eunomia.verdict.number_format import duration, shown
+from eunomia.verdict.seed_groups import SeedGroup
 
 MOST_CLASSES = 8
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from eunomia.report.chart import NO_VALUES, Axis, Chart, Panel, Series
-from eunomia.report.judgement import judge
-from eunomia.report.ranking import MEASURES, policies_of
-from eunomia.report.seed_groups import SeedGroup, comparable
+from eunomia.verdict.judgement import judge
+from eunomia.verdict.ranking import MEASURES, policies_of
+from eunomia.verdict.seed_groups import SeedGroup, comparable
 
 Ends = tuple[float, float | None, float | None]  # the change, and its interval
 

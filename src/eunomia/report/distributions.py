@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from eunomia.report.chart import Axis, Chart, Panel, Series
 from eunomia.report.curves import cdf
-from eunomia.report.seed_groups import SeedGroup
+from eunomia.verdict.seed_groups import SeedGroup
 
 SHARE_OF_JOBS = Axis(label="share of finished jobs", unit="share", low=0.0, high=1.0)
 COLUMNS = (  # column of jobs.csv, least value that is drawn, title, how to read the chart, x axis

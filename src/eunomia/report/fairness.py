@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from eunomia.report.chart import Axis, Chart, Panel, Series
-from eunomia.report.content import TenantFigures
 from eunomia.report.over_time import SINCE_START
-from eunomia.report.seed_groups import SeedGroup
+from eunomia.verdict.run_figures import TenantFigures
+from eunomia.verdict.seed_groups import SeedGroup
 
 MOST = 8  # tenants: as many as there are colours
 

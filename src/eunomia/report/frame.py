@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 
 from eunomia.inputs.html import Templates
-from eunomia.report.number_format import plural, shown
+from eunomia.verdict.number_format import plural, shown
 
 
 def keep_units(text: str) -> str:

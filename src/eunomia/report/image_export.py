@@ -19,10 +19,10 @@ from eunomia.inputs.atomic_write import write_whole
 from eunomia.inputs.html import plain
 from eunomia.report.all_charts import charts
 from eunomia.report.chart import Axis, Chart, Panel, Series
-from eunomia.report.content import ReportContent
 from eunomia.report.figure_style import METADATA, FigureStyle, check_formats, settings_of
 from eunomia.report.image_legend import add_legend
-from eunomia.report.number_format import DAY, HOUR, MINUTE, Unit, shown
+from eunomia.verdict.number_format import DAY, HOUR, MINUTE, Unit, shown
+from eunomia.verdict.run_figures import ReportContent
 
 COLOURS = ("#0072b2", "#c84c00", "#00805a", "#a8448a", "#6f5200", "#3d8fd1", "#4a4a4a", "#b98300")
 PARTS = ("#5b3fa0", "#00727a", "#b0326e", "#5f6b00", "#9a5b2d", "#2f6db5", "#6b7280", "#a03a2a")  # tenants, types

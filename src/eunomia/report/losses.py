@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from eunomia.report.chart import Axis, Chart, Panel, Series
-from eunomia.report.number_format import HOUR, shown
-from eunomia.report.seed_groups import SeedGroup
+from eunomia.verdict.number_format import HOUR, shown
+from eunomia.verdict.seed_groups import SeedGroup
 
 LABEL_BY_CAUSE = {
     "start": "starts",

@@ -10,8 +10,8 @@ import numpy as np
 
 from eunomia.inputs.html import plain
 from eunomia.report.chart import Chart, Series
-from eunomia.report.content import ReportContent, RunFigures
-from eunomia.report.seed_groups import best_first
+from eunomia.verdict.run_figures import ReportContent, RunFigures
+from eunomia.verdict.seed_groups import best_first
 
 
 def numbers(content: ReportContent, charts: Iterable[Chart]) -> dict[str, object]:

@@ -8,9 +8,9 @@ import numpy as np
 
 from eunomia.model.arrays import Floats
 from eunomia.report.chart import Axis, Chart, Panel, Series
-from eunomia.report.content import RunFigures
 from eunomia.report.curves import thinned
-from eunomia.report.seed_groups import SeedGroup
+from eunomia.verdict.run_figures import RunFigures
+from eunomia.verdict.seed_groups import SeedGroup
 
 SINCE_START = Axis(label="time since the run began", unit="s")
 

@@ -9,8 +9,8 @@ import numpy as np
 from eunomia.metrics.statistics import estimate
 from eunomia.model.arrays import Floats
 from eunomia.report.chart import Axis, Chart, Panel, Series
-from eunomia.report.number_format import Unit, shown
-from eunomia.report.seed_groups import SeedGroup
+from eunomia.verdict.number_format import Unit, shown
+from eunomia.verdict.seed_groups import SeedGroup
 
 
 def totals(every: Sequence[SeedGroup], loads: tuple[float, ...], styles: dict[str, int]) -> list[Chart]:

@@ -7,46 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from eunomia.report.content import ReportContent
-from eunomia.report.judgement import tied
-from eunomia.report.number_format import ABSENT, Unit, common_scale, shown, three_digits
-from eunomia.report.seed_groups import Kind, SeedGroup, best_first, comparable, seed_groups
+from eunomia.verdict.columns import COLUMNS, Column
+from eunomia.verdict.judgement import tied
+from eunomia.verdict.number_format import ABSENT, common_scale, shown, three_digits
+from eunomia.verdict.run_figures import ReportContent
+from eunomia.verdict.seed_groups import SeedGroup, best_first, comparable, seed_groups
 
 BEST, MANY = 5, 8  # of more than eight runs the best five are shown first
 
 
-@dataclass(frozen=True)
-class Column:
-    """One field of summary.json: its name, its heading, and whether low or high is better."""
-
-    name: str
-    heading: str
-    unit: Unit
-    better: Literal["low", "high"] | None = "low"
-    kind: Kind = "jobs"  # what it is an average of
-
-
 ScaledColumn = tuple[Column, tuple[float, str] | None]  # a column, and the unit of its durations
-
-COLUMNS = (
-    Column("apps_finished", "Apps finished", "count", None),
-    Column("app_jct_mean_s", "App time average", "s", kind="apps"),
-    Column("jct_mean_s", "JCT average", "s"),
-    Column("jct_p50_s", "JCT median", "s"),
-    Column("jct_p95_s", "JCT 95th pct.", "s"),
-    Column("jct_p99_s", "JCT 99th pct.", "s"),
-    Column("queueing_mean_s", "Queueing average", "s"),
-    Column("total_wait_mean_s", "Total wait average", "s"),
-    Column("makespan_s", "Makespan", "s"),
-    Column("utilization", "Utilisation", "share", "high"),
-    Column("offered_load", "Offered load", "share", None),
-    Column("rho_themis_max", "ρ worst", "ratio"),
-    Column("rho_themis_mean", "ρ average", "ratio"),
-    Column("preemptions", "Preemptions", "count"),
-    Column("cost_usd", "Cost", "usd"),
-    Column("jobs_finished", "Finished", "count", None),
-    Column("jobs_submitted", "Submitted", "count", None),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

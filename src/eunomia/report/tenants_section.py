@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.model.arrays import Floats
-from eunomia.report.content import ReportContent, RunFigures, TenantFigures
-from eunomia.report.number_format import HOUR, duration, plural, three_digits
 from eunomia.report.numbers import known
-from eunomia.report.seed_groups import best_first, seed_groups
-from eunomia.report.tenant_shares import OWED_ENOUGH
+from eunomia.verdict.number_format import HOUR, duration, plural, three_digits
+from eunomia.verdict.run_figures import ReportContent, RunFigures, TenantFigures
+from eunomia.verdict.seed_groups import best_first, seed_groups
+from eunomia.verdict.tenant_shares import OWED_ENOUGH
 
 Runs = Sequence[tuple[RunFigures, TenantFigures]]
 

@@ -9,10 +9,10 @@ import numpy as np
 from eunomia.model.arrays import Floats
 from eunomia.report.chart import Axis, Chart, Panel, Series
 from eunomia.report.curves import cdf
-from eunomia.report.number_format import DAY
 from eunomia.report.trace_tables import largest
 from eunomia.traces.statistics import ClassStatistics, Description, classes
 from eunomia.traces.table import Trace
+from eunomia.verdict.number_format import DAY
 
 SHARE_OF_JOBS = Axis(label="share of jobs", unit="share", low=0.0, high=1.0)
 SHARE = Axis(label="share", unit="share", low=0.0)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eunomia.report.number_format import ABSENT, Unit, common_scale, shown, three_digits
 from eunomia.report.table import TextTable
 from eunomia.traces.cluster_state import ClusterHistory, ClusterSnapshot
 from eunomia.traces.machine_lists import MachineList
 from eunomia.traces.statistics import NOT_SAID, ClassStatistics, Description, Quantiles
+from eunomia.verdict.number_format import ABSENT, Unit, common_scale, shown, three_digits
 
 SIZES_SHOWN, TENANTS_SHOWN = 8, 5
 SPREAD = ("mean", "p50", "p90", "p99", "least", "most")

@@ -21,7 +21,7 @@ from eunomia.model.events import Event, JobFinished, JobSubmitted, Moment
 from eunomia.model.job import Job
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.scenario import Scenario
-from eunomia.setup.run_config import RunConfig
+from eunomia.setup.run_objects import RunConfig
 from eunomia.traces.accelerator_hours import MOST_BEYOND
 
 AS_IT_WAS = "as_it_was"  # its name among policies

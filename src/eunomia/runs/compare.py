@@ -16,12 +16,12 @@ import numpy as np
 from eunomia.inputs.atomic_write import replacing_folder
 from eunomia.inputs.problems import InvalidInput, Problem, Together
 from eunomia.records.record import Record
-from eunomia.report.seed_groups import finished_enough, part_done
 from eunomia.runs.as_it_was import AS_IT_WAS
 from eunomia.runs.result_files import write_columns
 from eunomia.runs.scenario_variants import goes_by, measured_alike, spelling, varied
 from eunomia.runs.simulation import Progress, Result, simulate, tenants_table
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
+from eunomia.verdict.seed_groups import finished_enough, part_done
 
 RECORD = "record.jsonl.gz"
 PRICES = ("price_of_fairness", "price_of_fairness_service")

@@ -11,7 +11,7 @@ from eunomia.model.arrays import Array
 from eunomia.model.decisions import Decision, Refuse
 from eunomia.model.events import Moment
 from eunomia.model.moment_batch import MomentBatch
-from eunomia.report.completion_text import other_outcomes
+from eunomia.verdict.completion_text import other_outcomes
 
 SHOWN_REASONS = 3
 HINT = "simulate --record, then eunomia explain JOB, says why one waits"

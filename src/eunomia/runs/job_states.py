@@ -123,9 +123,7 @@ class JobStates:
 
     def _apply_decision(self, decision: Decision) -> None:
         match decision:
-            case Start():
-                self._start(decision)
-            case Starts():
+            case Start() | Starts():
                 for start in decision.each():
                     self._start(start)
             case Stop(job_ids, epochs):
@@ -141,10 +139,7 @@ class JobStates:
 
     def _start(self, start: Start) -> None:
         seats = f"{self._topology.types[int(self._topology.type[start.seats[0]])]} {', '.join(map(str, start.seats))}"
-        pairs = [(start.job_id, start.epoch)]
-        if start.partner_id is not None:
-            pairs.append((start.partner_id, start.partner_epoch))
-        for job_id, epoch in pairs:
+        for job_id, epoch in start.gangs():
             self._set_state(job_id, "running")
             self.by_id[job_id].seats, self.by_id[job_id].epoch = seats, epoch
 

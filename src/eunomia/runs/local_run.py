@@ -1,41 +1,41 @@
 """Runs a scenario in real time, as on local processes, with the scheduler, loop, record and metrics of a simulation.
 
 A stopped run is resumed by replaying its journal, including recorded answers, and continuing from there: see `journal`,
-`run_directory` and `backends.processes.resumed`.
+`run_directory` and `resumed_world`.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 from eunomia.backends.inputs import BackendInputs, RealBackend
-from eunomia.backends.processes.clock import read_clock
 from eunomia.backends.processes.folder import last_lines
-from eunomia.backends.processes.resumed import ResumedWorld
 from eunomia.backends.protocol import Backend
+from eunomia.backends.run_clock import read_clock
 from eunomia.records.record import JOURNAL, RECORD, Record
 from eunomia.records.run import Observer, run
-from eunomia.report.outcomes import JobOutcome
 from eunomia.runs import run_directory
 from eunomia.runs.end_summary import Refusals
 from eunomia.runs.job_states import JobStates, Watcher
 from eunomia.runs.journal import Journal, JournaledWorld, Past, ResumedPolicyRunner, create, pack
 from eunomia.runs.measurement_window import measured_figures, measured_jobs, measured_note
-from eunomia.runs.report_input import report
 from eunomia.runs.results_dir import refused_out
 from eunomia.runs.resume_check import check_same_run
+from eunomia.runs.resumed_world import ResumedWorld
 from eunomia.runs.run_time_estimates import RunTimeEstimating, described_estimates, estimates_note, estimating_run_times
-from eunomia.runs.scenario_variants import spelling
 from eunomia.runs.simulation import Result, timing
 from eunomia.runs.throughput_learning import ThroughputLearning, learning_note, learnt_table, throughput_learner
 from eunomia.scenario import Scenario
-from eunomia.setup.backend_factory import backend_inputs, with_losses
+from eunomia.setup.backend_factory import backend_inputs, with_lost_time
 from eunomia.setup.plugins import find_backend
-from eunomia.setup.run_config import RunConfig, set_up
+from eunomia.setup.run_config import set_up
+from eunomia.setup.run_objects import RunConfig
 from eunomia.setup.tuner_setup import observes_losses, settings_of, with_tuners
+from eunomia.verdict.job_outcomes import JobOutcome
 
 GRACE_S = 10.0  # for a job to save
 LOG_LINES = 20  # kept of the log of a job that did not finish
@@ -47,14 +47,15 @@ def run_real(
     *,
     resume: bool = False,
     restart: bool = False,
-    title: str = "a real run",
     watcher: Watcher | None = None,
+    report: Callable[[Result, Path], object] | None = None,
 ) -> Result:
     """Run the scenario's jobs in real time, or resume the run in `out`; write the results there.
 
     However this function ends, `out` holds journal, logs and checkpoints, and `resume` continues from them. `restart`
-    removes an earlier run first. Logs and checkpoints are in `out`/work unless the scenario names another folder.
-    Raises InvalidInput when the backend is a simulation, a job has no command, or the run in `out` is a different one.
+    removes an earlier run first; `report` adds its files to the results. Logs and checkpoints are in `out`/work unless
+    the scenario names another folder. Raises InvalidInput when the backend is a simulation, a job has no command, or
+    the run in `out` is a different one.
     """
     _check_backend(scenario)
     wall, cpu = time.perf_counter(), time.process_time()
@@ -80,7 +81,7 @@ def run_real(
             stalled = run(setup.scheduler(), backend, policy_runner, observers)
         results = run_directory.make_results(out)
         pack(out / JOURNAL, results)
-        figures = setup.origins.added_to(measured_figures(with_losses(metrics, None), measured, metrics.metrics))
+        figures = setup.origins.added_to(measured_figures(with_lost_time(metrics, None), measured, metrics.metrics))
         said = () if estimating is None else estimates_note(estimating.run_s, figures.jobs)
         if learner is not None:
             said = (*said, learning_note(learner, metrics.end_s * setup.topology.devices))
@@ -99,7 +100,8 @@ def run_real(
         )
         result = replace(result, outcomes=_outcomes(world, states, result))
         result.write(results)
-        report([(spelling(scenario), result)], title, results)
+        if report is not None:
+            report(result, results)
         run_directory.publish(out)
     return replace(result, record=Record(out / RECORD))
 

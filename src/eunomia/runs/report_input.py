@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 
 from eunomia.metrics.job_summary import eligible_s
-from eunomia.report import ReportContent, RunFigures, TenantFigures, export_charts, write_report
-from eunomia.report.content import HistoryNotes
-from eunomia.report.figure_style import FigureStyle
 from eunomia.runs.as_it_was import AS_IT_WAS
 from eunomia.runs.simulation import Result
 from eunomia.scenario.writing import as_toml
+from eunomia.verdict.run_figures import ReportContent, RunFigures, TenantFigures
 
 
 def run_figures(result: Result, label: str, folder: str = "") -> RunFigures:
@@ -64,30 +60,6 @@ def _tenants(result: Result) -> TenantFigures:
         ltgf=sharing.ltgf,
         refused=sharing.refused,
     )
-
-
-def report(
-    results: Sequence[tuple[str, Result]],
-    title: str,
-    folder: Path,
-    *,
-    charts: Sequence[str] = (),
-    style: FigureStyle | None = None,
-    folders: Sequence[str] = (),
-    judge: Callable[[ReportContent], HistoryNotes] | None = None,
-) -> ReportContent:
-    """Write report.html about labelled results, and every chart as an image in charts/; return its content.
-
-    `charts` are the formats of the images, `style` their size; `folders` are those of the runs, relative to `folder`;
-    `judge` says what is known of the history that was judged.
-    """
-    content = content_of(results, title, folders)
-    if judge is not None:
-        content = replace(content, history=judge(content))
-    write_report(content, folder / "report.html")
-    if charts:
-        export_charts(content, folder / "charts", charts, style)
-    return content
 
 
 def content_of(results: Sequence[tuple[str, Result]], title: str, folders: Sequence[str] = ()) -> ReportContent:

@@ -13,7 +13,7 @@ from eunomia.model.decisions import Decision, GiveUp, Refuse, Start, Starts, Sto
 from eunomia.model.events import Estimated, Event, JobCancelled, JobFailed, JobFinished, JobSubmitted, Moment
 from eunomia.model.job import Job
 from eunomia.model.speeds import Speeds
-from eunomia.setup.run_config import RunConfig
+from eunomia.setup.run_objects import RunConfig
 from eunomia.throughputs.durations.run_time_history import UNKNOWN, RunTimeEstimate, RunTimeHistory
 
 

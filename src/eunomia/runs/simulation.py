@@ -25,8 +25,6 @@ from eunomia.model.policy import Policy
 from eunomia.policies.order.fifo import Fifo
 from eunomia.records.record import Record, Recorder
 from eunomia.records.run import InlinePolicyRunner, Observer, run
-from eunomia.report.number_format import shown
-from eunomia.report.outcomes import JobOutcome
 from eunomia.runs.as_it_was import AS_IT_WAS, past_metrics
 from eunomia.runs.end_summary import Refusals, completion_sentences
 from eunomia.runs.measurement_window import StopWhenMeasured, measured_figures, measured_jobs, measured_note
@@ -42,11 +40,14 @@ from eunomia.runs.throughput_learning import (
     throughput_learner,
 )
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
-from eunomia.setup.backend_factory import virtual_backend, with_losses
+from eunomia.setup.backend_factory import virtual_backend, with_lost_time
 from eunomia.setup.belief_estimate import EstimatedSpeeds
 from eunomia.setup.policy_lookup import changed_parameters, knows_durations
-from eunomia.setup.run_config import RunConfig, set_up
+from eunomia.setup.run_config import set_up
+from eunomia.setup.run_objects import RunConfig
 from eunomia.setup.tuner_setup import drawn_loss, observes_losses, with_tuners
+from eunomia.verdict.job_outcomes import JobOutcome
+from eunomia.verdict.number_format import shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -245,7 +246,7 @@ class OpenRun:
         assert world is not None
         losses, given_up = world.losses(metrics.end_s), stalled or world.given_up
         self._world = world = None  # its memory is used again for the figures
-        figures = measured_figures(with_losses(metrics, losses), self._counted, metrics.metrics)
+        figures = measured_figures(with_lost_time(metrics, losses), self._counted, metrics.metrics)
         figures = setup.origins.added_to(figures)
         said: tuple[str, ...] = ()
         if self._estimating is not None:

@@ -11,7 +11,7 @@ from eunomia.forecasts.futures import PresentState
 from eunomia.model.decisions import SetTimer
 from eunomia.model.events import TimerFired
 from eunomia.model.job_lifecycle import Stage
-from eunomia.records.scheduler_snapshot import restore
+from eunomia.records.packed_objects import restore
 from eunomia.service.forecast_log import ForecastReader
 from eunomia.service.job_row import JobRow
 from eunomia.service.site import Site

@@ -13,7 +13,7 @@ import numpy as np
 
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.wait_reason import Reason
-from eunomia.model.wait_texts import HIDDEN, PUBLISHED, published
+from eunomia.model.wait_texts import HIDDEN, published
 from eunomia.records.learnt_rates import describe_throughput, learnt_rows
 from eunomia.records.preemptions import Preemption
 from eunomia.records.queue_position import SHOWN, QueuePosition
@@ -22,8 +22,7 @@ from eunomia.service.controller import Controller
 from eunomia.service.job_row import JobRow, iso
 from eunomia.service.tenant_fairness import empty_periods
 
-REASON_CODES = tuple(PUBLISHED)
-_JOB_ID = re.compile(r"(?<![\w-])\d+-[a-z2-9]+")  # as `live_jobs` makes them
+_JOB_ID = re.compile(r"(?<![\w-])\d+-[a-z2-9]+")  # as the controller makes them
 _NO_TENANT = "\n"  # of a job that is not known: only an asker who sees those of all tenants may see it
 
 

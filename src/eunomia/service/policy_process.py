@@ -17,8 +17,8 @@ from eunomia.model.answers import InvalidAnswer
 from eunomia.model.policy import Policy
 from eunomia.policies import POLICIES, load
 from eunomia.policies.presets import PRESETS
+from eunomia.records.packed_objects import pack, unpack
 from eunomia.records.policy_call import PolicyFailed, ask_policy
-from eunomia.records.scheduler_snapshot import pack, unpack
 
 READY, ANSWER, FAILED = b"r", b"a", b"f"  # first byte of a frame
 _log = logging.getLogger(__name__)

@@ -12,15 +12,16 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from eunomia.backends.process_backend import ProcessBackend
 from eunomia.backends.processes.device_use import DeviceDriver, NvidiaDriver
 from eunomia.backends.processes.environment import NO_DEVICE
-from eunomia.backends.processes.gangs import DetachedGangs
-from eunomia.backends.registry import load
+from eunomia.backends.registry import BACKENDS
+from eunomia.backends.world import ProcessWorld, WorldInputs
 from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.credentials import JobTokens, TokenRegistry, ensure_operator_token
@@ -34,7 +35,7 @@ from eunomia.service.store import ServiceStore, open_store
 from eunomia.service.store.reader import Reader
 from eunomia.service.submission_waits import EVERY_S, SubmissionWaits
 from eunomia.service.submissions import intake
-from eunomia.service.writer import MonotonicClock, WorldOrders, Writer, recover
+from eunomia.service.writer import MonotonicClock, Writer, recover
 from eunomia.setup.backend_factory import world_options
 
 SOCKET = "service.sock"
@@ -44,34 +45,6 @@ COLLECT_AFTER = 20_000  # objects: with Python's 700, a list of jobs is looked t
 _log = logging.getLogger("eunomia.service")
 
 
-class ServiceWorld(WorldOrders, Protocol):
-    """A world behind a service."""
-
-    url: str  # of the service, for jobs that it launches
-
-    @property
-    def failure(self) -> Exception | None:
-        """Return why it carries out no more orders; None while it does."""
-        ...
-
-    @property
-    def renewals(self) -> int:
-        """Return how many leases it has renewed; an engine keeps gangs without any."""
-        ...
-
-    def start(self) -> None:
-        """Begin to carry out orders."""
-        ...
-
-    def explain(self, why: Mapping[str, str]) -> None:
-        """Show users why jobs wait that they submitted to the engine itself."""
-        ...
-
-    def close(self, *, stop_jobs: bool = False) -> None:
-        """End; the gangs go on unless `stop_jobs`."""
-        ...
-
-
 @dataclass(slots=True)
 class RunningService:
     """The parts of a service that runs."""
@@ -79,7 +52,7 @@ class RunningService:
     site: Site
     store: ServiceStore
     writer: Writer
-    world: ServiceWorld
+    world: ProcessWorld
     solver: Solver
     thread: threading.Thread
     token_file: Path  # of the operator
@@ -138,25 +111,24 @@ def _without_collection() -> Iterator[None]:
         gc.enable()
 
 
-def _world(site: Site, writer: Writer, job_tokens: JobTokens, umask: int) -> ServiceWorld:
+def _world(site: Site, writer: Writer, job_tokens: JobTokens, umask: int) -> ProcessWorld:
     """Return the world that the site names."""
     jobs, topology, scenario = site.state / JOBS, site.setup.topology, site.setup.scenario
 
     def forked() -> None:
         faultpoint("launch.forked")
 
-    if scenario.world.backend != "local":
-        backend, report = load(scenario.world.backend), intake(writer, scenario.world.backend)
-        options = world_options(scenario)
-        world: ServiceWorld = backend.for_service(jobs, topology, report=report, options=options, forked=forked)
-        return world
-    if os.geteuid() == 0:
+    is_local = scenario.world.backend == "local"
+    if is_local and os.geteuid() == 0:
         _let_accounts_pass(site.state)
-    return DetachedGangs(
-        jobs, topology, lease_s=site.service.supervisor_lease_s, report=writer.put, forked=forked, driver=_driver(site),
-        log_bytes=int(site.service.log_mib * 2**20), account=site.service.account, token_of=job_tokens.token,
-        umask=umask,
+    inputs = WorldInputs(
+        workdir=jobs, topology=topology, report=intake(writer, scenario.world.backend),
+        options=world_options(scenario), forked=forked, lease_s=site.service.supervisor_lease_s,
+        driver=_driver(site) if is_local else None, log_bytes=int(site.service.log_mib * 2**20),
+        account=site.service.account, token_of=job_tokens.token, umask=umask,
     )  # fmt: skip
+    backend: type[ProcessBackend] = BACKENDS.load(scenario.world.backend)
+    return backend.open_world(inputs)
 
 
 def _let_accounts_pass(state: Path) -> None:

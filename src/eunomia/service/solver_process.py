@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from eunomia.child_process import ChildProcess
 from eunomia.model.decisions import Ask
-from eunomia.records.scheduler_snapshot import pack, unpack
+from eunomia.records.packed_objects import pack, unpack
 from eunomia.service.messages import PolicyAnswered, PolicyOverran
 from eunomia.service.policy_process import ANSWER, READY
 from eunomia.service.site import Site

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Protocol
 
 from eunomia.backends.engines.job_files import SUBMISSION
+from eunomia.backends.world import ProcessWorld
 from eunomia.service.job_row import WAITING
 from eunomia.service.living_state import why
 from eunomia.service.writer import Writer
@@ -16,18 +15,10 @@ CALM_S = 60.0  # between two texts with one code: a queue that moves would chang
 MOST = 100  # jobs in one look, whose waits are worked out while the state is locked
 
 
-class WaitShower(Protocol):
-    """A world that can show users why their jobs wait."""
-
-    def explain(self, why: Mapping[str, str]) -> None:
-        """Show why, by the engine's numbers of the jobs."""
-        ...
-
-
 class SubmissionWaits:
     """Tells what has changed since the last look, the jobs in turn."""
 
-    def __init__(self, writer: Writer, world: WaitShower) -> None:
+    def __init__(self, writer: Writer, world: ProcessWorld) -> None:
         self._writer, self._world = writer, world
         self._given: dict[str, tuple[str, float]] = {}  # by job: code of the wait, and when it was given
         self._last = ""  # job in the last look, from which the next goes on

@@ -17,22 +17,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from eunomia.backends.world import ProcessWorld
 from eunomia.core.kernel_arrays import FLAGS, FLOATS, INTS
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.decisions import SetTimer
 from eunomia.model.events import JobSubmitted, Moment, TimerFired
-from eunomia.model.topology import Topology
 from eunomia.records.long_lists import WrittenParts
+from eunomia.records.packed_objects import CannotSnapshot, Captured, capture, restore
 from eunomia.records.record import from_json, step_lines
 from eunomia.records.run import InlinePolicyRunner
-from eunomia.records.scheduler_snapshot import CannotSnapshot, Captured, capture, digest, restore
+from eunomia.records.scheduler_digest import digest
 from eunomia.service.controller import Controller
+from eunomia.service.core_job import core_job, estimated_event
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import SEATED, JobRow
 from eunomia.service.latency_histogram import LatencyHistogram
-from eunomia.service.live_jobs import core_job, estimated_event
 from eunomia.service.messages import Input, Order, Principal, Reply, Request
 from eunomia.service.site import Site
+from eunomia.service.step import step
 from eunomia.service.store import ServiceStore, StoreProblem
 from eunomia.service.store.schema import StoredClock
 from eunomia.service.tenant_fairness import HOUR_S, STORE_EVERY_S
@@ -269,18 +271,6 @@ def record_header(store: ServiceStore, site: Site) -> tuple[dict[str, Any], int]
 # ---- the writer ------------------------------------------------------------------------------------------------------
 
 
-class WorldOrders(Protocol):
-    """A world that carries out orders."""
-
-    def carry_out(self, orders: Sequence[Order]) -> None:
-        """Take orders; taking one twice changes nothing."""
-        ...
-
-    def use_topology(self, topology: Topology) -> None:
-        """Go on with other accelerators, for gangs that are launched from now on."""
-        ...
-
-
 class ReplyTarget(Protocol):
     """Where what comes of a request is put, such as a `Future`."""
 
@@ -325,7 +315,7 @@ class Writer:
     def __init__(self, controller: Controller, store: ServiceStore, clock: ServiceClock) -> None:
         self.controller, self.store, self.clock = controller, store, clock
         controller.fairness.resume(controller.scheduler, clock.now())
-        self.world: WorldOrders | None = None
+        self.world: ProcessWorld | None = None
         self.make_runner: Callable[[Site], ServicePolicyRunner] = lambda site: InlinePolicyRunner(site.setup.policy)
         self.origin = float(store.meta("origin") or 0.0)  # wall-clock time of second 0
         self.lock = threading.Lock()  # held while the state changes; readers of the state take it
@@ -426,7 +416,7 @@ class Writer:
         """Decide, commit, let orders leave; replies are in what is returned."""
         begun = time.perf_counter()
         with self.lock:
-            turn = self.controller.step(self.clock.now(), inputs)
+            turn = step(self.controller, self.clock.now(), inputs)
             for reply in turn.replies:
                 if reply is not None and isinstance(row := reply.body.pop("row", None), JobRow):
                     reply.body["job"] = row.shown(self.origin, self.controller.device_types)

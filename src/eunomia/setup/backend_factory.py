@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any, cast
 
 from eunomia.backends.inputs import BackendInputs, VirtualBackend
-from eunomia.backends.registry import DEFAULT, load
+from eunomia.backends.registry import BACKENDS, DEFAULT
 from eunomia.metrics import Figures, Metrics
-from eunomia.metrics.losses import losses_of
-from eunomia.model.losses import Losses
+from eunomia.metrics.lost_time import lost_time_of
+from eunomia.model.held_time import HeldTime
 from eunomia.scenario import Scenario
 from eunomia.scenario.schema_models import Section
-from eunomia.setup.run_config import RunConfig
+from eunomia.setup.run_objects import RunConfig
 from eunomia.setup.world_models import fault_model_of
 
 
@@ -46,13 +46,13 @@ def world_options(scenario: Scenario) -> dict[str, Any]:
 
 def virtual_backend(setup: RunConfig) -> VirtualBackend:
     """Return the backend of a run in virtual time: the scenario's, or else a simulation."""
-    cls = load(DEFAULT) if setup.backend.real_time else setup.backend
+    cls = BACKENDS.load(DEFAULT) if setup.backend.real_time else setup.backend
     inputs = backend_inputs(setup)
     cls.check(inputs)
     return cast(VirtualBackend, cls.build(inputs))
 
 
-def with_losses(metrics: Metrics, losses: Losses | None) -> Figures:
+def with_lost_time(metrics: Metrics, held: HeldTime | None) -> Figures:
     """Return the figures of a completed run, with its accelerator-seconds lost by cause."""
     figures = metrics.figures()
-    return replace(figures, summary={**figures.summary, **losses_of(metrics, losses)})
+    return replace(figures, summary={**figures.summary, **lost_time_of(metrics, held)})

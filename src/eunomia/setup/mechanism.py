@@ -12,7 +12,7 @@ import numpy as np
 from eunomia.core.mechanism import MechanismConfig
 from eunomia.inputs.declared_fields import wrong_values
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.mechanisms import DEFAULT, MECHANISMS, load
+from eunomia.mechanisms import DEFAULT, MECHANISMS
 from eunomia.mechanisms.leases import Leases
 from eunomia.model.job import Job
 from eunomia.model.job_table import job_array
@@ -35,7 +35,7 @@ def mechanism_of(scenario: Scenario, policy: Policy, jobs: Sequence[Job], *, rea
         raise InvalidInput([_problem(scenario, "name", "there is no such mechanism", fix, asked.name)])
     try:
         if asked is not None and asked.name != DEFAULT:
-            return _configured(scenario, policy, load(asked.name), asked.parameters, jobs, real_time)
+            return _configured(scenario, policy, MECHANISMS.load(asked.name), asked.parameters, jobs, real_time)
         if asked is None:
             return Leases(length=own.length_s, aligned=own.aligned, recall=own.recall)
         return Leases(

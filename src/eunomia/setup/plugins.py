@@ -6,15 +6,16 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
 from eunomia.backends.inputs import BackendClass
-from eunomia.backends.registry import BACKENDS, BACKENDS_OF_PACKAGES, load
+from eunomia.backends.registry import BACKENDS, BACKENDS_OF_PACKAGES
 from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.model.registry import Registry
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.scenario import Scenario
 
@@ -23,13 +24,14 @@ Where = Callable[[tuple[str, ...]], tuple[str, int | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginLoader:
-    """Finds the plug-ins of one kind, such as policies."""
+    """Finds the classes of one kind, such as policies: built-in ones and plug-ins."""
 
     noun: str  # in messages
     key: tuple[str, str]  # the scenario key that names the class
     group: str  # of entry points
     fits: Callable[[object], bool]
     fix: str  # of a class that does not fit
+    built_in: Registry[Any] = field(default_factory=Registry)
 
     def announced(self) -> list[str]:
         """Return the names that installed packages announce, sorted."""
@@ -38,13 +40,16 @@ class PluginLoader:
     def find(self, name: str, base: Path, where: Where, known: Iterable[str] = ()) -> Callable[..., Any]:
         """Return the class of that name; a file is searched for below `base`, then in the current folder.
 
-        Raises InvalidInput with the nearest of the `known` names, or with the line at which loading failed.
+        Raises InvalidInput with the nearest of these and the `known` names, or with the line at which loading failed.
         """
+        if name in self.built_in:
+            found: Callable[..., Any] = self.built_in.load(name)
+            return found
         if is_file_spec(name):
             return self._from_file(name, base, where)
         points = {point.name: point for point in entry_points(group=self.group)}
         if name not in points:
-            names, parts = [*known, *points], name.split(",")
+            names, parts = [*self.built_in, *known, *points], name.split(",")
             fix = nearest(name, names) if names else self.fix
             if len(parts) > 1 and set(parts) <= set(names):
                 fix = f"give one at a time: {' '.join(f'--{self.noun} {part}' for part in parts)}"
@@ -116,11 +121,10 @@ _BACKENDS = PluginLoader(
     group=BACKENDS_OF_PACKAGES,
     fits=lambda value: isinstance(value, type) and issubclass(value, BackendClass) and value is not BackendClass,
     fix="give a class derived from eunomia.backends.inputs.BackendClass",
+    built_in=BACKENDS,
 )
 
 
 def find_backend(scenario: Scenario) -> type[BackendClass]:
     """Return the class of the scenario's backend. Raises InvalidInput for an unknown one."""
-    name = scenario.world.backend
-    cls = load(name) if name in BACKENDS else _BACKENDS.find(name, scenario.base, scenario.where, BACKENDS)
-    return cast(type[BackendClass], cls)
+    return cast(type[BackendClass], _BACKENDS.find(scenario.world.backend, scenario.base, scenario.where))

@@ -11,7 +11,7 @@ from eunomia.inputs.declared_fields import wrong_values
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.policy import Policy, PolicyInfo
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.policies import POLICIES, build, load
+from eunomia.policies import POLICIES, build
 from eunomia.policies.presets import PRESETS
 from eunomia.setup.plugins import PluginLoader, Where
 
@@ -93,7 +93,7 @@ def changed_parameters(policy: Policy) -> dict[str, Any]:
 
 
 def _class_of(name: str, base: Path, where: Where) -> Callable[..., Policy]:
-    return load(name) if name in POLICIES else PLUGINS.find(name, base, where, known_policies())
+    return PLUGINS.find(name, base, where, PRESETS)
 
 
 def _is_policy(value: object) -> bool:
@@ -107,6 +107,7 @@ PLUGINS = PluginLoader(
     group="eunomia.policies",
     fits=_is_policy,
     fix="give a class with an `info: ClassVar[PolicyInfo]` and a method `decide`",
+    built_in=POLICIES,
 )
 
 

@@ -16,7 +16,7 @@ from eunomia.scenario import Scenario
 from eunomia.scenario.load import AUTO
 from eunomia.setup.cluster_types import types_where_named
 from eunomia.throughputs import catalogue, load
-from eunomia.throughputs.jobs import job_types
+from eunomia.throughputs.job_type_facts import job_types
 from eunomia.throughputs.throughput_table import Throughputs
 from eunomia.throughputs.unknown_job_types import taking_any
 from eunomia.traces import Trace

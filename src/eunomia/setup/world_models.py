@@ -29,7 +29,7 @@ from eunomia.throughputs.interference import (
     StagedNeighbours,
     SyntheticNeighbours,
 )
-from eunomia.throughputs.measured import MeasuredThroughputs
+from eunomia.throughputs.measured_table import MeasuredThroughputs
 from eunomia.throughputs.placed_throughputs import PlacedThroughputs, TableSpread
 from eunomia.throughputs.placement import PhillySlowdowns, Placement, ThemisSlowdowns
 from eunomia.throughputs.placement_level import ClusterUnits

@@ -182,6 +182,7 @@ def _path(rows: _Rows, N: Floats, c: Floats, stop: float) -> Floats:
     """
     T, s, a = rows
     n, K = T.shape
+    # begin with half of equal parts, in which no share, slack or capacity is 0
     x, v, t = np.empty((n, K)), N.copy(), np.inf
     w, q = np.empty(n), np.empty(n)
     for k in range(K):
@@ -194,6 +195,7 @@ def _path(rows: _Rows, N: Floats, c: Floats, stop: float) -> Floats:
         t = min(t, q[i] / a[i])
     t -= max(0.5 * abs(t), 0.1)
     q -= a * t
+    # what each of these times its dual is, is driven to μ
     mu, centred, free = 1.0, 0, True
     at = _Point(x, 1.0 / x, w, 1.0 / w, q, 1.0 / q, v, 1.0 / v)
     wide, each, single = np.empty((3, n, K)), np.empty((6, n)), np.empty((2, K))
@@ -201,6 +203,7 @@ def _path(rows: _Rows, N: Floats, c: Floats, stop: float) -> Floats:
     answers = _Answers(wide[2], each[4], each[5])
     matrix, found = np.empty((K + 1, K + 1)), np.empty(K + 1)
     for _ in range(_STEPS):
+        # one step of Newton's method, shortened so that all that is positive stays so
         _assemble(mu, rows, at, answers, matrix, found)
         if not solve_dense(matrix, found):
             break
@@ -213,6 +216,7 @@ def _path(rows: _Rows, N: Floats, c: Floats, stop: float) -> Floats:
         at.y[:] += dual * step.y
         at.u[:] += dual * step.u
         at.p[:] += dual * step.p
+        # the level t is one of the unknowns until it reaches `stop`; from then on it stays
         near = min(primal, dual)
         if free:
             t += float(primal * found[K])
@@ -221,10 +225,12 @@ def _path(rows: _Rows, N: Floats, c: Floats, stop: float) -> Floats:
                 rows, free, mu = _Rows(T, s, np.zeros(n)), False, 1.0
                 at.z[:], at.y[:], at.u[:], at.p[:] = 1.0 / x, 1.0 / w, 1.0 / q, 1.0 / v
                 continue
+        # done after some whole steps at the last μ, or at μ = 1 where the level is fixed
         if (mu <= _END or not free) and near == 1.0:
             centred += 1
             if centred == _CENTRED:
                 break
+        # the next μ: a part of the gap, the smaller the longer this step was
         gap = inner_product(w, at.y) + inner_product(q, at.u) + inner_product(v, at.p)
         for i in range(n):
             gap += inner_product(x[i], at.z[i])

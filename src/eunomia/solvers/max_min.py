@@ -20,7 +20,7 @@ import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.products import dot
-from eunomia.solvers.classes import Classes, group
+from eunomia.solvers.alike_rows import Classes, group
 from eunomia.solvers.pricing.assemble import Edges
 from eunomia.solvers.pricing.final_lp import vertex
 from eunomia.solvers.pricing.rows import NeedRows

@@ -21,8 +21,8 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.products import dot
 from eunomia.model.tolerance import RELATIVE, is_at_least, is_at_most
-from eunomia.solvers.blocks import Groups, blocks_of
-from eunomia.solvers.classes import later_members
+from eunomia.solvers.alike_rows import later_members
+from eunomia.solvers.constraint_blocks import Groups, blocks_of
 from eunomia.solvers.linear import best_total
 from eunomia.solvers.linear_totals.box_refinement import FEW
 from eunomia.solvers.linear_totals.response import cheapest

@@ -15,7 +15,7 @@ import numpy as np
 
 from eunomia.model.arrays import Array, Bools, Floats
 from eunomia.model.products import row_dots
-from eunomia.solvers.blocks import Blocks, Groups, blocks_of
+from eunomia.solvers.constraint_blocks import Blocks, Groups, blocks_of
 from eunomia.solvers.program import INF, TOLERANCE, Program
 
 _EQUAL = 1e-9  # relative: below it a difference of worths is rounding

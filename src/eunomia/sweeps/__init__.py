@@ -6,19 +6,14 @@
 from __future__ import annotations
 
 from eunomia.sweeps.batch import RunsFailed, simulate_many
-from eunomia.sweeps.comparison import Comparison, SweepOutcome, compare, sweep
 from eunomia.sweeps.plan import PlannedRun, plan
 from eunomia.sweeps.sweep_file import SweepFile, read
 
 __all__ = [
-    "Comparison",
     "PlannedRun",
     "RunsFailed",
     "SweepFile",
-    "SweepOutcome",
-    "compare",
     "plan",
     "read",
     "simulate_many",
-    "sweep",
 ]

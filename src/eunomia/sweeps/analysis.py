@@ -11,17 +11,17 @@ import numpy as np
 
 from eunomia.metrics.statistics import NEGLIGIBLE, Estimate, PairedDifference, estimate, one_run, paired
 from eunomia.model import elementary
-from eunomia.report.judgement import interval_of_ratio
-from eunomia.report.number_format import plural
-from eunomia.report.seed_groups import finished_enough, part_done
-from eunomia.report.sweep.content import BaselineDifference, Group, Interval, SweepContent, SweepSetting, Verdict
-from eunomia.report.table import COLUMNS
 from eunomia.runs.as_it_was import AS_IT_WAS
 from eunomia.sweeps.axes import AxisRoles
 from eunomia.sweeps.plan import Label, PlannedRun
 from eunomia.sweeps.runner import SweepResult
 from eunomia.sweeps.store import Resamples
 from eunomia.sweeps.sweep_file import SweepFile
+from eunomia.verdict.columns import COLUMNS
+from eunomia.verdict.judgement import interval_of_ratio
+from eunomia.verdict.number_format import plural
+from eunomia.verdict.seed_groups import finished_enough, part_done
+from eunomia.verdict.sweep_content import BaselineDifference, Group, Interval, SweepContent, SweepSetting, Verdict
 
 _MAX_LOG = 700.0  # exp of it is finite
 BETTER = {column.name: column.better for column in COLUMNS}

@@ -16,7 +16,8 @@ from eunomia.scenario import Scenario
 from eunomia.scenario.load import AUTO
 from eunomia.scenario.source_locations import KeyPath, Place, dotted
 from eunomia.setup.plugins import find_backend
-from eunomia.setup.run_config import RunConfig, set_up
+from eunomia.setup.run_config import set_up
+from eunomia.setup.run_objects import RunConfig
 from eunomia.setup.stated_throughputs import resolved, stated_throughputs, true_throughputs
 from eunomia.setup.workload import Workload, read_trace, submissions
 from eunomia.throughputs import SYNTHETIC, Throughputs

@@ -26,7 +26,6 @@ import numpy as np
 from eunomia.inputs.atomic_write import replacing_folder, write_whole
 from eunomia.inputs.disk_errors import DISK
 from eunomia.model.arrays import Floats
-from eunomia.report.judgement import resamples
 from eunomia.runs.report_input import run_figures
 from eunomia.runs.result_files import write_json
 from eunomia.runs.results_dir import refused_out
@@ -34,6 +33,7 @@ from eunomia.runs.scenario_variants import spelling
 from eunomia.runs.simulation import Result
 from eunomia.scenario import Scenario
 from eunomia.scenario.writing import as_toml, with_absolute_paths
+from eunomia.verdict.judgement import resamples
 
 TABLES = ("jobs.csv", "apps.csv")  # kept on request
 TENANTS = "tenants.csv"

@@ -7,15 +7,16 @@ import queue
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from itertools import count
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from eunomia.backends.orders import Halt, Launch, Order
-from eunomia.backends.processes.gang import processes_with
+from eunomia.backends.orders import Halt, Launch
+from eunomia.backends.processes.gangs import processes_with
 from eunomia.backends.reports import GangEnded, GangUnknown, Launched, NodeState, Report, StepsSaved
+from eunomia.backends.world import ProcessWorld
 from eunomia.model.topology import Topology
 from eunomia.testing.world_driver import Work, WorldDriver
 
@@ -25,31 +26,15 @@ GANG = "CONTRACT_GANG"  # variable that tells the processes of this driver's gan
 RECORDING = ("steps", "step_s", "exit_code", "ignores_term", "has_child")  # of `Work`, read by the recording program
 
 
-class GangWorld(Protocol):
-    """A world as a service uses it; reports go to the function that it was made with."""
-
-    def start(self) -> None:
-        """Begin to carry out orders."""
-        ...
-
-    def carry_out(self, orders: Iterable[Order]) -> None:
-        """Take orders; an order that was taken before changes nothing."""
-        ...
-
-    def close(self, *, stop_jobs: bool = False) -> None:
-        """End; the gangs go on unless `stop_jobs`."""
-        ...
-
-
 class ProcessDriver(WorldDriver):
-    """Drives a `GangWorld`; `open_world` makes it, and is called again after a restart."""
+    """Drives a `ProcessWorld`; `open_world` makes it, and is called again after a restart."""
 
     def __init__(
         self,
         folder: Path,
         works: Mapping[str, Work],
         topology: Topology,
-        open_world: Callable[[Callable[[Report], None]], GangWorld],
+        open_world: Callable[[Callable[[Report], None]], ProcessWorld],
     ) -> None:
         self.topology, self._works, self._ledger = topology, works, folder / "ledger"
         self._open, self._folder = open_world, folder

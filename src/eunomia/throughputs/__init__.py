@@ -8,10 +8,10 @@ from pathlib import Path
 
 from eunomia.inputs.problems import Problems
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.throughputs import gavel_json, long_table, scaling
+from eunomia.throughputs import gavel_json, long_table, scaling_curves
 from eunomia.throughputs.catalogue import price_usd_per_hour, resolve
-from eunomia.throughputs.measured import MeasuredThroughputs, Measurements
-from eunomia.throughputs.missing import ways_out
+from eunomia.throughputs.measured_table import MeasuredThroughputs, Measurements
+from eunomia.throughputs.missing_throughputs import ways_out
 from eunomia.throughputs.providers import Catalogued, Linear, Uniform
 from eunomia.throughputs.throughput_table import Throughputs
 
@@ -104,8 +104,8 @@ def read_table(source: str, base: Path | None = None) -> Measurements:
         problems.add("the name does not say what kind of table it is", f"end it in {', '.join(READER_BY_ENDING)}")
     problems.raise_if_any()
     assert ending is not None
-    if ending.startswith(".csv") and scaling.is_published(path):
-        return replace(scaling.read(path, source), path=path)
+    if ending.startswith(".csv") and scaling_curves.is_published(path):
+        return replace(scaling_curves.read(path, source), path=path)
     return replace(READER_BY_ENDING[ending](path, source), path=path)
 
 

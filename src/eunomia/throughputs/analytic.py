@@ -15,7 +15,7 @@ Algorithms for Clusters of Workstations", JPDC 69(2), 2009).
 from __future__ import annotations
 
 from eunomia.throughputs.catalogue import Accelerator
-from eunomia.throughputs.jobs import JobFacts
+from eunomia.throughputs.job_type_facts import JobFacts
 
 PEAK_SHARE = {"fp32": 0.7, "fp16": 0.4}  # e: assumed; large models report 0.3 to 0.5 of the half-precision peak
 LINK_SHARE = 0.1  # λ: fitted on Gavel's consolidated tables, 2 to 8 accelerators

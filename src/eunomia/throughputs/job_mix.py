@@ -10,7 +10,7 @@ import numpy as np
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.throughputs.jobs import JobFacts, gavel_job_types, job_types
+from eunomia.throughputs.job_type_facts import JobFacts, gavel_job_types, job_types
 from eunomia.throughputs.throughput_table import Throughputs
 
 MIXES: dict[str, Callable[[JobFacts], bool]] = {
@@ -62,10 +62,14 @@ def assign(
     """
     chosen = mix_of(mix)
     sizes = np.asarray(scale_factor, dtype=np.int64)
-    throughputs.refuse_unknown({
-        (name, size): 0 for size in np.unique(sizes).tolist() for name, _ in chosen.share_by_job_type
-        if _may_draw(chosen, name, size, throughputs)
-    })  # fmt: skip
+    throughputs.refuse_unknown(
+        {
+            (name, size): 0
+            for size in np.unique(sizes).tolist()
+            for name, _ in chosen.share_by_job_type
+            if _may_draw(chosen, name, size, throughputs)
+        }
+    )
     draws = rng.random(len(sizes))
     assigned = np.empty(len(sizes), dtype=object)
     for size in np.unique(sizes):

@@ -20,8 +20,8 @@ from eunomia.inputs.open_table import read_table
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.throughputs.layouts import RATE
-from eunomia.throughputs.measured import Intervals, Measurements, Pairs, Rates
+from eunomia.throughputs.measured_table import Intervals, Measurements, Pairs, Rates
+from eunomia.throughputs.table_layouts import RATE
 
 NEEDED = ("type", "job_type", "scale_factor", "steps_per_s")
 INTERVAL = ("steps_per_s_p10", "steps_per_s_p90")
@@ -73,8 +73,11 @@ def read(path: Path, name: str) -> Measurements:
         table.note(None, None, None, "the table holds no throughput of a job alone", fix)
     table.raise_if_any()
     keys = zip(types, placements, job_types, sizes.tolist(), partners, estimated.tolist(), strict=True)
-    guessed = {(type + SUFFIX_BY_PLACEMENT[at], job, size) for type, at, job, size, partner, is_estimated in keys
-               if is_estimated and not partner}  # fmt: skip
+    guessed = {
+        (type + SUFFIX_BY_PLACEMENT[at], job, size)
+        for type, at, job, size, partner, is_estimated in keys
+        if is_estimated and not partner
+    }
     return Measurements(name, alone, {**reverse, **pairs}, intervals, frozenset(guessed))
 
 

@@ -10,7 +10,7 @@ from eunomia.model.arrays import Bools, Floats
 from eunomia.model.speeds import Speeds, spread_throughput
 from eunomia.throughputs.interference import Pairs
 from eunomia.throughputs.job_type_aliases import Kind
-from eunomia.throughputs.measured import MeasuredThroughputs
+from eunomia.throughputs.measured_table import MeasuredThroughputs
 from eunomia.throughputs.placement import Placement
 from eunomia.throughputs.placement_level import ClusterUnits, PlacementSpan
 from eunomia.throughputs.providers import Uniform

@@ -9,7 +9,7 @@ import numpy as np
 from eunomia.model.arrays import Bools, Floats
 from eunomia.throughputs import analytic
 from eunomia.throughputs.catalogue import Accelerator
-from eunomia.throughputs.jobs import job_types
+from eunomia.throughputs.job_type_facts import job_types
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 from eunomia.throughputs import analytic
 from eunomia.throughputs.catalogue import accelerators, find
 from eunomia.throughputs.job_mix import mix_of
-from eunomia.throughputs.jobs import job_types
+from eunomia.throughputs.job_type_facts import job_types
 
 REFERENCE = "v100"
 DIGITS = 3

@@ -11,10 +11,9 @@ import numpy as np
 
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.arrays import Bools, Floats
-from eunomia.model.former_names import accepts_former_names
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.throughputs.drawn_estimates import drawn_factor
-from eunomia.throughputs.missing import WITHOUT_JOB_TYPES, listed, missing_throughputs
+from eunomia.throughputs.missing_throughputs import WITHOUT_JOB_TYPES, listed, missing_throughputs
 
 
 class ThroughputSource(Protocol):
@@ -40,7 +39,6 @@ class ThroughputSource(Protocol):
     def interval(self, job_type: str, scale_factor: int) -> Floats: ...
 
 
-@accepts_former_names({"alone": "solo_throughput", "beside": "packed_throughput", "apart": "spread_throughput"})
 @dataclass(frozen=True, slots=True, eq=False)
 class Throughputs:
     """Steps/s of whole gangs, counted over all their accelerators. The arrays returned are shared and read-only.

@@ -21,7 +21,7 @@ FORMATS = {  # name → module, or its layout, loaded on use
     "philly": "eunomia.traces.philly",
     "philly-log": "eunomia.traces.philly_log",
     "venus": "eunomia.traces.venus",
-    "philly-deadlines": "eunomia.traces.deadlines",
+    "philly-deadlines": "eunomia.traces.layouts:PHILLY_DEADLINES",
     "helios": "eunomia.traces.layouts:HELIOS",
     "rfold": "eunomia.traces.layouts:RFOLD",
     "outcomes": "eunomia.traces.layouts:OUTCOMES",

@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from eunomia.failures.philly_reasons import KILLED, REASONS, UNSUCCESSFUL
 from eunomia.failures.run_times import (
     failing_by_class,
     killed_by_class,
@@ -23,7 +24,6 @@ from eunomia.failures.run_times import (
     run_time_until_killed,
     size_class,
 )
-from eunomia.failures.table7 import KILLED, REASONS, UNSUCCESSFUL
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.rounding import interpolate

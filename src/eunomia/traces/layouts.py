@@ -25,10 +25,11 @@ from eunomia.inputs.open_table import read_table
 from eunomia.inputs.options import chosen, flag, one_of
 from eunomia.inputs.timestamps import since_first
 from eunomia.model.arrays import Floats
-from eunomia.traces.notes import MODELS, clamped_note, drop_cpu_jobs, replace_zero_durations
+from eunomia.traces.notes import MODELS, clamped_note, count_notes, drop_cpu_jobs, replace_zero_durations
 from eunomia.traces.table import Trace, build_trace, trace_of
 
 MILLISECONDS = 1000.0  # of a second
+SYNTHETIC = "deadlines and models are synthetic, added by the authors of ElasticFlow to real jobs; models are {models}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,7 @@ class Layout:
     duration_rule: Rule = DURATION  # SPAN: 0 s are read as 1 s
     unit: float = 1.0  # of times: so many are a second
     is_dated: bool = False  # submissions are local dates, and jobs without accelerators are left out
+    logged: str = ""  # duration in the log; the jobs that have another one here are counted
     clamped: str = ""  # 1 for a duration that the published extract cuts off
     tenant: str = ""
     tenants: tuple[str, ...] = ()  # columns of which the option `tenant` names one; the first without it
@@ -76,6 +78,7 @@ class Layout:
         began = None
         clamped = sheet.number(self.clamped, FLAG) if self.clamped else None
         ran_s: Floats = sheet.number(self.duration, self.duration_rule) / self.unit
+        logged_s = sheet.number(self.logged, self.duration_rule) if self.logged else ran_s
         duration_s, zeros = replace_zero_durations(ran_s) if self.duration_rule is SPAN else (ran_s, ())
         job_id = sheet.unique(self.job_id)
         if self.is_dated:
@@ -96,7 +99,7 @@ class Layout:
         if self.cpus:
             known["cpus"] = sheet.number(self.cpus, DEMAND)
         hints = MODELS if self.models else {name: f"tenant={name}" for name in self.tenants}
-        known["unread"] = sheet.unread(*[self.clamped] * bool(self.clamped), instead=hints)
+        known["unread"] = sheet.unread(*filter(None, (self.clamped, self.logged)), instead=hints)
         if self.is_dated:
             trace = trace_of(sheet.file, job_id, submitted_s, width, row=sheet.line, **known)
             sheet.raise_if_any()
@@ -105,7 +108,10 @@ class Layout:
             return drop_cpu_jobs(trace, ran_s, self.width)
         notes = [note.format(models="kept as job types" if models else "left out") for note in self.notes]
         cut = () if clamped is None else clamped_note(ran_s, clamped)
-        trace = build_trace(sheet, job_id, submitted_s, width, notes=(*notes, *zeros, *cut), **known)
+        scaled = count_notes(
+            {"jobs last longer or shorter here than they did in the log": np.abs(ran_s - logged_s) > 0}
+        )
+        trace = build_trace(sheet, job_id, submitted_s, width, notes=(*notes, *zeros, *cut, *scaled), **known)
         if not self.cluster:
             return trace
         return trace.take(np.flatnonzero(chosen(sheet.file, "cluster", options["cluster"], trace.tenant)))
@@ -135,9 +141,14 @@ ITP = Layout(  # jobs of Microsoft's ITP clusters, 2021, published with ElasticF
     optional=("model_name", "batch_size", "num_iteration", "deadline"),
     job_id="job_id", submitted="submission_time", width="num_gpu", duration="duration", tenant="cluster", cluster=True,
     models="model_name", deadline="deadline",
-    notes=(
-        "deadlines and models are synthetic, added by the authors of ElasticFlow to real jobs; models are {models}",
-    ),
+    notes=(SYNTHETIC,),
+)  # fmt: skip
+PHILLY_DEADLINES = Layout(  # jobs of one virtual cluster of Philly with deadlines, published with ElasticFlow
+    # `duration` and `iteration` are as the authors ran them, `real_duration` and `real_iteration` as logged.
+    required=("job_id", "submit_time", "ddl", "num_gpu", "duration", "real_duration"),
+    optional=("model_name", "batch_size", "real_iteration", "iteration"),
+    job_id="job_id", submitted="submit_time", width="num_gpu", duration="duration", logged="real_duration",
+    models="model_name", deadline="ddl", notes=(SYNTHETIC,),
 )  # fmt: skip
 LINGJUN = Layout(  # jobs of Alibaba's Lingjun cluster, 2023 (J. Cao et al., SIGCOMM 2024); durations are whole minutes
     required=("job_index", "submit_s", "gpus", "service_s"),

@@ -14,7 +14,7 @@ from eunomia.inputs.problems import InvalidInput
 from eunomia.throughputs import load, read_table
 from eunomia.throughputs.estimators.calibration import calibrate, check_one_by_one, errors_by_count
 from eunomia.throughputs.estimators.type_transfer import FAMILY_SPREADS, TransferFacts, TypeTransfer, fit_calibration
-from eunomia.throughputs.measured import Measurements
+from eunomia.throughputs.measured_table import Measurements
 
 JOB = "ResNet-50 (batch size 64)"
 

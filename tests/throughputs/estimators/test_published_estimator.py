@@ -24,7 +24,7 @@ from eunomia.throughputs.estimators.matching import (
     take_fingerprint,
 )
 from eunomia.throughputs.estimators.pair_table import PairTable
-from eunomia.throughputs.measured import Measurements
+from eunomia.throughputs.measured_table import Measurements
 
 
 def low_rank(n: int, rank: int, seed: int) -> np.ndarray:

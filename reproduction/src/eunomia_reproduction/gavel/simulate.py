@@ -17,7 +17,8 @@ from eunomia.model.products import dot
 from eunomia.records.run import InlinePolicyRunner, Observer, PolicyRunner, run
 from eunomia.runs.measurement_window import StopWhenMeasured, measured_jobs
 from eunomia.scenario import Scenario, scenario_from_dict
-from eunomia.setup.run_config import RunConfig, set_up
+from eunomia.setup.run_config import set_up
+from eunomia.setup.run_objects import RunConfig
 from eunomia_reproduction.gavel.artifact import POLICIES, AsPublished
 from eunomia_reproduction.gavel.reference import THROUGHPUTS, Reference, Run
 

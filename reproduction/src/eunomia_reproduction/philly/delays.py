@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from eunomia.failures.table7 import REASONS
+from eunomia.failures.philly_reasons import REASONS
 from eunomia.model.arrays import Floats, Ints
 from eunomia_reproduction.philly.averages import range_note
 from eunomia_reproduction.philly.played import Waited

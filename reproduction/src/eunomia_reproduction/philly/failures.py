@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from eunomia.failures.philly_reasons import KILLED, REASONS, UNSUCCESSFUL
 from eunomia.failures.run_times import MINUTE_S, P90, size_class
-from eunomia.failures.table7 import KILLED, REASONS, UNSUCCESSFUL
 from eunomia.model.arrays import Floats
 from eunomia.records.run import InlinePolicyRunner, run
 from eunomia.scenario import scenario_from_dict

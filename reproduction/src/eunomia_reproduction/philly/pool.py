@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from eunomia.failures.philly_reasons import REASONS
 from eunomia.failures.run_times import MINUTE_S, P90
-from eunomia.failures.table7 import REASONS
 from eunomia.model import elementary
 from eunomia.model.decisions import Decision, Start, one_by_one
 from eunomia.model.events import JobFailed, JobSubmitted, Moment

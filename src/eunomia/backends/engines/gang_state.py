@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from eunomia.backends.engines.engine import GangRequest, Mark
 from eunomia.backends.orders import Launch
-from eunomia.backends.processes.gangs import EpochFolder
+from eunomia.backends.processes.folder import JobFolder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class GangState:
 
     order: Launch
     mark: Mark
-    folder: EpochFolder
+    folder: JobFolder
     grace_s: float
     request: GangRequest | None = None  # once its files are written
     number: str = ""  # of the engine; "" = not known to have been started

@@ -1,4 +1,4 @@
-"""The world of a service whose gangs an engine runs: orders in, reports out, and a poll that compares both.
+"""The world whose gangs an engine runs: orders in, reports out, and a poll that compares both.
 
 What an engine did not answer is not known, and changes nothing: a gang moves on when its exit record, the engine's list
 or its accounting says so. A start is looked for by its mark before it is tried again, and its supervisor refuses to run
@@ -14,7 +14,6 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 
 from eunomia.backends.engines.engine import (
     NOT_DONE,
@@ -31,11 +30,10 @@ from eunomia.backends.engines.engine import (
     SubmissionMissing,
 )
 from eunomia.backends.engines.gang_state import EngineTimes, GangState
-from eunomia.backends.engines.job_files import SUBMISSION, cluster_id, folder_of, prepare, request_of, write_lease
+from eunomia.backends.engines.job_files import SUBMISSION, cluster_id, prepare, request_of, write_lease
 from eunomia.backends.engines.nodes import EngineNodes
 from eunomia.backends.orders import DrainNode, Halt, Launch, Order
-from eunomia.backends.processes.gang import Ending
-from eunomia.backends.processes.gangs import NO_SAVE_GRACE_S
+from eunomia.backends.processes.folder import JobFolder
 from eunomia.backends.reports import (
     EngineReport,
     GangEnded,
@@ -46,7 +44,7 @@ from eunomia.backends.reports import (
     SubmissionFound,
     SubmissionGone,
 )
-from eunomia.backends.world_thread import WorldThread
+from eunomia.backends.world import NO_SAVE_GRACE_S, ProcessWorld, WorldInputs
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.topology import Topology
 
@@ -56,18 +54,18 @@ RECORD_POLLS = 3  # for the exit record of a gang that is over to be seen here
 _log = logging.getLogger(__name__)
 
 
-class EngineGangs:
-    """Carries out orders in a thread of its own, and hands every report to `report`, from that thread."""
+class EngineGangs(ProcessWorld):
+    """The gangs of an engine."""
 
-    def __init__(
-        self, engine: Engine, workdir: Path, topology: Topology, *, report: Callable[[EngineReport], None],
-        times: EngineTimes | None = None, forked: Callable[[], None] = lambda: None, base: Path | None = None,
-    ) -> None:  # fmt: skip
-        self.engine, self._workdir, self._report = engine, workdir.resolve(), report
-        self._times, self._forked, self._base = times or EngineTimes(), forked, base
+    def __init__(self, engine: Engine, inputs: WorldInputs, times: EngineTimes | None = None) -> None:
+        super().__init__(engine.name)
+        self.engine, self._workdir = engine, inputs.workdir.resolve()
+        self._report: Callable[[EngineReport], None] = inputs.report
+        self._times = times or EngineTimes(poll_s=float(inputs.options.get("poll_s", 1.0)))
+        self._forked = inputs.forked
         self._workdir.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.cluster = engine.cluster = cluster_id(self._workdir)
-        self._nodes = EngineNodes(engine, self._workdir, topology, report)
+        self._nodes = EngineNodes(engine, self._workdir, inputs.topology, self._report)
         self._live: dict[tuple[str, int], GangState] = {}
         self._listed: dict[Mark, list[EngineGang]] | None = None  # ours in the last list; None = none yet
         self._listed_at = -1.0
@@ -76,27 +74,10 @@ class EngineGangs:
         self._orphans: frozenset[Mark] = frozenset()
         self._submissions: dict[str, tuple[str, str]] = {}  # key and tenant of users' jobs, by the engine's number
         self._orders: queue.SimpleQueue[Order | Topology | Mapping[str, str] | None] = queue.SimpleQueue()
-        self._closing, self._stops_jobs = False, False
-        self.url = ""  # of the service; jobs of engines get no token for it
         self._poll_at = self._nodes_at = 0.0
         self._answered = threading.Event()
-        self._thread = WorldThread(target=self._run, name=f"{engine.name} world", daemon=True)
 
-    @property
-    def failure(self) -> Exception | None:
-        """Return what ended the thread unexpectedly."""
-        return self._thread.failure
-
-    @property
-    def renewals(self) -> int:
-        """Return 0: the engine keeps a gang without leases."""
-        return 0
-
-    def start(self) -> None:
-        """Begin to carry out orders."""
-        self._thread.start()
-
-    def wait_for_answer(self, within_s: float) -> None:
+    def wait_until_ready(self, within_s: float) -> None:
         """Wait for the first list of the engine, but no longer than this: an engine may be away for long."""
         until = time.monotonic() + within_s
         while self._thread.is_alive() and time.monotonic() < until and not self._answered.wait(0.1):
@@ -116,12 +97,13 @@ class EngineGangs:
         if self.engine.adopts:
             self._orders.put(why)
 
-    def close(self, *, stop_jobs: bool = False, wait_s: float = 60.0) -> None:
-        """End the thread. The engine goes on with the gangs, unless `stop_jobs` stops them with a checkpoint."""
-        self._closing, self._stops_jobs = True, stop_jobs
-        self._orders.put(None)
-        self._thread.join(wait_s)
+    def close(self, *, stop_jobs: bool = False, hurry: bool = False, wait_s: float = 60.0) -> None:
+        """End the thread. The engine goes on with the gangs, unless `stop_jobs` stops them."""
+        super().close(stop_jobs=stop_jobs, hurry=hurry, wait_s=wait_s)
         self.engine.close()
+
+    def _wake(self) -> None:
+        self._orders.put(None)
 
     # ---- what it knows: read from any thread -------------------------------------------------------------------
 
@@ -146,7 +128,7 @@ class EngineGangs:
                 return
             if self._closing:
                 for gang in self._live.values():
-                    self._halt(gang, gang.grace_s)
+                    self._halt(gang, saves=not self._hurries)
             now = time.monotonic()
             if now >= self._nodes_at:
                 self._nodes_at = now + self._times.nodes_s
@@ -182,7 +164,7 @@ class EngineGangs:
                 self._launch(order)
             case Halt(_, job_id, epoch, save):
                 if (gang := self._live.get((job_id, epoch))) is not None:
-                    self._halt(gang, gang.grace_s if save else min(gang.grace_s, NO_SAVE_GRACE_S))
+                    self._halt(gang, saves=save)
             case DrainNode(_, node, reason):
                 self._nodes.set_node(node, reason)
         self._report(OrderTaken(order.number))
@@ -191,7 +173,7 @@ class EngineGangs:
         key = order.job_id, order.epoch
         if key in self._live:
             return
-        folder = folder_of(self._workdir, *key, self._checkpoints(order))
+        folder = JobFolder.of(self._workdir, *key, order.spec.get("checkpoint_dir", ""))
         grace_s = float(order.spec.get("checkpoint", {}).get("grace_s", 10.0))
         gang = GangState(order, Mark(self.cluster, *key), folder, grace_s)
         if order.shared:
@@ -201,10 +183,6 @@ class EngineGangs:
         gang.is_submission = SUBMISSION in order.spec.get("labels", {})
         gang.may_exist = order.adopt_only or (folder.path / f"supervisor-{order.epoch}.in.json").exists()
         self._live[key] = gang
-
-    def _checkpoints(self, order: Launch) -> str:
-        wanted = str(order.spec.get("checkpoint_dir", ""))
-        return str((self._base or self._workdir) / wanted) if wanted else ""
 
     # ---- starts ----------------------------------------------------------------------------------------------------
 
@@ -269,8 +247,9 @@ class EngineGangs:
 
     # ---- stops -----------------------------------------------------------------------------------------------------
 
-    def _halt(self, gang: GangState, grace_s: float) -> None:
+    def _halt(self, gang: GangState, *, saves: bool) -> None:
         """Call a gang back, through its lease file and with a signal; a second call can only shorten the grace."""
+        grace_s = gang.grace_s if saves else min(gang.grace_s, NO_SAVE_GRACE_S)
         if gang.stop_grace_s is not None and grace_s >= gang.stop_grace_s:
             return
         gang.stop_grace_s = grace_s
@@ -492,19 +471,12 @@ class EngineGangs:
                 fix = "if no user did that, see that the node shares the folder of the jobs"
                 self._end(gang, "failed", f"{self.engine.name} ended it as {state or 'unknown'}{status}; {fix}")
             return
-        code, cause, _ = record
-        ending = Ending(code, cause)
         self._be_launched(gang)
-        if ending.finished:
-            self._end(gang, "finished", "")
-        elif cause == "asked" or (was_stopped and ending.was_stopped):
-            self._end(gang, "stopped", "")
-        elif cause != "exited":
+        outcome, reason = record.outcome(was_stopped=was_stopped, last_line=gang.folder.last_line())
+        if outcome == "ended":
             outcome = "lost" if state in self.engine.node_lost else "failed"
-            self._end(gang, outcome, f"{self.engine.name} ended it{f' as {state}' if state else ''}")
-        else:
-            line = gang.folder.last_line()
-            self._end(gang, "failed", ending.reason("" if line.startswith("--- epoch ") else line))
+            reason = f"{self.engine.name} ended it{f' as {state}' if state else ''}"
+        self._end(gang, outcome, reason)
 
     def _be_launched(self, gang: GangState) -> None:
         """Report a start that was over before a list had it."""

@@ -1,8 +1,1 @@
-"""The local backend: gangs are processes on this machine, each with a supervisor process."""
-
-from __future__ import annotations
-
-from eunomia.backends.processes.resumed import ResumedWorld
-from eunomia.backends.processes.world import LocalWorld
-
-__all__ = ["LocalWorld", "ResumedWorld"]
+"""This machine: gangs are processes, each under a supervisor."""

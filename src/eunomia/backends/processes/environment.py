@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from eunomia.model.decisions import Start
-from eunomia.model.job import Job
+from eunomia.backends.orders import Launch
+from eunomia.backends.processes.folder import JobFolder
 from eunomia.model.topology import Topology
 
 SEARCHED = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH")  # lists of folders
@@ -24,28 +24,39 @@ INHERITED_PREFIXES = ("LC_", "NCCL_")
 NO_DEVICE = "cpu"  # an accelerator type without devices, for trying things out
 
 
-def environment_of(job: Job, start: Start, topology: Topology, inherited: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of one start of a job, except those with file names."""
+def environment_of(
+    order: Launch, folder: JobFolder, topology: Topology, inherited: Mapping[str, str], more: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the variables of a gang: inherited ones, its place, the job's own, those with file names, and `more`."""
     inherited_here = {
         name: _absolute_paths(value) if name in SEARCHED else value
         for name, value in inherited.items()
         if name in INHERITED or name.startswith(INHERITED_PREFIXES)
     }
-    seats = np.sort(np.asarray(start.seats, dtype=np.int64))
-    epoch = start.epoch if job.job_id == start.job_id else start.partner_epoch
+    seats = sorted(order.seats)
     types = dict.fromkeys(topology.types[j] for j in topology.type[seats].tolist())
-    return inherited_here | {
+    ours = inherited_here | {
         "PYTHONUNBUFFERED": "1",  # so that the log of a killed job is complete
-        "EUNOMIA_JOB_ID": job.job_id,
-        "EUNOMIA_EPOCH": str(epoch),
+        "EUNOMIA_JOB_ID": order.job_id,
+        "EUNOMIA_EPOCH": str(order.epoch),
         "EUNOMIA_SCALE_FACTOR": str(len(seats)),
-        "EUNOMIA_SHAPE": str(start.shape),
+        "EUNOMIA_SHAPE": str(order.shape),
         "EUNOMIA_ACCELERATOR_TYPE": ",".join(types),
-        "EUNOMIA_SEATS": ",".join(map(str, seats.tolist())),
-        "EUNOMIA_TOTAL_STEPS": repr(job.total_steps),
+        "EUNOMIA_SEATS": ",".join(map(str, seats)),
+        "EUNOMIA_TOTAL_STEPS": repr(order.total_steps) if order.total_steps else "",
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-        "CUDA_VISIBLE_DEVICES": ",".join(visible_devices(topology, seats.tolist(), inherited)),
+        "CUDA_VISIBLE_DEVICES": ",".join(visible_devices(topology, seats, inherited)),
     }
+    if order.array_index is not None:
+        ours["EUNOMIA_ARRAY_INDEX"] = str(order.array_index)
+    if folder.account is not None:
+        ours = folder.account.environment(ours)
+    files = {
+        "EUNOMIA_LEASE_FILE": str(folder.lease),
+        "EUNOMIA_PROGRESS_FILE": str(folder.progress),
+        "EUNOMIA_CHECKPOINT_DIR": str(folder.checkpoints),
+    }
+    return {**ours, **order.spec.get("env", {}), **files, **more}
 
 
 def _absolute_paths(folders: str) -> str:

@@ -1,4 +1,4 @@
-"""The files of the jobs of a run, and the lock of their folder."""
+"""The files of the jobs of a run or a service, and the lock of a run's folder."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ import logging
 import math
 import os
 import re
+import signal
 import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from eunomia.backends.processes.accounts import Account
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.lease import write_whole
-from eunomia.model.job import Job
+from eunomia.lease import CALLED_BACK, write_whole
 
 MAX_NAME = 80  # characters of a folder's name
 TAIL_BYTES = 4096  # of a log, read for its last lines
@@ -36,43 +38,109 @@ def folder_name(job_id: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class ExitRecord:
+    """How a gang ended, as its supervisor wrote it down.
+
+    `cause`: exited (by itself), asked (an order), or why else its supervisor stopped it: expired, orphaned, signalled.
+    """
+
+    code: int  # of the first process that failed; -n = killed by signal n
+    cause: str
+    epoch: int
+
+    def outcome(self, *, was_stopped: bool, last_line: str) -> tuple[str, str]:
+        """Return how the gang ended, and why if it failed; `was_stopped`: its stop was ordered.
+
+        Finished, failed (by itself), stopped (by an order), or "ended": by none of these, its world knows by what.
+        """
+        if self.code == 0:
+            return "finished", ""
+        if self.cause == "asked" or (was_stopped and (self.cause != "exited" or self.code == CALLED_BACK)):
+            return "stopped", ""
+        return ("ended", "") if self.cause != "exited" else ("failed", self._reason(last_line))
+
+    def _reason(self, last_line: str) -> str:
+        """Return why the job failed, with the last line of its log."""
+        if self.code == CALLED_BACK:
+            return f"it stopped by itself with exit code {CALLED_BACK}, which means called back, but it was not"
+        how = f"exit code {self.code}" if self.code >= 0 else f"killed by {_signal_name(-self.code)}"
+        return f"{how}: {last_line}" if last_line else how
+
+
+@dataclass(frozen=True, slots=True)
 class JobFolder:
-    """The files of one job: log, lease, progress and exit record."""
+    """The files of one start of a job; log, progress and checkpoints are those of the job."""
 
     path: Path
     checkpoints: Path
+    epoch: int = 0
+    account: Account | None = None  # under which the job runs; None = that of this process
 
     @classmethod
-    def of(cls, job: Job, workdir: Path, cwd: Path) -> JobFolder:
-        """Return the folder of a job without creating it."""
-        path = workdir / folder_name(job.job_id)
-        return cls(path, cwd / job.checkpoint_dir if job.checkpoint_dir else path / "checkpoint")
+    def of(
+        cls, workdir: Path, job_id: str, epoch: int = 0, checkpoint_dir: str = "", account: Account | None = None
+    ) -> JobFolder:
+        """Return the folder of a job below `workdir`, without creating it; `checkpoint_dir` "" = one in there."""
+        path = workdir / folder_name(job_id)
+        return cls(path, Path(checkpoint_dir) if checkpoint_dir else path / "checkpoint", epoch, account)
 
     @property
     def log(self) -> Path:
         return self.path / "log"
 
     @property
-    def lease(self) -> Path:
-        return self.path / "lease.json"
+    def own(self) -> Path:
+        """Return the folder in which the job may write besides its checkpoints."""
+        return self.path if self.account is None else self.path / "own"
 
     @property
     def progress(self) -> Path:
-        return self.path / "progress.json"
+        return self.own / "progress.json"
+
+    @property
+    def token(self) -> Path:
+        return self.path / f"token-{self.epoch}"
+
+    @property
+    def lease(self) -> Path:
+        return self.path / f"lease-{self.epoch}.json"
 
     @property
     def exit(self) -> Path:
+        return self.path / f"exit-{self.epoch}.json"
+
+    @property
+    def last_exit(self) -> Path:
+        """Return the exit record of the last gang of the job that ended; runs have one."""
         return self.path / "exit.json"
 
-    def prepare(self) -> None:
-        """Create the folders and remove the exit record of an earlier gang."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        self.checkpoints.mkdir(parents=True, exist_ok=True)
-        self.exit.unlink(missing_ok=True)
+    @property
+    def record(self) -> Path:
+        """Who supervises the gang."""
+        return self.path / f"supervisor-{self.epoch}.json"
 
-    def write_lease(self, end_s: float) -> None:
-        """Write the end of the lease, in s of time.monotonic; inf = without end."""
-        write_whole(self.lease, json.dumps({"end_s": None if math.isinf(end_s) else end_s}))
+    def make(self, mode: int = 0o777) -> None:
+        """Create the folders; those that the job writes to belong to its account, which passes through the others."""
+        self.path.mkdir(parents=True, exist_ok=True, mode=mode)
+        for folder in dict.fromkeys((self.checkpoints, self.own)):
+            if not folder.exists():
+                folder.mkdir(parents=True, mode=mode)
+                if self.account is not None:
+                    self.account.own(folder)
+        if self.account is not None:
+            self.path.chmod(0o711)
+
+    def write_token(self, text: str) -> None:
+        """Write the token of this start, for the job's account alone; its folder is the service's."""
+        write_whole(self.token, f"{text}\n", mode=0o400)
+        if self.account is not None:
+            self.account.own(self.token)
+
+    def write_lease(self, end_s: float, stop_grace_s: float | None = None) -> None:
+        """Write the end of the lease, in s of time.monotonic, inf = without end; or an order to stop as well."""
+        order = {} if stop_grace_s is None else {"stop": stop_grace_s}
+        mode = None if self.account is None else 0o644  # its account reads it
+        write_whole(self.lease, json.dumps({"end_s": None if math.isinf(end_s) else end_s, **order}), mode=mode)
 
     def read_progress(self, total_steps: float) -> float | None:
         """Return the saved steps that the job reports; None without a valid report."""
@@ -96,18 +164,38 @@ class JobFolder:
             return math.nan  # `read_progress` logs invalid reports
         return float(loss) if isinstance(loss, (int, float)) and not isinstance(loss, bool) else math.nan
 
-    def read_exit(self) -> tuple[int, str, int] | None:
-        """Return exit code, cause and epoch of the last gang that ended; None if none has in this run."""
-        try:
-            record = json.loads(self.exit.read_bytes())
-        except FileNotFoundError:
-            return None
-        return int(record["code"]), str(record["cause"]), int(record["epoch"])
+    def read_exit(self) -> ExitRecord | None:
+        """Return how the gang of this epoch ended; None if it has not.
+
+        The last record of the job counts too if it is about this epoch, or says that the job is finished.
+        """
+        for path in (self.exit, self.last_exit):
+            found = read_json(path)
+            if found is not None:
+                record = ExitRecord(int(found["code"]), str(found["cause"]), int(found["epoch"]))
+                if record.epoch == self.epoch or record.code == 0:
+                    return record
+        return None
 
     def last_line(self) -> str:
-        """Return the last line of the log, for a message; "" if it is empty."""
+        """Return the last line of the log since the gang began, for a message; "" if there is none."""
         lines = last_lines(self.log, 1)
-        return lines[0][:SHOWN] if lines else ""
+        return lines[0][:SHOWN] if lines and not lines[0].startswith("--- epoch ") else ""
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """Return the object in a file that was written whole; None without that file."""
+    try:
+        return dict(json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        return None
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _written_by_job(path: Path) -> bytes:

@@ -1,16 +1,17 @@
 """Supervises one gang and kills all of its processes at its end. A separate script; standard library only.
 
-Standard input: a line of JSON with the command, then orders, one a line: `stop GRACE_S`. Its end means that the
-scheduler has ended, and stops the gang. Standard output: one byte whenever the progress file changes; its end means
-that the gang has ended and the exit record is written. Standard error, inherited, is the job's log.
+Standard input: a line of JSON with the command; what comes later is a reason to read the lease. Standard output: L once
+the gang runs, a point whenever the progress file changes, U when processes do not die; its end means that the gang has
+ended and the exit record is written. Standard error, inherited, is the job's log.
 
-A command line with `detached` makes a supervisor that outlives its scheduler until the lease ends: orders are read from
-the lease file (`stop`: the grace), it locks the files in `locks` before it launches the gang, and writes who it is to
-the file `record`, so that another scheduler finds it. With `processes` the gang has so many processes, with the
-variables of torchrun; when one of them fails, the others are stopped. One with `claim` runs under an engine, which may
-have started it twice: the first to create that file goes on, and ends with the exit code of the gang. The gang has
-`environment` besides the supervisor's own, begins in `cwd`, and runs under `account`, if that is given. With the
-arguments `--die-with-parent PID` it kills the gang, with all of its processes, when the process that started it ends.
+It outlives its scheduler until the lease ends: orders are read from the lease file (`stop`: the grace), it locks the
+files in `locks` before it launches the gang, and writes who it is to the file `record`, so that another scheduler finds
+it. With `lock`, the open lock file of a run, the end of standard input stops the gang, as it means that the scheduler
+has ended. With `processes` the gang has so many processes, with the variables of torchrun; when one of them fails, the
+others are stopped. One with `claim` runs under an engine, which may have started it twice: the first to create that
+file goes on, and ends with the exit code of the gang. The gang has `environment` besides the supervisor's own, begins
+in `cwd`, and runs under `account`, if that is given. With the arguments `--die-with-parent PID` it kills the gang, with
+all of its processes, when the process that started it ends.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 class Supervisor:
     """One gang from its launch to its exit record."""
 
-    def __init__(self, spec: dict[str, Any], rest: bytes, wake: int) -> None:
+    def __init__(self, spec: dict[str, Any], wake: int) -> None:
         self.spec = spec
-        self.orders = rest
+        self.outlives = "lock" not in spec  # its scheduler; else only the exit record has to survive a power cut
         self.wake = wake
         self.cause = "exited"  # or asked, orphaned, expired, signalled: why the gang was stopped
         self.signalled = self.abandoned = False
-        self.reads_orders = True
+        self.has_input = True
         self.kill_at = math.inf
         self.end = math.inf  # of the lease
         self.code: int | None = None  # 0, or that of the first process that failed; None while any runs
@@ -60,14 +61,13 @@ class Supervisor:
 
     def run(self) -> None:
         """Supervise the gang until all of its processes have ended, then write the exit record."""
-        if self.spec.get("detached") and not self.may_launch():
+        if not self.may_launch():
             return
         for variables in ranks(self.spec["processes"]) if "processes" in self.spec else [{}]:
             self.pids.append(launch(self.spec, variables))
         self.running.update(self.pids)
-        if self.spec.get("detached"):
-            self.write_record(launched=True)
-            self.tell(b"L")
+        self.write_record(launched=True)
+        self.tell(b"L")
         while self.code is None:
             self.wait()
             self.read_lease()
@@ -77,13 +77,15 @@ class Supervisor:
             self.rotate_log()
         self.kill_remaining()
         self.report_progress()
-        if self.code == 0 and self.spec.get("detached"):
-            write_whole(self.spec["finished"], "{}")
+        if self.code == 0:
+            write_whole(self.spec["finished"], "{}", durable=self.outlives)
         self.write_exit()
 
     def write_exit(self) -> None:
         record = {"code": self.code, "cause": self.cause, "epoch": self.spec["epoch"]}
         write_whole(self.spec["exit"], json.dumps(record))
+        if "last_exit" in self.spec:
+            write_whole(self.spec["last_exit"], json.dumps(record), durable=False)
 
     def may_launch(self) -> bool:
         """Wait until earlier gangs have left the job and the seats; False if the job ended or was stopped meanwhile.
@@ -98,15 +100,13 @@ class Supervisor:
             self.wait(REAP_S)
             if self.is_called_back() and locked(*handles[0]):  # that of the job
                 return self.end_early()
-        if "claim" in self.spec and self.is_called_back():
-            return self.end_early()
         if os.path.exists(self.spec["exit"]):  # of a supervisor of the same epoch
             return False
         if os.path.exists(self.spec["finished"]):  # the gang of an earlier epoch finished while it was being stopped
             self.code = 0
             self.write_exit()
             return False
-        return True
+        return self.end_early() if self.is_called_back() else True
 
     def is_called_back(self) -> bool:
         """Return whether the lease has ended or was called back."""
@@ -124,7 +124,7 @@ class Supervisor:
         record = {"pid": pid, "start": start_time(pid), "epoch": self.spec["epoch"], "launched": launched}
         if unkillable:
             record["unkillable"] = True
-        write_whole(self.spec["record"], json.dumps(record))
+        write_whole(self.spec["record"], json.dumps(record), durable=self.outlives)
 
     def tell(self, byte: bytes) -> None:
         with contextlib.suppress(BrokenPipeError):  # the scheduler has ended; standard input ends too
@@ -134,26 +134,18 @@ class Supervisor:
         """Wait for an order, the end of a child, or the next poll."""
         left = min(self.end, self.kill_at) - time.monotonic()
         timeout = left if 0 < left < longest_s else longest_s
-        ready, _, _ = select.select([0, self.wake] if self.reads_orders else [self.wake], [], [], timeout)
+        ready, _, _ = select.select([0, self.wake] if self.has_input else [self.wake], [], [], timeout)
         if self.wake in ready:
             os.read(self.wake, 4096)
-        if 0 in ready:
-            self.read_orders(os.read(0, 4096))
+        if 0 in ready and not os.read(0, 4096):
+            self.has_input = False
+            if not self.outlives:
+                self.stop("orphaned", self.spec["grace_s"])
         if self.abandoned:
             self.stop("orphaned", 0.0)
         if self.signalled:
             self.signalled = False
             self.stop("signalled", self.spec["grace_s"])
-
-    def read_orders(self, chunk: bytes) -> None:
-        if not chunk:
-            self.reads_orders = False
-            if not self.spec.get("detached"):
-                self.stop("orphaned", self.spec["grace_s"])
-            return
-        *lines, self.orders = (self.orders + chunk).split(b"\n")
-        for line in lines:
-            self.stop("asked", float(line.split()[1]))
 
     def read_lease(self) -> None:
         try:
@@ -219,7 +211,7 @@ class Supervisor:
             for pid in descendants(os.getpid()):
                 with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or is another user's
                     os.kill(pid, signal.SIGKILL)
-            if time.monotonic() >= deadline and self.spec.get("detached"):
+            if time.monotonic() >= deadline:
                 deadline = math.inf
                 self.write_record(launched=True, unkillable=True)
                 self.tell(b"U")
@@ -357,14 +349,17 @@ def start_time(pid: int) -> str:
         return ""
 
 
-def write_whole(path: str, text: str) -> None:
-    """Replace a file atomically and durably."""
+def write_whole(path: str, text: str, *, durable: bool = True) -> None:
+    """Replace a file atomically, and so that a power cut does not undo it if it is to be durable."""
     draft = f"{path}.draft"
     with open(draft, "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
-        os.fsync(file.fileno())
+        if durable:
+            os.fsync(file.fileno())
     os.replace(draft, path)
+    if not durable:
+        return
     folder = os.open(os.path.dirname(path), os.O_RDONLY)
     os.fsync(folder)
     os.close(folder)
@@ -378,15 +373,14 @@ def _file_state(path: str) -> tuple[int, int]:
     return stat.st_ino, stat.st_mtime_ns
 
 
-def _first_line() -> tuple[bytes, bytes]:
+def _first_line() -> bytes:
     data = b""
     while b"\n" not in data:
         chunk = os.read(0, 65536)
         if not chunk:
             raise SystemExit("standard input ended before the command")
         data += chunk
-    line, _, rest = data.partition(b"\n")
-    return line, rest
+    return data.partition(b"\n")[0]
 
 
 def die_with_parent() -> None:
@@ -399,8 +393,7 @@ def die_with_parent() -> None:
 def main() -> None:
     if "--die-with-parent" in sys.argv:
         die_with_parent()
-    line, rest = _first_line()
-    spec = json.loads(line)
+    spec = json.loads(_first_line())
     if "lock" in spec:
         os.set_inheritable(spec["lock"], False)  # inherited by supervisors, not by gangs
     os.environ.update(spec.get("environment", {}))
@@ -408,7 +401,7 @@ def main() -> None:
     wake_read, wake_write = os.pipe()
     for end in (wake_read, wake_write):
         os.set_blocking(end, False)
-    supervisor = Supervisor(spec, rest, wake_read)
+    supervisor = Supervisor(spec, wake_read)
 
     def on_signal(number: int, _frame: object) -> None:
         if number == ABANDONED:

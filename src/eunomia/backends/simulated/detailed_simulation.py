@@ -32,8 +32,8 @@ from eunomia.model.events import (
     NodeLost,
     Progressed,
 )
+from eunomia.model.held_time import HeldTime
 from eunomia.model.job import Job
-from eunomia.model.losses import Losses
 from eunomia.model.topology import Topology
 from eunomia.throughputs.interference import Neighbours
 from eunomia.throughputs.placed_throughputs import PlacedThroughputs
@@ -108,7 +108,7 @@ class DetailedSimulation(GangSimulation):
         for when, fault in self._outages.first():
             self._schedule(when, fault)
 
-    def losses(self, until: float) -> Losses:
+    def losses(self, until: float) -> HeldTime:
         """Return what held seats were used for up to the end of the run, `until`."""
         for gang in self._gangs:
             gang.advance(until, self._account)

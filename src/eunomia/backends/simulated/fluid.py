@@ -16,9 +16,9 @@ from eunomia.backends.simulated.virtual_clock import VirtualClock
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.decisions import Decision, SetShares
 from eunomia.model.events import Event, JobFinished
+from eunomia.model.held_time import LOST_TIME_REASONS, HeldTime
 from eunomia.model.job import Job
 from eunomia.model.job_table import job_array
-from eunomia.model.losses import LOSS_REASONS, Losses
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Topology
 
@@ -52,12 +52,12 @@ class FluidSimulation(VirtualClock):
         self._slack = _NO_FLOATS  # (entry,) seconds before that in which only rounding is left to do
         self._since = 0.0
 
-    def losses(self, until: float) -> Losses:
+    def losses(self, until: float) -> HeldTime:
         """Return what the accelerator-seconds received by the end of the run, `until`, were used for."""
         self._flow_to(until)
-        lost = dict.fromkeys(LOSS_REASONS, 0.0)
+        lost = dict.fromkeys(LOST_TIME_REASONS, 0.0)
         lost["sharing"], lost["cancelled_jobs"] = self._sharing, float(self._useful[self._cancelled].sum())
-        return Losses(float(self._useful[~self._cancelled].sum()), lost)
+        return HeldTime(float(self._useful[~self._cancelled].sum()), lost)
 
     # ---- what happens ----------------------------------------------------------------------------------------
 

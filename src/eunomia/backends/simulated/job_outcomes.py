@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from eunomia.failures.philly_reasons import KILLED, REASONS, UNSUCCESSFUL
 from eunomia.failures.run_times import (
     failing_by_class,
     killed_by_class,
@@ -30,7 +31,6 @@ from eunomia.failures.run_times import (
     run_time_until_killed,
     size_class,
 )
-from eunomia.failures.table7 import KILLED, REASONS, UNSUCCESSFUL
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.job import Job
 

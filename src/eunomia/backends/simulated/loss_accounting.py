@@ -20,7 +20,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Array
-from eunomia.model.losses import LOSS_REASONS, Losses
+from eunomia.model.held_time import LOST_TIME_REASONS, HeldTime
 
 KEPT, GAVE_UP, CANCELLED = 0, 1, 2  # outcome of a job: its work counts, it failed for good, it was cancelled
 TOLERANCE = 1e-9  # of a time: differences below this are rounding
@@ -76,15 +76,15 @@ def undo(gang: Array, steps: float, alone: float) -> None:
     gang["rolled_back"] += lost
 
 
-def total_losses(gangs: Array) -> Losses:
+def total_held_time(gangs: Array) -> HeldTime:
     """Return the sums over all jobs."""
     useful, outcome = gangs["useful"], gangs["outcome"]
-    lost = dict.fromkeys(LOSS_REASONS, 0.0)
+    lost = dict.fromkeys(LOST_TIME_REASONS, 0.0)
     for what in ("start", "restore", "sharing", "rolled_back", "standing"):
         lost[what] = float(gangs[what].sum())
     lost["failed_jobs"] = float(useful[outcome == GAVE_UP].sum())
     lost["cancelled_jobs"] = float(useful[outcome == CANCELLED].sum())
-    return Losses(float(useful[outcome == KEPT].sum()), lost)
+    return HeldTime(float(useful[outcome == KEPT].sum()), lost)
 
 
 @dataclass(slots=True)
@@ -103,7 +103,7 @@ class LossAccount:
     """Sums of accelerator-seconds by loss, and each job's useful ones so far."""
 
     worth: list[float]  # (job,)
-    lost: dict[str, float] = field(default_factory=lambda: dict.fromkeys(LOSS_REASONS, 0.0))
+    lost: dict[str, float] = field(default_factory=lambda: dict.fromkeys(LOST_TIME_REASONS, 0.0))
 
     def work(self, job: int, lease: LeaseSpan, seconds: float) -> None:
         """Split a span of work by the formulas above."""
@@ -129,6 +129,6 @@ class LossAccount:
         """Count all work of a job as lost."""
         self.undo(job, what, self.worth[job])
 
-    def losses(self) -> Losses:
+    def losses(self) -> HeldTime:
         """Return the sums so far."""
-        return Losses(sum(self.worth), dict(self.lost))
+        return HeldTime(sum(self.worth), dict(self.lost))

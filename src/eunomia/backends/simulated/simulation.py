@@ -17,7 +17,7 @@ from eunomia.backends.simulated import gang_kernels as kernels
 from eunomia.backends.simulated.completion_heap import no_ends
 from eunomia.backends.simulated.gang_kernels import ENDED, FAILED, FINE, FINISHED, GANG
 from eunomia.backends.simulated.implied_moments import ImpliedMoments
-from eunomia.backends.simulated.loss_accounting import CANCELLED, GAVE_UP, total_losses
+from eunomia.backends.simulated.loss_accounting import CANCELLED, GAVE_UP, total_held_time
 from eunomia.backends.simulated.rates import Rates
 from eunomia.backends.simulated.stall_detection import running_epochs
 from eunomia.backends.simulated.virtual_clock import OUTAGES, GangSettings, GangSimulation
@@ -25,9 +25,9 @@ from eunomia.core.scheduler import Scheduler
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.decisions import Renew, Starts, Stop
 from eunomia.model.events import Event, JobFailed, JobFinished, NodeJoined, NodeLost, Progressed
+from eunomia.model.held_time import HeldTime
 from eunomia.model.job import Job
 from eunomia.model.job_table import job_array, job_values
-from eunomia.model.losses import Losses
 from eunomia.model.moment_batch import MomentBatch
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Topology
@@ -58,10 +58,10 @@ class Simulation(GangSimulation):
         for node in range(topology.nodes):
             self._schedule_outage(node)
 
-    def losses(self, until: float) -> Losses:
+    def losses(self, until: float) -> HeldTime:
         """Return what held seats were used for up to the end of the run, `until`."""
         kernels.settle(self._gangs, until, self._rates.alone)
-        return total_losses(self._gangs)
+        return total_held_time(self._gangs)
 
     def implied(self, scheduler: Scheduler, ranked: bool) -> Iterator[MomentBatch]:
         """Play the next moments as far as the scheduler's decisions are implied by what its policy promises.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from eunomia.core.mechanism import Core, Mechanism, MechanismConfig
+from eunomia.core.mechanism import MechanismConfig
 from eunomia.inputs.declared_fields import check_fields
 from eunomia.inputs.field_rules import Rule
 from eunomia.model.policy import AnswerType
@@ -21,6 +21,7 @@ class Fluid(MechanismConfig):
     """
 
     name: ClassVar[str] = "ideal"
+    mechanism: ClassVar[str] = "eunomia.mechanisms.fluid.mechanism:FluidMechanism"
     answers: ClassVar[frozenset[AnswerType]] = frozenset({"shares"})
     unsupported: ClassVar[frozenset[str]] = frozenset(
         {"backend", "overheads", "status", "failures", "measuring", "seats", "uninterruptible"}
@@ -32,10 +33,5 @@ class Fluid(MechanismConfig):
     solve_gap_s: Annotated[float, Rule(least=0.0, what="at least 0 and finite")] = 0.0
     ask_every_s: Annotated[float, Rule(above=0.0, endless=True, what="above 0")] = float("inf")
 
-    __post_init__ = check_fields
-
-    def bind(self, core: Core) -> Mechanism:
-        """Return the mechanism of one scheduler."""
-        from eunomia.mechanisms.fluid.mechanism import FluidMechanism
-
-        return FluidMechanism(self, core)
+    def __post_init__(self) -> None:
+        check_fields(self)

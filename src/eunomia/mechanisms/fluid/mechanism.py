@@ -14,7 +14,7 @@ from eunomia.core.answer_rows import PendingAsk, job_columns, sizes_of
 from eunomia.core.event_handlers import apply_event
 from eunomia.core.mechanism import Core, Mechanism
 from eunomia.mechanisms.fluid.config import Fluid
-from eunomia.mechanisms.fluid.fluid_allocation import FluidShares
+from eunomia.mechanisms.fluid.current_shares import FluidShares
 from eunomia.model.answers import Answer, InvalidAnswer, Shares
 from eunomia.model.arrays import Ints
 from eunomia.model.decisions import Decision

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
 
-from eunomia.core.mechanism import Core, Mechanism, MechanismConfig
+from eunomia.core.mechanism import MechanismConfig
 from eunomia.inputs.declared_fields import check_fields
 from eunomia.inputs.field_rules import Rule
 from eunomia.model.policy import AnswerType, PolicyInfo
@@ -36,6 +36,7 @@ class GavelRounds(MechanismConfig):
     """
 
     name: ClassVar[str] = "gavel"
+    mechanism: ClassVar[str] = "eunomia.mechanisms.gavel_rounds.mechanism:GavelMechanism"
     answers: ClassVar[frozenset[AnswerType]] = frozenset({"shares", "order"})
     unsupported: ClassVar[frozenset[str]] = frozenset(
         {"backend", "overheads", "status", "failures", "noise", "physics", "uninterruptible"}
@@ -59,7 +60,8 @@ class GavelRounds(MechanismConfig):
     split_steps: bool = True
     expected: _Count = 0
 
-    __post_init__ = check_fields
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def credit(self) -> float:
@@ -75,12 +77,6 @@ class GavelRounds(MechanismConfig):
     def aligned(self) -> bool:
         """Whether all leases end together."""
         return True
-
-    def bind(self, core: Core) -> Mechanism:
-        """Return the mechanism of one scheduler."""
-        from eunomia.mechanisms.gavel_rounds.mechanism import GavelMechanism
-
-        return GavelMechanism(self, core)
 
     @classmethod
     def for_policy(cls, info: PolicyInfo) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from eunomia.mechanisms.gavel_rounds.round_placement import remember, seat
 from eunomia.mechanisms.gavel_rounds.round_priorities import gather, take
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.topology import Topology
-from eunomia.placement.seat_order import rising
+from eunomia.placement.radix_sort import rising
 
 Beside = Callable[[int, int], Floats]  # rows of two jobs → steps/s of the first beside the second, (type,)
 _SHUFFLES = 5  # what the published simulator adds to its seed for the order of types

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from eunomia.core.mechanism import Core, Mechanism, MechanismConfig
+from eunomia.core.mechanism import MechanismConfig
 from eunomia.core.placement_pass import ALL_SEATS, ENDED, EXTENDED
 from eunomia.core.state import State
 from eunomia.inputs.declared_fields import check_fields
@@ -24,6 +24,7 @@ class Leases(MechanismConfig):
     """
 
     name: ClassVar[str] = "leases"
+    mechanism: ClassVar[str] = "eunomia.mechanisms.leases.mechanism:LeaseMechanism"
     length: Annotated[float, Rule(above=0.0, endless=True, what="above 0: seconds that a lease lasts")] = math.inf
     aligned: bool = False
     recall: bool = False
@@ -46,12 +47,6 @@ class Leases(MechanismConfig):
     def lease_s(self) -> float:
         """Seconds that a lease given now lasts at most."""
         return self.length
-
-    def bind(self, core: Core) -> Mechanism:
-        """Return the mechanism of one scheduler."""
-        from eunomia.mechanisms.leases.mechanism import LeaseMechanism
-
-        return LeaseMechanism(self, core)
 
     def is_boundary(self, at: float) -> bool:
         """Return whether all leases end now."""

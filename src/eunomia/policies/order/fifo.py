@@ -58,9 +58,6 @@ class Fifo(RankedOrder):
         backfills=False,
     )
 
-    def __post_init__(self) -> None:
-        self._declare()
-
     @property
     def rank(self) -> Rank:
         """The submission."""

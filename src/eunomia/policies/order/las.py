@@ -51,9 +51,6 @@ class Las(RankedOrder):
         mechanism=RECALLABLE,
     )
 
-    def __post_init__(self) -> None:
-        self._declare()
-
     @property
     def rank(self) -> Rank:
         """The level of attained service."""

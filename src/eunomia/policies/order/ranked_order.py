@@ -20,8 +20,8 @@ from eunomia.policies.order.type_choice import Types, candidates, types_if_repla
 class RankedOrder(ABC):
     """All jobs by `rank`; each runs on the types that `types` says, and `misfit` says what follows a misfit.
 
-    A subclass is a frozen dataclass with a field `types`, whose `__post_init__` calls `_declare`, which checks its
-    parameters. With `ties="last"` the card's memory columns have `place`, -1 for a new job.
+    A subclass is a frozen dataclass with a field `types`. With `ties="last"` the card's memory columns have `place`, -1
+    for a new job.
     """
 
     types: Types
@@ -37,11 +37,10 @@ class RankedOrder(ABC):
         """What follows a gang that does not fit: others pass it, the queue stops, or it gets a reservation."""
         return "skip"
 
-    def _declare(self) -> None:
-        """Check the parameters, and promise on the card what follows from the rank, so that no answer is asked for.
+    def __post_init__(self) -> None:
+        """Promise on the card what follows from the rank, so that the answer need not be asked for.
 
-        A subclass with a `decide` of its own promises no rank. Raises ValueError for a parameter outside its declared
-        choices or range.
+        A subclass with a `decide` of its own promises no rank. Raises ValueError for a wrong parameter.
         """
         check_fields(self)
         stateless = self.rank.ties == "submission"  # the place in the last order requires that no ask is skipped

@@ -48,9 +48,6 @@ class SmallestFirst(RankedOrder):
         mechanism=RECALLABLE,
     )
 
-    def __post_init__(self) -> None:
-        self._declare()
-
     @property
     def rank(self) -> Rank:
         """The scale factor."""

@@ -57,9 +57,6 @@ class Srtf(RankedOrder):
         mechanism=RECALLABLE,
     )
 
-    def __post_init__(self) -> None:
-        self._declare()
-
     @property
     def rank(self) -> Rank:
         """The remaining time or service."""

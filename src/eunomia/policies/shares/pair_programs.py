@@ -23,16 +23,16 @@ from eunomia.model.certificate import Certificate
 from eunomia.model.products import dot
 from eunomia.model.view import View
 from eunomia.policies.shares.share_inputs import clip_shares, divide
-from eunomia.solvers.classes import Classes, group
+from eunomia.solvers.alike_rows import Classes, group
 from eunomia.solvers.fractional_program import Tried, climb
 from eunomia.solvers.min_late_jobs import LateRows
 from eunomia.solvers.packing.activities import ALONE, activities
-from eunomia.solvers.packing.central import inside_shared
-from eunomia.solvers.packing.expand import Entries, expand, expand_evenly
+from eunomia.solvers.packing.analytic_center import inside_shared
 from eunomia.solvers.packing.min_late_jobs import late_shared_rows
+from eunomia.solvers.packing.nash_welfare import largest_shared_product
+from eunomia.solvers.packing.pair_programs import Shared, best_shared_total, highest_shared_level, worth_of
 from eunomia.solvers.packing.per_job_needs import best_shared_total_own, highest_shared_level_own
-from eunomia.solvers.packing.product import largest_shared_product
-from eunomia.solvers.packing.sharing import Shared, best_shared_total, highest_shared_level, worth_of
+from eunomia.solvers.packing.row_times import Entries, expand, expand_evenly
 from eunomia.solvers.packing.water_filling import fill_shared
 from eunomia.solvers.water_filling.tree import Tree
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from eunomia.report.sweep.content import SweepContent
 from eunomia.report.sweep.files import write_averages
 from eunomia.report.sweep.page import write_sweep_report
 
-__all__ = ["SweepContent", "write_averages", "write_sweep_report"]
+__all__ = ["write_averages", "write_sweep_report"]

@@ -8,10 +8,10 @@ import numpy as np
 
 from eunomia.report.chart import NO_VALUES, Axis, Chart, Panel, Series
 from eunomia.report.differences import forest, forest_series
-from eunomia.report.number_format import Unit, shown
 from eunomia.report.styles import styles_of
-from eunomia.report.sweep.content import Group, Interval, SweepContent
 from eunomia.report.table import BEST, MANY
+from eunomia.verdict.number_format import Unit, shown
+from eunomia.verdict.sweep_content import Group, Interval, SweepContent
 
 DRAWN: tuple[tuple[str, str, Unit], ...] = (
     ("jct_mean_s", "Average completion time", "s"),

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eunomia.inputs.atomic_write import write_whole
-from eunomia.report.number_format import ABSENT
-from eunomia.report.sweep.content import Group, Interval, SweepContent
-from eunomia.report.table import COLUMNS, Column, ScaledColumn, heading, number, scale_of
+from eunomia.report.table import ScaledColumn, heading, number, scale_of
+from eunomia.verdict.columns import COLUMNS, Column
+from eunomia.verdict.number_format import ABSENT
+from eunomia.verdict.sweep_content import Group, Interval, SweepContent
 
 CSV, LATEX = "averages.csv", "averages.tex"
 HEADER = (

@@ -10,9 +10,9 @@ from eunomia.inputs.html import plain
 from eunomia.report.frame import framed
 from eunomia.report.numbers import chart_numbers
 from eunomia.report.sweep.charts import charts
-from eunomia.report.sweep.content import SweepContent
-from eunomia.report.sweep.findings import findings
-from eunomia.report.sweep.tables import boxes
+from eunomia.report.sweep.tables import averages, differences
+from eunomia.verdict.sweep_content import SweepContent
+from eunomia.verdict.sweep_findings import findings
 
 
 def write_sweep_report(content: SweepContent, path: Path) -> None:
@@ -23,10 +23,6 @@ def write_sweep_report(content: SweepContent, path: Path) -> None:
 def page(content: SweepContent) -> str:
     """Return the HTML. Without JavaScript the text and the tables are still shown."""
     drawn = charts(content)
-    hint = (
-        f"Averages over the seeds; a band holds the true average with {100 * content.confidence:g} % confidence, and "
-        "there is none for one seed. Bands may overlap though the paired difference is real: see the differences."
-    )
     block = {
         "version": 1,
         "title": content.title,
@@ -49,8 +45,9 @@ def page(content: SweepContent) -> str:
         found=findings(content),
         failures=[f"{run}: {error}" for run, error in content.failures],
         charts=drawn,
-        hint=hint,
-        tables=[box for group in content.groups for box in boxes(content, group)],
+        groups=[(group.name, averages(content, group), differences(content, group)) for group in content.groups],
+        baseline=content.baseline,
+        level=f"{100 * content.confidence:g} %",
         notes=content.notes,
         sweep_toml=content.sweep_toml,
     )

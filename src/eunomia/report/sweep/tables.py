@@ -3,52 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
-from eunomia.report.number_format import ABSENT
-from eunomia.report.sweep.answer import percent
-from eunomia.report.sweep.content import Group, SweepContent, SweepSetting
-from eunomia.report.table import (
-    COLUMNS,
-    Cell,
-    Column,
-    NumberTable,
-    Row,
-    ScaledColumn,
-    heading,
-    number,
-    place_cells,
-    scale_of,
-)
+from eunomia.report.table import Cell, NumberTable, Row, ScaledColumn, heading, number, place_cells, scale_of
+from eunomia.verdict.columns import COLUMNS, Column
+from eunomia.verdict.number_format import ABSENT
+from eunomia.verdict.sweep_answer import percent
+from eunomia.verdict.sweep_content import Group, SweepContent, SweepSetting
 
 LABELS = {"unknown": "these jobs", "unfit": "not comparable"}  # of verdicts that are not their own label
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableBox:
-    """A table with its heading and how to read it."""
-
-    heading: str
-    table: NumberTable
-    hint: str
-    css: str = ""
-
-
-def boxes(content: SweepContent, group: Group) -> list[TableBox]:
-    """Return the averages of one group, and its differences to the baseline where there is something beside it."""
-    where = f" with {group.name}" if group.name else ""
-    level = f"{100 * content.confidence:g} %"
-    hint = f"Average over the seeds ± half of the {level} interval."
-    found = [TableBox(heading=f"Averages{where}", table=averages(content, group), hint=hint)]
-    if (table := differences(content, group)) is not None:
-        hint = (
-            f"This run less {content.baseline} under the same seeds, on average; below it the change in per cent of "
-            f"a typical seed (geometric mean) with its {level} interval. Noise: the interval includes 0. Alike: "
-            "less than 1 %, and the interval excludes 0 or lies within 1 %."
-        )
-        title = f"Differences to {content.baseline}{where}"
-        found.append(TableBox(heading=title, table=table, hint=hint, css="landscape"))
-    return found
 
 
 def averages(content: SweepContent, group: Group) -> NumberTable:
@@ -57,11 +19,11 @@ def averages(content: SweepContent, group: Group) -> NumberTable:
     return _table(content, group.settings, known, _average)
 
 
-def differences(content: SweepContent, group: Group) -> NumberTable | None:
-    """Return a row for each setting but the baseline; None when there is only the baseline."""
+def differences(content: SweepContent, group: Group) -> NumberTable:
+    """Return a row for each setting but the baseline."""
     others = [setting for setting in group.settings if setting.versus]
     known = [column for column in _columns(group, lambda setting: setting.versus) if column.better]
-    return _table(content, others, known, _difference) if others else None
+    return _table(content, others, known, _difference)
 
 
 def _columns(group: Group, names: Callable[[SweepSetting], Iterable[str]]) -> list[Column]:
@@ -77,17 +39,16 @@ def _table(
 ) -> NumberTable:
     several = len(content.places) > 1
     scaled = [(column, scale_of(column, [of(s, (column, None)).value for s in settings])) for column in columns]
-    rows = []
-    for row, setting in enumerate(settings):
-        begins = row and several and setting.place != settings[row - 1].place
-        rows.append(
-            Row(
-                name=setting.name,
-                cells=(*place_cells(setting.place, several), *(of(setting, column) for column in scaled)),
-                knows_durations=setting.knows_durations,
-                css="next" if begins else "",
-            )
+    places = [None, *(setting.place for setting in settings)]  # of the row above
+    rows = [
+        Row(
+            name=setting.name,
+            cells=(*place_cells(setting.place, several), *(of(setting, column) for column in scaled)),
+            knows_durations=setting.knows_durations,
+            css="next" if several and above not in (None, setting.place) else "",
         )
+        for above, setting in zip(places, settings, strict=False)
+    ]
     heads = ("Run", *[content.along] * several, *(heading(*column) for column in scaled))
     return NumberTable(heads, tuple(rows))
 

@@ -6,11 +6,11 @@ import re
 from typing import Any
 
 from eunomia import __version__
+from eunomia.model.wait_texts import PUBLISHED
 from eunomia.scenario.schema_models import TenantSection
 from eunomia.service.http.api import ApiRoute
 from eunomia.service.job_document import JobDocument
 from eunomia.service.job_row import STATES
-from eunomia.service.living_state import REASON_CODES
 from eunomia.service.messages import NODE_ACTIONS, ROLES
 
 _QUERY = {
@@ -132,7 +132,7 @@ def _schemas() -> dict[str, Any]:
             },
         },
         "State": {"enum": [*STATES]},
-        "ReasonCode": {"enum": [*REASON_CODES]},
+        "ReasonCode": {"enum": [*PUBLISHED]},
         "Problem": {
             "type": "object",
             "properties": {

@@ -107,19 +107,9 @@ def _hash(table: Ints, slot: Ints, states: Ints, count: int) -> None:
 
 @kernel()
 def sweep(
-    rows: Packed,
-    worth: Floats,
-    price: Floats,
-    bidders: Ints,
-    gain: Floats,
-    loss: Floats,
-    line: Ints,
-    most: Ints,
-    group: Ints,
-    ends: Ints,
-    known: float,
-    width: int,
-) -> tuple[float, Ints, float]:
+    rows: Packed, worth: Floats, price: Floats, bidders: Ints, gain: Floats, loss: Floats, line: Ints,
+    most: Ints, group: Ints, ends: Ints, known: float, width: int,
+) -> tuple[float, Ints, float]:  # fmt: skip
     """Return the best value above `known` (-inf: none found), the rows in the frame of each layer, and `lost`.
 
     bidders (turn,) in the order in which they are served, gain (turn,) and loss (row,) as `prices.surplus` has
@@ -135,6 +125,7 @@ def sweep(
     new, new_value, new_bound = np.empty((room, words), dtype=np.int64), np.empty(room), np.empty(room)
     origin, by = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
     parent, row_of = np.empty((turns, width), dtype=np.int32), np.empty((turns, width), dtype=np.int32)
+    # what bidders to come can gain at most, by these prices: part of every bound
     later = np.zeros(turns + 1)
     for t in range(turns - 1, -1, -1):
         later[t] = later[t + 1] + gain[t]
@@ -142,12 +133,14 @@ def sweep(
     left, cut, in_order = np.empty((3, len(price)), dtype=np.int64)
     lost, alive = -np.inf, 1
     state[0], value[0], bound[0] = rows.full, 0.0, later[0] + inner_product(price, rows.capacity)
+    # one layer a bidder: each state of the last layer with each of the bidder's rows
     for t in range(turns):
         count, bar, last = 0, known, 0
         while last < ends.shape[1] and ends[t + 1, last] >= 0:
             last += 1
         for s in range(alive):
             kept_worth = _unfold(rows, state[s], most[t + 1], price, left, cut, packed)
+            # rows by their loss: once one cannot reach the bar, none after it can
             for row in line[rows.begin[bidders[t]] : rows.begin[bidders[t] + 1]]:
                 reach = bound[s] - loss[row]
                 if reach <= bar:
@@ -156,6 +149,7 @@ def sweep(
                 if not fits(rows, row, left):
                     continue
                 total = value[s] + worth[row]
+                # what is left then, cut off and in order, so that states that later bidders cannot tell apart are one
                 key[:] = packed
                 reach = _take(rows, row, left, cut, most[t + 1], price, key, total + later[t + 1] + kept_worth)
                 if last > 0:
@@ -166,6 +160,7 @@ def sweep(
                 if reach <= bar:
                     lost = max(lost, reach)
                     continue
+                # a full layer keeps the best `width` bounds, and the bar rises to the best that is let go
                 place, found = _find(table, new, key)
                 if found < 0 and count == room:
                     kept, gone = _narrowed(new_bound, count, width)
@@ -178,8 +173,10 @@ def sweep(
                     found, count = count, count + 1
                     table[place], slot[found], new_value[found] = found, place, -np.inf
                     new[found] = key
+                # of two ways to one state the one worth more is remembered
                 if total > new_value[found]:
                     new_value[found], new_bound[found], origin[found], by[found] = total, reach, s, row
+        # the next layer: the best states, and by which state and row each was reached
         table[slot[:count]] = -1
         kept = np.arange(count)
         if count > width:
@@ -191,6 +188,7 @@ def sweep(
     chosen = np.full(turns, -1, dtype=np.int64)
     if alive == 0:
         return -np.inf, chosen, lost
+    # back through the layers from the best of the last
     s = int(np.argmax(value[:alive]))
     best = value[s]
     for t in range(turns - 1, -1, -1):

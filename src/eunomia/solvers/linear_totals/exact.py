@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eunomia.model.arrays import NO_INTS, Floats, Ints
-from eunomia.solvers.blocks import Groups, blocks_of, lifted
+from eunomia.solvers.constraint_blocks import Groups, blocks_of, lifted
 from eunomia.solvers.linear_totals.rows import LinearRows
 from eunomia.solvers.program import Program
 

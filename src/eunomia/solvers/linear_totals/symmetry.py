@@ -18,7 +18,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.classes import group
+from eunomia.solvers.alike_rows import group
 from eunomia.solvers.linear_totals.rows import LinearRows
 from eunomia.solvers.pricing.symmetry import paces
 

@@ -100,6 +100,7 @@ def _assemble(
         pull[k], used[k] = 0.0, 0.0
     for q in range(len(pair)):
         pair[q] = 0.0
+    # lanes of rows side by side; k = 0 is to be idle
     for o in range(0, n, _STRIDE):
         m = min(_STRIDE, n - o)
         for j in range(m):
@@ -108,6 +109,7 @@ def _assemble(
             force[0, j] = mu / x[0, o + j]
             th[0, j] = x[0, o + j] / z[0, o + j]
             S[j] = th[0, j]
+        # what a row gets (y), the weights x / z of its shares, and their mean rate
         for k in range(1, K + 1):
             for j in range(m):
                 T[k, j] = rate[k - 1, o + j]
@@ -121,6 +123,7 @@ def _assemble(
             used[k - 1] += summed(flow, m)
         for j in range(m):
             mean[j] /= S[j]
+        # the spread of its rates: with y² it is the pivot of the row's own block, which is eliminated
         for k in range(K + 1):
             for j in range(m):
                 away = T[k, j] - mean[j]
@@ -128,6 +131,7 @@ def _assemble(
         for j in range(m):
             mean[j] = y[j] * y[j]
             S[j] = 1.0 / (S[j] * (mean[j] + V[j]))
+        # the force on each share: marginal worth less price, and how far complementarity is from it
         for k in range(1, K + 1):
             p = price[k - 1]
             for j in range(m):
@@ -135,6 +139,7 @@ def _assemble(
                 V[j] = weight[o + j] * x[k, o + j] * abs(slope + z[k, o + j] - z[0, o + j])
                 force[k, j] = slope + mu / x[k, o + j]
             stray += summed(V, m)
+        # for each two columns: the flow between them that a difference of prices brings, and that of the forces
         q = 0
         for k in range(K + 1):
             for j in range(m):
@@ -283,7 +288,7 @@ def interior(
     pairs = K * (K + 1) // 2
     g, pair, pull, used = np.empty((pairs, n)), np.empty(pairs), np.empty(K), np.empty(K)
     demand, slope, system, step = np.empty(K), np.empty((K, K)), np.empty((K, K)), np.empty(K)
-    _begin(size, weight, price, x, z)
+    _begin(size, weight, price, x, z)  # a start inside: shares and duals above 0
     # parts of the capacities' complementarity: spare (price − low), extra (high − price)
     omega, under = np.empty(K), np.empty(K)
     floor, roof = np.empty(K), np.empty(K)  # price − low and high − price: far closer to 0 than prices can tell
@@ -297,26 +302,26 @@ def interior(
     own = max((K + 1) * total(weight), 1e-300)
     comp, mu, patience, before = 1.0, 0.3 / (K + 1), PATIENCE, np.inf
     for taken in range(most):
-        stray = _assemble(rate, size, weight, price, mu, x, z, g, b, pair, pull, used)
+        stray = _assemble(rate, size, weight, price, mu, x, z, g, b, pair, pull, used)  # what rows use
         tallied(first, mixed, fixed, price, demand, slope)
         off = 0.0
         for k in range(K):
             left[k] = capacity[k] - demand[k] - used[k]
             off = max(off, abs((left[k] - spare[k] + extra[k]) / capacity[k]))
-        if comp <= goal and stray <= 10.0 * goal * own:
+        if comp <= goal and stray <= 10.0 * goal * own:  # near enough: then until the excess is rounding
             patience -= 1
             if off <= EXACT + 1e-3 * goal or patience < 0 or 0.5 * before < off < ROUNDING:
                 return x, taken
         before = off
         for k in range(K):
             for other in range(K):
-                system[k, other] = slope[k, other]
+                system[k, other] = slope[k, other]  # Newton's system in the prices alone
             system[k, k] += spare[k] / floor[k] + extra[k] / roof[k]
             step[k] = pull[k] - left[k] + mu * (under[k] / floor[k] - omega[k] / roof[k])
         _add_pairs(pair, system)
         if not descend(system, step):
             return x, -1
-        widest, sound = _widest(price, step, mixed), True
+        widest, sound = _widest(price, step, mixed), True  # prices may move: not to their bounds, not past another
         for k in range(K):
             above[k] = (mu * under[k] - spare[k] * step[k]) / floor[k] - spare[k]
             below[k] = (mu * omega[k] + extra[k] * step[k]) / roof[k] - extra[k]
@@ -330,8 +335,8 @@ def interior(
         part = 1.0 if widest < NEAR else NEAR / widest
         if comp < ENDGAME and off < ROUNDING and part < SHORT:  # only rounding asks for such steps here
             return x, taken
-        shortest = _steer(size, weight, step, mu, x, z, g, b, dx, dz, parts)
-        together = taken >= alone and n > 0 and min(part, shortest) > SHORT
+        shortest = _steer(size, weight, step, mu, x, z, g, b, dx, dz, parts)  # each row's direction and longest step
+        together = taken >= alone and n > 0 and min(part, shortest) > SHORT  # after `alone` steps one part for all
         if together:
             part = min(part, shortest)
             for i in range(n):
@@ -347,7 +352,7 @@ def interior(
         columns = 0.0
         for k in range(K):
             columns += (spare[k] * floor[k] + extra[k] * roof[k]) / omega[k]
-        comp = max(rows / own, columns / K)
+        comp = max(rows / own, columns / K)  # complementarity, of rows and of columns
         if taken < alone:
             mu = max(comp * min(0.1, 30.0 * np.sqrt(comp)), min(mu, 0.1 * (off - ROUNDING)), 0.3 * goal)
         elif together:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.classes import group
+from eunomia.solvers.alike_rows import group
 from eunomia.solvers.nash_welfare.aggregated_rows import NashRows
 from eunomia.solvers.nash_welfare.response import OPEN, STRIDE, Edges, L, R, walk
 
@@ -35,7 +35,7 @@ _APART, _AT_ONE, _TWINS, _IN_RATIO = 0, 1, 2, 3  # kinds: a row alone, all time 
 @kernel(error_model="numpy")
 def _sides(
     rate: Floats, i: int, left: int, right: int, ratio: float, price: Floats, box: Floats, side: NDArray[np.int8]
-) -> int:  # fmt: skip
+) -> int:
     """Write the side of each column, and of idle as the last: 1 over the level of row i, −1 under, 0 never bought.
 
     left, right: the row's edge at the prices; ratio: w / s. Returns a kind: _APART where the box may change the sides.

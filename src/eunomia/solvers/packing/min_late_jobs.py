@@ -17,7 +17,7 @@ import numpy as np
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.products import dot
 from eunomia.model.tolerance import RELATIVE, is_at_least
-from eunomia.solvers.classes import Classes, group, later_members
+from eunomia.solvers.alike_rows import Classes, group, later_members
 from eunomia.solvers.min_late_jobs import SLACK, LateRows, late_rows, needed
 from eunomia.solvers.packing.activities import Activities, activities
 from eunomia.solvers.packing.per_job_needs import best_shared_total_own

@@ -29,12 +29,12 @@ import numpy as np
 from eunomia.kernels import kernel
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.products import dot
-from eunomia.solvers.classes import Classes, group
+from eunomia.solvers.alike_rows import Classes, group
 from eunomia.solvers.packing.activities import ALONE, Activities, activities, fastest, reach
 from eunomia.solvers.packing.column_generation import KEEP, Prices, SharingProgram, in_some_units
 from eunomia.solvers.packing.disaggregation import parted
-from eunomia.solvers.packing.expand import Entries, Parts, expand
-from eunomia.solvers.packing.sharing import GAP, Shared, fitting, largest, proven, worth_of
+from eunomia.solvers.packing.pair_programs import GAP, Shared, fitting, largest, proven, worth_of
+from eunomia.solvers.packing.row_times import Entries, Parts, expand
 from eunomia.solvers.program import INF, Infeasible, NoOptimum
 
 _STILL = 1e-10  # t has settled, and a demand holds, when off by less, relative

@@ -19,7 +19,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.products import dot
 from eunomia.solvers.packing.activities import activities, fastest, reach
 from eunomia.solvers.packing.column_generation import Prices, SharingProgram, in_some_units
-from eunomia.solvers.packing.sharing import GAP, Shared, fitting, put_together
+from eunomia.solvers.packing.pair_programs import GAP, Shared, fitting, put_together
 from eunomia.solvers.program import NoOptimum
 from eunomia.solvers.water_filling.tree import Clock, Tree
 

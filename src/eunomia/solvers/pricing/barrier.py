@@ -163,7 +163,7 @@ def barrier(
         steps += 1
         t = top * (1.0 - q)
         matrix, right, sums = np.zeros((K + 1, K + 1)), np.zeros((3, K + 1)), np.zeros(3)
-        system(of, t, at, matrix, right, sums)
+        system(of, t, at, matrix, right, sums)  # the system in (y, t), all rows eliminated
         missing = _columns(of, at, t - anchor, limit, fixed, sigma, matrix, right, sums)
         average = (sums[1] + q * price_q) / (n * (K + 2) + K + 1)
         gap = (sums[1] + q * price_q) / max(abs(1.0 - q), 1e-30)
@@ -171,8 +171,8 @@ def barrier(
         value = 0.0
         for k in range(K):
             value += y[k] * limit[k]
-        quality = max(gap / min(max(value, _TRIFLE), 1.0), missing, abs(fault_q))
-        if quality < best:
+        quality = max(gap / min(max(value, _TRIFLE), 1.0), missing, abs(fault_q))  # how far from optimal and feasible
+        if quality < best:  # the best point is returned: rounding makes later ones worse
             best, best_t, best_y = quality, t, y.copy()
         if best < goal or quality > _LOST * best:
             break
@@ -182,10 +182,10 @@ def barrier(
         step = right[0].copy()
         if not solve_dense(matrix.copy(), step):
             break
-        primal, dual = direction(of, t, at, step, 0.0, False, right[2])
+        primal, dual = direction(of, t, at, step, 0.0, False, right[2])  # predictor: straight to the optimum
         dq = -step[K]
         dprice_q = -price_q - price_q * dq / q
-        fault_second = dq * dprice_q
+        fault_second = dq * dprice_q  # what it misses by in second order, of columns and of t
         for k in range(K):
             dsigma[k] = -sigma[k] * (1.0 + step[k] / y[k])
             primal = min(primal, 1.0 / max(1.0, -dsigma[k] / sigma[k]))
@@ -195,11 +195,11 @@ def barrier(
         right[2, K] += fault_second / q
         primal = min(primal, 1.0 / max(1.0, -dq / q))
         dual = min(dual, 1.0 / max(1.0, -dprice_q / price_q))
-        centre = average * max((1.0 - primal) * (1.0 - dual) * (1.0 - dual), 1e-4)
+        centre = average * max((1.0 - primal) * (1.0 - dual) * (1.0 - dual), 1e-4)  # long steps: little centring
         step = right[0] + centre * right[1] + right[2]
         if not solve_dense(matrix, step):
             break
-        primal, dual = direction(of, t, at, step, centre, True, right[2])
+        primal, dual = direction(of, t, at, step, centre, True, right[2])  # corrector: the same system, centred
         dq = -step[K]
         dprice_q = (centre - fault_second - price_q * dq) / q - price_q
         for k in range(K):
@@ -208,7 +208,7 @@ def barrier(
             dual = min(dual, 1.0 / max(1.0, -step[k] / y[k]))
         primal = min(primal, 1.0 / max(1.0, -dq / q))
         dual = min(dual, 1.0 / max(1.0, -dprice_q / price_q))
-        primal = min(1.0, _SHORT * primal)
+        primal = min(1.0, _SHORT * primal)  # move, short of where anything would be 0
         dual = min(1.0, _SHORT * dual)
         for k in range(K + 1):
             for i in range(n):

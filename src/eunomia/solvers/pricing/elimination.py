@@ -124,11 +124,13 @@ def system(of: Terms, t: float, at: Iterate, matrix: Floats, right: Floats, sums
     unit, of_row = np.empty((K + 1, _BLOCK)), np.empty((5, _BLOCK))
     own, need = np.empty((2, _BLOCK)), np.empty((4, _BLOCK))
     prices, demands, worths = np.zeros((K + 1, K + 1, _BLOCK)), np.zeros((2, K + 1, _BLOCK)), np.zeros((3, _BLOCK))
+    # lanes of rows side by side; the sums over lanes come at the end, in a fixed order
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
         needs(rows.a, rows.b, rows.e, rows.cap, o, nb, t, need[0], need[1], need[2])
         _weigh(rows, of.worth, at, o, nb, z, unit, theta, of_row)
         size, v, mu = rows.size[o : o + nb], state[V, o : o + nb], state[MU, o : o + nb]
+        # needs: the slope and bend of the requirement in t, and how far the row is from it
         for j in range(nb):
             need[1, j] *= top
             need[3, j] = of_row[3, j] - need[0, j]  # v + rp
@@ -141,6 +143,7 @@ def system(of: Terms, t: float, at: Iterate, matrix: Floats, right: Floats, sums
             for j in range(nb):
                 worths[1, j] += xk[j] * z[k, j]
                 share[k, j] = -xk[j]
+        # what rows ask of each column: of the affine step, then of a step towards the centre
         _pull(rows, o, nb, theta, of_row, share, need[3], need[1], own, demands[0])
         for j in range(nb):
             need[3, j] = -of_row[4, j] * aim[o + j]
@@ -148,6 +151,7 @@ def system(of: Terms, t: float, at: Iterate, matrix: Floats, right: Floats, sums
             for j in range(nb):
                 unit[k, j] *= aim[o + j]
         _pull(rows, o, nb, theta, of_row, unit, need[3], need[1], own, demands[1])
+        # how their demand changes with prices and t: diagonal, then the rank-2 part of each row
         for k in range(K):
             Tk = T[k, o : o + nb]
             for j in range(nb):
@@ -161,6 +165,7 @@ def system(of: Terms, t: float, at: Iterate, matrix: Floats, right: Floats, sums
             for c in range(k + 1):
                 for j in range(nb):
                     prices[k, c, j] -= z[k, j] * theta[c, j] + own[1, j] * share[c, j]
+    # sums over the lanes; prices and t enter with opposite signs
     lanes = min(_BLOCK, n)
     matrix[K, K] += summed(prices[K, K], lanes)
     for k in range(3):
@@ -191,12 +196,14 @@ def direction(
     own, need = np.empty((2, _BLOCK)), np.empty((4, _BLOCK))
     demands, unused = np.zeros((K + 1, _BLOCK)), np.zeros((K + 1, _BLOCK))
     back, dual = np.ones(_BLOCK), np.ones(_BLOCK)  # reciprocals of the steps
+    # lanes of rows side by side, as in `system`
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
         needs(rows.a, rows.b, rows.e, rows.cap, o, nb, t, need[0], need[1], need[2])
         _weigh(rows, of.worth, at, o, nb, z, unit, theta, of_row)
         size, v, corr, goal = rows.size[o : o + nb], state[V, o : o + nb], state[CORR, o : o + nb], aim[o : o + nb]
         dv, dnu, dmu = state[DV, o : o + nb], state[DNU, o : o + nb], state[DMU, o : o + nb]
+        # what each row's equations ask for, with the target of the centre and the predictor's second order
         for j in range(nb):
             need[1, j] *= top
             rho = centre * goal[j] - (corr[j] if corrected else 0.0)
@@ -207,7 +214,9 @@ def direction(
             for j in range(nb):
                 rho = centre * goal[j] - (faultk[j] if corrected else 0.0)
                 share[k, j] = rho * unit[k, j] - xk[j]
+        # what follows for the row's own unknowns with prices and t held
         _pull(rows, o, nb, theta, of_row, share, need[3], need[1], own, unused)
+        # then what the steps of prices and t add: the row's need, time and slack
         for j in range(nb):
             need[2, j] = need[1, j] * step[K]
             need[0, j] = 0.0
@@ -226,6 +235,7 @@ def direction(
             dv[j] = rho * of_row[4, j] - v[j] * (1.0 + part)
             back[j] = max(back[j], -dv[j] / v[j])
             dual[j] = max(dual[j], -part)
+        # then its shares, and how far both steps may go
         for k in range(K + 1):
             Tk = T[k, o : o + nb]
             xk = x[k, o : o + nb]
@@ -239,6 +249,7 @@ def direction(
                 back[j] = max(back[j], -move / xk[j])
                 dual[j] = max(dual[j], -rise * unit[k, j])
                 z[k, j] = move * rise
+            # of the predictor: products of changes, which the corrector has to undo
             if not corrected:
                 for j in range(nb):
                     faultk[j] = z[k, j]

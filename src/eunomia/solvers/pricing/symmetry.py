@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.solvers.classes import Classes, group
+from eunomia.solvers.alike_rows import Classes, group
 from eunomia.solvers.pricing.needs import FIXED
 from eunomia.solvers.pricing.rows import NeedRows
 

@@ -109,6 +109,7 @@ def _mixed(
     The members of the basis are kept as the worths that they answer to.
     """
     K = len(rate)
+    # begin with the answer to the first worths; loads are counted from it, in its unit
     demand, worth, ones, idle = np.zeros(K), np.empty((K, 1)), np.ones(K), np.zeros(rate.shape[1])
     bound, tried, tries = -np.inf, 1, 0
     worth[:, 0] = start[0]
@@ -117,6 +118,7 @@ def _mixed(
     for k in range(K):
         demand[k] = (demand[k] - shift) / unit if inverse[k] > 0.0 else 0.0
     found = begin(ones, demand, 0.0, worth)
+    # a step of the simplex method: columns at hand first, which cost no look at the rows
     while tries < _STEPS:
         tries += 1
         if enter_unused(found, prices(found), worth):
@@ -129,6 +131,7 @@ def _mixed(
         if not whole > 0.0:  # no column has a price
             bound = shift
             break
+        # which worths to answer to: those that were given, then the present prices
         given = tried < len(start)
         if given:
             worth[:, 0] = start[tried]
@@ -136,6 +139,7 @@ def _mixed(
         else:
             for k in range(K):
                 worth[k, 0] = found.price[k] / whole if inverse[k] > 0.0 else 0.0
+        # what all rows load then; at the present prices it is also a bound
         _answer(rate, load, need, inverse, base, idle, worth, demand)
         paid = 0.0
         for k in range(K):
@@ -148,6 +152,7 @@ def _mixed(
                 break
         if gains and not enter_answer(found, ones, demand, 0.0, worth) and not given:
             break
+    # the least load is the mix of the basis; members without an answer are trades between columns
     theta, traded, worths, part = shift + unit, np.zeros(K), np.zeros((K + 1, K)), np.zeros(K + 1)
     for j in range(K + 1):
         amount = max(found.amount[j], 0.0)

@@ -201,13 +201,13 @@ def screen(
     share, lanes = np.empty(_BLOCK), np.zeros((K, _BLOCK))
     price, half = 0.5 * (cheap + dear), 0.5 * (dear - cheap)
     for o in range(0, n, _BLOCK):
-        nb = min(_BLOCK, n - o)
+        nb = min(_BLOCK, n - o)  # lanes of rows side by side
         needs, rooms, weights, loads = need[o : o + nb], room[o : o + nb], weight[o : o + nb], load[o : o + nb]
         groups, lefts, rights = group[o : o + nb], left[o : o + nb], right[o : o + nb]
         floor_of(rate, free, o, nb, f)
         for k in range(K):
             part[k, :nb] = rate[priced[k], o : o + nb]
-        if begin is not None and end is not None:
+        if begin is not None and end is not None:  # what each has got by the first and the last moment of the box
             for j in range(nb):
                 low[j] = begin[o + j]
                 high[j] = end[o + j]
@@ -216,47 +216,47 @@ def screen(
                 low[j] = min(least[groups[j] + 1] * weights[j], rooms[j])
                 high[j] = min(most[groups[j] + 1] * weights[j], rooms[j])
         for j in range(nb):
-            need0[j] = low[j] * needs[j]
+            need0[j] = low[j] * needs[j]  # what it needs by then
             need1[j] = high[j] * needs[j]
             middle[j] = 0.5 * (need0[j] + need1[j])
-        walk(part, f, 0, nb, price, middle, L, R)
-        doubts(part, f, 0, nb, price, half, need0, need1, L, R, off, bad)
+        walk(part, f, 0, nb, price, middle, L, R)  # its edge at the middle of the box
+        doubts(part, f, 0, nb, price, half, need0, need1, L, R, off, bad)  # doubtful: another is cheaper in the box
         for j in range(nb):
             idle = need1[j] <= f[j]
             bad[j] = 0.0 if idle else bad[j]
             bad[j] = 1.0 if (low[j] < high[j]) & (high[j] >= rooms[j]) else bad[j]
-            sure = (bad[j] == 0.0) & (not idle)
+            sure = (bad[j] == 0.0) & (not idle)  # certain: its load is on the ends of one edge
             L[2, j] = -1.0 if idle else L[2, j]
             R[2, j] = -1.0 if idle else R[2, j]
             rising = low[j] < high[j]
             tilt = loads[j] / (R[0, j] - L[0, j]) if sure else 0.0
             share[j] = tilt * ((0.0 if rising else need0[j]) - L[0, j])
-            off[0, j] = loads[j] - share[j] if sure else 0.0
-            off[1, j] = tilt * needs[j] * weights[j] if rising else 0.0
+            off[0, j] = loads[j] - share[j] if sure else 0.0  # the fixed part at the other end
+            off[1, j] = tilt * needs[j] * weights[j] if rising else 0.0  # what moves across per moment
         for k in range(K):
             for j in range(nb):
                 up, down = R[2, j] == k, L[2, j] == k
-                lanes[k, j] += (share[j] if up else 0.0) + (off[0, j] if down else 0.0)
+                lanes[k, j] += (share[j] if up else 0.0) + (off[0, j] if down else 0.0)  # fixed loads, by column
         for j in range(nb):
             if bad[j] > 0.0:
                 continue
             g, to, fro = groups[j] + 1, int(R[2, j]), int(L[2, j])
             if low[j] < high[j]:
-                rising_weight[g] += weights[j]
+                rising_weight[g] += weights[j]  # rows that rise with the moment, by group
                 rising_room[g] += 2.0 * high[j]
                 if to >= 0:
                     rising_load[g, to] += off[1, j]
                 if fro >= 0:
                     rising_load[g, fro] -= off[1, j]
             else:
-                more = high[j] - lost[g]
+                more = high[j] - lost[g]  # rows that are full, by compensated sums
                 after = full[g] + more
                 lost[g] = (after - full[g]) - more
                 full[g] = after
                 full_weight[g] += weights[j]
         _name_ends(nb, f, L, R, names, lefts, rights)
         for j in range(nb):
-            unsure[listed] = o + j
+            unsure[listed] = o + j  # the others are listed
             listed += int(bad[j])
     count = min(_BLOCK, n)
     for k in range(K):

@@ -6,7 +6,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.classes import Classes, group
+from eunomia.solvers.alike_rows import Classes, group
 
 _DIGITS = 2.0**40  # rates are multiples of each other if they agree to 1 / _DIGITS of the best
 

@@ -27,7 +27,7 @@ import numpy as np
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.products import dot
-from eunomia.solvers.classes import Classes, group
+from eunomia.solvers.alike_rows import Classes, group
 from eunomia.solvers.program import NoOptimum
 from eunomia.solvers.water_filling.large_instance import ResolvedRows
 from eunomia.solvers.water_filling.shares import Entries, rise, room_of, stop

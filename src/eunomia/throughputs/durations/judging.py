@@ -28,9 +28,13 @@ class RunTimeScores:
 
 
 def replay(
-    submitted_s: Floats, run_s: Floats, tenant: Sequence[str], size: Sequence[int], name: Sequence[str],
+    submitted_s: Floats,
+    run_s: Floats,
+    tenant: Sequence[str],
+    size: Sequence[int],
+    name: Sequence[str],
     outcome: Sequence[str] = (),
-) -> list[RunTimeEstimate]:  # fmt: skip
+) -> list[RunTimeEstimate]:
     """Return the estimate of each job at its submission; jobs in order of submission, all starting at once.
 
     Without `outcome` all jobs completed.

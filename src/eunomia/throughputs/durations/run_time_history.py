@@ -46,12 +46,14 @@ NEVER_RAN = 1e9  # as a size, which gives such a job no weight
 # How a tenant's last jobs are weighted: how many count, jobs over which the weight falls to 1 / e, what a factor of two
 # in size takes off its log, what half the squared difference of log times since the submission before does, and the
 # weight of the run times of any job together.
-WEIGHTS = np.array([
-    [64.0, 40.0, 1.0, 1.0, 1.0],
-    [64.0, 20.0, 1.0, 0.25, 1.0],
-    [64.0, 10.0, 1.0, 0.0, 0.3],
-    [128.0, 60.0, 2.0, 0.25, 1.0],
-])  # fmt: skip
+WEIGHTS = np.array(
+    [
+        [64.0, 40.0, 1.0, 1.0, 1.0],
+        [64.0, 20.0, 1.0, 0.25, 1.0],
+        [64.0, 10.0, 1.0, 0.0, 0.3],
+        [128.0, 60.0, 2.0, 0.25, 1.0],
+    ]
+)
 _COUNTED, _RECENCY, _PER_SIZE, _PER_GAP, _ANY = range(5)
 ANY_LOG_S = np.arange(3.5, 12.0)  # run times of any job, from half a minute to a day
 HALF = 0.5 + 1e-9  # rounding cannot tell a curve that passes it from one that ends at it
@@ -98,6 +100,7 @@ def _open_job(
     """
     new = own < 0
     x[0], x[1] = 1.0, log_size
+    # averages of each group, narrower ones drawn to the wider ones; times since its last events
     parent = PRIOR_LOG_S
     for q in range(GROUPS):
         s, c = stats[groups[q]], 2 + 8 * q
@@ -114,6 +117,7 @@ def _open_job(
             x[c + 6] = log_one(1.0 + max(waited, 0.0)) - 5.0 if s[_RUNNING] > 0 else 0.0
         x[c + 7] = log_one(1.0 + s[_COUNT]) - 3.0
         parent = slow
+        # of the tenant: medians of recent jobs that are like this one in gap and size
         if q == 2:
             gap = -1.0 if count == 0 or own == 0 else x[c + 4] + 5.0  # a tenant's first job has none
             length = _line_up(recent, count, at, own, lined)
@@ -122,25 +126,30 @@ def _open_job(
             if new:
                 row = recent[count % RECENT]
                 row[_VALUE], row[_AT], row[_GAP], row[_SIZE] = -1.0, at, gap, log_size
+    # the mean of those medians is the centre to begin with; features are what differs from it
     base = 0.0
     for way in range(len(WEIGHTS)):
         base += x[_RECENT_FEATURE + way] / len(WEIGHTS)
     for way in range(1, len(WEIGHTS)):
         x[_RECENT_FEATURE + way] -= base
     x[_RECENT_FEATURE] = base - x[2]
+    # how such jobs ended
     for place, q in enumerate(OUTCOME_GROUPS):
         s, c = stats[groups[q]], _OUTCOME_FEATURE + 4 * place
         x[c] = s[_FAILED] / (s[_OUTCOME_WEIGHT] + 0.1)
         x[c + 1] = s[_KILLED] / (s[_OUTCOME_WEIGHT] + 0.1)
         x[c + 2], x[c + 3] = s[_LAST_FAILED], s[_LAST_KILLED]
+    # the centre: base and a linear model of the features, each held within some deviations
     centre = base
     for a in range(len(x)):
         away = (x[a] - model[_MEAN, a]) / model[_DEVIATION, a]
         centre += min(max(away, -MOST_DEVIATIONS), MOST_DEVIATIONS) * model[_WEIGHT, a]
+    # the scale: how far estimates of these groups have been off
     scale = PRIOR_SCALE
     for q in (0, 2, 3):
         s = stats[groups[q]]
         scale = (s[_MISS] + 3.0 * SLOW * scale) / (s[_SLOW_WEIGHT] + 3.0 * SLOW)
+    # a new job counts as running from now on
     if new:
         for q in range(GROUPS):
             s = stats[groups[q]]

@@ -18,8 +18,8 @@ from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80
 from eunomia.throughputs.estimators.gang_growth import GangGrowth, common_growth, widening
 from eunomia.throughputs.estimators.pair_table import UNIT_FACTOR, split_name
 from eunomia.throughputs.estimators.type_transfer import NOISE, TransferFacts, TypeTransfer, fit_calibration, traits_of
-from eunomia.throughputs.jobs import JobFacts, job_types
-from eunomia.throughputs.measured import Measurements, nearest_size, relative_rate
+from eunomia.throughputs.job_type_facts import JobFacts, job_types
+from eunomia.throughputs.measured_table import Measurements, nearest_size, relative_rate
 
 Cell = tuple[int, int, int, float]  # job, type, size, rate
 COLUMNS = ("type", "job_type", "scale_factor", "steps_per_s", "steps_per_s_p10", "steps_per_s_p90", "origin")
@@ -264,9 +264,12 @@ def _fits(job: str, accelerator: Accelerator, size: int) -> bool:
 
 
 def _refuse_wrong(
-    measured: Measurements, facts: TransferFacts, cells: list[Cell],
-    jobs: tuple[str, ...], names: tuple[str, ...],
-) -> None:  # fmt: skip
+    measured: Measurements,
+    facts: TransferFacts,
+    cells: list[Cell],
+    jobs: tuple[str, ...],
+    names: tuple[str, ...],
+) -> None:
     problems = Problems(measured.name)
     off: dict[int, list[tuple[float, int]]] = {}
     for place, (m, t, size, rate) in enumerate(cells):

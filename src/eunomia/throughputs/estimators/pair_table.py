@@ -10,7 +10,7 @@ import numpy as np
 from eunomia.inputs.problems import Problems
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
-from eunomia.throughputs.measured import Measurements
+from eunomia.throughputs.measured_table import Measurements
 
 BATCH = re.compile(r"(.+) \(batch size ([1-9][0-9]*)\)")
 UNIT_FACTOR = 300.0  # rates that differ from those of the same job on other types by more are in another unit

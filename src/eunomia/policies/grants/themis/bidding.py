@@ -230,10 +230,12 @@ def _fill_tables(
     for turn in range(len(bidders)):
         app = bidders[turn]
         mine = apps.job[apps.begin[app] : apps.begin[app + 1]]
+        # the row that takes nothing: the app as it is
         longest, left, held = _now(gangs, apps, app, mine)
         bidder[n], gang[n], count[n], begin = turn, found.used[0], 0, n
         rho[n] = fairness(apps.elapsed[app], apps.ideal[app], longest, left, held)
         n += 1
+        # places of its first gang, its own before others, then the soonest ends
         wants = mine[apps.wants[mine]]
         if len(wants) == 0:
             continue
@@ -242,6 +244,7 @@ def _fill_tables(
         places = found.used[0] - first
         key = np.where(found.own[first : first + places], -1.0, found.time[first : first + places])
         narrow = gangs.sizes.shape[1] - 1  # places of fewer accelerators have a row each beside the ways
+        # each place begins a way: the next gangs go where they end soonest beside it, a row for each more
         for way, g in enumerate(first + sorted_places(key)[: ways + narrow]):
             if n == begin + rows:
                 break
@@ -266,6 +269,7 @@ def _fill_tables(
                 bidder[n], gang[n], count[n] = turn, start, k + 1
                 rho[n] = fairness(apps.elapsed[app], apps.ideal[app], slowest, more, seats)
                 n += 1
+        # an app that holds and wins nothing starts with the least that it bids for, once leases are over
         if held == 0 and n > begin + 1:
             rho[begin] = min(rho[begin + 1 : n].max() + starts_in_s / apps.ideal[app], RHO_MAX)
     return bidder[:n], gang[:n], count[:n], rho[:n], found
