@@ -14,8 +14,7 @@ from eunomia.allocation.answer import Solution
 from eunomia.allocation.auctions.auction_result import AuctionResult
 from eunomia.allocation.auctions.problem import AuctionPolicy
 from eunomia.allocation.auctions.reading import auction_of, is_auction
-from eunomia.allocation.name_fields import read_texts
-from eunomia.allocation.number_fields import AxisNames, read_numbers
+from eunomia.allocation.fields import AxisNames, read_numbers, read_texts
 from eunomia.allocation.parse_problem import problem_of
 from eunomia.allocation.problem import AllocationProblem
 from eunomia.allocation.reading import read_fields
