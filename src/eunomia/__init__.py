@@ -113,6 +113,6 @@ def _read_imports() -> dict[str, tuple[str, str]]:
     from pathlib import Path
 
     for node in ast.walk(ast.parse(Path(__file__).read_text(encoding="utf-8"))):
-        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
-            _modules[alias.asname or alias.name] = str(node.module), alias.name
+        if isinstance(node, ast.ImportFrom):
+            _modules.update({each.asname or each.name: (str(node.module), each.name) for each in node.names})
     return _modules

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from eunomia.backends.processes.gangs import Gangs, processes_with
+from eunomia.backends.processes.gangs import LocalGangs, processes_with
 from eunomia.backends.simulated import FaultModel, Simulation
 from eunomia.backends.world import WorldInputs
 from eunomia.model.decisions import SetTimer, Start, Stop
@@ -174,7 +174,7 @@ class LocalDriver(ProcessDriver):
         jobs = folder / "jobs"
         super().__init__(
             folder, works, CPUS,
-            lambda report: Gangs(WorldInputs(workdir=jobs, topology=CPUS, lease_s=30.0, report=report)),
+            lambda report: LocalGangs(WorldInputs(workdir=jobs, topology=CPUS, lease_s=30.0, report=report)),
         )  # fmt: skip
 
     @contextmanager

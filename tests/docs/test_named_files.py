@@ -11,7 +11,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("CONTRIBUTING.md")])
-NOTES = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+NOTES = [
+    *sorted((ROOT / "docs" / "decisions").glob("*.md")),
+    ROOT / "docs" / "architecture.md",
+    ROOT / "CONTRIBUTING.md",
+]
 PACKAGES = {"eunomia": ROOT / "src", "eunomia_reproduction": ROOT / "reproduction" / "src"}
 BASES = [ROOT, *PACKAGES.values(), *(base / name for name, base in PACKAGES.items()), ROOT / "src/eunomia/solvers"]
 ROOMS = {path.name for path in (ROOT / "src" / "eunomia").iterdir() if path.is_dir()}
@@ -79,7 +83,7 @@ def test_a_page_names_no_file_and_no_module_that_is_gone(page: Path) -> None:
 
 
 @pytest.mark.parametrize("note", NOTES, ids=lambda note: note.stem)
-def test_a_decision_note_names_nothing_that_no_source_knows(note: Path) -> None:
+def test_a_note_names_nothing_that_no_source_knows(note: Path) -> None:
     names = [name for name in quoted(note) if " " not in name and not name.startswith("-")]
     unknown = {word for name in names for word in re.findall(r"[A-Za-z_]\w+", name)} - words() - OTHERS
     assert unknown == set()

@@ -17,7 +17,7 @@ from eunomia.forecasts.changed_state import moved_to, same_totals, with_job, wit
 from eunomia.forecasts.comparison import compare_states
 from eunomia.forecasts.drawn_run_times import draw_totals
 from eunomia.forecasts.futures import PresentState, play_futures
-from eunomia.forecasts.queue_futures import FixedQueue
+from eunomia.forecasts.ranked_queue import RankedQueue
 from eunomia.model.decisions import Ask, SetTimer
 from eunomia.model.events import Answered, Estimated, JobFinished, Moment, TimerFired
 from eunomia.model.job import Job
@@ -129,7 +129,7 @@ def test_one_compiled_call_gives_the_same_bits_as_the_scheduler_and_the_simulati
 def test_a_future_with_too_many_moments_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     present, _, _ = play(set_up_run("las?quantum=300"), until=3000.0)
     whole = play_futures(present)
-    monkeypatch.setattr("eunomia.forecasts.recalled_queue.MOST_VISITS", 10 * present.scheduler.state.alive)
+    monkeypatch.setattr("eunomia.forecasts.ranked_queue.MOST_VISITS", 10 * present.scheduler.state.alive)
     cut = play_futures(present)
     assert whole.complete and not cut.complete
     known = np.isfinite(cut.finish)
@@ -142,7 +142,7 @@ def test_states_are_compared_up_to_the_time_to_which_both_were_played(monkeypatc
     present, _, _ = play(setup, until=3000.0)
     other = set_up_run("las?quantum=300")
     whole = compare_states(present, moved_to(present, other.scheduler(), other.policy))
-    monkeypatch.setattr("eunomia.forecasts.recalled_queue.MOST_VISITS", 10 * present.scheduler.state.alive)
+    monkeypatch.setattr("eunomia.forecasts.ranked_queue.MOST_VISITS", 10 * present.scheduler.state.alive)
     cut = compare_states(present, moved_to(present, other.scheduler(), other.policy))
     assert whole.complete and whole.until == np.inf and not cut.complete and present.at < cut.until < np.inf
 
@@ -270,7 +270,8 @@ def test_a_copied_scheduler_knows_nothing_of_what_happens_to_the_first_one() -> 
     assert digest(copied) != before == digest(present.scheduler)
 
 
-def test_the_queue_is_not_fixed_for_policies_that_rank_by_what_changes() -> None:
-    for policy in ("las?quantum=300", "srtf", "max_min_fairness", "fifo?backfill=easy"):
+def test_no_answer_is_known_of_policies_that_rank_by_what_is_believed_or_reserve() -> None:
+    for policy in ("srtf", "max_min_fairness", "fifo?backfill=easy"):
         present, _, _ = play(set_up_run(policy), until=3000.0)
-        assert FixedQueue.of(present.scheduler, present.policy, present.at) is None
+        state = present.scheduler, present.policy, present.overheads
+        assert RankedQueue.of(*state, present.at, present.wake, math.inf) is None

@@ -16,8 +16,6 @@ WIDE = {  # compiled; arrays come one by one where unpacking a tuple of them tak
     "src/eunomia/backends/simulated/implied_moments.py: _play",
     "src/eunomia/core/kernel_arrays.py: kernel_arrays",
     "src/eunomia/core/placement_pass.py: follow",
-    "src/eunomia/forecasts/queue_futures.py: _play",
-    "src/eunomia/forecasts/recalled_queue.py: _play",
     "src/eunomia/learning/compiled_cluster.py: step",
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef

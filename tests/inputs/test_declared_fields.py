@@ -25,7 +25,8 @@ class Oven:
     limit: float | str = ""
     words: tuple[str, ...] = ()
 
-    __post_init__ = check_fields
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,9 @@ def templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Templates:
     folder = tmp_path / "a_package_of_pages" / "templates"
     folder.mkdir(parents=True)
     (folder.parent / "__init__.py").touch()
-    (folder / "page.html").write_text('<p title="{{ text }}">{{ text|twice }}</p><script>{{ [text]|tojson }}</script>')
+    (folder / "page.html").write_text(
+        '<p title="{{ text }}">{{ text|twice }}</p><script>{{ [text]|json_block }}</script>'
+    )
     monkeypatch.syspath_prepend(tmp_path)
     return Templates("a_package_of_pages", twice=lambda text: 2 * text)
 
@@ -26,7 +28,7 @@ def templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Templates:
 def test_a_value_is_escaped_in_text_attribute_and_script(templates: Templates) -> None:
     page = templates.render("page.html", text="</script><b>\"'&")
     escaped = "&lt;/script&gt;&lt;b&gt;&#34;&#39;&amp;"
-    script = '["\\u003c/script\\u003e\\u003cb\\u003e\\"\\u0027\\u0026"]'
+    script = '["\\u003c/script\\u003e\\u003cb\\u003e\\"\'\\u0026"]'
     assert page == f'<p title="{escaped}">{2 * escaped}</p><script>{script}</script>'
 
 

@@ -17,6 +17,7 @@ def test_rows_have_the_reason_of_their_code_and_those_of_0_none() -> None:
     assert reasons == {0: NOT_YET, 2: NO_SEATS, 3: NOT_YET}
     assert len(reasons) == 3 and 1 not in reasons and 4 not in reasons and -1 not in reasons
     assert WaitReasons.of(3, np.array([2]), NO_SEATS) == {2: NO_SEATS}
+    assert WaitReasons.of(3, np.zeros(3, dtype=bool), NO_SEATS) == {}
 
 
 @pytest.mark.parametrize(

@@ -23,14 +23,15 @@ from eunomia.backends.reports import (
 from eunomia.records.run import InlinePolicyRunner
 from eunomia.records.scheduler_digest import digest
 from eunomia.service import living_state
-from eunomia.service.live_jobs import core_job
+from eunomia.service.core_job import core_job
 from eunomia.service.messages import Cancel, ChangeJob, ChangeNode, Halt, Hold, Launch, Release, Request
-from eunomia.service.site import TypedSpeeds, load_site
+from eunomia.service.site import load_site
 from eunomia.service.site_change import apply_site
 from eunomia.service.store import SqliteStore, StoreProblem, opening
 from eunomia.service.store.reader import Reader
 from eunomia.service.store.schema import VERSION
 from eunomia.service.turn import Turn
+from eunomia.service.typed_speeds import TypedSpeeds
 from eunomia.service.writer import Writer
 
 

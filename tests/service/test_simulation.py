@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 from tests.service.simulated import Simulation, simulate
 
+from eunomia.backends.driver import Driver
+from eunomia.backends.reports import GangEnded
 from eunomia.core.scheduler_state import SchedulerState
 from eunomia.core.state import State
 from eunomia.model.job import Job
@@ -24,7 +26,6 @@ from eunomia.service import user_requests, world_reports
 from eunomia.service import writer as writer_module
 from eunomia.service.controller import Controller
 from eunomia.service.job_row import JobRow
-from eunomia.service.live_jobs import LiveJobs
 from eunomia.service.messages import Cancel, Launch, Reply
 from eunomia.service.store.sqlite import SqliteStore
 
@@ -128,7 +129,7 @@ def halts_are_forgotten(patch: Patch) -> None:
     def make(old: Any) -> Any:
         def stop(self: Controller, row: JobRow, epoch: int, save: bool) -> None:
             old(self, row, epoch, save)
-            self.turn.orders = [order for order in self.turn.orders if isinstance(order, Launch)]
+            self.driver.orders = [order for order in self.driver.orders if isinstance(order, Launch)]
 
         return stop
 
@@ -212,8 +213,8 @@ def a_finished_gang_runs_again(patch: Patch) -> None:
     """A lost supervisor's job is counted as finished."""
 
     def make(old: Any) -> Any:
-        def ended(self: Controller, row: JobRow, outcome: str, reason: str) -> None:
-            old(self, row, "finished" if outcome in ("lost", "stopped") else outcome, reason)
+        def ended(self: Controller, row: JobRow, report: GangEnded) -> None:
+            old(self, row, replace(report, outcome="finished") if report.outcome in ("lost", "stopped") else report)
 
         return ended
 
@@ -290,21 +291,20 @@ def taken_seats_never_come_back(patch: Patch) -> None:
 
 def seats_are_taken_too_late(patch: Patch) -> None:
     """A seat that others use beside a gang is given to the next one when the gang leaves."""
-    patch.setattr(LiveJobs, "_add_taken", lambda self, events: None)
+    patch.setattr(Controller, "_add_taken", lambda self, events: None)
 
 
 def order_numbers_are_used_twice(patch: Patch) -> None:
     """Two orders get the same number."""
 
     def make(old: Any) -> Any:
-        def launch_order(self: LiveJobs, row: JobRow, adopt_only: bool = False) -> Launch:
-            order: Launch = old(self, row, adopt_only)
+        def launch(self: Driver, job: Any, adopt_only: bool = False) -> None:
+            old(self, job, adopt_only)
             self.next_order -= 1
-            return order
 
-        return launch_order
+        return launch
 
-    _wrap(patch, LiveJobs, "launch_order", make)
+    _wrap(patch, Driver, "launch", make)
 
 
 def replaced_orders_are_kept(patch: Patch) -> None:
@@ -322,7 +322,7 @@ def a_cancel_is_answered_and_not_done(patch: Patch) -> None:
     """A cancel is acknowledged though nothing was changed."""
     cancel = user_requests.HANDLERS[Cancel]
 
-    def forgetful(jobs: LiveJobs, action: Cancel, who: Any) -> Reply:
+    def forgetful(jobs: Controller, action: Cancel, who: Any) -> Reply:
         row = jobs.row(action.job_id)
         return cancel(jobs, action, who) if row is None or row.is_over else Reply(200, {"id": row.id})
 
@@ -338,13 +338,13 @@ def waiting_jobs_are_counted_wrongly(patch: Patch) -> None:
     """A job that starts is taken off the tenant's waiting jobs twice."""
 
     def make(old: Any) -> Any:
-        def move(self: LiveJobs, row: JobRow, state: str, reason: str) -> None:
+        def move(self: Controller, row: JobRow, state: str, reason: str) -> None:
             self.waiting[row.tenant] -= state == "starting"
             old(self, row, state, reason)
 
         return move
 
-    _wrap(patch, LiveJobs, "move", make)
+    _wrap(patch, Controller, "move", make)
 
 
 def snapshots_forget_the_timer(patch: Patch) -> None:

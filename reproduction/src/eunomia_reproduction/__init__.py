@@ -67,7 +67,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "ignorance": Entry(
         "eunomia_reproduction.ignorance:reproduce",
         "mean JCT under wrong throughputs and unknown run times, over that under true ones, by policy",
-        2,
+        13,
     ),
     "prediction": Entry(
         "eunomia_reproduction.prediction:reproduce",

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Protocol
 
 from eunomia.backends.orders import DrainNode, Extend, Halt, Launch, Order
@@ -67,14 +66,12 @@ class Driver:
         """Tell an engine that a node has left service, or that it has come back (reason "")."""
         self.orders.append(DrainNode(self._number(), node, reason))
 
-    def resend(self, jobs: Iterable[tuple[str, Started]], launched: Iterable[str]) -> None:
-        """Order what a world that knows nothing needs for the gangs that have not ended."""
-        seen = set(launched)
-        for job_id, job in jobs:
-            if job.ended_epoch < job.epoch:
-                self.launch(job, adopt_only=job_id in seen)
-                if not job.seats:
-                    self.stop(job_id, job.epoch, save=True)
+    def resend(self, job_id: str, job: Started, *, was_launched: bool) -> None:
+        """Order what a world that knows nothing needs for the last gang of a job, if that has not ended."""
+        if job.ended_epoch < job.epoch:
+            self.launch(job, adopt_only=was_launched)
+            if not job.seats:
+                self.stop(job_id, job.epoch, save=True)
 
     def end(self, job: Started, report: GangEnded) -> str:
         """Take in that the gang of a job has ended; return what that means.

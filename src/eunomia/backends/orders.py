@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -22,7 +21,7 @@ class Launch:
     adopt_only: bool = False  # it was running: do not start it again
     user: str = ""  # who submitted the job
     shape: int = 0  # index of its shape
-    end_s: float = math.inf  # when the gang saves and stops by itself, in s of time.monotonic; see `Extend`
+    end_s: float | None = None  # when the gang stops by itself, in s of time.monotonic, see `Extend`; None = never
 
 
 @dataclass(frozen=True, slots=True)

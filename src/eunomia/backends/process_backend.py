@@ -20,7 +20,7 @@ from eunomia.backends.orders import Launch
 from eunomia.backends.processes.folder import JobFolder, lock
 from eunomia.backends.reports import EngineReport, GangEnded, GangUnknown, NodeState, SeatsTaken, StepsSaved
 from eunomia.backends.run_clock import RunClock
-from eunomia.backends.world import World, WorldInputs
+from eunomia.backends.world import ProcessWorld, WorldInputs
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, SetTimer, Start, Starts, Stop
 from eunomia.model.events import (
     AcceleratorsTaken,
@@ -92,11 +92,11 @@ class ProcessBackend(BackendClass):
         self._topology, self._grace_s, self._settings = topology, grace_s, settings
         self._workdir, self._cwd, self._options = workdir.resolve(), (cwd or Path.cwd()).resolve(), options or {}
         self._driver = Driver()
-        self._world: World | None = None  # from the first moment on
+        self._world: ProcessWorld | None = None  # from the first moment on
         self._reports: queue.SimpleQueue[EngineReport] = queue.SimpleQueue()
         self._events: list[Event] = []  # not yet reported
         self._steps: dict[str, float] = {}  # likewise
-        self._lost: list[Event] = []  # likewise: jobs that wait again, though nobody wished it
+        self._lost: list[Event] = []  # likewise: jobs that wait again through no fault of theirs
         self._taken: tuple[int, ...] = ()  # seats that others use, as reported
         self._live: set[str] = set()  # jobs whose gangs have not ended
         self._finished: set[str] = set()
@@ -114,7 +114,7 @@ class ProcessBackend(BackendClass):
         )  # fmt: skip
 
     @classmethod
-    def open_world(cls, inputs: WorldInputs) -> World:
+    def open_world(cls, inputs: WorldInputs) -> ProcessWorld:
         """Return the world in which gangs run, of a run or of a service."""
         raise NotImplementedError
 
@@ -163,7 +163,7 @@ class ProcessBackend(BackendClass):
         self._coming = deque(job for job in self._coming if job.job_id not in submitted)
         for job_id, done in steps.items():
             self._jobs[job_id].steps = done
-        for job_id in submitted.difference(start.job_id for start in running):
+        for job_id in submitted - {start.job_id for start in running}:
             if job_id in finished or JobFolder.of(self._workdir, job_id).read_exit() is not None:
                 self._jobs[job_id].finished_early = True
                 self._finished.add(job_id)
@@ -202,7 +202,7 @@ class ProcessBackend(BackendClass):
         finally:
             os.close(self._lock)
 
-    def _close_world(self, world: World) -> None:
+    def _close_world(self, world: ProcessWorld) -> None:
         try:
             world.close(stop_jobs=True)
         except KeyboardInterrupt:

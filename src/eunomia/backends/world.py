@@ -39,7 +39,7 @@ class WorldInputs:
     umask: int | None = None  # of jobs; None = that of this process
 
 
-class World:
+class ProcessWorld:
     """Base of worlds: a thread carries out orders, and hands every report to the function that the world was given."""
 
     url = ""  # of the service, for the jobs that it launches
@@ -84,7 +84,7 @@ class World:
         raise NotImplementedError
 
     def _run_watched(self) -> None:
-        """Log and keep an error that nobody expected: who drives a world that has ended must end, not wait for it."""
+        """Log and keep an unexpected error: a run or service whose world has ended must end, not wait for reports."""
         try:
             self._run()
         except Exception as error:

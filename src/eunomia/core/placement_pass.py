@@ -28,7 +28,7 @@ from eunomia.core.kernel_arrays import (
     KernelArrays,
     kernel_arrays,
 )
-from eunomia.core.transitions import allocate, allocate_alone, release
+from eunomia.core.transitions import allocate, allocate_alone, allocate_counted, release, release_counted
 from eunomia.kernels import kernel
 from eunomia.model.answers import ONE_MACHINE
 from eunomia.model.arrays import Bools, Floats, Ints
@@ -94,7 +94,10 @@ def _stop(t: KernelArrays, row: int, at: float, stops: Ints, epochs: Ints, count
         if job >= 0 and t.ints[ON_TYPE, job] >= 0:
             stops[count], epochs[count] = job, t.ints[EPOCH, job]
             count += 1
-            release(t, job, at)
+            if len(t.holder) == 0:
+                release_counted(t, job, at)
+            else:
+                release(t, job, at)
     return count
 
 
@@ -239,6 +242,18 @@ def _place_all(
 
 
 @kernel(allocates=False, forceinline=True)
+def _count_all(t: KernelArrays, gangs: int, scratch: Ints, at: float) -> int:
+    """Start gangs that have no seats yet where seats are only counted; return how many start."""
+    started = 0
+    for g in range(gangs):
+        if not scratch[GANG_KEPT, g]:
+            allocate_counted(t, scratch[GANG_JOB, g], scratch[GANG_TYPE, g], at)
+            scratch[LEAD, started] = scratch[GANG_JOB, g]
+            started += 1
+    return started
+
+
+@kernel(allocates=False, forceinline=True)
 def carry_out(
     t: KernelArrays,
     at: float,
@@ -254,9 +269,9 @@ def carry_out(
 
     Return how many jobs stop, are renewed and start, and how many gangs are misplaced, and are pairs or other shapes.
     """
-    ints, stopped = t.ints, 0
+    ints, stopped, last_pass = t.ints, 0, t.ints[LAST_PASS]
     for row in opened:
-        if ints[LAST_PASS, row] != stamp and ints[ON_TYPE, row] >= 0:
+        if last_pass[row] != stamp and ints[ON_TYPE, row] >= 0:
             stopped = _stop(t, row, at, scratch[STOPPED], scratch[STOPPED_EPOCH], stopped)
     renewed = _renew(t.floats[UNTIL], t.flags, opened, gangs, scratch, until)
     for column in (GANG_JOB, GANG_MATE):
@@ -264,6 +279,8 @@ def carry_out(
             mover = scratch[column, g]
             if not scratch[GANG_KEPT, g] and mover >= 0 and ints[ON_TYPE, mover] >= 0:
                 stopped = _stop(t, mover, at, scratch[STOPPED], scratch[STOPPED_EPOCH], stopped)
+    if len(t.holder) == 0:
+        return stopped, renewed, _count_all(t, gangs, scratch, at), 0, 0
     started, missed, odd = _place_all(t, gangs, within, scratch, seats, at, until)
     return stopped, renewed, started, missed, odd
 

@@ -1,35 +1,15 @@
 """Answers in place of a policy that promises by what it ranks jobs: the same order, pass and next ask, compiled.
 
 `PolicyInfo.ranks_by` and `service_quantum` say what the rank is; `eunomia.testing` checks that the policy keeps to it.
+The order is that of `core.rank_line`. The pass walks it from its head until no accelerator is left.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from eunomia.core.kernel_arrays import (
-    ALIVE,
-    DONE,
-    KIND,
-    LAST_PASS,
-    ON_TYPE,
-    PARTNER,
-    RATE,
-    RATE_SINCE,
-    REASSIGNABLE,
-    SCALE_FACTOR,
-    SERVED_SINCE,
-    SERVICE,
-    SHAPE,
-    STAGE,
-    TOTAL,
-    WIDTH,
-    KernelArrays,
-)
+from eunomia.core.kernel_arrays import KIND, LAST_PASS, ON_TYPE, PARTNER, SCALE_FACTOR, SHAPE, KernelArrays
 from eunomia.core.placement_pass import (
-    ALL_SEATS,
     FREE,
     GANG_JOB,
     GANG_KEPT,
@@ -38,39 +18,15 @@ from eunomia.core.placement_pass import (
     GANG_SHAPE,
     GANG_SIZE,
     GANG_TYPE,
-    NO_SEATS,
-    OPENED,
+    LEAD,
+    STOPPED,
     carry_out,
-    list_reassignable,
 )
+from eunomia.core.rank_line import HEAD, HOLDING, TAIL, RankLine, is_whole, note_pass, service_of, update_line
 from eunomia.kernels import kernel
-from eunomia.model.arrays import Floats, Ints
-from eunomia.model.job_lifecycle import Stage
+from eunomia.model.arrays import Ints
 from eunomia.model.policy import PolicyInfo
-from eunomia.model.rank import (
-    BY_SCALE_FACTOR,
-    BY_SERVICE_LEVEL,
-    BY_SUBMISSION,
-    NUMBER_OF,
-    UNKNOWN,
-    falls_behind_in,
-    key_of,
-)
-from eunomia.model.rounding import rounded_as_seen
-
-_RUNS = int(Stage.RUNNING)
-
-
-class Rank(NamedTuple):
-    """How a policy ranks, and what of the last order is kept."""
-
-    by: int  # a constant of above
-    quantum: float  # accelerator-seconds of a level
-    recall: bool  # seats may be taken back at any moment
-    queues: bool  # the first gang that does not fit stops the queue; else it is passed over
-    capacity: Floats  # (type,) accelerators in service
-    line: Ints  # jobs in the last order; with room for all active ones
-    key: Floats  # (place,) scratch space
+from eunomia.model.rank import BY_SERVICE_LEVEL, NUMBER_OF, UNKNOWN, falls_behind_in
 
 
 def rank_of(info: PolicyInfo) -> int:
@@ -81,130 +37,107 @@ def rank_of(info: PolicyInfo) -> int:
 
 
 @kernel(allocates=False, forceinline=True)
-def _service(t: KernelArrays, row: int, at: float) -> float:
-    """Return the attained accelerator-seconds of a job as a view has them."""
-    held = (at - t.ledger_floats[SERVED_SINCE, row]) * t.ledger_ints[WIDTH, row]
-    return float(rounded_as_seen(t.ledger_floats[SERVICE, row] + held))
+def _count_free(t: KernelArrays, rank: RankLine, free: Ints) -> None:
+    """Count the accelerators of each type that the pass may give: free ones, and those that may be taken back."""
+    for k in range(len(free)):
+        free[k] = int(rank.capacity[k]) if rank.recall else t.floor.total[k]
 
 
 @kernel(allocates=False, forceinline=True)
-def _remaining(t: KernelArrays, row: int, at: float) -> float:
-    """Return the believed steps that a job still has to do as a view has them."""
-    floats = t.belief_floats
-    run = max(at - floats[RATE_SINCE, row], 0.0) * floats[RATE, row]
-    return float(rounded_as_seen(max(floats[TOTAL, row] - floats[DONE, row] - run, 0.0)))
+def _choose(t: KernelArrays, rank: RankLine, stamp: int, free: Ints, scratch: Ints) -> tuple[int, int]:
+    """Choose the gangs that run, best first, each on its fastest type that has room; list those that start.
 
-
-@kernel(allocates=False, forceinline=True)
-def _key(t: KernelArrays, rank: Rank, row: int, at: float) -> float:
-    """Return the rank of a job; the lowest is first."""
-    size, service, remaining, best = t.ints[SCALE_FACTOR, row], 0.0, 0.0, 0.0
-    if rank.by == BY_SERVICE_LEVEL:
-        service = _service(t, row, at)
-    elif rank.by != BY_SCALE_FACTOR:
-        remaining = _remaining(t, row, at)
-        for k in range(len(rank.capacity)):
-            if size <= rank.capacity[k]:
-                best = max(best, t.throughput[row, k])
-    return float(key_of(rank.by, rank.quantum, size, service, remaining, best))
-
-
-@kernel(allocates=False, forceinline=True)
-def _sort(t: KernelArrays, rank: Rank, at: float, length: int) -> int:
-    """Bring the line, the order of an earlier moment of so many jobs, up to date; return how many jobs it has now.
-
-    Jobs that were submitted since are added, those that ended dropped, and keys are written.
+    Return their number, and the place up to which the line was walked. A line of waiting jobs loses those that run.
     """
-    alive, count, known, line, key = t.counts[ALIVE], 0, -1, rank.line, rank.key
-    for place in range(length):
-        row = line[place]
-        if t.ints[STAGE, row] <= _RUNS:
-            line[count], known = row, max(known, row)
-            count += 1
-    first = alive  # active rows ascend, so that those submitted since are the last
-    while first > 0 and t.active[first - 1] > known:
-        first -= 1
-    if count + alive - first != alive:  # others came back meanwhile
-        count = first = 0
-    for place in range(first, alive):
-        line[count] = t.active[place]
-        count += 1
-    for place in range(count):
-        row = line[place]
-        mine, free = _key(t, rank, row, at), place
-        while free > 0 and (key[free - 1] > mine or (key[free - 1] == mine and line[free - 1] > row)):
-            key[free], line[free] = key[free - 1], line[free - 1]
-            free -= 1
-        key[free], line[free] = mine, row
-    return count
-
-
-@kernel(allocates=False, forceinline=True)
-def _choose(t: KernelArrays, rank: Rank, order: Ints, stamp: int, free: Ints, scratch: Ints) -> int:
-    """List the gangs that run, best first, each on its fastest type that has room; return their number."""
-    ints, left, gangs = t.ints, 0, 0
+    ints, line, span, whole = t.ints, rank.line, rank.span, is_whole(rank)
+    size_of, on_type, last_pass, kind_of = ints[SCALE_FACTOR], ints[ON_TYPE], ints[LAST_PASS], t.belief_ints[KIND]
+    gangs, left, widest, types = 0, 0, 0, len(free)
     for k in range(len(free)):
         left += free[k]
-    for row in order:
-        if left == 0:
-            break
-        if ints[ON_TYPE, row] >= 0 and not t.flags[REASSIGNABLE, row]:
-            continue
-        found, can_run, size = -1, False, ints[SCALE_FACTOR, row]
-        for k in t.prefer[t.belief_ints[KIND, row]]:
-            if found < 0 and t.throughput[row, k] > 0 and size <= rank.capacity[k]:
-                can_run = True
-                if size <= free[k]:
-                    found = k
+        widest = max(widest, free[k])
+    place, passed = span[HEAD], span[HEAD]
+    while place < span[TAIL] and left > 0:
+        row = line[place]
+        place += 1
+        size, found, can_run = size_of[row], -1, False
+        # On which type: most jobs of a deep queue are wider than all that is left, so their types are not looked at.
+        if size <= widest or rank.queues:
+            if not rank.recall and on_type[row] >= 0:
+                continue
+            for choice in range(types):
+                k = t.prefer[kind_of[row], choice] if types > 1 else 0
+                if t.throughput[row, k] > 0:
+                    can_run |= size <= rank.capacity[k]
+                    if size <= free[k]:
+                        found = k
+                        break
+        # It does not fit: others pass it, or the queue stops.
         if found < 0:
+            if not whole:
+                line[passed] = row
+                passed += 1
             if rank.queues and can_run:
                 break
             continue
+        # It runs: it keeps its seats, or is listed to start.
         free[found] -= size
         left -= size
-        ints[LAST_PASS, row] = stamp
+        if size > free[found]:
+            widest = 0
+            for k in range(types):
+                widest = max(widest, free[k])
+        last_pass[row] = stamp
+        if on_type[row] == found and ints[SHAPE, row] == 0 and ints[PARTNER, row] == -1:
+            continue  # it keeps its seats
         scratch[GANG_ROW, gangs] = scratch[GANG_MATE, gangs] = -1
         scratch[GANG_JOB, gangs], scratch[GANG_TYPE, gangs] = row, found
-        scratch[GANG_SIZE, gangs], scratch[GANG_SHAPE, gangs] = size, 0
-        scratch[GANG_KEPT, gangs] = ints[ON_TYPE, row] == found and ints[SHAPE, row] == 0 and ints[PARTNER, row] == -1
+        scratch[GANG_SIZE, gangs], scratch[GANG_SHAPE, gangs], scratch[GANG_KEPT, gangs] = size, 0, False
         gangs += 1
-    return gangs
+    # Those that were passed over move up to the rest of the line, which may be long.
+    if not whole and gangs > 0:
+        begin, end = span[HEAD], place
+        while passed > begin:
+            passed, end = passed - 1, end - 1
+            line[end] = line[passed]
+        span[HEAD] = end
+    return gangs, place
 
 
 @kernel(allocates=False, forceinline=True)
-def _first_fall(t: KernelArrays, at: float, line: Ints, key: Floats, stamp: int, quantum: float) -> float:
-    """Return when a chosen job first falls behind one that waits, as `model.service_levels.first_fall`; inf = never."""
-    soonest, rival = np.inf, -1
-    for place in range(len(line) - 1, -1, -1):
+def _first_fall(t: KernelArrays, rank: RankLine, at: float, walked: int, stamp: int) -> float:
+    """Return when a chosen job first falls behind one that waits, as `model.rank.first_fall`; inf = never.
+
+    Behind the place up to which the line was `walked` nobody was chosen.
+    """
+    line, soonest = rank.line, np.inf
+    rival = line[walked] if walked < rank.span[TAIL] else -1
+    for place in range(walked - 1, rank.span[HEAD] - 1, -1):
         row = line[place]
         if t.ints[LAST_PASS, row] != stamp:
-            rival = place
+            rival = row
         elif rival >= 0:
             size = t.ints[SCALE_FACTOR, row]
-            left = falls_behind_in(row, line[rival], _service(t, row, at), size, key[rival], quantum)
+            left = falls_behind_in(row, rival, service_of(t, row, at), size, rank.key[rival], rank.quantum)
             soonest = min(soonest, left)
     return max(at + soonest, np.nextafter(at, np.inf)) if soonest < np.inf else np.inf
 
 
 @kernel(allocates=False, forceinline=True)
 def follow_rank(
-    t: KernelArrays, rank: Rank, at: float, stamp: int, length: int, scratch: Ints, seats: Ints
-) -> tuple[int, int, int, float]:
-    """Decide as a policy that ranks so; return the length of the line, stops, starts, and when to ask again.
+    t: KernelArrays, rank: RankLine, at: float, stamp: int, rows: int, scratch: Ints, seats: Ints
+) -> tuple[int, int, float]:
+    """Decide as a policy that ranks so, of `rows` jobs so far; return stops, starts, and when to ask again.
 
-    `length` is that of the line so far. `scratch` has what stopped and started, as after `placement_pass.follow`.
+    `scratch` has what stopped and started, as after `placement_pass.follow`.
     """
-    free = scratch[FREE, : len(t.floor.total)]
-    opening = ALL_SEATS if rank.recall else NO_SEATS
-    opened = scratch[OPENED, : list_reassignable(t, at, opening, scratch[OPENED], free)]
-    order = t.active[: t.counts[ALIVE]]
-    if rank.by != BY_SUBMISSION:
-        length = _sort(t, rank, at, length)
-        order = rank.line[:length]
-    gangs = _choose(t, rank, order, stamp, free, scratch)
-    again_at = np.inf
+    free, again_at = scratch[FREE, : len(t.floor.total)], np.inf
+    update_line(t, rank, at, rows, scratch[GANG_JOB], scratch[GANG_MATE])
+    _count_free(t, rank, free)
+    gangs, walked = _choose(t, rank, stamp, free, scratch)
     if rank.by == BY_SERVICE_LEVEL:
-        again_at = _first_fall(t, at, order, rank.key, stamp, rank.quantum)
+        again_at = _first_fall(t, rank, at, walked, stamp)
+    opened = rank.holding[: rank.span[HOLDING] if rank.recall else 0]
     nowhere = scratch[GANG_ROW, :0]
     stopped, _, started, _, _ = carry_out(t, at, np.inf, stamp, gangs, opened, nowhere, scratch, seats)
-    return length, stopped, started, again_at
+    note_pass(rank, scratch[STOPPED, :stopped], scratch[LEAD, :started])
+    return stopped, started, again_at

@@ -24,6 +24,7 @@ from eunomia.core.kernel_arrays import (
     RAN,
     RATE,
     RATE_SINCE,
+    SCALE_FACTOR,
     SERVED_SINCE,
     SERVICE,
     SHAPE,
@@ -120,19 +121,28 @@ def release(t: KernelArrays, row: int, at: float) -> None:
 
 
 @kernel(allocates=False, forceinline=True)
-def _start_one(t: KernelArrays, row: int, mate: int, kind: int, shape: int, first: int, size: int, at: float) -> None:
-    """Start one job of a gang; its believed rate is that of the gang as asked, alone."""
-    ints = t.ints
+def _begin_service(t: KernelArrays, row: int, kind: int, size: int, at: float) -> int:
+    """Start one job of a gang in ledger and belief: its believed rate is that of the gang as asked, alone.
+
+    Return which start it is, a row of `cost`.
+    """
     begun = 0 if not t.flags[RAN, row] else 2 if t.flags[NO_CHECKPOINT, row] else 1
-    if begun == 0:
-        t.floats[FIRST_STARTED, row] = at
     t.ledger_floats[SERVED_SINCE, row] = at
     t.ledger_ints[WIDTH, row], t.ledger_ints[LAST_TYPE, row] = size, kind
     t.belief_floats[RATE, row] = t.throughput[row, kind]
     t.belief_floats[RATE_SINCE, row] = at + t.cost[begun, size]
+    t.flags[RAN, row], t.flags[NO_CHECKPOINT, row] = True, False
+    return begun
+
+
+@kernel(allocates=False, forceinline=True)
+def _start_one(t: KernelArrays, row: int, mate: int, kind: int, shape: int, first: int, size: int, at: float) -> None:
+    """Start one job of a gang."""
+    ints = t.ints
+    if _begin_service(t, row, kind, size, at) == 0:
+        t.floats[FIRST_STARTED, row] = at
     ints[ON_TYPE, row], ints[SHAPE, row] = kind, shape
     ints[PARTNER, row], ints[FIRST_DEVICE, row], ints[EPOCH, row] = mate, first, ints[EPOCH, row] + 1
-    t.flags[RAN, row], t.flags[NO_CHECKPOINT, row] = True, False
     t.flags[HELD, row] = t.flags[UNINTERRUPTIBLE, row] or (mate >= 0 and t.flags[UNINTERRUPTIBLE, mate])
     _step(t.ints, t.counts, row, _STARTED)
 
@@ -153,6 +163,35 @@ def allocate_alone(t: KernelArrays, row: int, kind: int, shape: int, seats: Ints
     _hold(t, row, seats)
     _start_one(t, row, -1, kind, shape, seats[0], len(seats), at)
     t.ints[LEASE_SIZE, row], t.floats[UNTIL, row] = len(seats), np.inf if t.flags[UNINTERRUPTIBLE, row] else until
+
+
+@kernel(allocates=False, forceinline=True)
+def allocate_counted(t: KernelArrays, row: int, kind: int, at: float) -> None:
+    """Start a pending job on seats that are only counted, as many as its scale factor."""
+    size = t.ints[SCALE_FACTOR, row]
+    t.floor.total[kind] -= size
+    _begin_service(t, row, kind, size, at)
+    t.ints[ON_TYPE, row], t.ints[LEASE_SIZE, row] = kind, size
+    t.counts[WAITING] -= 1
+
+
+@kernel(allocates=False, forceinline=True)
+def release_counted(t: KernelArrays, row: int, at: float) -> None:
+    """Stop a job on seats that are only counted."""
+    t.floor.total[t.ints[ON_TYPE, row]] += t.ints[LEASE_SIZE, row]
+    _add_service(t.ledger_ints, t.ledger_floats, t.received, row, at)
+    _add_believed_steps(t.belief_floats, row, at)
+    t.belief_floats[RATE, row] = 0.0
+    t.ints[ON_TYPE, row], t.ints[LEASE_SIZE, row] = -1, 0
+    t.counts[WAITING] += 1
+
+
+@kernel(allocates=False, forceinline=True)
+def finish_counted(t: KernelArrays, row: int) -> None:
+    """Complete a running job on seats that are only counted: nothing looks at it again."""
+    t.floor.total[t.ints[ON_TYPE, row]] += t.ints[LEASE_SIZE, row]
+    t.ints[ON_TYPE, row] = -1
+    t.counts[ALIVE] -= 1
 
 
 @kernel(allocates=False, forceinline=True)

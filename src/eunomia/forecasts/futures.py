@@ -13,8 +13,7 @@ from eunomia.backends.simulated.continued_simulation import ContinuedSimulation
 from eunomia.core.scheduler import Scheduler
 from eunomia.forecasts.drawn_run_times import draw_totals
 from eunomia.forecasts.later_arrivals import draw_arrivals
-from eunomia.forecasts.queue_futures import FixedQueue
-from eunomia.forecasts.recalled_queue import RecalledQueue
+from eunomia.forecasts.ranked_queue import RankedQueue
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.decisions import Decision, Start, Starts
 from eunomia.model.events import JobFinished, Moment
@@ -106,12 +105,10 @@ def play_futures(
     return Futures(at, start, finish, complete and until == math.inf, until, queue is not None)
 
 
-def _compiled_queue(present: PresentState) -> FixedQueue | RecalledQueue | None:
+def _compiled_queue(present: PresentState) -> RankedQueue | None:
     """Return what plays a future in one compiled call, where all that the policy would answer is known."""
-    scheduler, policy, at = present.scheduler, present.policy, present.at
-    horizon = at + LOOK_AHEAD_S
-    recalled = RecalledQueue.of(scheduler, policy, present.overheads, at, max(present.wake, at), horizon)
-    return recalled or FixedQueue.of(scheduler, policy, at)
+    at = present.at
+    return RankedQueue.of(present.scheduler, present.policy, present.overheads, at, present.wake, at + LOOK_AHEAD_S)
 
 
 def _fill_known(scheduler: Scheduler, start: Floats, finish: Floats) -> None:

@@ -14,7 +14,7 @@ from dataclasses import fields
 from functools import cache
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
 
 from eunomia.inputs.field_rules import Rule
 from eunomia.model.spelling_suggestions import similar
@@ -37,8 +37,8 @@ class FieldRule(NamedTuple):
             return ""
         if not any(_is_of(value, kind) for kind in self.kinds):
             return self.what if self.number is None else _words(self.kinds)
-        is_number = isinstance(value, Real)
-        return self.what if self.number is not None and is_number and not self.number.allows(value) else ""
+        checked = self.number if isinstance(value, Real) else None
+        return self.what if checked is not None and not checked.allows(cast(float, value)) else ""
 
 
 class WrongValue(NamedTuple):
@@ -82,7 +82,7 @@ def check_values(cls: type, values: Mapping[str, object]) -> None:
 
 
 def check_fields(instance: Any) -> None:
-    """Check a dataclass by what its fields declare. For a `__post_init__`, or a whole one. Raises ValueError."""
+    """Check a dataclass by what its fields declare. For a `__post_init__`. Raises ValueError."""
     check_values(type(instance), {field.name: getattr(instance, field.name) for field in fields(instance)})
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 INVISIBLE = re.compile(  # controls, surrogates, bidirectional and zero-width controls; joiners of scripts stay
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -49,11 +50,13 @@ class Templates:
             lstrip_blocks=True,
             extensions=["jinja2.ext.do"],
         )
-        found.policies |= {"json.dumps_function": _json, "json.dumps_kwargs": {}}
-        found.filters |= self._filters
+        found.filters |= {"json_block": _json_block, **self._filters}
         return found
 
 
-def _json(value: object) -> str:
-    """Return JSON without a URL. Raises ValueError on NaN."""
-    return json.dumps(value, allow_nan=False, separators=(",", ":")).replace("://", ":\\/\\/")
+def _json_block(value: object) -> Markup:
+    """Return JSON for a script element: ASCII without `<`, `>`, `&` and URLs. Raises ValueError on NaN."""
+    from markupsafe import Markup
+
+    text = json.dumps(value, allow_nan=False, separators=(",", ":")).replace("://", ":\\/\\/")
+    return Markup(re.sub("[<>&]", lambda found: f"\\u{ord(found[0]):04x}", text))

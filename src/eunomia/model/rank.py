@@ -65,7 +65,7 @@ class Rank:
             case "weight":
                 return rounded(-view.weight)
             case "service":
-                return np.floor(view.service / self.quantum + RELATIVE)
+                return service_levels(view.service, self.quantum)
         usable = np.where(view.scale_factor <= view.capacity[:, None], view.throughput.T, 0.0)  # (type, job)
         best = usable.max(axis=0, initial=0.0)
         left = np.divide(view.remaining, best, out=np.full(view.jobs, np.inf), where=best > 0)
@@ -89,6 +89,11 @@ class Rank:
     def changes_in(self, view: View, order: Ints, running: Bools, keys: Floats) -> float:
         """Return in how many seconds a running job first falls behind a waiting one by its level; inf = never."""
         return first_fall(order, running, keys, view.service, view.scale_factor, self.quantum)
+
+
+def service_levels(service: Floats, quantum: float) -> Floats:
+    """Return the level of each job, (job,), as `level_of`."""
+    return np.floor(service / quantum + RELATIVE)
 
 
 @kernel(allocates=False, forceinline=True)

@@ -80,11 +80,11 @@ class WaitReasons(Mapping[int, Reason]):
             raise ValueError(f"{reasons!r} are not all reasons")
 
     @classmethod
-    def of(cls, jobs: int, rows: Ints | Bools, reason: Reason) -> WaitReasons:
-        """Return the one reason of these rows, of so many."""
+    def of(cls, jobs: int, rows: Ints | Bools, reason: Reason) -> Mapping[int, Reason]:
+        """Return the one reason of these rows, of so many; nothing where there are none."""
         code = np.zeros(jobs, dtype=np.uint8)
         code[rows] = 1
-        return cls(code, (reason,))
+        return cls(code, (reason,)) if code.any() else {}
 
     def __getitem__(self, row: int) -> Reason:
         if not 0 <= row < len(self.code) or self.code[row] == 0:

@@ -36,6 +36,7 @@ from eunomia.model.events import (
     ThroughputsLearnt,
 )
 from eunomia.model.job import Job
+from eunomia.model.job_kind import JobKind
 from eunomia.model.speeds import Speeds, spread_throughput
 from eunomia.model.tolerance import RELATIVE
 from eunomia.model.topology import Topology
@@ -208,7 +209,7 @@ class ThroughputLearner:
 
     def _name(self, job_type: str) -> str:
         """Return the name under which a job type is learnt; empty for jobs that name none."""
-        return job_type if self.believed is None else job_type.partition("|")[0]
+        return job_type if self.believed is None else JobKind.of(job_type).job_type
 
     # ---- what happens ----------------------------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ from eunomia.inputs.problems import refused
 from eunomia.mechanisms import DEFAULT
 from eunomia.runs.scenario_variants import varied
 from eunomia.scenario import scenario_from_dict
-from eunomia.service.site import Site, TypedSpeeds, policy_of
+from eunomia.service.site import Site, policy_of
+from eunomia.service.typed_speeds import TypedSpeeds
 from eunomia.setup.run_config import set_up
 from eunomia.setup.run_objects import RunConfig
 from eunomia.setup.workload import Workload

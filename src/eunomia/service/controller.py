@@ -1,27 +1,229 @@
-"""The controller as a pure step: requests and reports in, replies and orders out, around the scheduling core.
+"""The jobs that are not over, and what decides for them: a scheduler, a driver of the world, timers, and a learner.
 
 It reads no clock, file or random number: the time is handed in, ids come from counters and from the incarnation, a text
-that is new at every start of the service. What it returns has no effect until the store has committed it.
+that is new at every start of the service. What changes has no effect until the store has committed it; see `step`.
 """
 
 from __future__ import annotations
 
 import heapq
+import json
 import math
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
+import numpy as np
+
+from eunomia.backends.driver import Driver
 from eunomia.backends.reports import BY_ENGINE
-from eunomia.model.events import TimerFired
-from eunomia.service import user_requests, world_reports
+from eunomia.core.scheduler import Scheduler
+from eunomia.inputs.problems import InvalidInput
+from eunomia.model.arrays import Floats
+from eunomia.model.decisions import Ask, Decision, GiveUp, Refuse, SetTimer, Start, Starts, Stop
+from eunomia.model.events import (
+    AcceleratorsTaken,
+    Answered,
+    Event,
+    JobCancelled,
+    JobFinished,
+    JobPaused,
+    JobResumed,
+    JobSubmitted,
+    Moment,
+    NodeJoined,
+    NodeLost,
+)
+from eunomia.model.job_lifecycle import Stage
+from eunomia.records.preemptions import preemption_of, stops_for_events
+from eunomia.records.record import step_lines
+from eunomia.records.scheduler_digest import digest
+from eunomia.runs.throughput_learning import ThroughputLearner, throughput_learner
+from eunomia.service.core_job import core_job, estimated_event
+from eunomia.service.job_document import JobDocument
 from eunomia.service.job_row import SEATED, WAITING, JobRow
-from eunomia.service.live_jobs import LiveJobs
-from eunomia.service.messages import DrainNode, Halt, Input, Order, PolicyAnswered, PolicyOverran, Reply, Request
-from eunomia.service.solver_reports import take_solver_report
-from eunomia.service.turn import Turn
+from eunomia.service.messages import Order
+from eunomia.service.run_time_estimate import estimate_run_time
+from eunomia.service.site import Site
+from eunomia.service.tenant_fairness import TenantFairness, finish_time_fairness
+from eunomia.service.turn import LoggedMoment, Lookup, ServicePolicyRunner, Turn
+
+DIGEST_EVERY = 256  # moments
+MOST_MOMENTS = 1_000  # of one step: beyond, time is taken to have stalled
+REMOVED = "removed: "  # begins the reason of a node that is not only drained
+MOST_LOSSES = 3  # starts whose supervisor died before a job is counted as failed
+REMEMBERED = 101  # run times per tenant and job type, of which the median is taken
 
 
-class Controller(LiveJobs):
-    """Jobs of users, the scheduler that decides for them, and what was ordered."""
+class Controller:
+    """Rows of live jobs, and their scheduler. Its methods change both together, and note what changed in `turn`."""
+
+    def __init__(
+        self,
+        site: Site,
+        scheduler: Scheduler,
+        runner: ServicePolicyRunner,
+        lookup: Lookup,
+        *,
+        incarnation: str,
+        next_job: int = 1,
+        next_order: int = 1,
+    ) -> None:
+        self.lookup = lookup
+        self.incarnation, self.next_job = incarnation, next_job
+        self.driver = Driver(next_order, MOST_LOSSES)
+        self.rows: dict[str, JobRow] = {}  # live ones
+        self.at = 0.0  # time of the last moment
+        self.wake = math.inf
+        self.moments = 0  # handled so far
+        self.drained: dict[int, str] = {}  # node → reason
+        self.taken_seats: dict[int, str] = {}  # seat → who uses it, that is no gang of ours
+        self.quarantined: dict[int, str] = {}  # those of them with processes of a job that cannot be killed
+        self.fairness = TenantFairness()
+        self.stale_reports = 0
+        self.asked: Ask | None = None  # the last one
+        self.fallbacks = 0  # asks that the policy's fallback has answered
+        self.refused_answers = 0  # that broke a rule
+        self.policy_problem = ""  # why the policy's last answer could not be used, or there was none
+        self.waiting: Counter[str] = Counter()  # jobs that wait, by tenant
+        self.followers: defaultdict[str, list[str]] = defaultdict(list)
+        self.timers: list[tuple[float, str, str, int]] = []  # when, what, job, epoch
+        self.run_times: defaultdict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
+        self.idle_seats: dict[int, float] = {}  # seats whose gang hardly uses them → since when
+        self.memory_gib: dict[str, float] = {}  # most used on one accelerator, by job type
+        self._events: list[Event] = []  # of the moment that is being collected
+        self._touched: set[str] = set()  # jobs that these events are about
+        self.turn = Turn(0.0)
+        self.use_site(site, scheduler, runner)
+
+    def use_site(
+        self, site: Site, scheduler: Scheduler, runner: ServicePolicyRunner, *, forget_seats: bool = False
+    ) -> None:
+        """Go on with another scheduler, which knows no job yet; `forget_seats`: the accelerators are others."""
+        self.site, self.scheduler, self.runner = site, scheduler, runner
+        self.device_types = tuple(site.setup.topology.types[j] for j in site.setup.topology.type.tolist())
+        self.nodes = site.node_names()
+        self.drained = {}
+        self.learner: ThroughputLearner | None = throughput_learner(site.setup, site.setup.believed)
+        if forget_seats:
+            self.taken_seats, self.quarantined = {}, {}
+
+    def believed_memory(self, job_type: str, declared: float | None) -> float:
+        """Return the memory that a job needs on each accelerator, declared or that of like jobs; nan = not known."""
+        return self.memory_gib.get(job_type, math.nan) if declared is None else float(declared)
+
+    def row(self, job_id: str) -> JobRow | None:
+        """Return a job, also one that has ended in this turn or long ago."""
+        return self.rows.get(job_id) or self.turn.rows.get(job_id) or self.lookup.job(job_id)
+
+    def has_succeeded(self, job_id: str) -> bool:
+        try:
+            row = self.row(job_id)
+        except InvalidInput:  # its row in the store is damaged, so nothing is known of it
+            return False
+        return row is not None and row.state == "succeeded"
+
+    def add(
+        self,
+        job: JobDocument,
+        index: int | None,
+        tenant: str,
+        owner: str,
+        total: float,
+        estimated: bool,
+        shapes: tuple[int, ...],
+    ) -> JobRow:
+        number, spec = self.next_job, job.spec()
+        self.next_job += 1
+        job_id = f"{number}-{self.incarnation}"
+        row = JobRow(
+            id=job_id, number=number, tenant=tenant, owner=owner, name=job.name or job_id, spec=spec,
+            submitted=self.at, since=self.at, total_steps=total,
+            memory_gib=self.believed_memory(job.job_type, job.accelerator_memory_gib),
+            estimated=estimated, other_shapes=shapes, array_index=index,
+        )  # fmt: skip
+        if estimated:
+            row.estimate = self.estimate_of(row)
+        self.rows[job_id] = row
+        self.waiting[tenant] += 1
+        row.active = (0.0, 0.0)
+        self._becomes_active(row)
+        waits_for = [earlier for earlier in job.after if not self.has_succeeded(earlier)]
+        events: list[Event] = [JobSubmitted(core_job(row))]
+        if row.estimate:
+            events.append(estimated_event(row))
+        if waits_for:
+            self.hold(row, "after")
+            row.reason = f"it follows {', '.join(waits_for[:3])}"
+            events.append(JobPaused(job_id))
+            for earlier in waits_for:
+                self.followers[earlier].append(job_id)
+        self.emit(job_id, *events)
+        self.changed(row, "submitted")
+        return row
+
+    def believed_throughput(self, kind: str, size: int) -> Floats:
+        """Return believed steps/s of a gang on each type, (type,), also of kinds that no job had so far."""
+        if self.learner is not None:
+            return self.learner.rates(kind, size)
+        return self.scheduler.belief.speeds.solo_throughput(kind, size)
+
+    def go_on_learning(self) -> None:
+        """Learn on from what the scheduler believes, about the live jobs."""
+        if self.learner is None:
+            return
+        state = self.scheduler.state
+        self.learner.adopt_rates(self.scheduler.belief.learnt)
+        for row in sorted(self.rows.values(), key=lambda one: one.number):
+            if not row.is_over:
+                number = state.row_of[row.id]
+                runs = state.jobs.stage[number] == Stage.RUNNING and state.jobs.partner[number] < 0
+                start = Start(row.id, row.epoch, row.seats, math.inf) if runs and row.seats else None
+                self.learner.resume(state.submitted[number], row.steps, start, self.at)
+
+    def like_run_times(self, tenant: str, job_type: str) -> Sequence[float]:
+        """Return the run times of the last jobs of that tenant and type, else of all jobs of the type."""
+        return self.run_times.get((tenant, job_type)) or [
+            run_s for (_, kind), times in self.run_times.items() if kind == job_type for run_s in times
+        ]
+
+    def estimate_of(self, row: JobRow) -> tuple[float, float, float, int]:
+        """Return median, ends of the 80 % interval and number of like jobs: the run time on the job's fastest type."""
+        middle, low, high, count = estimate_run_time(self.like_run_times(row.tenant, row.spec.get("job_type", "")))
+        job = core_job(row)
+        run_s = row.total_steps / float(self.believed_throughput(job.job_type, job.scale_factor).max())
+        return run_s, low * run_s / middle, high * run_s / middle, count
+
+    def _becomes_active(self, row: JobRow) -> None:
+        """Note that a job waits or runs from now on."""
+        self.fairness.advance(self.scheduler, self.at)
+        row.active_since = tuple(self.fairness.active_time[1:])
+
+    def _is_active_no_more(self, row: JobRow) -> None:
+        """Add up for how long a job waited or ran, and beside how many."""
+        self.fairness.advance(self.scheduler, self.at)
+        if row.active and row.active_since:
+            now, since, before = self.fairness.active_time, row.active_since, row.active
+            row.active = (before[0] + now.seconds - since[0], before[1] + now.job_s - since[1])
+        row.active_since = ()
+
+    def hold(self, row: JobRow, cause: str) -> None:
+        """Add a reason to ask for nothing."""
+        if not row.holds:
+            self._is_active_no_more(row)
+        row.holds.append(cause)
+
+    def unhold(self, row: JobRow, cause: str) -> None:
+        """Remove one reason to ask for nothing; without any left the job waits for accelerators."""
+        if cause in row.holds:
+            row.holds.remove(cause)
+            if not row.holds:
+                self._becomes_active(row)
+                self.emit(row.id, JobResumed(row.id))
+            if "user" not in row.holds:
+                self.move(row, "preempted" if row.steps > 0 else "pending", row.reason if row.holds else "")
+            else:
+                self.changed(row, "")
 
     def adopt(
         self,
@@ -48,46 +250,259 @@ class Controller(LiveJobs):
         """Return when a step is due though nothing arrives."""
         return min(self.wake, self.timers[0][0] if self.timers else math.inf)
 
-    def step(self, now: float, inputs: Sequence[Input]) -> Turn:
-        """Take in what has arrived by `now`, decide, and return all that changes."""
-        now = float(now)
-        turn = self.turn = Turn(max(self.at, now))
-        if self.wake <= now:
-            at, self.wake = max(self.at, self.wake), math.inf
-            self.emit("", TimerFired())
-            self.flush(at)
-        self.at = max(self.at, now)
-        while self.timers and self.timers[0][0] <= now:
-            world_reports.expire(self, *heapq.heappop(self.timers)[1:])
-        for message in inputs:
-            turn.replies.append(self._take(message))
-        self.flush(self.at)
-        turn.hours = self.fairness.to_store(self.scheduler, self.at)
-        if turn.moments or turn.hours:
-            turn.active_time = self.fairness.active_time
-        return turn
+    def set_timers(self, row: JobRow) -> None:
+        if "backoff" in row.holds:
+            heapq.heappush(self.timers, (row.backoff_until, "backoff", row.id, row.epoch))
+        longest = row.spec.get("max_run_s")
+        if longest is not None and row.state == "running":
+            heapq.heappush(self.timers, (row.started + longest, "max_run", row.id, row.epoch))
+
+    # ---- the core --------------------------------------------------------------------------------------------
+
+    def emit(self, job_id: str, *events: Event) -> None:
+        """Add events to the moment; a second word about the same job begins another one, as a moment has no order."""
+        if job_id and job_id in self._touched:
+            self.flush(self.at)
+        if job_id:
+            self._touched.add(job_id)
+        self._events += events
+
+    def flush(self, at: float) -> None:
+        """Hand the collected events to the scheduler, with all that follows from its decisions."""
+        for _ in range(MOST_MOMENTS):
+            if not self._events:
+                return
+            events, self._events = self._events, []
+            self._add_taken(events)
+            self._touched.clear()
+            self.at = max(self.at, at)
+            following: Moment | None = Moment.of(self.at, events)
+            while following is not None:
+                following = self._handle(following)
+        raise AssertionError(f"time stopped advancing at {self.at:g} s: {MOST_MOMENTS} moments followed each other")
+
+    def _add_taken(self, events: list[Event]) -> None:
+        """Take out of service, in the moment in which its gang leaves, a seat that others use by then."""
+        out = self.scheduler.state.taken
+        if not all(out[seat] for seat in self.taken_seats) and not any(
+            isinstance(e, AcceleratorsTaken) for e in events
+        ):
+            events.append(AcceleratorsTaken(tuple(sorted(self.taken_seats))))
+
+    def _handle(self, moment: Moment) -> Moment | None:
+        self.fairness.advance(self.scheduler, moment.at)
+        if self.learner is not None and (more := self.learner.take(moment.at, moment.events)):
+            moment = Moment.of(moment.at, (*moment.events, *more))
+        decisions = self.scheduler.handle(moment)
+        self.moments += 1
+        due = digest(self.scheduler) if self.moments % DIGEST_EVERY == 0 else None
+        self.turn.moments.append(LoggedMoment(moment.at, "".join(step_lines(moment, decisions)), due))
+        following = None
+        for decision in decisions:
+            if self.learner is not None:
+                self.learner.order(moment.at, decision)
+            if isinstance(decision, Stop):
+                self._note_preemptions(decision, moment)
+            if isinstance(decision, Ask):
+                self.asked = decision
+                answer = self.runner.answer(decision)
+                if answer is not None:  # else it is reported later
+                    following = Moment(moment.at, (Answered(decision.asked, answer),))
+            else:
+                self._apply(decision)
+        return following
+
+    def _apply(self, decision: Decision) -> None:
+        match decision:
+            case Start() | Starts():
+                for start in decision.each():
+                    self._start(start)
+            case Stop(job_ids, epochs, save):
+                for job_id, epoch in zip(job_ids, epochs, strict=True):
+                    if job_id in self.rows:  # else its gang has ended by now
+                        self._stop(self.rows[job_id], int(epoch), save)
+            case SetTimer(at):
+                self.wake = at
+            case GiveUp(job_id):
+                row = self.rows[job_id]
+                self.end(row, "failed", row.reason.partition(": ")[2] or row.reason)
+            case Refuse(job_id, why):
+                row = self.rows[job_id]
+                self.end(row, "failed" if row.failures else "rejected", why)
+
+    def _note_preemptions(self, stop: Stop, moment: Moment) -> None:
+        """Note by which jobs the policy replaces those that it stops; they still have their seats in their rows."""
+        state = self.scheduler.state
+        for job_id in stop.job_ids:
+            row, number = self.rows.get(job_id), state.row_of[job_id]
+            is_waiting = state.jobs.stage[number] == Stage.WAITING
+            if row is not None and row.seats and is_waiting and not stops_for_events(moment.events, job_id):
+                found = preemption_of(self.scheduler, number, np.array(row.seats), moment.at)
+                row.preempted, row.preempted_by, row.preempted_by_rank = found.at, found.by, found.ranked
+
+    def _start(self, start: Start) -> None:
+        gangs = start.gangs()
+        for job_id, epoch in gangs:
+            row = self.rows[job_id]
+            is_ordered = self.driver.start(row, epoch, start.seats, shared=len(gangs) > 1)
+            row.preempted, row.preempted_by, row.preempted_by_rank = math.nan, (), False
+            self.move(row, "starting", "")
+            if not is_ordered:
+                self.emit(job_id, JobFinished(job_id, epoch))
+                self.end(row, "succeeded", "")
+
+    def _stop(self, row: JobRow, epoch: int, save: bool) -> None:
+        row.seats = ()
+        if row.ended_epoch >= epoch:
+            return
+        self.driver.stop(row.id, epoch, save=save)
+        if row.state in SEATED:
+            self.move(row, "stopping", "")
+        else:
+            self.turn.rows[row.id] = row
 
     def resend(self, rows: Iterable[JobRow]) -> list[Order]:
         """Return the orders that a world which knows nothing needs for the processes of these jobs."""
-        orders: list[Order] = []
         for row in rows:
-            if row.ended_epoch < row.epoch:
-                orders.append(self.launch_order(row, adopt_only=row.launched_epoch == row.epoch))
-                if row.state not in SEATED:
-                    self.next_order += 1
-                    orders.append(Halt(self.next_order - 1, row.id, row.epoch))
-        if self.site.setup.scenario.world.backend != "local":
-            for node, reason in self.drained.items():
-                if not reason.startswith(BY_ENGINE):  # else the engine itself reports it again
-                    orders.append(DrainNode(self.next_order, node, reason))
-                    self.next_order += 1
-        return orders
+            self.driver.resend(row.id, row, was_launched=row.launched_epoch == row.epoch)
+        for node, reason in self.drained.items():
+            if not reason.startswith(BY_ENGINE):  # else the engine itself reports it again
+                self.order_node(node)
+        return self.driver.take_orders()
 
-    def _take(self, message: Input) -> Reply | None:
-        if isinstance(message, Request):
-            return user_requests.answer(self, message)
-        if isinstance(message, PolicyAnswered | PolicyOverran):
-            take_solver_report(self, message)
-        else:
-            world_reports.take_report(self, message)
-        return None
+    def end_soon(self, row: JobRow, since: float) -> None:
+        """End the gang of a job without a checkpoint if it has not stopped when `drain_timeout_s` is over."""
+        when = since + self.site.service.drain_timeout_s
+        heapq.heappush(self.timers, (when, "drain", row.id, row.epoch))
+
+    # ---- nodes -----------------------------------------------------------------------------------------------
+
+    def take_out(self, node: int, reason: str) -> list[str]:
+        """Take a node out of service; return the jobs that leave it, after they saved."""
+        if node in self.drained:
+            return []
+        topology, moved = self.site.setup.topology, list[str]()
+        first, size = topology.first[node], topology.size[node]
+        events: list[Event] = []
+        for row in self.rows.values():
+            if row.state in SEATED and any(first <= seat < first + size for seat in row.seats):
+                moved.append(row.id)
+                self.end_soon(row, self.at)
+                events += [JobPaused(row.id), JobResumed(row.id)]
+        self.flush(self.at)
+        self.emit("", *events, NodeLost(node))
+        self._note_node("NodeLost", node, reason)
+        self.drained[node] = self.turn.nodes[node] = reason
+        return moved
+
+    def remove(self, node: int, reason: str) -> list[str]:
+        """Take a node out of service for good, until an operator resumes it; return the jobs that leave it."""
+        moved = self.take_out(node, reason)
+        self._note_node("NodeRemoved", node, reason)
+        self.drained[node] = self.turn.nodes[node] = reason
+        return moved
+
+    def is_removed(self, node: int) -> bool:
+        """Say whether a node was removed from the cluster, not only drained."""
+        return self.drained.get(node, "").startswith(REMOVED)
+
+    def capacity(self) -> Floats:
+        """Return the accelerators of each type on nodes that were not removed, (type,)."""
+        topology = self.site.setup.topology
+        found = topology.capacity()
+        for node in filter(self.is_removed, self.drained):
+            found[topology.node_type[node]] -= topology.size[node]
+        return found
+
+    def bring_back(self, node: int) -> None:
+        """Bring a node back into service, if it was out of it."""
+        if node in self.drained:
+            self.flush(self.at)
+            self.emit("", NodeJoined(node))
+            self._note_node("NodeJoined", node, "")
+            del self.drained[node]
+            self.turn.nodes[node] = ""
+
+    def _note_node(self, kind: str, node: int, reason: str) -> None:
+        detail = {"reason": reason, "epoch": 0, "node": self.nodes[node]}
+        self.turn.news.append(("", "", kind, json.dumps(detail)))
+
+    def order_node(self, node: int) -> None:
+        """Tell an engine whether a node is in service; the local world has no need to know."""
+        if self.site.setup.scenario.world.backend != "local":
+            self.driver.set_node(node, self.drained.get(node, ""))
+
+    # ---- rows ------------------------------------------------------------------------------------------------
+
+    def move(self, row: JobRow, state: str, reason: str) -> None:
+        """Change the state of a job."""
+        self.waiting[row.tenant] += (state in WAITING) - (row.state in WAITING)
+        row.state, row.since, row.reason = state, self.at, reason
+        if state in WAITING:
+            row.seats = ()
+        self.changed(row, state)
+
+    def end(self, row: JobRow, state: str, reason: str) -> None:
+        """Move a job to a final state; jobs that follow it are released, or cancelled with it."""
+        row.ended, row.seats, row.holds = self.at, (), []
+        self._is_active_no_more(row)
+        if state == "succeeded" and row.active:
+            active_s = max(row.active[0], row.run_s)  # its processes may have run on into a hold, while they saved
+            state_now, number = self.scheduler.state, self.scheduler.state.row_of[row.id]
+            size, devices = int(state_now.jobs.scale_factor[number]), float(state_now.capacity.sum())
+            rho = finish_time_fairness(self._run_alone_s(row), active_s, row.active[1], size, devices)
+            if rho is not None:
+                self.fairness.count_success(row.tenant, rho)
+        self.move(row, state, reason)
+        self.forget(row)
+        for follower in self.followers.pop(row.id, ()):
+            other = self.rows.get(follower)
+            if other is None or other.is_over:
+                continue
+            if state != "succeeded":
+                self.emit(other.id, JobCancelled(other.id))
+                self.end(other, "cancelled", f"job {row.id}, which it follows, has {state}")
+            elif all(self.has_succeeded(earlier) for earlier in other.spec.get("after", ())):
+                self.unhold(other, "after")
+
+    def _run_alone_s(self, row: JobRow) -> float:
+        """Return for how long a job that has ended would have run on its fastest type."""
+        number = self.scheduler.state.row_of[row.id]
+        rate = self.scheduler.belief.throughput[number]
+        held = self.scheduler.ledger.received_at(self.at, np.array([number]))[0]
+        known = held.sum() * rate.max()
+        return row.run_s * float((held * rate).sum() / known) if known > 0 else row.run_s
+
+    def forget(self, row: JobRow) -> None:
+        if not row.is_live:
+            self.rows.pop(row.id, None)
+
+    def changed(self, row: JobRow, news: str) -> None:
+        self.turn.rows[row.id] = row
+        if news:
+            self.turn.news.append((row.id, row.tenant, news, _detail(row.reason, row.epoch)))
+
+    def check(self) -> None:
+        """Raise AssertionError unless rows and the scheduler's state agree."""
+        state = self.scheduler.state
+        holders: dict[int, str] = {}
+        for row in self.rows.values():
+            stage = Stage(int(state.jobs.stage[state.row_of[row.id]]))
+            assert (stage == Stage.RUNNING) == (row.state in SEATED), (
+                f"job {row.id} is {row.state}, the core has {stage.name}"
+            )
+            assert (stage == Stage.PAUSED) == bool(row.holds), (
+                f"job {row.id} has holds {row.holds}, the core {stage.name}"
+            )
+            for seat in row.seats:
+                assert row.shared or seat not in holders, f"seat {seat} has two holders: {row.id}, {holders[seat]}"
+                holders[seat] = row.id
+        assert all(count >= 0 for count in self.waiting.values())
+        timer = self.scheduler.mechanism.timer
+        assert self.wake in (timer, self.at) or timer <= self.at, f"the core waits for {timer:g}, not for {self.wake:g}"
+
+
+@lru_cache(maxsize=256)
+def _detail(reason: str, epoch: int) -> str:
+    """Return what an event says besides its kind; that of many submissions is the same."""
+    return json.dumps({"reason": reason, "epoch": epoch})

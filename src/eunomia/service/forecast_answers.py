@@ -18,9 +18,9 @@ from eunomia.model.arrays import Floats
 from eunomia.model.job_lifecycle import Stage
 from eunomia.records.queue_position import position_behind
 from eunomia.service.changed_site import changed_setup
+from eunomia.service.core_job import core_job, estimated_event
 from eunomia.service.followed_state import FollowedState
 from eunomia.service.job_row import JobRow
-from eunomia.service.live_jobs import core_job, estimated_event
 from eunomia.service.site import Site
 
 BUDGET_S = 4.0  # CPU time of the futures of one answer

@@ -8,30 +8,30 @@ import numpy as np
 
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.arrays import Floats
+from eunomia.model.job_kind import JobKind
 from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
+from eunomia.service.controller import Controller
 from eunomia.service.job_document import FieldProblem, JobDocument
-from eunomia.service.live_jobs import LiveJobs
 from eunomia.service.messages import Principal
 from eunomia.service.run_time_estimate import estimate_run_time
-from eunomia.service.site import kind_of
 
 Room: TypeAlias = tuple[list[int], Floats]  # sizes of a gang that fit, steps/s on each type
 
 
 def check_job(
-    jobs: LiveJobs, job: JobDocument, tenant: str, who: Principal, rooms: dict[tuple[Any, ...], Room]
+    controller: Controller, job: JobDocument, tenant: str, who: Principal, rooms: dict[tuple[Any, ...], Room]
 ) -> tuple[list[FieldProblem], float, bool, tuple[int, ...]]:
     """Return what is wrong with a job on this cluster, its steps, whether they are estimated, its other sizes.
 
     `rooms` has what was found for earlier jobs of the same submission, which are often alike.
     """
     found: list[FieldProblem] = []
-    setup = jobs.site.setup
+    setup = controller.site.setup
     if tenant != who.tenant and not who.is_operator:
         found.append(FieldProblem("tenant", tenant, "is not yours", f"leave it out for {who.tenant!r}"))
     elif not is_path(tenant):
         found.append(FieldProblem("tenant", tenant, EMPTY_PART, WHOLE_PATH))
-    if job.debug and not jobs.site.service.debug_lane:
+    if job.debug and not controller.site.service.debug_lane:
         rule = "this site has no debug lane"
         found.append(FieldProblem("debug", "true", rule, "leave it out, or set debug_lane in [service]"))
     for name in job.types:
@@ -39,7 +39,7 @@ def check_job(
             known = ", ".join(setup.topology.types)
             found.append(FieldProblem("types", name, "no such type in this cluster", f"it has {known}"))
     for earlier in job.after:
-        other = jobs.row(earlier)
+        other = controller.row(earlier)
         if other is None or not who.may_see(other.tenant):
             found.append(FieldProblem("after", earlier, "no such job", "name a job that was submitted before"))
         elif other.is_over and other.state != "succeeded":
@@ -49,39 +49,40 @@ def check_job(
     wanted = (job.job_type, job.types, job.accelerator_memory_gib, job.accelerators, *job.other_sizes())
     try:
         if wanted not in rooms:
-            rooms[wanted] = _room(jobs, job)
+            rooms[wanted] = _room(controller, job)
         sizes, speed = rooms[wanted]
     except (InvalidInput, LookupError) as error:
         text = str(error).splitlines()[0][:200]
         found.append(FieldProblem("job_type", job.job_type, f"its throughput is not known ({text})", "leave it out"))
         return found, 1.0, False, ()
     if job.accelerators not in sizes:
-        capacity = jobs.capacity()
+        capacity = controller.capacity()
         most = int(max((capacity[j] for j in np.flatnonzero(speed > 0)), default=0))
         rule = f"no type that it can run on has so many accelerators (at most {most})"
         found.append(FieldProblem("accelerators", str(job.accelerators), rule, "ask for fewer, or for other types"))
         return found, 1.0, False, ()
-    total, estimated = believed_steps(jobs, job, tenant, speed)
+    total, estimated = believed_steps(controller, job, tenant, speed)
     return found, total, estimated, tuple(size for size in sizes if size != job.accelerators)
 
 
-def _room(jobs: LiveJobs, job: JobDocument) -> Room:
-    memory = jobs.believed_memory(job.job_type, job.accelerator_memory_gib)
-    kind, capacity, rates = kind_of(job.job_type, job.types, memory), jobs.capacity(), jobs.believed_throughput
+def _room(controller: Controller, job: JobDocument) -> Room:
+    memory = controller.believed_memory(job.job_type, job.accelerator_memory_gib)
+    kind = str(JobKind(job.job_type, tuple(job.types), memory))
+    capacity, rates = controller.capacity(), controller.believed_throughput
     sizes = [
         size for size in (job.accelerators, *job.other_sizes()) if ((rates(kind, size) > 0) & (capacity >= size)).any()
     ]
     return sizes, rates(kind, job.accelerators)
 
 
-def believed_steps(jobs: LiveJobs, job: JobDocument, tenant: str, speed: Any) -> tuple[float, bool]:
+def believed_steps(controller: Controller, job: JobDocument, tenant: str, speed: Any) -> tuple[float, bool]:
     """Return the steps of a job, declared or from run times of like jobs, and whether they are estimated."""
     if job.total_steps is not None:
         return job.total_steps, False
-    types = jobs.site.setup.topology.types
-    wanted = jobs.site.setup.scenario.throughputs.reference_type
+    types = controller.site.setup.topology.types
+    wanted = controller.site.setup.scenario.throughputs.reference_type
     rate = float(speed[types.index(wanted)]) if wanted in types else 0.0
     rate = rate if rate > 0 else float(speed.max())
     if job.duration_s is not None:
         return job.duration_s * rate, False
-    return max(estimate_run_time(jobs.like_run_times(tenant, job.job_type))[0] * rate, 1e-6), True
+    return max(estimate_run_time(controller.like_run_times(tenant, job.job_type))[0] * rate, 1e-6), True

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
 
+from eunomia.backends.orders import Launch
+
 # The states of a job, in the order in which lists count them.
 STATES = {
     "pending": "it waits for accelerators",
@@ -82,6 +84,13 @@ class JobRow:
     def is_live(self) -> bool:
         """Whether the controller still has to do with it: it is not over, or its processes may still run."""
         return not self.is_over or self.ended_epoch < self.epoch
+
+    def launch(self, number: int, adopt_only: bool) -> Launch:
+        """Return the order that starts its last gang."""
+        return Launch(
+            number, self.id, self.epoch, self.seats, self.spec, 0.0 if self.estimated else self.total_steps,
+            self.array_index, self.shared, adopt_only, self.owner,
+        )  # fmt: skip
 
     def body(self) -> str:
         """Return all fields as JSON, without those that have their default."""

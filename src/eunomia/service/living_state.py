@@ -22,7 +22,7 @@ from eunomia.service.controller import Controller
 from eunomia.service.job_row import JobRow, iso
 from eunomia.service.tenant_fairness import empty_periods
 
-_JOB_ID = re.compile(r"(?<![\w-])\d+-[a-z2-9]+")  # as `live_jobs` makes them
+_JOB_ID = re.compile(r"(?<![\w-])\d+-[a-z2-9]+")  # as the controller makes them
 _NO_TENANT = "\n"  # of a job that is not known: only an asker who sees those of all tenants may see it
 
 

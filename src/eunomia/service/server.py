@@ -21,7 +21,7 @@ from eunomia.backends.process_backend import ProcessBackend
 from eunomia.backends.processes.device_use import DeviceDriver, NvidiaDriver
 from eunomia.backends.processes.environment import NO_DEVICE
 from eunomia.backends.registry import BACKENDS
-from eunomia.backends.world import World, WorldInputs
+from eunomia.backends.world import ProcessWorld, WorldInputs
 from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.credentials import JobTokens, TokenRegistry, ensure_operator_token
@@ -52,7 +52,7 @@ class RunningService:
     site: Site
     store: ServiceStore
     writer: Writer
-    world: World
+    world: ProcessWorld
     solver: Solver
     thread: threading.Thread
     token_file: Path  # of the operator
@@ -111,7 +111,7 @@ def _without_collection() -> Iterator[None]:
         gc.enable()
 
 
-def _world(site: Site, writer: Writer, job_tokens: JobTokens, umask: int) -> World:
+def _world(site: Site, writer: Writer, job_tokens: JobTokens, umask: int) -> ProcessWorld:
     """Return the world that the site names."""
     jobs, topology, scenario = site.state / JOBS, site.setup.topology, site.setup.scenario
 

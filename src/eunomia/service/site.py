@@ -5,24 +5,20 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-import numpy as np
 from pydantic import Field, ValidationError
 
 from eunomia.backends.processes.accounts import has_account
-from eunomia.backends.processes.environment import NO_DEVICE
 from eunomia.backends.registry import BACKENDS
 from eunomia.backends.registry import DEFAULT as SIMULATED
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.mechanisms import DEFAULT
-from eunomia.model.arrays import Floats
 from eunomia.model.policy import Policy
-from eunomia.model.speeds import LEVELS, Speeds, by_level, spread_throughput
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.scenario import toml
 from eunomia.scenario.load import scenario_from_parts
@@ -30,6 +26,7 @@ from eunomia.scenario.model import Scenario
 from eunomia.scenario.schema_models import Finite, Section
 from eunomia.scenario.source_locations import SourceLocations, shown
 from eunomia.service.debug_lane import DebugLane
+from eunomia.service.typed_speeds import TypedSpeeds
 from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.run_config import set_up
 from eunomia.setup.run_objects import RunConfig
@@ -122,63 +119,6 @@ class Site:
     def node_names(self) -> tuple[str, ...]:
         """Return the name of each node: its type and its number among all."""
         return tuple(f"{node.type}-{n}" for n, node in enumerate(self.setup.nodes))
-
-
-class TypedSpeeds:
-    """Throughputs of jobs that may run on some types only: their kind is `job type|type,type`.
-
-    A job that names no job type runs at speed 1 on every type. One that names no accelerator type may run on all but
-    `cpu`, which is for jobs that name it, unless there is no other. A third part of the kind is the memory that a job
-    needs on each accelerator, in GiB: it runs where that fits, and beside another one where both are known to fit.
-    """
-
-    def __init__(self, speeds: Speeds, memory_gib: Mapping[str, float] | None = None) -> None:
-        self._speeds = speeds
-        self.types = speeds.types
-        with_device = tuple(name for name in speeds.types if name != NO_DEVICE)
-        self._any = with_device or speeds.types  # where a job may run that names no type
-        self._memory = np.array([(memory_gib or {}).get(name, math.nan) for name in speeds.types])  # nan = not known
-
-    def _allowed(self, kind: str) -> tuple[str, Floats]:
-        name, types, memory = (*kind.split("|"), "", "")[:3]
-        names = types.split(",") if types else self._any
-        fits = ~(float(memory or 0.0) > self._memory)
-        return name, np.array([float(each in names) for each in self.types]) * fits
-
-    def _fit_together(self, kind: str, other: str) -> Floats:
-        """Return 1 for each type whose memory holds both, or is not known; what is not known of a job does not fit."""
-        parts = [(*each.split("|"), "", "")[2] for each in (kind, other)]
-        total = sum(float(part) if part else math.inf for part in parts)
-        return np.asarray(~(total > self._memory), dtype=float)
-
-    def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
-        """Return steps/s of a gang on each type, (type,)."""
-        name, allowed = self._allowed(job_type)
-        return allowed if not name else np.asarray(self._speeds.solo_throughput(name, scale_factor) * allowed)
-
-    def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
-        """Return steps/s of a gang beside another one, (type,); 0 where a type is not known."""
-        (mine, allowed), (other, also) = self._allowed(job_type), self._allowed(partner)
-        if not mine or not other:
-            return np.zeros(len(self.types))
-        fits = self._fit_together(job_type, partner)
-        return np.asarray(self._speeds.packed_throughput(mine, other, scale_factor) * allowed * also * fits)
-
-    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
-        """Return steps/s of a gang spread over machines, (type,)."""
-        name, allowed = self._allowed(job_type)
-        return allowed if not name else np.asarray(spread_throughput(self._speeds, name, scale_factor) * allowed)
-
-    def by_level(self, job_type: str, scale_factor: int) -> Floats:
-        """Return the slowdown at each level, (LEVELS,)."""
-        name, _ = self._allowed(job_type)
-        return by_level(self._speeds, name, scale_factor) if name else np.ones(LEVELS)
-
-
-def kind_of(job_type: str, types: Sequence[str], memory_gib: float = math.nan) -> str:
-    """Return the kind under which `TypedSpeeds` knows a job."""
-    memory = "" if math.isnan(memory_gib) else f"{memory_gib:g}"
-    return f"{job_type}|{','.join(types)}|{memory}".rstrip("|")
 
 
 def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> Site:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from eunomia.backends.engines.job_files import SUBMISSION
-from eunomia.backends.world import World
+from eunomia.backends.world import ProcessWorld
 from eunomia.service.job_row import WAITING
 from eunomia.service.living_state import why
 from eunomia.service.writer import Writer
@@ -18,7 +18,7 @@ MOST = 100  # jobs in one look, whose waits are worked out while the state is lo
 class SubmissionWaits:
     """Tells what has changed since the last look, the jobs in turn."""
 
-    def __init__(self, writer: Writer, world: World) -> None:
+    def __init__(self, writer: Writer, world: ProcessWorld) -> None:
         self._writer, self._world = writer, world
         self._given: dict[str, tuple[str, float]] = {}  # by job: code of the wait, and when it was given
         self._last = ""  # job in the last look, from which the next goes on

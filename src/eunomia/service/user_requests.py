@@ -10,10 +10,10 @@ from typing import Any
 from eunomia.backends.reports import StepsSaved
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.events import JobCancelled, JobPaused, JobUpdated, TenantChanged
+from eunomia.service.controller import REMOVED, Controller
 from eunomia.service.job_admission import Room, check_job
 from eunomia.service.job_document import FieldProblem, InvalidRequest, parse_job
 from eunomia.service.job_row import SEATED, JobRow
-from eunomia.service.live_jobs import REMOVED, LiveJobs
 from eunomia.service.messages import (
     JOB_ROLE,
     Cancel,
@@ -33,60 +33,60 @@ from eunomia.service.world_reports import take_report
 CHANGEABLE = ("weight", "deadline_s", "name", "labels", "max_run_s")
 
 
-def answer(jobs: LiveJobs, request: Request) -> Reply:
+def answer(controller: Controller, request: Request) -> Reply:
     """Do what a user asks for, if it is allowed; what was done goes into the audit log."""
     action, who = request.action, request.who
     try:
-        reply: Reply = HANDLERS[type(action)](jobs, action, who)
+        reply: Reply = HANDLERS[type(action)](controller, action, who)
     except InvalidInput as error:  # a damaged row of the store, which is looked up before anything changes
         one = error.problems[0]
         return Reply(500, {"title": f"{one.rule}; {one.fix}", "code": "damaged"})
     if reply.status < 300 and who.role != JOB_ROLE:  # jobs report progress too often for the audit log
         named = getattr(action, "job_id", None) or getattr(action, "node", None) or ",".join(_ids(reply))[:200]
-        jobs.turn.audit.append((who.user, who.role, request.source, type(action).__name__.lower(), named))
+        controller.turn.audit.append((who.user, who.role, request.source, type(action).__name__.lower(), named))
     return reply
 
 
-def _submit(jobs: LiveJobs, action: Submit, who: Principal) -> Reply:
-    known = jobs.lookup.key(who.tenant, action.key) or _key_of_this_turn(jobs, who.tenant, action.key)
+def _submit(controller: Controller, action: Submit, who: Principal) -> Reply:
+    known = controller.lookup.key(who.tenant, action.key) or _key_of_this_turn(controller, who.tenant, action.key)
     if known is not None:
-        return _repeated(jobs, action, *known)
+        return _repeated(controller, action, *known)
     problems, plans, rooms = [], [], dict[Any, Room]()
     for place, job in enumerate(action.jobs):
         prefix = f"[{place}]." if len(action.jobs) > 1 else ""
         tenant = job.tenant or who.tenant
-        found, total, estimated, shapes = check_job(jobs, job, tenant, who, rooms)
+        found, total, estimated, shapes = check_job(controller, job, tenant, who, rooms)
         problems += [FieldProblem(prefix + one.field, one.value, one.rule, one.fix) for one in found]
         plans.append((job, tenant, total, estimated, shapes))
     if problems:
         return Reply(422, {"title": "the jobs cannot be accepted"}, tuple(problems))
     count = Counter(tenant for job, tenant, *_ in plans for _ in job.indices())
-    most = jobs.site.service.max_pending_per_tenant
-    over = [tenant for tenant, more in count.items() if jobs.waiting[tenant] + more > most]
+    most = controller.site.service.max_pending_per_tenant
+    over = [tenant for tenant, more in count.items() if controller.waiting[tenant] + more > most]
     if over:
         return Reply(429, {"title": f"tenant {over[0]!r} may have {most:,} jobs waiting; wait until some have run"})
     rows = [
-        jobs.add(job, index, tenant, who.user, total, estimated, shapes)
+        controller.add(job, index, tenant, who.user, total, estimated, shapes)
         for job, tenant, total, estimated, shapes in plans
         for index in job.indices()
     ]
     ids = [row.id for row in rows]
-    jobs.turn.keys.append((who.tenant, action.key, action.digest, ids))
+    controller.turn.keys.append((who.tenant, action.key, action.digest, ids))
     if action.several:
         return Reply(201, {"ids": ids})
     return Reply(201, {"id": ids[0], "row": rows[0]})
 
 
-def _key_of_this_turn(jobs: LiveJobs, tenant: str, key: str) -> tuple[str, list[str]] | None:
-    for owner, other, body, ids in jobs.turn.keys:
+def _key_of_this_turn(controller: Controller, tenant: str, key: str) -> tuple[str, list[str]] | None:
+    for owner, other, body, ids in controller.turn.keys:
         if (owner, other) == (tenant, key):
             return body, ids
     return None
 
 
-def _repeated(jobs: LiveJobs, action: Submit, body: str, ids: list[str]) -> Reply:
+def _repeated(controller: Controller, action: Submit, body: str, ids: list[str]) -> Reply:
     if body != action.digest:
-        row = jobs.row(ids[0])
+        row = controller.row(ids[0])
         was, now = (row.spec if row else {}), action.jobs[0].spec()
         fields = [key for key in (*was, *now) if was.get(key) != now.get(key)] or ["body"]
         rule = "the same Idempotency-Key came with another body before"
@@ -94,13 +94,13 @@ def _repeated(jobs: LiveJobs, action: Submit, body: str, ids: list[str]) -> Repl
         return Reply(409, {"title": rule, "code": "idempotency_conflict", "ids": ids}, (problem,))
     if action.several:
         return Reply(200, {"ids": ids})
-    row = jobs.row(ids[0])
+    row = controller.row(ids[0])
     return Reply(200, {"id": ids[0], "row": row})
 
 
-def _found(jobs: LiveJobs, job_id: str, who: Principal) -> JobRow | Reply:
+def _found(controller: Controller, job_id: str, who: Principal) -> JobRow | Reply:
     """Return a job that the principal may change, or the refusal: ids of others answer as unknown ones."""
-    row = jobs.row(job_id)
+    row = controller.row(job_id)
     if row is None or not who.may_see(row.tenant):
         return Reply(404, {"title": "there is no such job"})
     if not who.owns(row.owner, row.tenant):
@@ -108,44 +108,44 @@ def _found(jobs: LiveJobs, job_id: str, who: Principal) -> JobRow | Reply:
     return row
 
 
-def _cancel(jobs: LiveJobs, action: Cancel, who: Principal) -> Reply:
-    row = _found(jobs, action.job_id, who)
+def _cancel(controller: Controller, action: Cancel, who: Principal) -> Reply:
+    row = _found(controller, action.job_id, who)
     if isinstance(row, Reply):
         return row
     if row.is_over:
         status = 200 if row.state == "cancelled" else 409
         return Reply(status, {"id": row.id, "row": row, "title": f"the job has already {row.state}"})
-    jobs.emit(row.id, JobCancelled(row.id))
-    jobs.end(row, "cancelled", f"cancelled by {who.user}")
+    controller.emit(row.id, JobCancelled(row.id))
+    controller.end(row, "cancelled", f"cancelled by {who.user}")
     return Reply(200, {"id": row.id, "row": row})
 
 
-def _hold(jobs: LiveJobs, action: Hold, who: Principal) -> Reply:
-    row = _found(jobs, action.job_id, who)
+def _hold(controller: Controller, action: Hold, who: Principal) -> Reply:
+    row = _found(controller, action.job_id, who)
     if isinstance(row, Reply):
         return row
     if row.is_over:
         return Reply(409, {"title": f"the job has already {row.state}"})
     if "user" not in row.holds:
         if not row.holds:
-            jobs.emit(row.id, JobPaused(row.id))
-        jobs.hold(row, "user")
-        jobs.move(row, "held", f"held by {who.user}")
+            controller.emit(row.id, JobPaused(row.id))
+        controller.hold(row, "user")
+        controller.move(row, "held", f"held by {who.user}")
     return Reply(200, {"id": row.id, "row": row})
 
 
-def _release(jobs: LiveJobs, action: Release, who: Principal) -> Reply:
-    row = _found(jobs, action.job_id, who)
+def _release(controller: Controller, action: Release, who: Principal) -> Reply:
+    row = _found(controller, action.job_id, who)
     if isinstance(row, Reply):
         return row
     if "user" not in row.holds or row.is_over:
         return Reply(409, {"title": "the job is not held"})
-    jobs.unhold(row, "user")
+    controller.unhold(row, "user")
     return Reply(200, {"id": row.id, "row": row})
 
 
-def _change(jobs: LiveJobs, action: ChangeJob, who: Principal) -> Reply:
-    row = _found(jobs, action.job_id, who)
+def _change(controller: Controller, action: ChangeJob, who: Principal) -> Reply:
+    row = _found(controller, action.job_id, who)
     if isinstance(row, Reply):
         return row
     if row.is_over:
@@ -161,55 +161,55 @@ def _change(jobs: LiveJobs, action: ChangeJob, who: Principal) -> Reply:
         return Reply(422, {"title": "the job cannot be changed so"}, problems)
     row.spec, row.name = parsed.spec(), parsed.name or row.name
     if "weight" in action.values:
-        jobs.emit(row.id, JobUpdated(row.id, weight=float(parsed.weight)))
+        controller.emit(row.id, JobUpdated(row.id, weight=float(parsed.weight)))
     if "max_run_s" in action.values:
-        jobs.set_timers(row)
-    jobs.changed(row, "changed")
+        controller.set_timers(row)
+    controller.changed(row, "changed")
     return Reply(200, {"id": row.id, "row": row})
 
 
-def _change_node(jobs: LiveJobs, action: ChangeNode, who: Principal) -> Reply:
+def _change_node(controller: Controller, action: ChangeNode, who: Principal) -> Reply:
     if not who.is_operator:
         return Reply(403, {"title": "only an operator may do that"})
-    if action.node not in jobs.nodes:
+    if action.node not in controller.nodes:
         return Reply(404, {"title": "there is no such node"})
-    node = jobs.nodes.index(action.node)
+    node = controller.nodes.index(action.node)
     moved: list[str] = []
-    if action.action == "drain" and node not in jobs.drained:
-        moved = jobs.take_out(node, action.reason.removeprefix(REMOVED) or f"drained by {who.user}")
-        jobs.order_node(node)
-    elif action.action == "remove" and not jobs.is_removed(node):
+    if action.action == "drain" and node not in controller.drained:
+        moved = controller.take_out(node, action.reason.removeprefix(REMOVED) or f"drained by {who.user}")
+        controller.order_node(node)
+    elif action.action == "remove" and not controller.is_removed(node):
         reason = action.reason.removeprefix(REMOVED) or f"by {who.user}"
-        moved = jobs.remove(node, f"{REMOVED}{reason}")
-        jobs.order_node(node)
-    elif action.action == "resume" and node in jobs.drained:
-        jobs.bring_back(node)
-        jobs.order_node(node)
-    state = "removed" if jobs.is_removed(node) else "drained" if node in jobs.drained else "in service"
-    return Reply(200, {"name": action.node, "state": state, "drained": jobs.drained.get(node), "moved": moved})
+        moved = controller.remove(node, f"{REMOVED}{reason}")
+        controller.order_node(node)
+    elif action.action == "resume" and node in controller.drained:
+        controller.bring_back(node)
+        controller.order_node(node)
+    state = "removed" if controller.is_removed(node) else "drained" if node in controller.drained else "in service"
+    return Reply(200, {"name": action.node, "state": state, "drained": controller.drained.get(node), "moved": moved})
 
 
-def _change_tenant(jobs: LiveJobs, action: ChangeTenant, who: Principal) -> Reply:
+def _change_tenant(controller: Controller, action: ChangeTenant, who: Principal) -> Reply:
     if not who.is_operator:
         return Reply(403, {"title": "only an operator may do that"})
-    jobs.flush(jobs.at)
-    jobs.emit("", TenantChanged(action.name, action.tenant))
+    controller.flush(controller.at)
+    controller.emit("", TenantChanged(action.name, action.tenant))
     detail = {"reason": f"changed by {who.user}", "epoch": 0, "tenant": action.name}
-    jobs.turn.news.append(("", action.name, "TenantChanged", json.dumps(detail)))
+    controller.turn.news.append(("", action.name, "TenantChanged", json.dumps(detail)))
     return Reply(200, {"id": action.name})
 
 
-def _save_progress(jobs: LiveJobs, action: SaveProgress, who: Principal) -> Reply:
-    row = jobs.rows.get(action.job_id)
+def _save_progress(controller: Controller, action: SaveProgress, who: Principal) -> Reply:
+    row = controller.rows.get(action.job_id)
     if row is None or (who.user, who.epoch) != (row.id, row.epoch) or row.ended_epoch >= row.epoch:
-        jobs.stale_reports += 1
+        controller.stale_reports += 1
         return Reply(409, {"title": "this start of the job is over", "code": "stale_epoch"})
     steps = action.steps if row.estimated else min(action.steps, row.total_steps)
     if steps < row.steps:
         rule = f"a checkpoint with {row.steps:g} steps was reported before"
         problem = FieldProblem("steps", f"{steps:g}", rule, "report what the newest checkpoint holds")
         return Reply(409, {"title": "progress does not go back", "code": "goes_back"}, (problem,))
-    take_report(jobs, StepsSaved(row.id, row.epoch, steps))
+    take_report(controller, StepsSaved(row.id, row.epoch, steps))
     return Reply(200, {"id": row.id, "epoch": row.epoch, "steps": row.steps, "stop": row.state not in SEATED})
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from eunomia.backends.world import World
+from eunomia.backends.world import ProcessWorld
 from eunomia.core.kernel_arrays import FLAGS, FLOATS, INTS
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.decisions import SetTimer
@@ -28,12 +28,13 @@ from eunomia.records.record import from_json, step_lines
 from eunomia.records.run import InlinePolicyRunner
 from eunomia.records.scheduler_digest import digest
 from eunomia.service.controller import Controller
+from eunomia.service.core_job import core_job, estimated_event
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import SEATED, JobRow
 from eunomia.service.latency_histogram import LatencyHistogram
-from eunomia.service.live_jobs import core_job, estimated_event
 from eunomia.service.messages import Input, Order, Principal, Reply, Request
 from eunomia.service.site import Site
+from eunomia.service.step import step
 from eunomia.service.store import ServiceStore, StoreProblem
 from eunomia.service.store.schema import StoredClock
 from eunomia.service.tenant_fairness import HOUR_S, STORE_EVERY_S
@@ -314,7 +315,7 @@ class Writer:
     def __init__(self, controller: Controller, store: ServiceStore, clock: ServiceClock) -> None:
         self.controller, self.store, self.clock = controller, store, clock
         controller.fairness.resume(controller.scheduler, clock.now())
-        self.world: World | None = None
+        self.world: ProcessWorld | None = None
         self.make_runner: Callable[[Site], ServicePolicyRunner] = lambda site: InlinePolicyRunner(site.setup.policy)
         self.origin = float(store.meta("origin") or 0.0)  # wall-clock time of second 0
         self.lock = threading.Lock()  # held while the state changes; readers of the state take it
@@ -415,7 +416,7 @@ class Writer:
         """Decide, commit, let orders leave; replies are in what is returned."""
         begun = time.perf_counter()
         with self.lock:
-            turn = self.controller.step(self.clock.now(), inputs)
+            turn = step(self.controller, self.clock.now(), inputs)
             for reply in turn.replies:
                 if reply is not None and isinstance(row := reply.body.pop("row", None), JobRow):
                     reply.body["job"] = row.shown(self.origin, self.controller.device_types)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from eunomia.inputs.problems import InvalidInput, Problem
@@ -10,7 +10,7 @@ from eunomia.model.curves import curve_of
 from eunomia.model.job import Job
 from eunomia.model.job_table import job_values
 from eunomia.model.overheads import Overheads
-from eunomia.model.policy import Policy
+from eunomia.model.policy import Named, Policy
 from eunomia.model.topology import Node, Topology
 from eunomia.scenario import Scenario
 from eunomia.scenario.load import AUTO
@@ -58,12 +58,12 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
     truth = true_throughputs(scenario, stated)
     work = work or workload_of(scenario, topology, truth)
     real, assumed = placed_speeds(scenario, policy, topology, stated, truth)
-    known = assumed if scenario.physics.believed else stated
-    believed = believed_speeds(scenario, known, job_types, real_time=real_time)
+    placed = assumed if scenario.physics.believed else stated
+    believed = believed_speeds(scenario, placed, job_types, real_time=real_time)
 
     jobs, measuring = with_measuring(scenario, work.jobs, believed), measuring_jobs(scenario, believed)
-    known_names = {"accelerator type": topology.types, "app": _apps_of(policy, work.jobs)}
-    check_names(named.name, policy, known_names, scenario.where)
+    known: dict[Named, Collection[str]] = {"accelerator type": topology.types, "app": _apps_of(policy, work.jobs)}
+    check_names(named.name, policy, known, scenario.where)
     mechanism = mechanism_of(scenario, policy, work.jobs, real_time=real_time)
     setup = RunConfig(
         scenario=scenario,

@@ -16,7 +16,7 @@ from typing import Any
 from eunomia.backends.orders import Halt, Launch
 from eunomia.backends.processes.gangs import processes_with
 from eunomia.backends.reports import GangEnded, GangUnknown, Launched, NodeState, Report, StepsSaved
-from eunomia.backends.world import World
+from eunomia.backends.world import ProcessWorld
 from eunomia.model.topology import Topology
 from eunomia.testing.world_driver import Work, WorldDriver
 
@@ -27,14 +27,14 @@ RECORDING = ("steps", "step_s", "exit_code", "ignores_term", "has_child")  # of 
 
 
 class ProcessDriver(WorldDriver):
-    """Drives a `World`; `open_world` makes it, and is called again after a restart."""
+    """Drives a `ProcessWorld`; `open_world` makes it, and is called again after a restart."""
 
     def __init__(
         self,
         folder: Path,
         works: Mapping[str, Work],
         topology: Topology,
-        open_world: Callable[[Callable[[Report], None]], World],
+        open_world: Callable[[Callable[[Report], None]], ProcessWorld],
     ) -> None:
         self.topology, self._works, self._ledger = topology, works, folder / "ledger"
         self._open, self._folder = open_world, folder

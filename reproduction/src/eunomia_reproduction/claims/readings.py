@@ -1,4 +1,4 @@
-"""Themis by three readings of T_id: worst ρ of every policy, and which published headline holds under which."""
+"""Themis by three readings of T_id: worst ρ of every policy, who fell short, and which headline holds under which."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ PUBLISHED = {
     "w1": {"Themis": 1.3, "SRSF": 1.75, "SRTF": 2.0, "Tiresias": 2.6, "Gandiva": 2.6, "SLAQ": 3.95, "Optimus": 3.95},
     "w2": {"Themis": 2.15, "SRSF": 2.35, "SRTF": 4.0, "Tiresias": 4.25, "Gandiva": 2.8, "SLAQ": 3.7, "Optimus": 3.2},
 }
+SHORTFALLS = {
+    "apps_behind": "apps behind",
+    "apps_behind_by": "by, of T_id",
+    "app_jct_mean_s": "time of an app, s",
+    "cost_usd": "accelerator-hours",
+}
 HEADLINES: dict[str, Callable[[str, str, str], All]] = {
     "lowest worst ρ of the seven": lowest,
     "every rival's is 2.25 times as large": fairer,
@@ -23,12 +29,13 @@ HEADLINES: dict[str, Callable[[str, str, str], All]] = {
 
 
 def readings(kept: KeptRows) -> str:
-    """Return a table for each workload, and one of the headlines."""
-    some = [_workload(work, kept) for work in WORKLOADS if f"themis-{work}" in kept]
+    """Return two tables for each workload, and one of the headlines."""
+    known = [work for work in WORKLOADS if f"themis-{work}" in kept]
+    some = [table(work, kept) for work in known for table in (_worst, _shortfalls)]
     return "\n\n".join([*some, _headlines(kept)])
 
 
-def _workload(work: str, kept: KeptRows) -> str:
+def _worst(work: str, kept: KeptRows) -> str:
     kind, _ = WORKLOADS[work]
     columns = [(world, ideal) for world in WORLDS for ideal in READINGS]
     head = [kind, "published", *(f"{world}, `{ideal}`" for world, ideal in columns)]
@@ -48,6 +55,21 @@ def _cell(work: str, world: str, ideal: str, policy: str, kept: KeptRows) -> str
     half = "" if found.low is None or found.high is None else f" ± {number((found.high - found.low) / 2)}"
     ahead = kept.get(experiment, (f"{work}, {world}: Themis not behind {policy}", ideal, "seeds"))
     return f"{number(found.value)}{half}{'' if ahead is None else f'; {ahead:g}'}"
+
+
+def _shortfalls(work: str, kept: KeptRows) -> str:
+    """Return how many apps are behind their private part and by how much, and what the schedules take."""
+    kind, _ = WORKLOADS[work]
+    rows = [[kind, *(f"{world}: {words}" for world in WORLDS for words in SHORTFALLS.values())]]
+    rows.append(["---", *["---:"] * (len(rows[0]) - 1)])
+    for policy in (OURS, *RIVALS, *BESIDE):
+        values = (
+            Row(f"themis-{work}", f"{work}, {world}: {policy}", name).measured(kept).value
+            for world in WORLDS
+            for name in SHORTFALLS
+        )
+        rows.append([policy, *map(number, values)])
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
 def _headlines(kept: KeptRows) -> str:

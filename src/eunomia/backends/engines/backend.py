@@ -10,7 +10,7 @@ from eunomia.backends.engines.gangs import EngineGangs
 from eunomia.backends.inputs import BackendInputs
 from eunomia.backends.process_backend import ProcessBackend
 from eunomia.backends.processes.environment_filter import check_commands
-from eunomia.backends.world import World, WorldInputs
+from eunomia.backends.world import ProcessWorld, WorldInputs
 from eunomia.inputs.problems import InvalidInput, Problem
 
 
@@ -25,7 +25,7 @@ class EngineBackend(ProcessBackend):
         check_commands(inputs.jobs)
 
     @classmethod
-    def open_world(cls, inputs: WorldInputs) -> World:
+    def open_world(cls, inputs: WorldInputs) -> ProcessWorld:
         """Return the world of the engine."""
         return EngineGangs(cls.engine_of(inputs.options), inputs)
 

@@ -44,7 +44,7 @@ from eunomia.backends.reports import (
     SubmissionFound,
     SubmissionGone,
 )
-from eunomia.backends.world import NO_SAVE_GRACE_S, World, WorldInputs
+from eunomia.backends.world import NO_SAVE_GRACE_S, ProcessWorld, WorldInputs
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.topology import Topology
 
@@ -54,7 +54,7 @@ RECORD_POLLS = 3  # for the exit record of a gang that is over to be seen here
 _log = logging.getLogger(__name__)
 
 
-class EngineGangs(World):
+class EngineGangs(ProcessWorld):
     """The gangs of an engine."""
 
     def __init__(self, engine: Engine, inputs: WorldInputs, times: EngineTimes | None = None) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 from eunomia.backends.inputs import BackendInputs
 from eunomia.backends.process_backend import ProcessBackend
 from eunomia.backends.processes.environment_filter import check_runnable
-from eunomia.backends.processes.gangs import Gangs
-from eunomia.backends.world import World, WorldInputs
+from eunomia.backends.processes.gangs import LocalGangs
+from eunomia.backends.world import ProcessWorld, WorldInputs
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology
 
@@ -30,6 +30,6 @@ class LocalBackend(ProcessBackend):
         check_runnable(inputs.jobs, inputs.topology, inputs.grace_s, os.environ)
 
     @classmethod
-    def open_world(cls, inputs: WorldInputs) -> World:
+    def open_world(cls, inputs: WorldInputs) -> ProcessWorld:
         """Return the world of this machine."""
-        return Gangs(inputs)
+        return LocalGangs(inputs)

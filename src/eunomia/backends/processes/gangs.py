@@ -31,7 +31,7 @@ from eunomia.backends.processes.folder import JobFolder, read_json
 from eunomia.backends.processes.seats import LOOK_S, SeatWatch
 from eunomia.backends.processes.supervisor import start_time
 from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, OrderTaken, SeatsIdle, SeatsTaken, StepsSaved
-from eunomia.backends.world import NO_SAVE_GRACE_S, World, WorldInputs
+from eunomia.backends.world import NO_SAVE_GRACE_S, ProcessWorld, WorldInputs
 from eunomia.lease import CALLED_BACK
 from eunomia.model.topology import Topology
 
@@ -42,13 +42,13 @@ MAX_WAIT_S = 3600.0  # in one system call, which has a limit
 
 
 @dataclass(slots=True, eq=False)
-class Gang:
+class LocalGang:
     """A gang that was launched or found, and has not ended."""
 
     order: Launch
     folder: JobFolder
     grace_s: float
-    end_s: float  # when it stops whatever is renewed
+    end_s: float = math.inf  # when it stops whatever is renewed
     pidfd: int = -1
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
     launched: bool = False
@@ -88,7 +88,7 @@ class Gang:
                     pipe.close()
 
 
-class Gangs(World):
+class LocalGangs(ProcessWorld):
     """The gangs of this machine."""
 
     def __init__(self, inputs: WorldInputs, look_s: float = LOOK_S) -> None:
@@ -101,10 +101,10 @@ class Gangs(World):
         self._seats: SeatWatch | None = None
         if inputs.driver is not None:
             self._seats = SeatWatch(inputs.driver, self._topology, self._inherited, self._workdir, look_s)
-        self._leftover: list[Gang] = []  # their supervisors were killed, and some processes cannot be
+        self._leftover: list[LocalGang] = []  # their supervisors were killed, and some processes cannot be
         self._taken: dict[int, str] | None = None  # as reported
         self._idle: set[int] = set()  # likewise
-        self._live: dict[tuple[str, int], Gang] = {}
+        self._live: dict[tuple[str, int], LocalGang] = {}
         self._orders: deque[Order | Topology] = deque()
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe()
@@ -186,7 +186,7 @@ class Gangs(World):
                 gang.renew(time.monotonic() + self._lease_s)
         self._report(OrderTaken(order.number))
 
-    def _halt(self, gang: Gang, *, saves: bool = True, at_once: bool = False) -> None:
+    def _halt(self, gang: LocalGang, *, saves: bool = True, at_once: bool = False) -> None:
         grace_s = 0.0 if at_once else gang.grace_s if saves else min(gang.grace_s, NO_SAVE_GRACE_S)
         if gang.stop_grace_s is None or grace_s < gang.stop_grace_s:
             gang.stop_grace_s = grace_s
@@ -201,7 +201,8 @@ class Gangs(World):
             self._workdir, order.job_id, order.epoch, order.spec.get("checkpoint_dir", ""),
             account_of(order.user, self._inputs.account),
         )  # fmt: skip
-        gang = Gang(order, folder, float(order.spec.get("checkpoint", {}).get("grace_s", 10.0)), order.end_s)
+        gang = LocalGang(order, folder, float(order.spec.get("checkpoint", {}).get("grace_s", 10.0)))
+        gang.end_s = math.inf if order.end_s is None else order.end_s
         if folder.read_exit() is not None:
             self._report_end(gang)
         elif (record := read_json(folder.record)) is not None:
@@ -217,7 +218,7 @@ class Gangs(World):
                 if gang.turned_away:
                     self._halt(gang, at_once=True)
 
-    def _adopt(self, gang: Gang, record: dict[str, Any]) -> None:
+    def _adopt(self, gang: LocalGang, record: dict[str, Any]) -> None:
         self._live[gang.key] = gang
         gang.renew(time.monotonic() + self._lease_s)
         gang.launched, gang.launched_at = bool(record["launched"]), time.monotonic()
@@ -227,7 +228,7 @@ class Gangs(World):
         if not _is_alive(record):
             self._end(gang)
 
-    def _spawn(self, gang: Gang) -> None:
+    def _spawn(self, gang: LocalGang) -> None:
         folder, lock = gang.folder, self._inputs.lock
         folder.make(0o777 if self._inputs.umask is None else 0o700)
         if self._inputs.token_of is not None:
@@ -250,7 +251,7 @@ class Gangs(World):
         self._selector.register(gang.process.stdout, selectors.EVENT_READ, ("output", gang))
         self._watch(gang, gang.process.pid)
 
-    def _spec(self, gang: Gang) -> dict[str, Any]:
+    def _spec(self, gang: LocalGang) -> dict[str, Any]:
         order, folder, inputs = gang.order, gang.folder, self._inputs
         first, *rest = order.spec["command"]
         seats = [(str(self._workdir / "seats" / f"{seat}.lock"), order.shared) for seat in sorted(order.seats)]
@@ -280,7 +281,7 @@ class Gangs(World):
             "locks": [(str(folder.path / "job.lock"), False), *seats],
         }
 
-    def _watch(self, gang: Gang, pid: int) -> None:
+    def _watch(self, gang: LocalGang, pid: int) -> None:
         """Be woken when the process ends; where the system cannot, the exit record is polled."""
         if hasattr(os, "pidfd_open"):
             try:
@@ -289,7 +290,7 @@ class Gangs(World):
                 return
             self._selector.register(gang.pidfd, selectors.EVENT_READ, ("end", gang))
 
-    def _read(self, gang: Gang) -> None:
+    def _read(self, gang: LocalGang) -> None:
         assert gang.process is not None
         assert gang.process.stdout is not None
         try:
@@ -307,12 +308,12 @@ class Gangs(World):
         gang.unkillable = gang.unkillable or b"U" in said
         self._read_steps(gang)
 
-    def _be_launched(self, gang: Gang) -> None:
+    def _be_launched(self, gang: LocalGang) -> None:
         if not gang.launched:
             gang.launched, gang.launched_at = True, time.monotonic()
             self._report(Launched(*gang.key))
 
-    def _read_steps(self, gang: Gang) -> None:
+    def _read_steps(self, gang: LocalGang) -> None:
         steps = gang.folder.read_progress(gang.order.total_steps or math.inf)
         if steps is not None and steps != gang.steps:
             gang.steps = steps
@@ -335,7 +336,7 @@ class Gangs(World):
             if gang.pidfd < 0 and (record is None or not _is_alive(record)):
                 self._end(gang)
 
-    def _end(self, gang: Gang) -> None:
+    def _end(self, gang: LocalGang) -> None:
         """Report the end of a gang whose supervisor has ended."""
         if self._live.pop(gang.key, None) is None:
             return
@@ -367,7 +368,7 @@ class Gangs(World):
         gangs = (*self._leftover, *(gang for gang in self._live.values() if gang.unkillable))
         return {seat: gang.order.job_id for gang in gangs for seat in gang.seats}
 
-    def _is_taken(self, gang: Gang) -> bool:
+    def _is_taken(self, gang: LocalGang) -> bool:
         """Ask the driver before a launch; a gang whose seat others use is turned away."""
         if self._seats is not None:
             self._seats.look()
@@ -375,11 +376,11 @@ class Gangs(World):
         self._turn_away(gang)
         return bool(gang.turned_away)
 
-    def _has_earlier(self, gang: Gang) -> bool:
+    def _has_earlier(self, gang: LocalGang) -> bool:
         """Say whether an earlier gang of the job still runs: the end of a later one would say that it does not."""
         return any(job == gang.order.job_id for job, _ in self._live)
 
-    def _turn_away(self, gang: Gang) -> None:
+    def _turn_away(self, gang: LocalGang) -> None:
         taken = self._taken or {}
         gang.turned_away = ", ".join(dict.fromkeys(taken[seat] for seat in sorted(gang.seats) if seat in taken))
 
@@ -415,7 +416,7 @@ class Gangs(World):
                 self._turn_away(gang)
                 self._halt(gang, at_once=True)
 
-    def _report_end(self, gang: Gang) -> None:
+    def _report_end(self, gang: LocalGang) -> None:
         self._read_steps(gang)
         found = gang.folder.read_exit()
         if gang.turned_away:
@@ -423,7 +424,7 @@ class Gangs(World):
         elif found is None:
             if kill_processes(gang.folder):
                 self._leftover.append(gang)
-            else:  # a gang of a run dies with its supervisor, which nobody had to find again
+            else:  # a gang of a run dies with its supervisor, and the job has failed
                 outcome = "lost" if self._inputs.lock is None or gang.process is None else "failed"
                 self._report(GangEnded(*gang.key, outcome, "its supervisor was killed"))
         else:

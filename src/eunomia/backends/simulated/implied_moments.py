@@ -3,6 +3,9 @@
 The compiled loop takes the same steps as the core and the simulation do for each moment: those of `core.transitions`,
 `core.placement_pass`, `core.ranked_pass` and `gang_kernels`. It stops before a moment that it cannot play: one with
 another event than submissions, completions and its own timer, or whose decision needs the policy.
+
+Forecasts play with the same loop in a state whose seats are only counted (`holder` is empty): which accelerator a job
+gets is not chosen, what the core believes is what happens, and starts and ends by row are all that is written.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eunomia.backends.simulated import gang_kernels as gang_steps
-from eunomia.backends.simulated.completion_heap import IN_HEAP, forget_ends, note_next
+from eunomia.backends.simulated.completion_heap import IN_HEAP, foresee_end, forget_end, forget_ends, note_next
 from eunomia.core.kernel_arrays import (
     ALIVE,
     DONE,
@@ -22,8 +25,10 @@ from eunomia.core.kernel_arrays import (
     LEASE_SIZE,
     ON_TYPE,
     PARTNER,
+    RATE,
     RATE_SINCE,
     SCALE_FACTOR,
+    TOTAL,
     WAITING,
     KernelArrays,
     kernel_arrays,
@@ -39,9 +44,10 @@ from eunomia.core.placement_pass import (
     implied_start,
     start_implied,
 )
-from eunomia.core.ranked_pass import Rank, follow_rank
+from eunomia.core.rank_line import HOLDING, NOT_KEPT, SPAN, TAIL, RankLine, note_end, note_start, note_stop
+from eunomia.core.ranked_pass import follow_rank
 from eunomia.core.scheduler import Scheduler
-from eunomia.core.transitions import finish_alone, submit, withdraw_last
+from eunomia.core.transitions import finish_alone, finish_counted, submit, withdraw_last
 from eunomia.kernels import WorkLeft, kernel
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.job import Job
@@ -53,12 +59,14 @@ _JOBS, _EVENTS = 512, 2048  # whose columns are written ahead; that one call pla
 # Columns of the events, starts and stops of the log.
 _ROW, _RUN, _LAST, _STARTS_END, _STOPS_END, _COLUMNS = range(6)
 _SEATS_END = 2
+LOGGED = (_COLUMNS, 3, 2)  # columns of the log's events, starts and stops
 # What `_play` counts: events, submissions, events up to the last answer, what could be played next, starts,
-# stops, seats, answers by rank; then the number of the last pass, and how many jobs the line has.
-_PLAYED, _SUBMITTED, _KNOWN, _MORE, _STARTS, _STOPS, _SEATS, _ANSWERS, _PASS, _LINE, _COUNTS = range(11)
-_AT, _ANSWERED_AT, _AGAIN_AT, _WAKE, _TIMES = range(5)  # the last moment and answer; the next ask and timer, inf = none
+# stops, seats, answers by rank, moments; then the number of the last pass.
+_PLAYED, _SUBMITTED, _KNOWN, _MORE, _STARTS, _STOPS, _SEATS, _ANSWERS, MOMENTS, _PASS, COUNTS = range(11)
+_AT, _ANSWERED_AT, _AGAIN_AT, WAKE, TIMES = range(5)  # the last moment and answer; the next ask and timer, inf = none
 NO_MORE, MORE, ANSWER = range(3)  # nothing, more at once, a moment that needs an answer
 _DUE = 64  # completions of one instant
+_NO_TIMES: Floats = np.empty(0)
 
 
 class Log(NamedTuple):
@@ -73,7 +81,7 @@ class Log(NamedTuple):
 
 
 class World(NamedTuple):
-    """The arrays of the simulation."""
+    """The arrays of the simulation; where seats are only counted, the last two in place of `gangs`."""
 
     gangs: Array
     heap: Array
@@ -84,6 +92,8 @@ class World(NamedTuple):
     rates: Floats
     start_s: float
     later_s: Floats
+    start: Floats  # (row,) the first start
+    finish: Floats  # (row,)
 
 
 @kernel(allocates=False, forceinline=True)
@@ -110,9 +120,10 @@ def _complete(t: KernelArrays, gangs: Array, due: Ints, finishes: Bools, freed: 
     """Return whether the ends of these gangs are completions, and count the accelerators that they free, (type,)."""
     freed[:] = 0
     for row in due:
-        is_run = gangs[row]["epoch"] == t.ints[EPOCH, row] and t.ints[PARTNER, row] < 0
-        if not is_run or gangs[row]["will_fail"] or not finishes[row]:
-            return False
+        if len(t.holder) > 0:
+            is_run = gangs[row]["epoch"] == t.ints[EPOCH, row] and t.ints[PARTNER, row] < 0
+            if not is_run or gangs[row]["will_fail"] or not finishes[row]:
+                return False
         freed[t.ints[ON_TYPE, row]] += t.ints[LEASE_SIZE, row]
     return True
 
@@ -149,9 +160,21 @@ def _log_event(log: Log, row: int, run: int, at: float) -> None:
 
 
 @kernel(allocates=False, forceinline=True)
+def _foresee_counted(t: KernelArrays, w: World, row: int) -> None:
+    """Predict the end of a job on seats that are only counted: what is believed of it is true."""
+    floats = t.belief_floats
+    left = max(floats[TOTAL, row] - floats[DONE, row], 0.0)
+    foresee_end(w.heap, w.counts, row, floats[RATE_SINCE, row] + left / floats[RATE, row])
+
+
+@kernel(allocates=False, forceinline=True)
 def _start_gang(t: KernelArrays, w: World, log: Log, row: int, at: float) -> None:
     """Start the gang of a job that the core has started, whose seats are logged."""
     counted, place = log.counted, log.counted[_STARTS]
+    if len(t.holder) == 0:
+        w.start[row] = min(w.start[row], at)
+        _foresee_counted(t, w, row)
+        return
     size, type, epoch = t.ints[LEASE_SIZE, row], t.ints[ON_TYPE, row], t.ints[EPOCH, row]
     kind = w.kind_of[w.gangs[row]["model"], size]
     rate = w.rates[kind, type]
@@ -161,13 +184,22 @@ def _start_gang(t: KernelArrays, w: World, log: Log, row: int, at: float) -> Non
 
 
 @kernel(allocates=False, forceinline=True)
-def _answer(t: KernelArrays, w: World, log: Log, rank: Rank, at: float, scratch: Ints, seats: Ints) -> float:
-    """Answer by rank, and let the simulation follow; return when to answer again."""
+def _answer(
+    t: KernelArrays, w: World, log: Log, rank: RankLine, at: float, rows: int, scratch: Ints, seats: Ints
+) -> float:
+    """Answer by rank, and let the simulation follow; `rows` jobs were submitted. Return when to answer again."""
     counted = log.counted
     counted[_PASS] += 1
     counted[_ANSWERS] += 1
-    length, stopped, started, again_at = follow_rank(t, rank, at, counted[_PASS], counted[_LINE], scratch, seats)
-    counted[_LINE] = length
+    stopped, started, again_at = follow_rank(t, rank, at, counted[_PASS], rows, scratch, seats)
+    if len(t.holder) == 0:
+        for row in scratch[STOPPED, :stopped]:
+            if t.ints[ON_TYPE, row] < 0:
+                forget_end(w.heap, w.counts, row)
+                note_stop(t, rank, row, at)
+        for row in scratch[LEAD, :started]:
+            _start_gang(t, w, log, row, at)
+        return again_at
     if 2 * stopped > w.counts[IN_HEAP]:  # as `gang_kernels.stop`
         forget_ends(w.heap, w.counts, scratch[STOPPED, :stopped])
     for m in range(stopped):
@@ -183,7 +215,22 @@ def _answer(t: KernelArrays, w: World, log: Log, rank: Rank, at: float, scratch:
     for row in scratch[STOPPED, :stopped]:  # their checkpoints are reported
         t.belief_floats[DONE, row] = w.gangs[row]["safe"]
         t.belief_floats[RATE_SINCE, row] = max(at, t.belief_floats[RATE_SINCE, row])
+        note_stop(t, rank, row, at)
     return again_at
+
+
+@kernel(allocates=False, forceinline=True)
+def _finish(t: KernelArrays, w: World, log: Log, rank: RankLine, row: int, at: float) -> None:
+    """Complete a job, in the core and in the simulation."""
+    if len(t.holder) == 0:
+        w.finish[row] = at
+        forget_end(w.heap, w.counts, row)
+        finish_counted(t, row)
+    else:
+        _log_event(log, row, t.ints[EPOCH, row], at)
+        gang_steps.finish_alone(w.gangs, w.heap, w.counts, w.rates, row, at)
+        finish_alone(t, row, at)
+    note_end(rank, row)
 
 
 @kernel(allocates=False, forceinline=True)
@@ -196,10 +243,9 @@ def _play(
     by: int,
     quantum: float,
     capacity: Floats,
-    line: Ints,
-    key: Floats,
+    lines: tuple[Ints, Floats, Ints, Ints, Floats, Floats],
     horizon: float,
-    most_starts: int,
+    most: int,
     arrived: int,
     last: int,
     arrivals: Floats,
@@ -210,23 +256,29 @@ def _play(
 ) -> None:
     """Play moments before `horizon`, with submissions of the rows `arrived` to `last`, which is left out.
 
-    Once all jobs were submitted it ends after `most_starts`, if jobs can be stopped. `arrivals` (job + 1,) ends with
-    inf; `finishes` (job,) says of which jobs the end is a completion. `times` is brought up to date. A wake-up less
-    than `INSTANT_S` after the last moment is not played, so that a clock that stops advancing is noticed. `passes` is
-    scratch space of answers by rank, `arrays` are those of `World`, `Log` and the core.
+    Once all jobs were submitted it ends after `most` starts, if jobs can be stopped; where seats are only counted,
+    after so many moments. `arrivals` (job + 1,) ends with inf; `finishes` (job,) says of which jobs the end is a
+    completion. `times` is brought up to date. A wake-up less than `INSTANT_S` after the last moment is not played, so
+    that a clock that stops advancing is noticed. `passes` is scratch space of answers by rank, `lines` the arrays of
+    `RankLine`, `arrays` are those of `World`, `Log` and the core.
     """
-    w, log, t = World(*arrays[:9]), Log(*arrays[9:15]), kernel_arrays(*arrays[15:])
-    rank = Rank(by, quantum, recall, queues, capacity, line, key)
-    counted, (due, freed) = log.counted, scratch
+    w, log, t = World(*arrays[:11]), Log(*arrays[11:17]), kernel_arrays(*arrays[17:])
+    rank = RankLine(by, quantum, recall, queues, capacity, lines[0], lines[1], lines[2], lines[3], lines[4], lines[5])
+    counted, (due, freed), is_counted = log.counted, scratch, len(t.holder) == 0
     row, more = arrived, NO_MORE
+    if is_counted:
+        for job in rank.holding[: rank.span[HOLDING]]:
+            _foresee_counted(t, w, job)
     while True:
+        # When: the next submission, end or timer, before which the loop may have to stop.
         at = min(arrivals[row], w.heap[0]["when"] if w.counts[IN_HEAP] > 0 else np.inf)
-        is_woken = times[_WAKE] <= at
-        at = min(at, times[_WAKE])
-        if not at < horizon or (is_woken and at - times[_AT] < INSTANT_S):
+        is_woken = times[WAKE] <= at
+        at = min(at, times[WAKE])
+        if not at < horizon or (is_woken and not is_counted and at - times[_AT] < INSTANT_S):
             break
-        if recall and row + 1 == len(arrivals) and counted[_STARTS] >= most_starts:
+        if recall and row + 1 == len(arrivals) and counted[MOMENTS if is_counted else _STARTS] >= most:
             break
+        # What happens: ends and submissions of this instant, all of a kind that the core needs no help with.
         ends, come, first = _list_due(w.heap, w.counts[IN_HEAP], at, due), row, counted[_PLAYED]
         while arrivals[come] == at:
             come += 1
@@ -235,33 +287,37 @@ def _play(
             break
         if not _complete(t, w.gangs, due[:ends], finishes, freed):
             break
+        # What follows: nothing, one start, or an answer, which only a rank gives; else the submissions are undone.
         for job in range(row, come):
             submit(t, job)
         implied, lead, type = _implied(t, alone, recall, moves, ends, freed)
-        if (implied == ASK and by == UNKNOWN) or not _has_room(t, log, implied, lead):
+        if not is_counted and ((implied == ASK and by == UNKNOWN) or not _has_room(t, log, implied, lead)):
             for _ in range(row, come):
                 withdraw_last(t)
             more = ANSWER if implied == ASK and by == UNKNOWN else MORE
             break
+        # Submissions and ends are written down.
         for job in range(row, come):
             _log_event(log, job, 0, at)
         for job in due[:ends]:
-            _log_event(log, job, t.ints[EPOCH, job], at)
-            gang_steps.finish_alone(w.gangs, w.heap, w.counts, w.rates, job, at)
-            finish_alone(t, job, at)
-        if counted[_PLAYED] == first and implied != UNTOUCHED:
+            _finish(t, w, log, rank, job, at)
+        if not is_counted and counted[_PLAYED] == first and implied != UNTOUCHED:
             _log_event(log, -1, -1, at)
         row, times[_AT] = come, at
+        counted[MOMENTS] += 1
+        # The start or the answer, and when the timer is set.
         if implied == STARTED:
             taken = log.seats[counted[_SEATS] : counted[_SEATS] + t.ints[SCALE_FACTOR, lead]]
             start_implied(t, lead, type, at, np.inf, taken)
             counted[_SEATS] += len(taken)
             _start_gang(t, w, log, lead, at)
-        if implied != UNTOUCHED:
+            note_start(rank, lead)
+        if implied != UNTOUCHED or is_counted:
             times[_AGAIN_AT], counted[_KNOWN] = np.inf, counted[_PLAYED]
         if implied == ASK and passes is not None:  # else this branch is not compiled
-            times[_AGAIN_AT], times[_ANSWERED_AT] = _answer(t, w, log, rank, at, passes[0], passes[1]), at
-        times[_WAKE] = times[_AGAIN_AT] if t.counts[ALIVE] > 0 and times[_AGAIN_AT] > at else np.inf
+            times[_AGAIN_AT], times[_ANSWERED_AT] = _answer(t, w, log, rank, at, row, passes[0], passes[1]), at
+        times[WAKE] = times[_AGAIN_AT] if t.counts[ALIVE] > 0 and times[_AGAIN_AT] > at else np.inf
+        # The last event of the moment says where its starts and stops end.
         end = counted[_PLAYED] - 1
         if end >= first:
             log.events[_LAST, end] = 1
@@ -282,6 +338,13 @@ def play_ranked(*given: Any) -> None:
     _play(*given)
 
 
+def no_lines(jobs: int, rows: int) -> tuple[Ints, Floats, Ints, Ints, Floats, Floats]:
+    """Return the arrays of `RankLine` for a line of so many jobs among so many rows, which is not kept yet."""
+    span = np.full(SPAN, NOT_KEPT, dtype=np.int64)
+    line, holding, by_place = np.empty(jobs, dtype=np.int64), np.empty(jobs, dtype=np.int64), np.empty(jobs)
+    return line, np.zeros(rows), holding, span, np.full(rows, -np.inf), by_place
+
+
 class ImpliedMoments:
     """Plays the moments of one simulation and its scheduler whose decisions are implied.
 
@@ -295,19 +358,17 @@ class ImpliedMoments:
         self, scheduler: Scheduler, jobs: Sequence[Job], arrivals: Floats, finishes: Bools, world: tuple[Any, ...]
     ):
         self._scheduler, self._jobs, self._arrivals, self._finishes = scheduler, jobs, arrivals, finishes
-        self._world = world
+        self._world = (*world, _NO_TIMES, _NO_TIMES)  # of starts and ends by row
         topology = scheduler.state.topology
         widest = int(job_array(jobs, "scale_factor").max(initial=1))
         self._log = Log(
             np.empty(_EVENTS),
-            np.empty((_COLUMNS, _EVENTS), dtype=np.int64),
-            np.empty((3, _EVENTS + topology.devices), dtype=np.int64),
-            np.empty((2, _EVENTS + topology.devices), dtype=np.int64),
+            *(np.empty((size, _EVENTS + topology.devices), dtype=np.int64) for size in LOGGED),
             np.empty(max(4 * _EVENTS, widest) + topology.devices, dtype=np.int64),
-            np.zeros(_COUNTS, dtype=np.int64),
+            np.zeros(COUNTS, dtype=np.int64),
         )
         self._scratch = np.empty(_DUE, dtype=np.int64), np.empty(len(topology.types), dtype=np.int64)
-        self._line, self._key = np.empty(0, dtype=np.int64), np.empty(0)
+        self._lines = no_lines(0, 0)
         self._foreseen = 0  # jobs whose columns are written
         self._needs_rank = False  # so far no moment needed an answer
         self._left = WorkLeft(play)
@@ -326,20 +387,19 @@ class ImpliedMoments:
                 return
             if self._foreseen <= arrived:
                 self._foreseen = arrived + scheduler.foresee(self._jobs[arrived : arrived + _JOBS])
-            self._make_room(scheduler.state.alive + self._foreseen - arrived)
-            counted[:_LINE], counted[_PASS] = 0, scheduler.state.pass_count
+            self._make_room(scheduler.state.alive + self._foreseen - arrived, len(self._jobs))
+            counted[:_PASS], counted[_PASS] = 0, scheduler.state.pass_count
             times = np.array([self.at, -math.inf, scheduler.asks.again_at, self.wake])
             given = (
                 rule.alone, rule.recall, rule.moves, rule.queues, rule.by if self._needs_rank else UNKNOWN,
-                rule.quantum, scheduler.state.capacity, self._line, self._key, horizon, most_starts, arrived,
-                self._foreseen, self._arrivals, self._finishes, times, self._scratch, *self._world, *self._log,
-                *scheduler.arrays,
+                rule.quantum, scheduler.state.capacity, self._lines, horizon, most_starts, arrived, self._foreseen,
+                self._arrivals, self._finishes, times, self._scratch, *self._world, *self._log, *scheduler.arrays,
             )  # fmt: skip
             if self._needs_rank:
                 play_ranked(scheduler.pass_scratch(self._foreseen - arrived), *given)
             else:
                 play(*given)
-            played, submitted, known, more, starts, _, _, answers, passes, _ = counted.tolist()
+            played, submitted, known, more, starts, _, _, answers, _, passes = counted.tolist()
             self.at, answered_at, again_at, self.wake = times.tolist()
             if played:
                 batch = self._batch(self._jobs[arrived : arrived + submitted], arrived)
@@ -354,12 +414,11 @@ class ImpliedMoments:
                 self._needs_rank, self._left = True, WorkLeft(play_ranked)
             more = is_first or (more == MORE and played)
 
-    def _make_room(self, jobs: int) -> None:
-        """Make the line long enough for so many jobs."""
-        if len(self._line) < jobs:
-            line = np.empty(2 * jobs, dtype=np.int64)
-            line[: len(self._line)] = self._line
-            self._line, self._key = line, np.empty(2 * jobs)
+    def _make_room(self, jobs: int, rows: int) -> None:
+        """Make the line long enough for so many jobs; it is made anew, as anything may have happened since."""
+        if self._needs_rank and len(self._lines[0]) < jobs:
+            self._lines = no_lines(2 * jobs, rows)
+        self._lines[3][TAIL] = NOT_KEPT
 
     def _batch(self, submitted: Sequence[Job], first_row: int) -> MomentBatch:
         log_at, log_events, log_starts, log_stops, log_seats, counted = self._log

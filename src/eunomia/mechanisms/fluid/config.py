@@ -33,4 +33,5 @@ class Fluid(MechanismConfig):
     solve_gap_s: Annotated[float, Rule(least=0.0, what="at least 0 and finite")] = 0.0
     ask_every_s: Annotated[float, Rule(above=0.0, endless=True, what="above 0")] = float("inf")
 
-    __post_init__ = check_fields
+    def __post_init__(self) -> None:
+        check_fields(self)

@@ -60,7 +60,8 @@ class GavelRounds(MechanismConfig):
     split_steps: bool = True
     expected: _Count = 0
 
-    __post_init__ = check_fields
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def credit(self) -> float:

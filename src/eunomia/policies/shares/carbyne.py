@@ -90,7 +90,8 @@ class Carbyne:
         mechanism=ROUNDS,
     )
 
-    __post_init__ = check_fields
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type)."""

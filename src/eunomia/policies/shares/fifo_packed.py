@@ -68,7 +68,8 @@ class FifoPacked:
         backfills=False,
     )
 
-    __post_init__ = check_fields
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def decide(self, view: View) -> Shares:
         """Return whole shares: a row for each gang that runs, with its partner if it has one."""

@@ -70,7 +70,8 @@ class Gandiva:
         mechanism=ROUNDS,
     )
 
-    __post_init__ = check_fields
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def decide(self, view: View) -> Shares:
         """Return an equal share for each combination; memory holds a number for each pair."""

@@ -55,7 +55,8 @@ class StrategyProof:
         mechanism=ROUNDS,
     )
 
-    __post_init__ = check_fields
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type); `why` gives the fraction of its share that each job keeps."""

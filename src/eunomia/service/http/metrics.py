@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from prometheus_client import generate_latest
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 def metrics_text(service: Service) -> str:
     """Return all figures of the service, and none of its process."""
-    return generate_latest(_Figures(service)).decode()
+    encoded: bytes = generate_latest(_Figures(service))
+    return encoded.decode()
 
 
 class _Figures:
@@ -33,16 +34,16 @@ class _Figures:
         """Yield each figure."""
         service, writer = self._service, self._service.writer
         counts = service.reader.counts()
-        by_state = {(state,): counts.get(state, 0) for state in STATES}
+        by_state = [((state,), counts.get(state, 0)) for state in STATES]
         yield _gauge("eunomia_jobs", "Jobs by state.", ("state",), by_state)
         with writer.lock:
             types = living_state.cluster(writer.controller)["types"]
             fairness = living_state.ltgf(writer.controller, writer.clock.now())
-        by_type = {(name, state): one[state] for name, one in types.items() for state in ("free", "busy", "taken")}
+        by_type = [((name, state), one[state]) for name, one in types.items() for state in ("free", "busy", "taken")]
         yield _gauge("eunomia_accelerators", "Accelerators by type and state.", ("type", "state"), by_type)
         yield _histogram("eunomia_decision_seconds", "Time that decisions took, s.", writer.decision_times)
         yield _histogram("eunomia_commit_seconds", "Time that commits to the store took, s.", writer.commit_times)
-        by_tenant = {(name,): float(f"{value:.6g}") for name, value in fairness.items()}
+        by_tenant = [((name,), float(f"{value:.6g}")) for name, value in fairness.items()]
         what = "Accelerator time received of what was deserved in the last day, by tenant (LTGF)."
         yield _gauge("eunomia_tenant_ltgf", what, ("tenant",), by_tenant)
         for name, what, value in (
@@ -59,16 +60,17 @@ class _Figures:
         what = "Number of the leadership: it grows with each start or fail-over."
         yield GaugeMetricFamily("eunomia_generation", what, writer.store.generation)
         coverage = score(outcomes_of(service.site.place))["start_coverage"]
-        found = {} if coverage is None else {(): coverage}
+        found = [] if coverage is None else [((), coverage)]
         yield _gauge("eunomia_forecast_coverage_ratio", "Starts that were in their 80 % interval.", (), found)
 
 
 def _gauge(
-    name: str, what: str, labels: tuple[str, ...], value_by_labels: Mapping[tuple[str, ...], float]
+    name: str, what: str, labels: Sequence[str], values: Iterable[tuple[Sequence[str], float]]
 ) -> GaugeMetricFamily:
+    """Return a gauge with a value for each combination of its labels."""
     family = GaugeMetricFamily(name, what, labels=labels)
-    for values, value in value_by_labels.items():
-        family.add_metric(values, value)
+    for names, value in values:
+        family.add_metric(names, value)
     return family
 
 

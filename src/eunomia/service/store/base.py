@@ -12,7 +12,7 @@ import logging
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, astuple
+from dataclasses import astuple, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -384,5 +384,5 @@ def _chained(chain: str, at: float, entry: tuple[str, ...]) -> str:
 
 def _order(order: Any) -> str:
     """Return an order as JSON, without the job's document, which its row holds."""
-    body = {key: value for key, value in asdict(order).items() if key != "spec"}
+    body = {one.name: getattr(order, one.name) for one in fields(order) if one.name != "spec"}
     return json.dumps({"kind": type(order).__name__, **body})

@@ -88,7 +88,8 @@ class GandivaOriginal:
         mechanism=ENDLESS,
     )
 
-    __post_init__ = check_fields
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def decide(self, view: View) -> Grants:
         """Return devices for units that start, move, or change partner or shape, and the jobs that stop."""

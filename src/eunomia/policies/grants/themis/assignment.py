@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,7 +23,7 @@ from eunomia.solvers.auction.partial import Partial, cut
 _RUNS, _LOST, _BEHIND, _KEPT = range(4)  # codes of `WaitReasons`; a running job waits for nothing
 
 
-def waiting_for(view: View, code: str) -> WaitReasons:
+def waiting_for(view: View, code: str) -> Mapping[int, Reason]:
     """Return the one reason for which all jobs wait that do not run."""
     return WaitReasons.of(view.jobs, view.on_type < 0, Reason(code))
 

@@ -18,7 +18,7 @@ import pytest
 
 from eunomia.backends.processes import gangs, supervisor
 from eunomia.backends.processes.device_use import DeviceUse
-from eunomia.backends.processes.gangs import Gangs, processes_of, processes_with
+from eunomia.backends.processes.gangs import LocalGangs, processes_of, processes_with
 from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, SeatsIdle, SeatsTaken, StepsSaved
 from eunomia.backends.world import WorldInputs
 from eunomia.model.topology import Node, Topology
@@ -27,7 +27,7 @@ from eunomia.service.messages import Halt, Launch
 RENDEZVOUS = str(Path(__file__).with_name("rendezvous.py"))
 
 
-class LocalWorld:
+class GangsHere:
     """Gangs on four accelerators, and their reports."""
 
     def __init__(self, folder: Path, *, type: str = "cpu", **options: Any) -> None:
@@ -37,7 +37,7 @@ class LocalWorld:
         inputs = WorldInputs(
             workdir=folder / "jobs", topology=topology, lease_s=30.0, report=self.reports.put, **options
         )
-        self.gangs = Gangs(inputs, look_s=0.1)
+        self.gangs = LocalGangs(inputs, look_s=0.1)
         self.gangs.start()
 
     def launch(self, job: str, *command: object, seats: tuple[int, ...] = (0,), epoch: int = 1, **spec: Any) -> None:
@@ -85,14 +85,14 @@ def is_supervisor(pid: int) -> bool:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[LocalWorld]:
-    found = LocalWorld(tmp_path)
+def world(tmp_path: Path) -> Iterator[GangsHere]:
+    found = GangsHere(tmp_path)
     yield found
     found.end()
 
 
 def test_a_gang_of_several_processes_meets_stops_with_one_checkpoint_and_goes_on_at_another_size(
-    world: LocalWorld, tmp_path: Path
+    world: GangsHere, tmp_path: Path
 ) -> None:
     several = {"processes": "per_accelerator"}
     world.launch("a", RENDEZVOUS, tmp_path, 10_000, seats=(0, 1, 2), **several)
@@ -111,14 +111,14 @@ def test_a_gang_of_several_processes_meets_stops_with_one_checkpoint_and_goes_on
     ]
 
 
-def test_when_one_process_fails_the_whole_gang_ends_with_its_exit_code(world: LocalWorld, tmp_path: Path) -> None:
+def test_when_one_process_fails_the_whole_gang_ends_with_its_exit_code(world: GangsHere, tmp_path: Path) -> None:
     world.launch("b", RENDEZVOUS, tmp_path, 10_000, 2, seats=(0, 1, 2), processes="per_accelerator")
     ended = world.wait(GangEnded, "b")
     assert (ended.outcome, ended.reason.partition(":")[0]) == ("failed", "exit code 3")
     assert world.processes("b") == []
 
 
-def test_when_one_process_is_killed_others_that_ignore_the_call_are_killed_after_the_grace(world: LocalWorld) -> None:
+def test_when_one_process_is_killed_others_that_ignore_the_call_are_killed_after_the_grace(world: GangsHere) -> None:
     stubborn = (
         "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(7, flush=True); time.sleep(99)"
     )
@@ -149,15 +149,15 @@ class FakeDriver:
 
 
 @pytest.fixture
-def driven(tmp_path: Path) -> Iterator[tuple[LocalWorld, FakeDriver]]:
+def driven(tmp_path: Path) -> Iterator[tuple[GangsHere, FakeDriver]]:
     driver = FakeDriver()
-    world = LocalWorld(tmp_path, type="v100", driver=driver)
+    world = GangsHere(tmp_path, type="v100", driver=driver)
     yield world, driver
     world.end()
 
 
 def test_a_seat_that_a_stranger_uses_is_reported_not_launched_on_and_free_again_after_it_left(
-    driven: tuple[LocalWorld, FakeDriver],
+    driven: tuple[GangsHere, FakeDriver],
 ) -> None:
     world, driver = driven
     assert world.seats_taken() == {}
@@ -185,7 +185,7 @@ def test_a_seat_that_a_stranger_uses_is_reported_not_launched_on_and_free_again_
 
 
 def test_our_own_processes_are_no_strangers_but_on_a_foreign_seat_they_are_and_their_memory_is_reported(
-    driven: tuple[LocalWorld, FakeDriver],
+    driven: tuple[GangsHere, FakeDriver],
 ) -> None:
     world, driver = driven
     world.launch("a", "-c", "import subprocess; subprocess.run(['env', '-i', 'sleep', '60'])", seats=(0,))
@@ -207,7 +207,7 @@ def test_our_own_processes_are_no_strangers_but_on_a_foreign_seat_they_are_and_t
 
 
 def test_an_accelerator_that_is_held_and_hardly_used_is_reported_and_no_more_once_it_is_busy(
-    driven: tuple[LocalWorld, FakeDriver],
+    driven: tuple[GangsHere, FakeDriver],
 ) -> None:
     world, driver = driven
     assert world.gangs._seats is not None
@@ -224,7 +224,7 @@ def test_an_accelerator_that_is_held_and_hardly_used_is_reported_and_no_more_onc
 
 
 def test_what_remains_of_a_gang_whose_supervisor_was_killed_keeps_its_seat_until_it_is_gone(
-    world: LocalWorld, monkeypatch: pytest.MonkeyPatch
+    world: GangsHere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gangs, "kill_processes", processes_of)  # as if none would die
     escaping = "import os, time; os.setsid() if os.fork() == 0 else None; print(7, flush=True); time.sleep(99)"
@@ -264,7 +264,7 @@ def test_a_supervisor_says_when_processes_do_not_die(tmp_path: Path, monkeypatch
 
 
 def test_python_is_that_of_the_shell_that_submitted_and_without_one_there_that_of_the_service(
-    world: LocalWorld, tmp_path: Path
+    world: GangsHere, tmp_path: Path
 ) -> None:
     (tmp_path / "bin").mkdir()
     mine = tmp_path / "bin" / "python"
@@ -278,7 +278,7 @@ def test_python_is_that_of_the_shell_that_submitted_and_without_one_there_that_o
 
 
 def test_files_of_a_job_are_made_with_the_umask_that_it_is_given(tmp_path: Path) -> None:
-    world = LocalWorld(tmp_path, umask=0o027)
+    world = GangsHere(tmp_path, umask=0o027)
     before = os.umask(0o077)
     try:
         world.launch("a", "-c", "import os; print(oct(os.umask(0)))")
@@ -290,7 +290,7 @@ def test_files_of_a_job_are_made_with_the_umask_that_it_is_given(tmp_path: Path)
 
 
 def test_a_log_that_is_too_long_is_moved_aside_and_one_old_part_is_kept(tmp_path: Path) -> None:
-    world = LocalWorld(tmp_path, log_bytes=10_000)
+    world = GangsHere(tmp_path, log_bytes=10_000)
     until_moved = (
         "import os, time\nsize = 0\n"
         "while (now := os.fstat(1).st_size) >= size:\n"
@@ -306,7 +306,7 @@ def test_a_log_that_is_too_long_is_moved_aside_and_one_old_part_is_kept(tmp_path
     world.end()
 
 
-def test_a_gang_of_one_process_gets_no_variables_of_torchrun(world: LocalWorld) -> None:
+def test_a_gang_of_one_process_gets_no_variables_of_torchrun(world: GangsHere) -> None:
     world.launch("d", "-c", "import os; print({'RANK', 'MASTER_PORT'} & set(os.environ))", seats=(0, 1))
     assert world.wait(GangEnded, "d").outcome == "finished"
     assert "set()" in world.log("d")

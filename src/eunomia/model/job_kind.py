@@ -1,0 +1,24 @@
+"""What the service knows of a job before it runs: its job type, and where it may run."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+
+class JobKind(NamedTuple):
+    """Jobs of one kind are believed to behave alike. `Job.job_type` holds a kind of the service as a text."""
+
+    job_type: str  # "" = the job names none
+    types: tuple[str, ...] = ()  # accelerator types that it names; () = it names none
+    memory_gib: float = math.nan  # that it needs on each accelerator; nan = not known
+
+    def __str__(self) -> str:
+        memory = "" if math.isnan(self.memory_gib) else f"{self.memory_gib:g}"
+        return f"{self.job_type}|{','.join(self.types)}|{memory}".rstrip("|")
+
+    @classmethod
+    def of(cls, text: str) -> JobKind:
+        """Return the kind of a text that `str` made."""
+        name, types, memory = (*text.split("|"), "", "")[:3]
+        return cls(name, tuple(types.split(",")) if types else (), float(memory) if memory else math.nan)
