@@ -17,9 +17,9 @@ from benchmarks.philly import TRACE, data_folder
 from benchmarks.side_by_side import on_one_thread
 from eunomia.inputs.open_table import read_table
 from eunomia.model.arrays import Floats
-from eunomia.throughputs.durations.judging import replay
 from eunomia.throughputs.estimators.pair_estimator import PairEstimator
 from eunomia.throughputs.estimators.pair_table import JobFeatures
+from eunomia_reproduction.run_time_scores import replay
 
 KINDS, TYPES, JOBS, REFERENCES = (
     26,

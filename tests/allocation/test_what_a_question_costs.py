@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-from eunomia.allocation import timing
-from eunomia.allocation.timing import timed
+from eunomia.allocation import single_decision
+from eunomia.allocation.single_decision import timed
 from eunomia.kernels import Kernel, kernel
 
 Ask = Callable[[], int]
@@ -20,7 +20,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[float]], Ask]:
 
     def questions(lasting_s: list[float]) -> Ask:
         now, left = [0.0], list(lasting_s)
-        monkeypatch.setattr(timing, "perf_counter", lambda: now[0])
+        monkeypatch.setattr(single_decision, "perf_counter", lambda: now[0])
 
         def ask() -> int:
             now[0] += left.pop(0)

@@ -21,7 +21,7 @@ from eunomia.history.cluster_guess import guess_nodes
 from eunomia.scenario import load_scenario
 from eunomia.setup.workload import read_trace
 from eunomia.throughputs.catalogue import recognise
-from eunomia.throughputs.relative_speeds import relative_speeds
+from eunomia.throughputs.job_mix import relative_speeds
 from eunomia.traces import read
 from eunomia.traces.import_findings import History
 from eunomia.traces.table import trace_of

@@ -14,10 +14,9 @@ from tests import oracles
 from tests.oracles import Instance, problems
 
 from eunomia.solvers import max_min
-from eunomia.solvers.max_min import MaxMinResult, highest_level
+from eunomia.solvers.max_min import MaxMinResult, highest_level, topped_up
 from eunomia.solvers.pricing.rows import NeedRows
 from eunomia.solvers.pricing.symmetry import sorts
-from eunomia.solvers.secondary_objective import topped_up
 
 
 def many(one: Instance, **more: object) -> MaxMinResult:

@@ -9,12 +9,12 @@ import numpy as np
 
 from eunomia.inputs.open_table import read_table as read_rows
 from eunomia.throughputs import read_table
-from eunomia.throughputs.durations.judging import RunTimeScores, replay, score
 from eunomia.throughputs.estimators.judging import JudgeSettings, judge
 from eunomia.throughputs.estimators.pair_table import PairTable
 from eunomia_reproduction.larger_counts import judge_counts
 from eunomia_reproduction.mig_slices import judge_slices
 from eunomia_reproduction.own_tables import gavel_draws, judge_tables, read_elasticflow, read_muri
+from eunomia_reproduction.run_time_scores import RunTimeScores, replay, score
 from eunomia_reproduction.single_jobs import judge_singles
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 from eunomia_reproduction.type_transfer_data import (

@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from eunomia.allocation.name_fields import read_texts
-from eunomia.allocation.number_fields import AxisNames, first_of, is_number, short
+from eunomia.allocation.fields import AxisNames, first_of, is_number, read_texts, short
 from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.spelling_suggestions import nearest

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from eunomia.allocation.name_fields import read_texts
-from eunomia.allocation.number_fields import AxisNames, first_of
+from eunomia.allocation.fields import AxisNames, first_of, read_texts
 from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Array, Ints
 from eunomia.model.spelling_suggestions import nearest

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.allocation.fields import AXES, AxisNames, first_of, read_numbers, read_texts
 from eunomia.allocation.job_classes import read_kinds
 from eunomia.allocation.job_owners import read_owners
-from eunomia.allocation.name_fields import read_texts
-from eunomia.allocation.number_fields import AXES, AxisNames, first_of, read_numbers
 from eunomia.allocation.problem import AllocationProblem
 from eunomia.inputs.problems import InvalidInput, Problems
 from eunomia.model.spelling_suggestions import nearest

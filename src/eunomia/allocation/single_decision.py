@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias, cast, overload
+from time import perf_counter
+from typing import TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 
@@ -13,15 +14,15 @@ from eunomia.allocation.answer import Solution
 from eunomia.allocation.auctions.auction_result import AuctionResult
 from eunomia.allocation.auctions.problem import AuctionPolicy
 from eunomia.allocation.auctions.reading import auction_of, is_auction
-from eunomia.allocation.believed_rates import with_belief
+from eunomia.allocation.fields import AxisNames, read_numbers, read_texts
 from eunomia.allocation.parse_problem import problem_of
 from eunomia.allocation.problem import AllocationProblem
 from eunomia.allocation.reading import read_fields
-from eunomia.allocation.timing import timed
 from eunomia.allocation.view_from_problem import known_columns, view_of
 from eunomia.core.answer_check import ColumnFacts, check_answer
 from eunomia.core.answer_rows import PendingAsk
-from eunomia.inputs.problems import InvalidInput, Problem, refused
+from eunomia.inputs.problems import InvalidInput, Problem, Problems, refused
+from eunomia.kernels import PROCESS
 from eunomia.model.answers import Answer, Grants, Order, Rows, Shares
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.policy import Policy
@@ -30,8 +31,13 @@ from eunomia.records.policy_call import ask_policy
 from eunomia.scenario import parse_policy
 from eunomia.setup.policy_lookup import find_policy, no_place
 from eunomia.setup.policy_names import check_names
+from eunomia.throughputs import load
 
 Asked: TypeAlias = AllocationProblem | Mapping[str, object] | Path | str
+T = TypeVar("T")
+
+BRIEF_S = 2.0  # an ask that takes longer is not repeated: loading code is a small part of it
+_loaded: set[type] = set()  # policies whose code this process has loaded
 
 
 @overload
@@ -157,3 +163,59 @@ def _original_order(
         return answer, None, share[place]
     partner = None if rows.partner is None else np.where(rows.partner >= 0, order[rows.partner], -1)
     return answer, replace(rows, job=order[rows.job], partner=partner), share
+
+
+def timed(policy: object, ask: Callable[[], T]) -> tuple[T, float, float]:
+    """Return the answer, the seconds that it took, and the seconds of compiling and loading code.
+
+    A brief ask is repeated on the first ask of a policy, and when anything was compiled.
+    """
+    before, began = PROCESS.compiling_s, perf_counter()
+    answer = ask()
+    took = perf_counter() - began
+    compiled = PROCESS.compiling_s - before
+    first, own = type(policy) not in _loaded, took - compiled
+    _loaded.add(type(policy))
+    if own > BRIEF_S or not (first or compiled):
+        return answer, own, compiled
+    began = perf_counter()
+    answer = ask()
+    own = perf_counter() - began
+    return answer, own, max(took - own, 0.0)
+
+
+def with_belief(fields: Mapping[str, object], table: Path, file: str) -> dict[str, object]:
+    """Return the fields of a problem with `throughput` and `throughput_estimated` from the table of throughputs.
+
+    The problem has `job_type`, and needs no throughput of its own. Raises InvalidInput for a problem of bids, for one
+    with `pairs` or `throughput_apart`, which may not fit the table, for wrong `types`, `job_type` or `scale_factor`,
+    for a table that cannot be read, and for throughputs that it does not have.
+    """
+    if is_auction(fields):
+        rule = "bids say what they are worth, so a table of throughputs changes nothing"
+        raise refused(file, "bids", None, rule, "leave --belief out")
+    problems = Problems(file)
+    for field, fix in (("types", "add types, as in docs/solve.md"), ("job_type", "add the job type of each job")):
+        if field not in fields:
+            problems.add("is missing, and the table names throughputs by it", fix, column=field)
+    for field in ("pairs", "throughput_apart"):
+        if field in fields:
+            rule = "these throughputs would stay as they are beside those of the table"
+            problems.add(rule, "leave it out, or leave --belief out", column=field)
+    problems.raise_if_any()
+    job_type = read_texts("job_type", fields["job_type"], None, problems)
+    types = read_texts("types", fields["types"], None, problems, unique=True)
+    problems.raise_if_any()
+    assert job_type is not None and types is not None
+    names = AxisNames(len(job_type), tuple(types.tolist()))
+    size = read_numbers("scale_factor", fields.get("scale_factor", [1] * names.jobs), names, problems)
+    problems.raise_if_any()
+    assert size is not None
+    speeds = load(str(table), types.tolist(), base=Path())
+    kinds = list(zip(job_type.tolist(), size.astype(int).tolist(), strict=True))
+    speeds.refuse_unknown({kind: kinds.count(kind) for kind in dict.fromkeys(kinds)})
+    return {
+        **fields,
+        "throughput": [speeds.solo_throughput(*kind).tolist() for kind in kinds],
+        "throughput_estimated": [speeds.estimated(*kind).astype(int).tolist() for kind in kinds],
+    }

@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from eunomia.allocation import derived_columns
 from eunomia.allocation.problem import AllocationProblem
 from eunomia.inputs.problems import Problems
+from eunomia.model.apps import Apps, PausedJobs
 from eunomia.model.arrays import Floats
 from eunomia.model.curves import Curve
 from eunomia.model.equal_share import alone_throughput
+from eunomia.model.fair_share import FairShares, of_jobs
 from eunomia.model.policy import Policy
 from eunomia.model.topology import Topology
 from eunomia.model.view import View
+
+LEVELS = 4  # slot, machine, rack, more
 
 Reader = Callable[[AllocationProblem], Any]
 
@@ -73,6 +76,36 @@ def _machines(problem: AllocationProblem) -> Topology:
     )
 
 
+def _run_time(problem: AllocationProblem) -> Floats:
+    """Return the seconds that each job held accelerators, (job,)."""
+    assert problem.attained_service is not None
+    return np.asarray(problem.attained_service / problem.scale_factor)
+
+
+def _first_started(problem: AllocationProblem) -> Floats:
+    """Return when each job first ran, (job,): at its submission if it attained any service, else inf."""
+    assert problem.attained_service is not None and problem.elapsed_s is not None
+    return np.where(problem.attained_service > 0, -problem.elapsed_s, np.inf)
+
+
+def _deserved(problem: AllocationProblem) -> Floats:
+    """Return the accelerator-seconds that each job was entitled to, (job,), as if the present jobs had not changed."""
+    assert problem.entities is not None and problem.entity is not None and problem.elapsed_s is not None
+    tenants = len(problem.entities.names)
+    demand, weight = (np.bincount(problem.entity, of, tenants) for of in (problem.scale_factor, problem.weight))
+    own = FairShares(problem.entities).owned(float(problem.capacity.sum()), demand)
+    rate = of_jobs(problem.scale_factor, problem.weight, weight[problem.entity], own[problem.entity])
+    return np.asarray(rate * problem.elapsed_s)
+
+
+def _apps(problem: AllocationProblem) -> Apps:
+    """Return one app for each job, as if the present jobs had always been present."""
+    assert problem.elapsed_s is not None  # `view_of` checked it
+    n = problem.jobs
+    names = tuple(str(problem.name(m)) for m in range(n))
+    return Apps(names, -problem.elapsed_s, np.full(n, float(n)), np.zeros(n), PausedJobs.none(len(problem.types)))
+
+
 SOURCES: Mapping[str, _Source] = {
     "capacity": _of("capacity"),
     "throughput": _of("placed_throughput"),
@@ -95,25 +128,25 @@ SOURCES: Mapping[str, _Source] = {
     "running": _Source((), lambda p: np.zeros(p.jobs, dtype=np.bool_)),
     "on_type": _Source((), lambda p: np.full(p.jobs, -1)),
     "held_time_by_type": _Source((), lambda p: np.zeros(p.throughput.shape)),
-    "run_time": _Source(("attained_service",), derived_columns.run_time),
+    "run_time": _Source(("attained_service",), _run_time),
     "waiting_time": _Source(("elapsed_s",), lambda p: p.elapsed_s),
     "lease_end": _Source((), lambda p: np.full(p.jobs, np.inf)),
     "longest_lease": _Source((), lambda p: np.inf),  # a single decision: there is no next one
     "started": _Source((), lambda p: np.full(p.jobs, np.inf)),
-    "first_started": _Source(("attained_service", "elapsed_s"), derived_columns.first_started),
+    "first_started": _Source(("attained_service", "elapsed_s"), _first_started),
     "largest_tensor_fraction": _Source((), lambda p: np.full(p.jobs, np.nan)),  # a problem has job types, not models
     "past_service": _Source((), lambda p: np.zeros(0)),
-    "fair_share_service": _Source(("entity", "elapsed_s"), derived_columns.deserved),
+    "fair_share_service": _Source(("entity", "elapsed_s"), _deserved),
     "tenant_hourly_usage": _Source(("entity",), _hourly),
     "tenant_usage": _Source(("entity",), _usage),
     "app": _Source((), lambda p: np.arange(p.jobs)),
-    "apps": _Source(("elapsed_s",), derived_columns.apps),
+    "apps": _Source(("elapsed_s",), _apps),
     "failures": _Source((), lambda p: np.zeros(p.jobs, dtype=np.int64)),
     "debug": _Source((), lambda p: np.zeros(p.jobs, dtype=np.bool_)),
     "demand": _Source((), lambda p: np.zeros((p.jobs, 2))),  # a problem has accelerators only
     "host_capacity": _Source((), lambda p: np.full(2, np.inf)),
     "total": _of("steps_remaining"),  # the steps done so far are unknown
-    "slowdown": _Source((), lambda p: np.ones((p.jobs, derived_columns.LEVELS))),
+    "slowdown": _Source((), lambda p: np.ones((p.jobs, LEVELS))),
     "loss_curve": _Source((), lambda p: np.tile(Curve(), (p.jobs, 1))),
     "losses": _Source((), lambda p: np.zeros((p.jobs, 0, 2))),  # no job has reported a loss
     "shapes": _Source((), lambda p: p.scale_factor[:, None]),

@@ -107,7 +107,7 @@ def _choose(t: KernelArrays, rank: RankLine, stamp: int, free: Ints, scratch: In
 def _first_fall(t: KernelArrays, rank: RankLine, at: float, walked: int, stamp: int) -> float:
     """Return when a chosen job first falls behind one that waits, as `model.rank.first_fall`; inf = never.
 
-    Behind the place up to which the line was `walked` nobody was chosen.
+    Behind the place up to which the line was `walked` no job was chosen.
     """
     line, soonest = rank.line, np.inf
     rival = line[walked] if walked < rank.span[TAIL] else -1

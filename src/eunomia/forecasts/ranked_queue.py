@@ -126,8 +126,8 @@ class RankedQueue:
         times[WAKE], counted[-1] = wake, state.pass_count
         changed = [*lines[:5], counts, times, counted, ends[0], ends[1], *(arrays[one] for one in _CHANGED)]
         begin = tuple((array.copy(), array) for array in changed)
-        events = (np.empty((size, 0), dtype=np.int64) for size in LOGGED)
-        log = Log(np.empty(jobs + 1), *events, NO_INTS.copy(), counted)
+        events, starts, stops = (np.empty((size, 0), dtype=np.int64) for size in LOGGED)
+        log = Log(np.empty(jobs + 1), events, starts, stops, NO_INTS.copy(), counted)
         world = World(
             np.empty(0, dtype=GANG), heap, counts, np.empty(1), state.topology.type, np.empty((0, 0), dtype=np.int64),
             np.empty((0, 0)), 0.0, np.empty((0, 0)), ends[0], ends[1],

@@ -17,8 +17,8 @@ from eunomia.model.topology import Node
 from eunomia.scenario.schema_models import whole_nodes
 from eunomia.throughputs.accelerator_slices import slice_of
 from eunomia.throughputs.catalogue import accelerators as catalogue_types
-from eunomia.throughputs.relative_speeds import DIGITS as DIGITS_OF_SPEED
-from eunomia.throughputs.relative_speeds import REFERENCE, relative_speeds
+from eunomia.throughputs.job_mix import DIGITS as DIGITS_OF_SPEED
+from eunomia.throughputs.job_mix import REFERENCE, relative_speeds
 from eunomia.traces.accelerator_hours import HOUR_S, AcceleratorHours, HoursBalance, HoursChange
 from eunomia.traces.import_findings import History, ImportFinding
 from eunomia.traces.machine_lists.named_nodes import UNNAMED, NamedNode, as_nodes, type_name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -50,20 +50,10 @@ SUBMITTED = Rule(
     least=0.0,
     fix="write the submission time as seconds since the trace began",
 )
-STARTED = Rule(
-    what="a finite number of seconds, at least 0",
-    least=0.0,
-    fix="write when it started, counted like submitted_s, or leave it empty",
-)
-ENDED = Rule(
-    what="a finite number of seconds, at least 0",
-    least=0.0,
-    fix="write when it ended, counted like submitted_s, or leave it empty",
-)
-ELIGIBLE = Rule(
-    what="a finite number of seconds, at least 0",
-    least=0.0,
-    fix="write when it could start at the earliest, counted like submitted_s, or leave it empty",
+STARTED = replace(SUBMITTED, fix="write when it started, counted like submitted_s, or leave it empty")
+ENDED = replace(SUBMITTED, fix="write when it ended, counted like submitted_s, or leave it empty")
+ELIGIBLE = replace(
+    SUBMITTED, fix="write when it could start at the earliest, counted like submitted_s, or leave it empty"
 )
 SCALE_FACTOR = Rule(
     what="a whole number of accelerators, at least 1",
@@ -87,9 +77,8 @@ DURATION = Rule(
     fix="write how long the job runs on the reference type, or leave the job out",
 )
 WEIGHT = Rule(what="a finite number above 0", above=0.0, empty=1.0, fix="leave it empty for a weight of 1")
-DEADLINE = Rule(
-    what="a finite number of seconds, at least 0",
-    least=0.0,
+DEADLINE = replace(
+    SUBMITTED,
     empty=inf,
     fix="write seconds counted like the submission time, or leave it empty for no deadline",
 )

@@ -1,7 +1,8 @@
 """The jobs that are not over, and what decides for them: a scheduler, a driver of the world, timers, and a learner.
 
 It reads no clock, file or random number: the time is handed in, ids come from counters and from the incarnation, a text
-that is new at every start of the service. What changes has no effect until the store has committed it; see `step`.
+that is new at every start of the service. What changes has no effect until the store has committed it: see `step` in
+`user_requests`.
 """
 
 from __future__ import annotations

@@ -1,15 +1,18 @@
-"""What users ask for: submissions, changes of jobs, drained nodes; the replies leave after the commit."""
+"""The pure step of a service, and what users ask for in it: submissions, changes of jobs, drained nodes."""
 
 from __future__ import annotations
 
+import heapq
 import json
+import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from eunomia.backends.reports import StepsSaved
 from eunomia.inputs.problems import InvalidInput
-from eunomia.model.events import JobCancelled, JobPaused, JobUpdated, TenantChanged
+from eunomia.model.events import JobCancelled, JobPaused, JobUpdated, TenantChanged, TimerFired
+from eunomia.service import world_reports
 from eunomia.service.controller import REMOVED, Controller
 from eunomia.service.job_admission import Room, check_job
 from eunomia.service.job_document import FieldProblem, InvalidRequest, parse_job
@@ -21,6 +24,9 @@ from eunomia.service.messages import (
     ChangeNode,
     ChangeTenant,
     Hold,
+    Input,
+    PolicyAnswered,
+    PolicyOverran,
     Principal,
     Release,
     Reply,
@@ -28,9 +34,41 @@ from eunomia.service.messages import (
     SaveProgress,
     Submit,
 )
-from eunomia.service.world_reports import take_report
+from eunomia.service.solver_reports import take_solver_report
+from eunomia.service.turn import Turn
 
 CHANGEABLE = ("weight", "deadline_s", "name", "labels", "max_run_s")
+
+
+def step(controller: Controller, now: float, inputs: Sequence[Input]) -> Turn:
+    """Take in what has arrived by `now`, decide, and return all that changes."""
+    now = float(now)
+    turn = controller.turn = Turn(max(controller.at, now))
+    if controller.wake <= now:
+        at, controller.wake = max(controller.at, controller.wake), math.inf
+        controller.emit("", TimerFired())
+        controller.flush(at)
+    controller.at = max(controller.at, now)
+    while controller.timers and controller.timers[0][0] <= now:
+        world_reports.expire(controller, *heapq.heappop(controller.timers)[1:])
+    for message in inputs:
+        turn.replies.append(_take(controller, message))
+    controller.flush(controller.at)
+    turn.orders = controller.driver.take_orders()
+    turn.hours = controller.fairness.to_store(controller.scheduler, controller.at)
+    if turn.moments or turn.hours:
+        turn.active_time = controller.fairness.active_time
+    return turn
+
+
+def _take(controller: Controller, message: Input) -> Reply | None:
+    if isinstance(message, Request):
+        return answer(controller, message)
+    if isinstance(message, PolicyAnswered | PolicyOverran):
+        take_solver_report(controller, message)
+    else:
+        world_reports.take_report(controller, message)
+    return None
 
 
 def answer(controller: Controller, request: Request) -> Reply:
@@ -209,7 +247,7 @@ def _save_progress(controller: Controller, action: SaveProgress, who: Principal)
         rule = f"a checkpoint with {row.steps:g} steps was reported before"
         problem = FieldProblem("steps", f"{steps:g}", rule, "report what the newest checkpoint holds")
         return Reply(409, {"title": "progress does not go back", "code": "goes_back"}, (problem,))
-    take_report(controller, StepsSaved(row.id, row.epoch, steps))
+    world_reports.take_report(controller, StepsSaved(row.id, row.epoch, steps))
     return Reply(200, {"id": row.id, "epoch": row.epoch, "steps": row.steps, "stop": row.state not in SEATED})
 
 

@@ -34,11 +34,11 @@ from eunomia.service.job_row import SEATED, JobRow
 from eunomia.service.latency_histogram import LatencyHistogram
 from eunomia.service.messages import Input, Order, Principal, Reply, Request
 from eunomia.service.site import Site
-from eunomia.service.step import step
 from eunomia.service.store import ServiceStore, StoreProblem
 from eunomia.service.store.schema import StoredClock
 from eunomia.service.tenant_fairness import HOUR_S, STORE_EVERY_S
 from eunomia.service.turn import ServicePolicyRunner, Turn
+from eunomia.service.user_requests import step
 
 BATCH = 500  # inputs of a turn
 SNAPSHOT_EVERY = 4096  # moments

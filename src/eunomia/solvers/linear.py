@@ -16,12 +16,16 @@ import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.products import dot
-from eunomia.solvers.linear_totals.exact import Exact
+from eunomia.solvers.linear_totals.box_refinement import FEW, OpenRows, TotalSearch
+from eunomia.solvers.linear_totals.exact import Exact, exactly
+from eunomia.solvers.linear_totals.response import BASE
 from eunomia.solvers.linear_totals.rows import LinearRows
-from eunomia.solvers.linear_totals.solve_whole import optimum
+from eunomia.solvers.linear_totals.symmetry import alike
+from eunomia.solvers.pricing.refinement import BoxesMissed
 from eunomia.solvers.program import Infeasible, NoOptimum
 
 GAP = 1e-9  # relative: what an answer must prove
+_ATTEMPTS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,7 @@ def _total(worth: Floats, size: Floats, capacity: Floats, rate: Floats | None, f
         asked = (floor > 0) | (rate < 0).any(axis=1)
         floor = _reachable(floor, rate[:, kept])
         rows = LinearRows(by_column, size, _by_column(rate, kept), np.where(asked, floor, -np.inf), ceiling)
-    found = optimum(rows, capacity[kept]) if len(size) and len(kept) else Exact.nothing(len(kept))
+    found = _optimum(rows, capacity[kept]) if len(size) and len(kept) else Exact.nothing(len(kept))
     price = np.zeros(len(capacity))
     price[kept] = found.price
     column, (floor_price, time_price) = kept[found.column], rows.proof(found.price)
@@ -137,3 +141,46 @@ def proven(
     return LinearResult(
         worth.shape, row, column, share, float(terms.sum()), bound, scale, price, time_price, floor_price
     )
+
+
+def _optimum(rows: LinearRows, capacity: Floats) -> Exact:
+    """Return the optimum; capacity (column,) above 0. Raises Infeasible where the floors cannot all be met."""
+    classes = alike(rows) if len(rows.size) > FEW else None
+    if classes is None:
+        return _by_boxes(rows, capacity)
+    found = _by_boxes(classes.rows, capacity)
+    row, column, share = classes.shares(found.row, found.column, found.share)
+    return Exact(row, column, share, found.price, found.torn)
+
+
+def _by_boxes(rows: LinearRows, capacity: Floats) -> Exact:
+    """Return the optimum. Where boxes keep missing the general solver takes all rows, which may take long."""
+    search = TotalSearch.of(rows, capacity)
+    try:
+        found, part = search.refined([search.whole()], _ATTEMPTS)
+    except BoxesMissed:
+        return exactly(rows, capacity, *search.whole().box.ends)
+    return _whole(search, found, part)
+
+
+def _whole(search: TotalSearch, found: Exact, part: OpenRows) -> Exact:
+    """Put the shares of the open rows and the choices of the others together."""
+    rows, choice, columns = search.problem, search.choice, len(found.price)
+    alone = np.flatnonzero((choice >= 0) & (choice < columns))
+    parts = [(alone, choice[alone].astype(np.int64), np.ones(len(alone)))]
+    parts += [(part.places[found.row], found.column, found.share)]
+    if not rows.free:
+        parts += _mixtures(rows, choice.astype(np.int64), columns)
+    where, what, much = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Exact(where, what, much, found.price, found.torn)
+
+
+def _mixtures(rows: LinearRows, choice: Ints, columns: int) -> list[tuple[Ints, Ints, Floats]]:
+    """Return the two halves of the decided mixtures of two places; idling is no entry."""
+    mixed = np.flatnonzero(choice >= BASE)
+    low, high = choice[mixed] // BASE - 1, choice[mixed] % BASE
+    speed = np.vstack((rows.rate, np.zeros(rows.rate.shape[1])))
+    slow, fast = speed[low, mixed], speed[high, mixed]
+    part = (rows.floor[mixed] - slow) / (fast - slow)
+    halves = ((low, 1 - part), (high, part))
+    return [(mixed[k < columns], k[k < columns], much[k < columns]) for k, much in halves]

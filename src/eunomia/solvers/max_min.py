@@ -18,9 +18,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.products import dot
 from eunomia.solvers.alike_rows import Classes, group
+from eunomia.solvers.linear import best_total
 from eunomia.solvers.pricing.assemble import Edges
 from eunomia.solvers.pricing.final_lp import vertex
 from eunomia.solvers.pricing.rows import NeedRows
@@ -28,12 +30,10 @@ from eunomia.solvers.pricing.search import LevelOptimum, highest
 from eunomia.solvers.pricing.symmetry import count_distinct
 from eunomia.solvers.pricing.table import NoServingColumn
 from eunomia.solvers.program import NoOptimum
-from eunomia.solvers.secondary_objective import spent
-from eunomia.solvers.small_programs.dispatch import few_level
+from eunomia.solvers.small_programs.dispatch import FEW, few_level, few_total
 
 __all__ = ["MaxMinResult", "NoOptimum", "highest_level"]
 
-FEW = 300  # distinct rows up to which one linear program is fastest
 GAP = 1e-9  # relative: what an answer must prove
 PRICED, FULL, FREE = 0, 1, 2
 Second: TypeAlias = Callable[[Floats], Floats]  # rate (row, column) of some rows → what their shares are worth besides
@@ -190,3 +190,43 @@ def _by_prices(rows: NeedRows, capacity: Floats, second: Second | None) -> tuple
     worth, left = second(rows.T.T[idle])[:, free], np.maximum(spare, 0.0)
     better, best = spent(worth, rows.size[idle], left, rate, floor, x)
     return LevelOptimum(found.t, found.bound, found.value, edges.instead(idle, free, better.T), idle, free), best
+
+
+def spent(
+    second: Floats, size: Floats, capacity: Floats, rate: Floats, floor: Floats, x: Floats
+) -> tuple[Floats, bool]:
+    """Return shares (row, column) with the most Σ second · x that keep Σ_k rate x ≥ floor, and whether that is proven.
+
+    x is a point that keeps them; second, rate (row, column), size, floor (row,), capacity (column,). Without a proof
+    it is `topped_up`.
+    """
+    if len(size) <= FEW and (found := few_total(second, size, capacity, rate, floor, x)) is not None:
+        return found, True
+    try:
+        return best_total(second, size, capacity, rate=rate, floor=floor).x, True
+    except NoOptimum:
+        return topped_up(x, second, size, capacity), False
+
+
+def topped_up(x: Floats, second: Floats, size: Floats, capacity: Floats) -> Floats:
+    """Return x (row, column) with idle time spent on idle capacity, the most `second` per capacity first.
+
+    No share falls, so a level that x reaches stands; places with second ≤ 0 get nothing more.
+    """
+    row, column = np.nonzero(second > 0)
+    order = np.argsort(-second[row, column] / size[row], kind="stable")
+    filled = x.copy()
+    idle, spare = np.maximum(1 - x.sum(axis=1), 0.0), np.maximum(capacity - dot(size, x), 0.0)
+    _fill(filled, row[order], column[order], size, idle, spare)
+    return filled
+
+
+@kernel()
+def _fill(x: Floats, row: Ints, column: Ints, size: Floats, idle: Floats, spare: Floats) -> None:
+    """Give each place in turn what idle time and spare capacity allow."""
+    for place in range(len(row)):
+        i, k = row[place], column[place]
+        more = min(idle[i], spare[k] / size[i])
+        x[i, k] += more
+        idle[i] -= more
+        spare[k] = max(spare[k] - size[i] * more, 0.0)

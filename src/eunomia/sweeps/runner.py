@@ -15,8 +15,7 @@ from eunomia.sweeps.plan import PlannedRun
 from eunomia.sweeps.pool import Answer, Pool, Task
 from eunomia.sweeps.store import TENANTS, Resamples, Store, remove_runs
 from eunomia.sweeps.sweep_file import SweepFile
-from eunomia.sweeps.table import write_table
-from eunomia.sweeps.tenants import write_tenants
+from eunomia.sweeps.table import write_table, write_tenants
 
 if TYPE_CHECKING:
     from eunomia.sweeps.ray_pool import RayPool

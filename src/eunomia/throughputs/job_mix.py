@@ -1,8 +1,8 @@
-"""Draws job types, by seed, for a trace that names none, from a named or given mix."""
+"""Mixes of job types: drawn by seed for a trace that names none, or as a typical job on which types are compared."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +10,13 @@ import numpy as np
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.spelling_suggestions import nearest
+from eunomia.throughputs import analytic
+from eunomia.throughputs.catalogue import accelerators, find
 from eunomia.throughputs.job_type_facts import JobFacts, gavel_job_types, job_types
 from eunomia.throughputs.throughput_table import Throughputs
 
+REFERENCE = "v100"
+DIGITS = 3  # of a relative speed
 MIXES: dict[str, Callable[[JobFacts], bool]] = {
     "mix:default": lambda job: job.name in gavel_job_types(),
     "mix:vision": lambda job: job.kind == "vision",
@@ -114,3 +118,20 @@ def _may_draw(mix: Mix, name: str, size: int, throughputs: Throughputs) -> bool:
 
 def _refused(value: str, rule: str, fix: str) -> InvalidInput:
     return InvalidInput([Problem(file="workload", column="job_types", value=value, rule=rule, fix=fix)])
+
+
+def relative_speeds(types: Iterable[str], mix: str = "mix:default") -> dict[str, float]:
+    """Return the speed of each type that the catalogue has, relative to a v100: the median over the jobs of a mix.
+
+    The analytic model's rates of one accelerator, as if memory always sufficed. Raises InvalidInput for an unknown mix.
+    """
+    jobs = [job_types()[name] for name, _ in mix_of(mix).share_by_job_type]
+    reference = accelerators()[REFERENCE]
+    base = np.array([analytic.unlimited_rate(job, reference, 1) for job in jobs])
+    speeds = {}
+    for name in types:
+        accelerator = find(name)
+        if accelerator is not None:
+            rates = np.array([analytic.unlimited_rate(job, accelerator, 1) for job in jobs])
+            speeds[name] = float(f"{float(np.median(rates / base)):.{DIGITS}g}")
+    return speeds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,10 +11,14 @@ from typing import Protocol
 import numpy as np
 
 from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.model import elementary
 from eunomia.model.arrays import Bools, Floats
+from eunomia.model.rounding import drawn
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.throughputs.drawn_estimates import drawn_factor
+from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80
 from eunomia.throughputs.missing_throughputs import WITHOUT_JOB_TYPES, listed, missing_throughputs
+
+STREAM = 2  # of the seed: others are those of workloads and beliefs
 
 
 class ThroughputSource(Protocol):
@@ -165,7 +170,7 @@ class Throughputs:
         """Return the true rate over the stated one on each type, (type,): 1 unless it is drawn."""
         if self.drawn_by is None:
             return 1.0
-        return drawn_factor(self.source, self.types, job_type, scale_factor, self.drawn_by)
+        return _drawn_factor(self.source, self.types, job_type, scale_factor, self.drawn_by)
 
     def _refuse_unknown(self, scale_factor: int, *names: str) -> None:
         if scale_factor < 1:
@@ -184,3 +189,24 @@ class Throughputs:
 def _read_only(rates: Floats) -> Floats:
     rates.flags.writeable = False
     return rates
+
+
+def _drawn_factor(
+    source: ThroughputSource, types: tuple[str, ...], job_type: str, scale_factor: int, seed: int
+) -> Floats:
+    """Return the drawn rate over the stated one on each type, (type,); 1 where the rate is no estimate.
+
+        true rate = rate · (p90 / rate)^(z / q)   for z ≥ 0,   rate · (p10 / rate)^(−z / q) else
+
+    z a normal draw of the seed, job type and accelerator type; q the 90 % point of the normal distribution. So one draw
+    in ten is below p10 and one above p90. Gangs of all sizes of a job type on a type share their z: what makes an
+    estimate wrong at one size makes it wrong at the next.
+    """
+    rates, ends = source.solo_throughput(job_type, scale_factor), source.interval(job_type, scale_factor)
+    factor = np.ones(len(types))
+    for j in np.flatnonzero(source.estimated(job_type, scale_factor) & (rates > 0)).tolist():
+        key = zlib.crc32(f"{types[j]}\0{job_type}".encode())  # hash() differs between processes
+        z = drawn(float(np.random.default_rng((seed, STREAM, key)).normal()))
+        end = float(ends[1 if z >= 0 else 0, j])
+        factor[j] = elementary.power(end / float(rates[j]), abs(z) / GAUSSIAN_80)
+    return factor

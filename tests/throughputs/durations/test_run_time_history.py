@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eunomia.throughputs.durations.judging import RunTimeScores, replay, score
 from eunomia.throughputs.durations.run_time_history import (
     ANY_LOG_S,
     LONGER,
@@ -21,6 +20,7 @@ from eunomia.throughputs.durations.run_time_history import (
     _line_up,
     _median,
 )
+from eunomia_reproduction.run_time_scores import RunTimeScores, replay, score
 
 
 def tenants_of_steady_habits(jobs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, list[str]]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from eunomia.allocation.auctions.parse_bids import RawBidTable
-from eunomia.allocation.number_fields import is_number, short
+from eunomia.allocation.fields import is_number, short
 from eunomia.inputs.problems import Problems
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints

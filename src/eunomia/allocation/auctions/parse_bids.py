@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from eunomia.allocation.number_fields import short
+from eunomia.allocation.fields import short
 from eunomia.inputs.problems import Problems
 from eunomia.model.spelling_suggestions import nearest
 

@@ -10,7 +10,7 @@ import numpy as np
 from eunomia.allocation.auctions.bid_tables import Offer, bids_of
 from eunomia.allocation.auctions.parse_bids import listed, parse_bids
 from eunomia.allocation.auctions.problem import FIELDS, INDIVISIBLE, LEASE_S, LEAST_S, MOST_S, TABLES, AuctionProblem
-from eunomia.allocation.number_fields import MOST, is_number, short
+from eunomia.allocation.fields import MOST, is_number, short
 from eunomia.inputs.problems import InvalidInput, Problems
 from eunomia.model.arrays import Ints
 from eunomia.model.spelling_suggestions import nearest

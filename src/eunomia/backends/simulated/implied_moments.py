@@ -361,9 +361,13 @@ class ImpliedMoments:
         self._world = (*world, _NO_TIMES, _NO_TIMES)  # of starts and ends by row
         topology = scheduler.state.topology
         widest = int(job_array(jobs, "scale_factor").max(initial=1))
+        wide = _EVENTS + topology.devices
+        events, starts, stops = (np.empty((size, wide), dtype=np.int64) for size in LOGGED)
         self._log = Log(
             np.empty(_EVENTS),
-            *(np.empty((size, _EVENTS + topology.devices), dtype=np.int64) for size in LOGGED),
+            events,
+            starts,
+            stops,
             np.empty(max(4 * _EVENTS, widest) + topology.devices, dtype=np.int64),
             np.zeros(COUNTS, dtype=np.int64),
         )

@@ -32,17 +32,14 @@ def type_name(device_name: str) -> str:
     return found.name if found is not None else device_name.strip().casefold() or UNNAMED
 
 
-def machine_list(path: Path, nodes: Sequence[NamedNode], *, unnamed: str = UNNAMED) -> MachineList:
-    """Return the machines with accelerators, equal ones together. Raises InvalidInput if there is none.
-
-    `unnamed` is the type of those whose type is not said.
-    """
+def machine_list(path: Path, nodes: Sequence[NamedNode]) -> MachineList:
+    """Return the machines with accelerators, equal ones together. Raises InvalidInput if there is none."""
     kept = [node for node in nodes if node.accelerators]
     if not kept:
         raise refused(str(path), None, None, "no machine here has an accelerator", "name another file")
     if len(kept) > MOST_MACHINES:
         raise refused(str(path), None, len(kept), f"holds more than {MOST_MACHINES:,} machines", "describe fewer")
-    return MachineList(source=str(path), nodes=as_nodes(kept, unnamed), notes=tuple(_notes(nodes)))
+    return MachineList(source=str(path), nodes=as_nodes(kept), notes=tuple(_notes(nodes)))
 
 
 def as_nodes(nodes: Iterable[NamedNode], unnamed: str = UNNAMED) -> tuple[Node, ...]:
