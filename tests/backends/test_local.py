@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eunomia.backends.processes import gangs
 from eunomia.backends.processes.backend import LocalBackend
 from eunomia.backends.processes.environment import visible_devices
 from eunomia.backends.processes.folder import JobFolder, folder_name
@@ -415,6 +416,21 @@ def test_a_start_that_is_stopped_before_its_seats_are_empty_never_runs(tmp_path)
     assert "ran" not in (tmp_path / "next" / "log").read_text()
 
 
+def test_a_gang_that_is_stopped_before_its_supervisor_has_read_what_to_run_is_stopped(tmp_path):
+    with LocalBackend([python("job-1", DEAF)], TWO, workdir=tmp_path, grace_s=0.1) as world:
+
+        def decide(event, moment):
+            match event:
+                case JobSubmitted():
+                    yield Start("job-1", 1, (0,), math.inf)
+                    yield SetTimer(moment.at + 1e-3)
+                case TimerFired():
+                    yield Stop(("job-1",), (1,))
+
+        assert of(JobFailed, drive(world, decide)) == []
+        assert carriers(tmp_path) == []
+
+
 def test_two_jobs_of_one_lease_share_its_seats(tmp_path):
     meet = """
 import pathlib, sys, time
@@ -466,20 +482,38 @@ def test_progress_never_exceeds_the_steps_submitted(tmp_path):
     assert of(Progressed, moments) == [Progressed(("boaster",), (10.0,))]
 
 
+def supervisor_of(folder: Path) -> int:
+    """Return the id of the only supervisor of a run."""
+    [pid] = [pid for pid in carriers(folder) if b"supervisor.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return pid
+
+
 def test_a_job_whose_supervisor_is_killed_has_failed_and_leaves_nothing(tmp_path):
     with LocalBackend([python("job-1", DEAF)], TWO, workdir=tmp_path) as world:
 
         def decide(event, moment):
             yield from at_once(event, moment)
             if isinstance(event, Progressed):
-                is_supervisor = [
-                    pid for pid in carriers(tmp_path) if b"supervisor.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
-                ]
-                os.kill(is_supervisor[0], signal.SIGKILL)
+                os.kill(supervisor_of(tmp_path), signal.SIGKILL)
 
         moments = drive(world, decide)
         assert carriers(tmp_path) == []
     assert of(JobFailed, moments) == [JobFailed("job-1", 1, "its supervisor was killed")]
+
+
+def test_a_run_that_ends_leaves_no_gang_whose_supervisor_does_not_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(gangs, "LATE_S", 0.1)
+    with LocalBackend([python("job-1", DEAF)], TWO, workdir=tmp_path, grace_s=0.1) as world:
+
+        def decide(event, moment):
+            yield from at_once(event, moment)
+            if isinstance(event, Progressed):
+                os.kill(supervisor_of(tmp_path), signal.SIGSTOP)
+                world.close()
+
+        drive(world, decide)
+        assert carriers(tmp_path) == []
+    assert is_free(tmp_path)
 
 
 RUN = """
@@ -565,6 +599,16 @@ def test_a_resumed_backend_first_reports_how_running_gangs_ended(tmp_path, ended
         assert all(moment.at >= 7.5 for moment in rest)
         assert sorted(map(str, events(rest))) == sorted(map(str, [Progressed(("job-1",), (4.0,)), *events_of_job]))
         assert not (folder / "lease-2.json").exists()  # nothing was started
+
+
+def test_an_exit_record_that_a_power_cut_emptied_is_passed_over_aloud(tmp_path, caplog):
+    job = python("job-1", "")
+    (tmp_path / "job-1").mkdir()
+    (tmp_path / "job-1" / "exit.json").touch()
+    with LocalBackend([job], TWO, workdir=tmp_path) as world:
+        assert world.resume(1.0, submitted={"job-1"}, finished=set(), running=[], steps={}, wake=math.inf) is None
+        assert world.accept(JobPaused("job-1")), "it has not finished"
+    assert "exit.json" in caplog.text
 
 
 def test_a_resumed_backend_continues_with_its_clock_its_timers_and_future_jobs(tmp_path):

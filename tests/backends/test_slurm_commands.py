@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,7 @@ from typing import Any
 import pytest
 from tests.backends.fake_slurm import FakeSlurm, soon
 
+import eunomia
 from eunomia.backends.engines.engine import EngineAway, EngineEnd, EngineRefused, GangRequest, Mark
 from eunomia.backends.engines.gang_state import EngineTimes
 from eunomia.backends.engines.gangs import EngineGangs
@@ -283,3 +287,24 @@ def test_unknown_marks_of_ours_are_orphans_and_others_are_not(world: World, slur
         slurm.jobs[number] = type(job)("x", comment, job.spec)
     soon(lambda: world.gangs.orphans() == [("gone", 2)])
     assert slurm.calls("scancel") == []
+
+
+def test_the_engine_says_which_devices_are_visible_unless_the_job_does(tmp_path: Path, slurm: FakeSlurm) -> None:
+    world = World(tmp_path, slurm)
+    world.launch("a")
+    world.launch("b", env={"CUDA_VISIBLE_DEVICES": "1"})
+    soon(lambda: len(slurm.jobs) == 2)
+    found = [json.loads(job.spec.read_text())["environment"].get("CUDA_VISIBLE_DEVICES") for job in slurm.jobs.values()]
+    assert found == [None, "1"]
+    world.gangs.close()
+
+
+def test_a_gang_that_was_queued_before_the_supervisor_moved_starts_by_the_path_in_its_command(tmp_path: Path) -> None:
+    files = {name: str(tmp_path / name) for name in ("lease", "progress", "exit", "record", "finished", "claim", "log")}
+    more = {"epoch": 1, "grace_s": 1.0, "detached": True, "log_bytes": 0, "locks": []}
+    (tmp_path / "lease").write_text('{"end_s": null}')
+    spec = json.dumps({"command": ["touch", str(tmp_path / "ran")], "cwd": "/", "environment": {}, **files, **more})
+    before = Path(eunomia.__file__).with_name("backends") / "local" / "supervisor.py"
+    subprocess.run([sys.executable, "-I", "-S", str(before)], input=f"{spec}\n", text=True, check=True)
+    assert (tmp_path / "ran").exists()
+    assert json.loads((tmp_path / "exit").read_text()) == {"code": 0, "cause": "exited", "epoch": 1}

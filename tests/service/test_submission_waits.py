@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.service.bench import Bench
+from tests.service.bench import BOB, Bench
 
 from eunomia.service import submission_waits
 from eunomia.service.submission_waits import CALM_S, SubmissionWaits
@@ -53,6 +53,15 @@ def test_a_job_that_waits_has_its_reason_given_once_and_again_when_it_is_another
     assert shown.given[1].keys() == {"u-3"}, "that of the other has not changed"
     waits.look(1.0 + CALM_S)
     assert shown.given[2].keys() == {"u-2"}
+
+
+def test_the_reason_names_no_job_that_the_submitter_may_not_see(bench: Bench) -> None:
+    other = str(bench.submit(BOB, accelerators=2, duration_s=600).body["job"]["id"])
+    submitted(bench, "u-1")
+    shown = Shown()
+    SubmissionWaits(bench.writer, shown).look(0.0)
+    [text] = shown.given[0].values()
+    assert text and other not in text
 
 
 def test_of_many_jobs_the_next_have_their_turn_in_the_next_look(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

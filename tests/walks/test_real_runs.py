@@ -237,7 +237,7 @@ def test_an_answer_that_was_recorded_is_not_asked_for_again() -> None:
 
 def test_interrupted_at_each_of_its_changes_a_run_loses_nothing_and_runs_nothing_twice(tmp_path: Path) -> None:
     """It is interrupted and resumed until it ends, at the first change, at the second from there, and so on."""
-    scenario, out = written(tmp_path, *steppers(tmp_path, 3, 6, 9), quantum=1.0), tmp_path / "out"
+    scenario, out = written(tmp_path, *steppers(tmp_path, 3, 6, 9), quantum=0.3), tmp_path / "out"
     result, interruptions = interrupted_until_it_ends(scenario, out, first=1)
     assert interruptions >= 3
     assert [steps_done(tmp_path, n) for n in range(3)] == [list(range(3)), list(range(6)), list(range(9))]

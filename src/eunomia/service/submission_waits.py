@@ -8,6 +8,7 @@ from eunomia.backends.engines.job_files import SUBMISSION
 from eunomia.backends.world import ProcessWorld
 from eunomia.service.job_row import WAITING
 from eunomia.service.living_state import why
+from eunomia.service.messages import Principal
 from eunomia.service.writer import Writer
 
 EVERY_S = 5.0  # between two looks
@@ -33,7 +34,8 @@ class SubmissionWaits:
             self._given = {job_id: self._given[job_id] for job_id in waiting if job_id in self._given}
             for job_id in self._in_turn(waiting):
                 row = controller.rows[job_id]
-                shown = why(controller, row, self._writer.origin)
+                submitter = Principal(row.owner, row.tenant, "submitter")
+                shown = why(controller, row, self._writer.origin, submitter.may_see)
                 code = ",".join(reason["code"] for reason in shown["reasons"])
                 before, at = self._given.get(job_id, ("", -math.inf))
                 if code and (code != before or now >= at + CALM_S):

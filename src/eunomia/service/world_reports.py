@@ -96,18 +96,15 @@ def _seats_taken(controller: Controller, message: SeatsTaken) -> None:
     """Take seats that others use out of service, and put back those that they have left."""
     holders, quarantined = dict(message.holders), dict(message.quarantined)
     out = controller.scheduler.state.taken
-    before = {
-        **{seat: "" for seat in range(len(out)) if out[seat]},
-        **controller.taken_seats,
-    }  # "" = known from the store
+    known = {seat: "" for seat in range(len(out)) if out[seat]}  # from the store, without who uses them
+    before = {**known, **controller.taken_seats}
     changed = {seat for seat in {*holders, *before} if holders.get(seat) != before.get(seat)}
     if not changed:
         return
     for seat in sorted(changed):
         _note_seat(controller, seat, holders.get(seat), quarantined.get(seat))
-    controller.taken_seats = (
-        holders  # before what has arrived with it is decided: a gang may just have left such a seat
-    )
+    # Before what has arrived with it is decided: a gang may just have left such a seat.
+    controller.taken_seats = holders
     controller.quarantined = quarantined
     controller.flush(controller.at)
     controller.emit("", AcceleratorsTaken(tuple(sorted(holders))))

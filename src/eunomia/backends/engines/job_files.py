@@ -85,7 +85,8 @@ SUBMISSION = "engine-submission"  # label of a job that a user submitted to the 
 def _supervisor_spec(order: Launch, folder: JobFolder, topology: Topology, grace_s: float) -> dict[str, Any]:
     first, *rest = order.spec["command"]
     environment = environment_of(order, folder, topology, os.environ, {})
-    environment.pop("CUDA_VISIBLE_DEVICES")  # its engine says which devices are visible
+    if "CUDA_VISIBLE_DEVICES" not in order.spec.get("env", {}):
+        environment.pop("CUDA_VISIBLE_DEVICES")  # its engine says which devices are visible
     return {
         "command": [sys.executable if first == "python" else first, *rest],
         "cwd": order.spec.get("cwd") or str(folder.path),

@@ -184,10 +184,13 @@ class JobFolder:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Return the object in a file that was written whole; None without that file."""
+    """Return the object in a file that was written whole; None without that file, or where a power cut emptied it."""
     try:
         return dict(json.loads(path.read_bytes()))
     except FileNotFoundError:
+        return None
+    except ValueError as error:
+        _log.warning("%s: not as it was written (%s); passed over", path, error)
         return None
 
 

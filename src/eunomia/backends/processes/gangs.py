@@ -39,6 +39,7 @@ SUPERVISOR = Path(__file__).with_name("supervisor.py")
 POLL_S = 0.5  # of progress files, and of ends where the system cannot wait for a process
 KILL_S = 5.0  # longest time to kill processes of a dead supervisor
 MAX_WAIT_S = 3600.0  # in one system call, which has a limit
+LATE_S = 2.0  # after the grace: then a run that ends kills a supervisor that has not ended
 
 
 @dataclass(slots=True, eq=False)
@@ -54,6 +55,7 @@ class LocalGang:
     launched: bool = False
     launched_at: float = 0.0  # in s of time.monotonic; of an adopted gang: when it was found
     stop_grace_s: float | None = None
+    stopped_by: float = math.inf  # when the grace is over, in s of time.monotonic
     steps: float | None = None
     lease_end: float = 0.0
     unkillable: bool = False  # it has ended, but for processes that do not die
@@ -142,10 +144,12 @@ class LocalGangs(ProcessWorld):
                     self._end(gang) if kind == "end" else self._read(gang)
             while self._orders:
                 self._take(self._orders.popleft())
+            now = time.monotonic()
             if self._closing and self._stops_jobs:
                 for gang in self._live.values():
                     self._halt(gang, saves=not self._hurries)
-            now = time.monotonic()
+                    if self._inputs.lock is not None and gang.process is not None and now >= gang.stopped_by + LATE_S:
+                        gang.process.kill()  # its gang is killed in `_report_end`
             if now >= self._poll_at:
                 self._poll_at = now + POLL_S
                 self._poll()
@@ -190,6 +194,7 @@ class LocalGangs(ProcessWorld):
         grace_s = 0.0 if at_once else gang.grace_s if saves else min(gang.grace_s, NO_SAVE_GRACE_S)
         if gang.stop_grace_s is None or grace_s < gang.stop_grace_s:
             gang.stop_grace_s = grace_s
+            gang.stopped_by = min(gang.stopped_by, time.monotonic() + grace_s)
             gang.renew(gang.lease_end)
             if gang.process is not None:
                 gang.send("")
