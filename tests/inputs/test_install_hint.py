@@ -22,7 +22,12 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 USER_EXTRAS = EXTRAS.keys() - {"dev", "bench"}
-DISTRIBUTION_BY_MODULE = {"pynvml": "nvidia-ml-py", "pydantic_core": "pydantic"}  # where they differ
+DISTRIBUTION_BY_MODULE = {  # where they differ, or one brings the other
+    "pynvml": "nvidia-ml-py",
+    "pydantic_core": "pydantic",
+    "markupsafe": "jinja2",
+    "prometheus_client": "prometheus-client",
+}
 GIT = {"url": "https://example.org/e.git", "vcs_info": {"vcs": "git", "commit_id": "0"}}
 
 
