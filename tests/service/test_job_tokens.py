@@ -74,8 +74,9 @@ def test_a_jobs_token_opens_its_own_progress_and_no_other_route(served: LiveServ
 def test_a_job_reads_its_token_and_reports_to_the_address_it_was_given(served: LiveService) -> None:
     job, token = start(served, "ann", "vision", REPORTS)
     until(lambda: served.operator.get(f"/v1/jobs/{job}")["steps"] == 7)
-    log = (served.folder / "state" / "jobs" / job / "log").read_text()
-    assert json.loads(log.splitlines()[-1]) == {"id": job, "epoch": 1, "steps": 7.0, "stop": False}
+    log = served.folder / "state" / "jobs" / job / "log"
+    until(lambda: log.read_text().endswith("}\n"))  # it prints what it was answered
+    assert json.loads(log.read_text().splitlines()[-1]) == {"id": job, "epoch": 1, "steps": 7.0, "stop": False}
     kept = served.folder / "state" / "jobs" / job / "token-1"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o400
     for path in (f"/v1/jobs/{job}", "/v1/tokens", "/v1/decisions"):
