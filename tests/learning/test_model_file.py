@@ -39,6 +39,14 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     np.testing.assert_array_equal(Perceptron.of(found, "net")(rows), Perceptron.of(model(), "net")(rows))
 
 
+def test_arrays_are_kept_whatever_their_layout_in_memory() -> None:
+    rows = np.arange(6.0).reshape(2, 3)
+    arrays = {"turned": rows.T, "every second": rows[:, ::2], "big": rows.astype(">f8"), "zero": np.float64(3.0)}
+    found = parse_model(model_bytes(replace(model(), arrays=arrays)), "m").arrays
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name], array)
+
+
 def test_the_bytes_are_those_of_the_safetensors_format() -> None:
     raw = model_bytes(model())
     length = int.from_bytes(raw[:8], "little")

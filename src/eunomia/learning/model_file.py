@@ -97,7 +97,9 @@ def write_model(path: Path, model: ModelFile) -> None:
 
 def model_bytes(model: ModelFile) -> bytes:
     """Return the bytes of the file: the same model gives the same bytes."""
-    values, arrays = asdict(model.header), dict(model.arrays)
+    values = asdict(model.header)
+    # The library writes the memory of an array as it lies, whatever its strides.
+    arrays = {name: np.asarray(array, order="C") for name, array in model.arrays.items()}
     digest = _digest(values, save(arrays))
     return save(arrays, metadata={"eunomia": json.dumps({**values, "sha256": digest}, sort_keys=True)})
 
