@@ -89,7 +89,7 @@ class State:
         self.lease = math.inf  # seconds that a lease given now lasts at most
 
     def keep_entitlements(self, needs: frozenset[str], half_life_s: float = math.inf) -> None:
-        """Keep claims, or losses, from now on if one of these columns of a view is made of them.
+        """Keep entitlements, or losses, from now on if one of these columns of a view is made of them.
 
         `half_life_s`: of tenants' usage; inf = none.
         """
