@@ -219,13 +219,11 @@ def _place_of(active: Ints, alive: int, row: int) -> int:
 
 
 @kernel(allocates=False, forceinline=True)
-def _deactivate(t: KernelArrays, row: int) -> None:
-    """Take a job that ended out of the active rows."""
-    alive = t.counts[ALIVE]
-    place = _place_of(t.active, alive, row)
-    for i in range(place, alive - 1):
-        t.active[i] = t.active[i + 1]
-    t.counts[ALIVE] = alive - 1
+def take_out(active: Ints, alive: int, row: int) -> int:
+    """Take a job that ended out of the active rows, which ascend; return how many are left."""
+    for i in range(_place_of(active, alive, row), alive - 1):
+        active[i] = active[i + 1]
+    return alive - 1
 
 
 @kernel(allocates=False, forceinline=True)
@@ -250,7 +248,7 @@ def finish_alone(t: KernelArrays, row: int, at: float) -> None:
     _end_service(t, row, at)
     free_chain(t.floor, seat, t.next_device, t.holder, t.up)
     _step(t.ints, t.counts, row, _FINISHED)
-    _deactivate(t, row)
+    t.counts[ALIVE] = take_out(t.active, t.counts[ALIVE], row)
 
 
 # ---- steps called from outside --------------------------------------------------------------------------------------
@@ -264,7 +262,7 @@ def leave(row: int, at: float, cause: int, gone: bool, *arrays: Any) -> None:
         _release(t, row, at)
     _step(t.ints, t.counts, row, cause)
     if gone:
-        _deactivate(t, row)
+        t.counts[ALIVE] = take_out(t.active, t.counts[ALIVE], row)
 
 
 @kernel(allocates=False)

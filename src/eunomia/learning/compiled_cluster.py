@@ -16,6 +16,7 @@ from eunomia.backends.simulated.completion_heap import IN_HEAP, no_ends
 from eunomia.backends.simulated.gang_kernels import finish_alone, start_alone
 from eunomia.backends.simulated.rates import Rates
 from eunomia.backends.simulated.simulation import waiting_gangs
+from eunomia.core.transitions import take_out
 from eunomia.kernels import kernel
 from eunomia.mechanisms.leases.config import Leases
 from eunomia.model.arrays import Array, Bools, Floats, Ints
@@ -38,7 +39,7 @@ JOB = np.dtype(
         ("first", np.int64),  # of its seats in `seat_node`
     ]
 )
-AT, TIMER, JCT, MAKESPAN = range(4)  # of `clock`
+AT, JCT, MAKESPAN = range(3)  # of `clock`
 ARRIVED, ACTIVE = range(2)  # of `numbers`
 
 
@@ -77,12 +78,15 @@ def _seat(
 
 @kernel(allocates=False)
 def _advance(
-    clock: Floats, numbers: Ints, active: Ints, arrivals: Floats, jobs: Array, free: Ints, seat_node: Ints,
-    gangs: Array, heap: Array, counts: Ints, rates: Floats,
+    again_at: float, clock: Floats, numbers: Ints, active: Ints, arrivals: Floats, jobs: Array, free: Ints,
+    seat_node: Ints, gangs: Array, heap: Array, counts: Ints, rates: Floats,
 ) -> bool:  # fmt: skip
-    """Go on to the next moment at which the agent is asked; return whether there is one."""
+    """Go on to the next moment at which the agent is asked, at `again_at` at the latest; return whether there is one.
+
+    It is asked whenever something happens while there are jobs.
+    """
     while True:
-        at = min(arrivals[numbers[ARRIVED]], clock[TIMER], heap[0]["when"] if counts[IN_HEAP] > 0 else np.inf)
+        at = min(arrivals[numbers[ARRIVED]], again_at, heap[0]["when"] if counts[IN_HEAP] > 0 else np.inf)
         if at == np.inf:
             return False
         span = at - clock[AT]
@@ -94,21 +98,14 @@ def _advance(
             finish_alone(gangs, heap, counts, rates, row, at)
             for seat in range(jobs[row]["first"], jobs[row]["first"] + jobs[row]["size"]):
                 free[seat_node[seat]] += 1
-            kept = 0
-            for k in range(numbers[ACTIVE]):
-                if active[k] != row:
-                    active[kept] = active[k]
-                    kept += 1
-            numbers[ACTIVE] = kept
+            numbers[ACTIVE] = take_out(active, numbers[ACTIVE], row)
         while arrivals[numbers[ARRIVED]] == at:
             active[numbers[ACTIVE]] = numbers[ARRIVED]
             numbers[ACTIVE] += 1
             numbers[ARRIVED] += 1
         if numbers[ACTIVE] > 0:
-            if clock[TIMER] <= at:
-                clock[TIMER] = np.inf
             return True
-        clock[TIMER] = np.inf
+        again_at = np.inf
 
 
 class Observed(NamedTuple):
@@ -169,7 +166,7 @@ def step(
     rates: Floats, start_s: float, later_s: Floats, shown: Observed,
 ) -> bool:  # fmt: skip
     """Carry out an action, −1 = none, and go on to the next ask; return whether there is one."""
-    places = len(node_type) if placement else len(by_type)
+    places, again_at = len(node_type) if placement else len(by_type), np.inf
     if 0 <= action < len(shown.jobs) * places:
         row, place = active[action // places], action % places
         type = node_type[place] if placement else place
@@ -177,10 +174,8 @@ def step(
         job = jobs[row]
         rate = rates[job["kind"], type]
         start_alone(gangs, heap, counts, row, job["kind"], type, job["size"], 1, clock[AT], rate, start_s, later_s)
-        clock[TIMER] = clock[AT] + AGAIN_S
-    else:
-        clock[TIMER] = np.inf
-    asked = _advance(clock, numbers, active, arrivals, jobs, free, seat_node, gangs, heap, counts, rates)
+        again_at = clock[AT] + AGAIN_S
+    asked = _advance(again_at, clock, numbers, active, arrivals, jobs, free, seat_node, gangs, heap, counts, rates)
     if not asked:
         numbers[ACTIVE] = 0
     _observe(placement, clock, numbers, active, jobs, free, node_type, by_type, rates, shown)
@@ -215,7 +210,7 @@ class CompiledCluster:
         jobs["first"] = np.cumsum(jobs["size"]) - jobs["size"]
         costs, types = setup.overheads, len(topology.types)
         places = topology.nodes if placement else types
-        self.clock, self.numbers = np.array([0.0, np.inf, 0.0, 0.0]), np.zeros(2, dtype=np.int64)
+        self.clock, self.numbers = np.zeros(3), np.zeros(2, dtype=np.int64)
         self.jobs = np.zeros((rows, THROUGHPUT + types), dtype=np.float32)
         self.job_mask = np.zeros(rows, dtype=np.int8)
         self.servers = np.stack((topology.size, topology.size), axis=1).astype(np.float32)

@@ -19,7 +19,7 @@ from eunomia.model.answers import Answer, Grants, Order, Shares
 from eunomia.model.arrays import Array
 from eunomia.model.decisions import Ask, Stop
 from eunomia.model.events import Answered, Progressed
-from eunomia.model.policy import LeaseTerms, Policy, PolicyInfo
+from eunomia.model.policy import LeaseTerms, Policy
 from eunomia.model.rank import first_fall
 from eunomia.model.rounding import rounded
 from eunomia.model.tolerance import RELATIVE, SOLVED
@@ -290,7 +290,7 @@ def check_ranks(policy: Policy, view: View, full: View, seed: int) -> None:
     require(info.covers_all_jobs, "only a policy that covers all jobs can say what it ranks by")
     misfit = "skip" if info.jobs_independent else "stop"
     require(answer.misfit == misfit, f"misfit is {answer.misfit!r}; of a policy that says its rank it is {misfit!r}")
-    key = rank_keys(info, full)
+    key = rank_keys("service" if info.service_quantum > 0 else info.ranks_by, info.service_quantum, full)
     line = np.argsort(key, kind="stable")
     rows, runs_first = answer.rows, np.sort(np.unique(answer.rows.job, return_index=True)[1])
     what = info.ranks_by or f"levels of {info.service_quantum} accelerator-seconds"
@@ -305,15 +305,17 @@ def check_ranks(policy: Policy, view: View, full: View, seed: int) -> None:
     require(answer.again_at == again_at, "it asks to be asked again at another time than its rank changes")
 
 
-def rank_keys(info: PolicyInfo, view: View) -> Array:
-    """Return what a policy says that it ranks jobs by, (job,)."""
-    if info.service_quantum > 0:
-        return np.floor(view.service / info.service_quantum + RELATIVE)
-    if info.ranks_by in ("remaining_time", "remaining_service"):
+def rank_keys(key: str, quantum: float, view: View) -> Array:
+    """Return what jobs are ranked by, (job,), the least first; `quantum` is of levels of service."""
+    if key == "service":
+        return np.floor(view.service / quantum + RELATIVE)
+    if key in ("remaining_time", "remaining_service"):
         best = np.where(view.scale_factor[:, None] <= view.capacity, view.throughput, 0.0).max(axis=1)
         left = np.divide(view.remaining, best, out=np.full(view.jobs, np.inf), where=best > 0)
-        return rounded(left * view.scale_factor if info.ranks_by == "remaining_service" else left)
-    return view.scale_factor if info.ranks_by == "scale_factor" else np.zeros(view.jobs)
+        return rounded(left * view.scale_factor if key == "remaining_service" else left)
+    if key == "weight":
+        return rounded(-view.weight)
+    return view.scale_factor if key == "scale_factor" else np.zeros(view.jobs)
 
 
 def check_renews(policy: Policy, view: View) -> None:
