@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eunomia.backends.engines.job_files import CLUSTER
 from eunomia.backends.processes import gangs
 from eunomia.backends.processes.backend import LocalBackend
 from eunomia.backends.processes.environment import visible_devices
@@ -624,15 +625,16 @@ def test_a_resumed_backend_continues_with_its_clock_its_timers_and_future_jobs(t
     assert seen == [*past, Moment(100.1, (TimerFired(),)), Moment(100.2, (JobSubmitted(late),))]
 
 
-def test_an_outcome_of_an_earlier_run_in_the_same_folder_does_not_count(tmp_path):
-    job = python("job-1", "")
+@pytest.mark.parametrize("name", ["job-1", CLUSTER])  # the second is also that of an engine's file
+def test_an_outcome_of_an_earlier_run_in_the_same_folder_does_not_count(name, tmp_path):
+    job = python(name, "")
     with LocalBackend([job], TWO, workdir=tmp_path) as world:
         drive(world, at_once)
-    assert (tmp_path / "job-1" / "exit.json").exists()
+    assert (tmp_path / name / "exit.json").exists()
     with LocalBackend([job], TWO, workdir=tmp_path) as world:
         moments = world.moments()
         next(moments)
-        assert not (tmp_path / "job-1" / "exit.json").exists()
+        assert not (tmp_path / name / "exit.json").exists()
 
 
 def test_closing_twice_and_after_the_end_is_fine(tmp_path):

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Self
 
 from eunomia.backends.driver import Driver
+from eunomia.backends.engines.job_files import CLUSTER
 from eunomia.backends.inputs import BackendClass, BackendInputs
 from eunomia.backends.orders import Launch
 from eunomia.backends.processes.folder import JobFolder, lock
@@ -212,7 +213,9 @@ class ProcessBackend(BackendClass):
     def _forget_earlier_run(self) -> None:
         """Remove what another run left in the folders of jobs that have not been submitted in this one."""
         if not self._is_resumed:
-            (self._workdir / "cluster_id").unlink(missing_ok=True)  # its marks are no longer ours
+            marks = self._workdir / CLUSTER  # of another run: no longer ours
+            if marks.is_file():  # a job may have this name, too
+                marks.unlink()
         for job in self._coming:
             for pattern in OF_A_RUN:
                 for path in JobFolder.of(self._workdir, job.job_id).path.glob(pattern):
