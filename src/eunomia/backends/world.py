@@ -48,6 +48,7 @@ class ProcessWorld:
     def __init__(self, name: str) -> None:
         self.failure: Exception | None = None  # what ended the thread unexpectedly
         self._closing = self._stops_jobs = self._hurries = False
+        self._over = threading.Event()  # the thread has done its work
         self._thread = threading.Thread(target=self._run_watched, name=f"{name} world", daemon=True)
 
     def start(self) -> None:
@@ -73,7 +74,8 @@ class ProcessWorld:
         self._closing = True
         if self._thread.ident is not None:
             self._wake()
-            self._thread.join(wait_s)
+            if self._over.wait(wait_s):  # no join: where an interrupt ends one, CPython takes the thread for ended
+                self._thread.join()
 
     def _wake(self) -> None:
         """Wake the thread, which waits for orders."""
@@ -90,3 +92,5 @@ class ProcessWorld:
         except Exception as error:
             _log.exception("the %s has failed", self._thread.name)
             self.failure = error
+        finally:
+            self._over.set()
