@@ -18,6 +18,8 @@ from eunomia.model.job_kind import JobKind
         (JobKind("", ("cpu",)), "|cpu"),
         (JobKind("lm", (), 12.5), "lm||12.5"),
         (JobKind("lm", ("v100",), 8.0), "lm|v100|8"),
+        (JobKind("a|b"), "a|b||"),
+        (JobKind("a|b|", ("v100",), 4.0), "a|b||v100|4"),
     ],
 )
 def test_a_kind_is_a_text_and_the_text_is_the_kind(kind: JobKind, text: str) -> None:

@@ -15,10 +15,11 @@ class JobKind(NamedTuple):
 
     def __str__(self) -> str:
         memory = "" if math.isnan(self.memory_gib) else f"{self.memory_gib:g}"
-        return f"{self.job_type}|{','.join(self.types)}|{memory}".rstrip("|")
+        text = f"{self.job_type}|{','.join(self.types)}|{memory}"
+        return text if "|" in self.job_type else text.rstrip("|")  # a job type with the sign keeps all three parts
 
     @classmethod
     def of(cls, text: str) -> JobKind:
         """Return the kind of a text that `str` made."""
-        name, types, memory = (*text.split("|"), "", "")[:3]
+        name, types, memory = (*text.rsplit("|", 2), "", "")[:3]
         return cls(name, tuple(types.split(",")) if types else (), float(memory) if memory else math.nan)
