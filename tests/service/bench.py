@@ -8,9 +8,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from eunomia.backends.processes.supervisor import locked
 from eunomia.records.run import InlinePolicyRunner
 from eunomia.service.client import Address, Client
 from eunomia.service.job_document import parse_job
@@ -137,9 +139,13 @@ class LiveService:
         return code
 
     def stop_jobs(self) -> None:
-        """End what still runs, as a supervisor's lease would."""
-        for lease in (self.folder / "state" / "jobs").glob("*/lease-*.json"):
+        """End what still runs, as a supervisor's lease would, and wait for it; the service must have ended."""
+        jobs = self.folder / "state" / "jobs"
+        for lease in jobs.glob("*/lease-*.json"):
             lease.write_text('{"end_s": 0, "stop": 0.0}')
+        for lock in jobs.glob("*/job.lock"):
+            with open(lock) as held:
+                until(partial(locked, held.fileno(), shared=False))
 
 
 def until(holds: Callable[[], Any], within_s: float = 180.0) -> Any:

@@ -61,6 +61,7 @@ def test_a_job_runs_under_the_account_of_who_submitted_it(folder: Path) -> None:
             assert (folder / "state" / "jobs" / job / "exit-1.json").exists()
     finally:
         service.kill()
+        service.stop_jobs()
 
 
 @root_only
@@ -84,6 +85,7 @@ def test_a_user_of_this_machine_needs_no_token_on_the_socket_and_runs_jobs_as_th
         assert "mail\n" in (folder / "state" / "jobs" / job["id"] / "log").read_text()
     finally:
         service.kill()
+        service.stop_jobs()
 
 
 @root_only
@@ -116,8 +118,8 @@ def test_the_supervisor_has_no_variable_that_the_job_was_given(folder: Path) -> 
         assert supervisors
         assert not any(b"LD_PRELOAD" in (one / "environ").read_bytes() for one in supervisors)
     finally:
-        service.stop_jobs()
         service.kill()
+        service.stop_jobs()
 
 
 @root_only
