@@ -180,20 +180,22 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
     from eunomia.service.http.api import Service, application, hosts_of
     from eunomia.service.http.connections import DeadlineProtocol
     from eunomia.service.http.dashboard import page_routes
+    from eunomia.service.http.event_feed import EventFeed
     from eunomia.service.http.routes import ROUTES
 
     site = running.site
     sockets = open_sockets(site)
     port = 0 if sockets[0].family == socket.AF_UNIX else int(sockets[0].getsockname()[1])
+    reader = Reader(site.place)
     service = Service(
-        writer=running.writer, reader=Reader(site.place), tokens=TokenRegistry(running.store.tokens()),
+        writer=running.writer, reader=reader, tokens=TokenRegistry(running.store.tokens()),
         job_tokens=running.job_tokens,
         jobs=site.state / JOBS, hosts=hosts_of(site, port),
         forecasts=Forecasts(site.path, running.writer, site.service.forecast_every_s),
+        feed=EventFeed(reader, running.writer.origin),
         overruns=lambda: running.solver.overruns, renewals=lambda: running.world.renewals,
     )  # fmt: skip
-    service.notifier.bind()
-    running.writer.on_commit = service.notifier.notify
+    running.writer.on_commit = service.feed.notify
     tls: dict[str, Any] = {}
     if site.service.tls_cert and site.service.tls_key:
         base = site.path.resolve().parent
@@ -209,11 +211,12 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
 
     def stop() -> None:
         service.ready = False
-        service.notifier.close()
+        service.feed.close()
         server.should_exit = True
 
     serving = asyncio.create_task(_run_server(server, sockets))
     noting = [
+        asyncio.create_task(service.feed.run()),
         asyncio.create_task(service.forecasts.note_regularly()),
         asyncio.create_task(_explain_regularly(running)),
     ]

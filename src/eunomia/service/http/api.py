@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from eunomia.inputs.json_text import NotJson, parse_json
 from eunomia.service.credentials import JobTokens, TokenRegistry
 from eunomia.service.forecasts import Forecasts
+from eunomia.service.http.event_feed import EventFeed
 from eunomia.service.http.loop_replies import LoopReplies
 from eunomia.service.job_document import FieldProblem, InvalidRequest
 from eunomia.service.json_lines import REQUEST
@@ -78,44 +79,6 @@ class Refused(Exception):
         return Response(text, self.status, headers, media_type="application/problem+json")
 
 
-class Notifier:
-    """Wakes those who wait for the next commit."""
-
-    def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._event = asyncio.Event()
-        self._pending = False
-        self.closing = False
-
-    def bind(self) -> None:
-        """Use the loop that runs now."""
-        self._loop = asyncio.get_running_loop()
-
-    def notify(self) -> None:
-        """Wake all; from any thread."""
-        if self._loop is not None and not self._pending and not self._loop.is_closed():
-            self._pending = True
-            self._loop.call_soon_threadsafe(self._wake)
-
-    def close(self) -> None:
-        """Let all streams end."""
-        self.closing = True
-        self._wake()
-
-    def _wake(self) -> None:
-        self._pending = False
-        event, self._event = self._event, asyncio.Event()
-        event.set()
-
-    async def wait(self, timeout_s: float) -> bool:
-        """Wait for the next commit; False when none came in time."""
-        try:
-            await asyncio.wait_for(self._event.wait(), timeout_s)
-        except TimeoutError:
-            return False
-        return True
-
-
 @dataclass(slots=True)
 class Bucket:
     """A token bucket."""
@@ -146,9 +109,9 @@ class Service:
     jobs: Path  # the folder of the jobs' folders
     hosts: frozenset[str]
     forecasts: Forecasts
+    feed: EventFeed
     overruns: Callable[[], int]  # asks of the policy that took too long
     renewals: Callable[[], int]  # of leases, by the world
-    notifier: Notifier = field(default_factory=Notifier)
     replies: LoopReplies = field(default_factory=LoopReplies)
     buckets: dict[str, Bucket] = field(default_factory=dict)
     job_buckets: dict[str, Bucket] = field(default_factory=dict)
@@ -424,11 +387,6 @@ def application(service: Service, routes: tuple[ApiRoute, ...], pages: Sequence[
         exception_handlers={404: on_missing, 405: on_missing},
     )
     return Guard(starlette, service, {key: answer for key, answer in endpoints.items() if "{" not in key[1]})
-
-
-def as_event(number: int, kind: str, data: dict[str, Any]) -> str:
-    """Return one server-sent event."""
-    return f"id: {number}\nevent: {kind}\ndata: {json.dumps(data)}\n\n"
 
 
 def whole_number(text: str | None, field: str, default: int, most: int) -> int:

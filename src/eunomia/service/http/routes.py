@@ -28,7 +28,6 @@ from eunomia.service.http.api import (
     Refused,
     Service,
     allows,
-    as_event,
     json_of,
     read_body,
     read_json,
@@ -36,6 +35,7 @@ from eunomia.service.http.api import (
     source_of,
     whole_number,
 )
+from eunomia.service.http.event_feed import KEEP_ALIVE_S, as_event
 from eunomia.service.http.forecast_routes import forecast_score, what_if, when
 from eunomia.service.http.job_routes import save_progress
 from eunomia.service.http.metrics import metrics_text
@@ -62,7 +62,6 @@ PAGE, MOST_PAGE = 100, 1000
 CUT_S = 0.0009995  # what a time loses in an answer, which rounds to microseconds and cuts to milliseconds
 MOST_JOBS = 10_000  # in one list
 LOG_BYTES = 2**20  # of one answer
-KEEP_ALIVE_S = 15.0
 _sorted = json.JSONEncoder(sort_keys=True).encode
 SUBMITTED = ("id", "state", "spec", "submitted_at", "name", "tenant")
 
@@ -222,7 +221,7 @@ def _read_log(service: Service, job_id: str, start: int) -> tuple[bytes, int, in
 
 async def _follow(service: Service, job_id: str, start: int) -> AsyncIterator[str]:
     quiet_s = 0.0
-    while not service.notifier.closing:
+    while not service.feed.closing:
         row = service.reader.job(job_id)
         raw, start, _ = await asyncio.to_thread(_read_log, service, job_id, start)
         if raw:
@@ -313,7 +312,7 @@ async def show_decisions(service: Service, request: Request, who: Principal) -> 
 
 async def events(service: Service, request: Request, who: Principal) -> Response:
     """Stream what happens to the jobs that the caller may see, gapless from `Last-Event-ID` on, else from now on."""
-    oldest, newest = service.reader.news_range()
+    oldest, newest = await asyncio.to_thread(service.reader.news_range)
     text = request.headers.get("last-event-id") or request.query_params.get("after")
     after = newest
     if text is not None:
@@ -324,19 +323,10 @@ async def events(service: Service, request: Request, who: Principal) -> Response
             raise Refused(
                 410, f"events before {oldest} are no longer kept; list the jobs, then begin again", code="gone"
             )
-    return StreamingResponse(_stream(service, who, after), media_type="text/event-stream")
-
-
-async def _stream(service: Service, who: Principal, after: int) -> AsyncIterator[str]:
-    tenant = None if who.is_operator else who.tenant
-    yield ": connected\n\n"
-    while not service.notifier.closing:
-        found = service.reader.news(after, tenant)
-        for number, at, job, kind, detail in found:
-            after = number
-            yield as_event(number, kind, {"id": job, "at": iso(service.writer.origin + at), **detail_of(detail)})
-        if not found and not await service.notifier.wait(KEEP_ALIVE_S):
-            yield ": waiting\n\n"
+        if after > newest:  # as after a backup was restored
+            raise Refused(410, f"the newest event is {newest}; list the jobs, then begin again", code="gone")
+    stream = service.feed.stream(None if who.is_operator else who.tenant, after)
+    return StreamingResponse(stream, media_type="text/event-stream")
 
 
 # ---- tokens ----------------------------------------------------------------------------------------------------------
