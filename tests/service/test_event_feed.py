@@ -83,7 +83,9 @@ def test_a_listener_that_begins_in_the_middle_gets_the_rest_beside_one_that_foll
     async def plays(feed: EventFeed, reader: CountingReader) -> None:
         add_news(bench, 700)
         late, live = list[bytes](), list[bytes]()
-        both = [asyncio.create_task(take(feed.stream(None, after), 702, one)) for after, one in ((5, late), (700, live))]
+        both = [
+            asyncio.create_task(take(feed.stream(None, after), 702, one)) for after, one in ((5, late), (700, live))
+        ]
         while not (late and live):
             await asyncio.sleep(0)
         for _ in range(2):
@@ -97,9 +99,12 @@ def test_a_listener_that_begins_in_the_middle_gets_the_rest_beside_one_that_foll
 
 def test_other_requests_get_their_turn_between_a_few_parts(bench: Bench) -> None:
     async def plays(feed: EventFeed, reader: CountingReader) -> None:
-        add_news(bench, PART)
         found: list[list[bytes]] = [[] for _ in range(LISTENERS)]
         taking = [asyncio.create_task(take(feed.stream("vision", 0), PART, one)) for one in found]
+        while not all(found):
+            await asyncio.sleep(0)
+        add_news(bench, PART)
+        feed.notify()
         sent = 0
         while not all(one.done() for one in taking):
             await asyncio.sleep(0)  # what a request is in the loop

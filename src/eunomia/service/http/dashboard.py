@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -17,6 +18,7 @@ from eunomia.service.forecasts import NoForecast
 from eunomia.service.http import routes as api
 from eunomia.service.http.api import COOKIE, Refused, Service, authenticate, read_body, source_of
 from eunomia.service.http.forecast_routes import forecast_score, forecast_shown, what_if_shown
+from eunomia.service.http.shared_pages import AFTER, SharedPages
 from eunomia.service.http.tenant_routes import show_tenants
 from eunomia.service.http.visible_jobs import visible
 from eunomia.service.http.wait_routes import why_shown
@@ -136,16 +138,24 @@ async def change_node(service: Service, request: Request, who: Principal) -> Res
     return RedirectResponse("/nodes", 303)
 
 
-def _page(service: Service, handler: Page) -> Callable[[Request], Awaitable[Response]]:
+def _page(service: Service, handler: Page, shared: SharedPages) -> Callable[[Request], Awaitable[Response]]:
+    async def made(request: Request, who: Principal) -> Response:
+        try:
+            return await handler(service, request, who)
+        except Refused as refusal:
+            return HTMLResponse(render.refused_page(who.user, refusal.title), refusal.status)
+
     async def answer(request: Request) -> Response:
         found = authenticate(service, request)
         if found is None:
             return RedirectResponse("/login", 303)
-        try:
-            return await handler(service, request, found[0])
-        except Refused as refusal:
-            text = render.refused_page(found[0].user, refusal.title)
-            return HTMLResponse(text, refusal.status)
+        who, after = found[0], request.headers.get(AFTER, "")
+        if not (after.isascii() and after.isdigit() and len(after) < 19):
+            return await made(request, who)
+        if handler is not job:  # the others differ by user in their frame alone, which a tab that is open keeps
+            who = replace(who, user="")
+        key = (request.url.path, request.url.query, who.user, "" if who.is_operator else who.tenant, who.role)
+        return await shared.answer(key, int(after), lambda: made(request, who))
 
     return answer
 
@@ -180,11 +190,12 @@ def page_routes(service: Service) -> list[Route]:
 
         return answer
 
+    shared = SharedPages(lambda: service.reader.news_range()[1])
     gets = {"/": now, "/jobs": jobs, "/jobs/{id}": job, "/tenants": tenants, "/nodes": nodes, "/policy": policy}
     posts = {"/jobs/{id}/cancel": cancel, "/nodes/{name}/{action}": change_node}
     return [
-        *(Route(path, _page(service, handler), methods=["GET"]) for path, handler in gets.items()),
-        *(Route(path, _page(service, handler), methods=["POST"]) for path, handler in posts.items()),
+        *(Route(path, _page(service, handler, shared), methods=["GET"]) for path, handler in gets.items()),
+        *(Route(path, _page(service, handler, shared), methods=["POST"]) for path, handler in posts.items()),
         Route("/login", login, methods=["GET", "POST"]),
         Route("/logout", logout, methods=["POST"]),
         Route("/style.css", file("style.css", "text/css"), methods=["GET"]),
