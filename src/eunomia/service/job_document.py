@@ -98,6 +98,14 @@ class JobDocument(Section):
         first, last = map(int, self.array.split("-"))
         return tuple(range(first, last + 1))
 
+    @property
+    def count(self) -> int:
+        """How many jobs it makes."""
+        if self.array is None:
+            return 1
+        first, last = map(int, self.array.split("-"))
+        return last - first + 1
+
     def other_sizes(self) -> tuple[int, ...]:
         """Return the further sizes of an elastic gang."""
         low = self.min_accelerators or self.accelerators

@@ -178,7 +178,8 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
 
     from eunomia.service.forecasts import Forecasts
     from eunomia.service.http.api import Service, application, hosts_of
-    from eunomia.service.http.connections import DeadlineProtocol
+    from eunomia.service.http.budgets import Places
+    from eunomia.service.http.connections import ACCEPTED, BACKLOG, DeadlineProtocol, most_connections
     from eunomia.service.http.dashboard import page_routes
     from eunomia.service.http.event_feed import EventFeed
     from eunomia.service.http.routes import ROUTES
@@ -192,7 +193,7 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
         job_tokens=running.job_tokens,
         jobs=site.state / JOBS, hosts=hosts_of(site, port),
         forecasts=Forecasts(site.path, running.writer, site.service.forecast_every_s),
-        feed=EventFeed(reader, running.writer.origin),
+        feed=EventFeed(reader, running.writer.origin), places=Places(most_connections),
         overruns=lambda: running.solver.overruns, renewals=lambda: running.world.renewals,
     )  # fmt: skip
     running.writer.on_commit = service.feed.notify
@@ -204,7 +205,7 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
         application(service, ROUTES, page_routes(service)), http=DeadlineProtocol, ws="none", lifespan="off",
         log_config=None,
         access_log=False, server_header=False, date_header=False, h11_max_incomplete_event_size=65_536,
-        timeout_graceful_shutdown=5, backlog=1024, **tls,
+        timeout_graceful_shutdown=5, backlog=ACCEPTED, **tls,
     )  # fmt: skip
     server = uvicorn.Server(config)
     loop = asyncio.get_running_loop()
@@ -226,6 +227,8 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
     while not server.started and not serving.done():
         await asyncio.sleep(0.01)
     if not serving.done():
+        for each in sockets:
+            each.listen(BACKLOG)  # the loop accepts as many at once as it was given for this
         service.ready = True
         url = running.world.url = _url(site, sockets[0], bool(tls))
         if running.is_new:

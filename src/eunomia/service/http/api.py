@@ -24,8 +24,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from eunomia.inputs.json_text import NotJson, parse_json
 from eunomia.service.credentials import JobTokens, TokenRegistry
 from eunomia.service.forecasts import Forecasts
+from eunomia.service.http.budgets import BodyBytes, Bucket, Places, Submissions, seconds
 from eunomia.service.http.event_feed import EventFeed
+from eunomia.service.http.fair_threads import TENANT, FairThreads
 from eunomia.service.http.loop_replies import LoopReplies
+from eunomia.service.http.loop_turns import LoopTurns
 from eunomia.service.job_document import FieldProblem, InvalidRequest
 from eunomia.service.json_lines import REQUEST
 from eunomia.service.messages import JOB_ROLE, ROLES, Principal, Reply
@@ -41,6 +44,8 @@ SPARE_BYTES = 16 * 2**20  # of the disk: below, new jobs are refused
 DISK_S = 0.02  # for so long the free space is believed
 MOST_PACED = 20_000  # jobs whose reports are counted at once
 COOKIE = "eunomia"
+LIVENESS = ("/healthz", "/readyz")
+REQUESTS_A_PASS = 16  # of the loop
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -80,25 +85,6 @@ class Refused(Exception):
 
 
 @dataclass(slots=True)
-class Bucket:
-    """A token bucket."""
-
-    rate: float
-    burst: float
-    level: float
-    at: float
-
-    def take(self, now: float) -> float:
-        """Take one; return 0, or the seconds until there is one."""
-        self.level = min(self.burst, self.level + (now - self.at) * self.rate)
-        self.at = now
-        if self.level < 1.0:
-            return (1.0 - self.level) / self.rate
-        self.level -= 1.0
-        return 0.0
-
-
-@dataclass(slots=True)
 class Service:
     """All that handlers need."""
 
@@ -112,8 +98,12 @@ class Service:
     feed: EventFeed
     overruns: Callable[[], int]  # asks of the policy that took too long
     renewals: Callable[[], int]  # of leases, by the world
+    places: Places
     replies: LoopReplies = field(default_factory=LoopReplies)
-    buckets: dict[str, Bucket] = field(default_factory=dict)
+    threads: FairThreads = field(default_factory=lambda: FairThreads(6, "requests"))
+    parsing: FairThreads = field(default_factory=lambda: FairThreads(1, "parsing"))  # of large documents
+    bodies: BodyBytes = field(default_factory=BodyBytes)
+    submissions: Submissions = field(default_factory=Submissions)
     job_buckets: dict[str, Bucket] = field(default_factory=dict)
     disk_free: int = 0  # bytes when it was asked last
     disk_asked: float = -math.inf
@@ -137,13 +127,16 @@ class Service:
         return reply
 
     def admit(self, tenant: str) -> None:
-        """Refuse new work that is too much for the tenant's rate, the writer or the disk."""
-        now, rate = time.monotonic(), self.site.service.submit_per_second
-        bucket = self.buckets.setdefault(tenant, Bucket(rate, 10 * rate, 10 * rate, now))
-        bucket.rate, bucket.burst = rate, 10 * rate  # an operator may change it
-        if (wait_s := bucket.take(now)) > 0:
-            raise Refused(429, f"tenant {tenant!r} submits more than {rate:g} times a second",
-                          retry_s=max(int(wait_s + 0.999), 1), code="too_many_requests")  # fmt: skip
+        """Refuse new work that is too much for the tenant's rates, the writer or the disk."""
+        now, limits = time.monotonic(), self.site.service
+        rate, mib = limits.submit_per_second, limits.submit_mib_per_day
+        for wait_s, rule in zip(
+            self.submissions.wait_s(tenant, rate, mib * 2**20),
+            (f"{rate:g} jobs a second", f"{mib:g} MiB of documents a day"), strict=True,
+        ):  # fmt: skip
+            if wait_s > 0:
+                title = f"tenant {tenant!r} submits more than {rule}"
+                raise Refused(429, title, retry_s=seconds(wait_s), code="too_many_requests")
         if self.writer.waiting > QUEUED:
             raise Refused(503, "the service has more requests than it can store; try again", retry_s=1, code="overload")
         if now >= self.disk_asked + DISK_S:
@@ -205,27 +198,55 @@ def json_of(raw: bytes) -> Any:
     raise Refused(400, "the body is not JSON", (problem,), code="not_json")
 
 
-async def read_body(request: Request, limit: int) -> bytes:
-    """Return the body of a request; see `read_json`."""
+async def read_body(request: Request, limit: int, bodies: BodyBytes | None = None) -> bytes:
+    """Return the body of a request; see `read_json`. `bodies` counts what is being received."""
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Refused(415, "bodies are sent without Content-Encoding")
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length) > limit:
         raise Refused(413, f"the body has at most {limit:,} bytes", code="too_large")
-    raw = bytearray()
+    raw, tenant = bytearray(), TENANT.get()
     try:
         async with asyncio.timeout(BODY_S):
             async for chunk in request.stream():
+                if bodies is not None and not bodies.take(tenant, len(chunk)):
+                    raise Refused(429, "too much is being sent at once; try again", retry_s=1, code="too_many_requests")
                 raw += chunk
                 if len(raw) > limit:
                     raise Refused(413, f"the body has at most {limit:,} bytes", code="too_large")
     except TimeoutError:
         raise Refused(408, f"the body did not arrive within {BODY_S:g} s") from None
+    finally:
+        if bodies is not None:
+            bodies.take(tenant, -len(raw))
     return bytes(raw)
 
 
 def authenticate(service: Service, request: Request) -> tuple[Principal, str] | None:
-    """Return who asks, and the id of the token; by Authorization, by the cookie of the pages, or by the unix socket."""
+    """Return who asks, and the id of the token; by Authorization, by the cookie of the pages, or by the unix socket.
+
+    The request takes one of its tenant's places until it is answered. Raises Refused where there is none.
+    """
+    found = _credential(service, request)
+    if found is not None:
+        who, state = found[0], request.scope.setdefault("state", {})
+        _is_known(request)
+        if "place" not in state:
+            if not service.places.take(who.tenant, is_operator=who.is_operator):
+                title = f"tenant {who.tenant!r} has too many requests and streams at once"
+                raise Refused(429, title, retry_s=1, code="too_many_requests")
+            state["place"] = who.tenant
+            TENANT.set(who.tenant)
+    return found
+
+
+def _is_known(request: Request) -> None:
+    """Note that the connection of a request has a credential: others are closed first where there are too many."""
+    if (connection := request.scope.get("state", {}).get("connection")) is not None:
+        connection.know()
+
+
+def _credential(service: Service, request: Request) -> tuple[Principal, str] | None:
     header = request.headers.get("authorization", "")
     if header:
         scheme, _, text = header.partition(" ")
@@ -247,6 +268,7 @@ def authenticate_job(service: Service, request: Request) -> Principal:
     who = service.job_tokens.principal(bearer(request))
     if who is None:
         refuse_without_token(authenticate(service, request) is not None)
+    _is_known(request)  # and it takes no place, as what jobs report is small and paced
     return who
 
 
@@ -324,11 +346,14 @@ _SECURITY = tuple((name.lower().encode(), value.encode()) for name, value in HEA
 class Guard:
     """Checks Host and Origin of every request, whatever its method, and adds the security headers.
 
+    Each pass of the loop begins a few requests, in turn by their credentials, so that one keeps no other waiting.
+
     A path without parameters goes to its endpoint at once, which answers errors itself; others go to `app`.
     """
 
     def __init__(self, app: ASGIApp, service: Service, fixed: Mapping[tuple[str, str], Endpoint]) -> None:
         self._app, self._service, self._fixed = app, service, fixed
+        self._turns = LoopTurns(REQUESTS_A_PASS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -346,13 +371,20 @@ class Guard:
             await send(message)
 
         refusal = self._refusal(scope, headers)
-        if refusal is not None:
-            await refusal.response()(scope, receive, guarded)
-        elif (answer := self._fixed.get((scope["method"], scope["path"]))) is not None:
-            response = await answer(Request(scope, receive, guarded))
-            await response(scope, receive, guarded)
-        else:
-            await self._app(scope, receive, guarded)
+        try:
+            if refusal is not None:
+                await refusal.response()(scope, receive, guarded)
+            elif (answer := self._fixed.get((scope["method"], scope["path"]))) is not None:
+                if scope["path"] not in LIVENESS:
+                    await self._turns.take(_credential_of(headers))
+                response = await answer(Request(scope, receive, guarded))
+                await response(scope, receive, guarded)
+            else:
+                await self._turns.take(_credential_of(headers))
+                await self._app(scope, receive, guarded)
+        finally:
+            if (tenant := scope.get("state", {}).pop("place", None)) is not None:
+                self._service.places.leave(tenant)
 
     def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> Refused | None:
         is_local = scope.get("state", {}).get("peer_uid") is not None
@@ -363,6 +395,11 @@ class Guard:
         if origin is not None and origin.decode("latin-1").partition("://")[2].lower() not in self._service.hosts:
             return Refused(403, "requests of other sites are refused", code="wrong_origin")
         return None
+
+
+def _credential_of(headers: Mapping[bytes, bytes]) -> bytes:
+    """Return what a request says who it is of, unchecked; many without share their turns."""
+    return headers.get(b"authorization") or headers.get(b"cookie", b"")
 
 
 def hosts_of(site: Site, port: int) -> frozenset[str]:
@@ -406,4 +443,4 @@ async def read_state(service: Service, read: Any, *more: Any) -> Any:
         with service.writer.lock:
             return read(service.writer.controller, *more)
 
-    return await asyncio.to_thread(locked)
+    return await service.threads.run(locked)

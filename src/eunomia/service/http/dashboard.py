@@ -69,8 +69,8 @@ async def job(service: Service, request: Request, who: Principal) -> Response:
     reasons = await why_shown(service, visible(service, request, who), who, FORECAST_S)
     text = ""
     if who.owns(found["owner"], found["tenant"]):
-        *_, size = await asyncio.to_thread(api._read_log, service, found["id"], 0)
-        raw, _, _ = await asyncio.to_thread(api._read_log, service, found["id"], max(size - TAIL, 0))
+        *_, size = await service.threads.run(api._read_log, service, found["id"], 0)
+        raw, _, _ = await service.threads.run(api._read_log, service, found["id"], max(size - TAIL, 0))
         text = raw.decode("utf-8", "replace")
     return HTMLResponse(
         render.job_page(who.user, found, reasons, text, found["history"], await _forecast(service, found))
@@ -146,7 +146,10 @@ def _page(service: Service, handler: Page, shared: SharedPages) -> Callable[[Req
             return HTMLResponse(render.refused_page(who.user, refusal.title), refusal.status)
 
     async def answer(request: Request) -> Response:
-        found = authenticate(service, request)
+        try:
+            found = authenticate(service, request)
+        except Refused as refusal:
+            return refusal.response()
         if found is None:
             return RedirectResponse("/login", 303)
         who, after = found[0], request.headers.get(AFTER, "")

@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+from eunomia.service.http.loop_turns import LoopTurns
 from eunomia.service.job_row import iso
 from eunomia.service.store.reader import Reader, detail_of
 
@@ -61,7 +62,7 @@ class EventFeed:
         self._last = 0  # number of the last event that was read for all
         self._count = 0  # of listeners
         self._waiting: dict[_Listener, None] = {}  # for events
-        self._turns: deque[asyncio.Future[None]] = deque()  # of those with a part to send
+        self._turns = LoopTurns(A_PASS)  # of those with a part to send
         self.closing = False
 
     def notify(self) -> None:
@@ -108,7 +109,7 @@ class EventFeed:
                     one.after = part.last
                     if text := part.of(tenant):
                         said = part.last
-                        await self._turn()
+                        await self._turns.take()
                         yield text
                 elif not await self._is_woken(one):
                     yield b": waiting\n\n" if said == one.after else b"id: %d\n\n" % one.after
@@ -127,20 +128,6 @@ class EventFeed:
         finally:
             del self._waiting[one]
         return True
-
-    async def _turn(self) -> None:
-        """Wait until the loop has a turn for one more part."""
-        mine: asyncio.Future[None] = self._loop.create_future()
-        if not self._turns:
-            self._loop.call_soon(self._serve)
-        self._turns.append(mine)
-        await mine
-
-    def _serve(self) -> None:
-        for _ in range(min(A_PASS, len(self._turns))):
-            _wake(self._turns.popleft())
-        if self._turns:
-            self._loop.call_soon(self._serve)
 
     async def _read(self, after: int, last: int = 2**62) -> Part | None:
         """Return the part after an event, up to another; None if there is none. One is read at a time."""
