@@ -25,6 +25,7 @@ from eunomia.service.http import routes
 from eunomia.service.http.budgets import KEPT_PLACES, MOST_BODY_BYTES_EACH, BodyBytes, Bucket, Places, Submissions
 from eunomia.service.http.fair_threads import TENANT, FairThreads
 from eunomia.service.http.loop_turns import LoopTurns
+from eunomia.service.inbox import Inbox
 from eunomia.service.job_document import InvalidRequest, JobDocument
 
 DESCRIPTORS = 200  # of the service: fewer connections than a test opens
@@ -43,6 +44,26 @@ def test_a_queue_gives_each_owner_its_items_in_order_and_no_other_comes_twice_be
         begins = [0, *(place + 1 for place in mine)]
         between = [Counter(other for other, _ in taken[a:b]) for a, b in zip(begins, mine, strict=False)]
         assert all(count <= 1 for counts in between for count in counts.values())
+
+
+def test_a_turn_takes_what_is_urgent_first_and_then_of_each_tenant_in_turn_up_to_its_size() -> None:
+    inbox: Inbox[str] = Inbox()
+    for number in range(6):
+        inbox.put(f"flood {number}", "flood", size=200)
+    inbox.put("large", "large", size=10_000)
+    inbox.put("other", "other")
+    inbox.put("report", "", is_urgent=True)
+    turns = []
+    while len(inbox):
+        turns.append(inbox.take(0.0, 500)[0])
+    assert turns[:3] == [["report", "flood 0"], ["large"], ["other", "flood 1", "flood 2"]]
+    for number in range(600):
+        inbox.put(f"report {number}", "", is_urgent=True)
+    inbox.put("other", "other")
+    assert "other" in inbox.take(0.0, 500)[0]
+    inbox.stop()
+    assert inbox.take(0.0, 500) == ([f"report {number}" for number in range(500, 600)], False)
+    assert inbox.take(0.0, 500) == ([], False)
 
 
 def test_the_loop_begins_a_few_requests_a_pass_and_one_of_another_owner_comes_next() -> None:

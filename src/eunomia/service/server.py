@@ -32,6 +32,7 @@ from eunomia.service.site import Site, jobs_run, load_site
 from eunomia.service.site_change import apply_site, effective_site
 from eunomia.service.solver_process import Solver
 from eunomia.service.store import ServiceStore, open_store
+from eunomia.service.store.disk_room import DiskFull
 from eunomia.service.store.reader import Reader
 from eunomia.service.submission_waits import EVERY_S, SubmissionWaits
 from eunomia.service.submissions import intake
@@ -41,6 +42,7 @@ from eunomia.setup.backend_factory import world_options
 SOCKET = "service.sock"
 JOBS = "jobs"  # folder of the jobs' folders
 SWEEP_S = 3600.0  # between removals of old jobs
+HOLD_S = 5.0  # between looks whether room on the disk can be reserved again
 COLLECT_AFTER = 20_000  # objects: with Python's 700, a list of jobs is looked through again and again while it is made
 _log = logging.getLogger("eunomia.service")
 
@@ -78,6 +80,7 @@ def start(site: Site, umask: int) -> RunningService:
     """
     store = open_store(site.place, site.state, wait=_stand_by)
     try:
+        store.room.begin()
         site = effective_site(store, site)
         clock = MonotonicClock(store.clock())
         solver = Solver()
@@ -163,6 +166,7 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
         asyncio.run(_listen(running, announce))
     finally:
         running.solver.close()
+        running.store.room.close()
         running.writer.stop()
         running.thread.join(60.0)
         running.world.close(stop_jobs=stop_jobs)
@@ -234,12 +238,17 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
         if running.is_new:
             _welcome(url, running.token_file, site)
         announce(f"listening on {url}")
-    sweep_at = time.monotonic() + SWEEP_S
+    sweep_at, hold_at = time.monotonic() + SWEEP_S, 0.0
     while not serving.done():
         await asyncio.sleep(0.2)
         running.writer.failure = running.writer.failure or running.world.failure
         if running.writer.failure is not None or not running.store.leads() or not running.thread.is_alive():
             stop()
+        if time.monotonic() >= hold_at:
+            hold_at = time.monotonic() + HOLD_S
+            running.store.room.hold()
+        if running.store.room.is_waiting:
+            service.replies.give_up(DiskFull.of(site.state, "the disk is full", "make room on it"))
         if time.monotonic() >= sweep_at:
             sweep_at = time.monotonic() + SWEEP_S
             running.writer.change(_prune)

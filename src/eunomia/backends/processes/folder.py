@@ -140,7 +140,13 @@ class JobFolder:
         """Write the end of the lease, in s of time.monotonic, inf = without end; or an order to stop as well."""
         order = {} if stop_grace_s is None else {"stop": stop_grace_s}
         mode = None if self.account is None else 0o644  # its account reads it
-        write_whole(self.lease, json.dumps({"end_s": None if math.isinf(end_s) else end_s, **order}), mode=mode)
+        text = json.dumps({"end_s": None if math.isinf(end_s) else end_s, **order})
+        try:
+            write_whole(self.lease, text, mode=mode)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not self.lease.exists():
+                raise
+            _write_over(self.lease, text)  # so that jobs run on while the disk is full
 
     def read_progress(self, total_steps: float) -> float | None:
         """Return the saved steps that the job reports; None without a valid report."""
@@ -199,6 +205,15 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def _write_over(path: Path, text: str) -> None:
+    """Write into the room that a file has, by one write; what was longer is filled with spaces."""
+    handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.pwrite(handle, text.encode().ljust(os.fstat(handle).st_size), 0)
+    finally:
+        os.close(handle)
 
 
 def _written_by_job(path: Path) -> bytes:

@@ -8,7 +8,6 @@ import logging
 import math
 import os
 import secrets
-import shutil
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -34,13 +33,13 @@ from eunomia.service.json_lines import REQUEST
 from eunomia.service.messages import JOB_ROLE, ROLES, Principal, Reply
 from eunomia.service.messages import Request as Asked
 from eunomia.service.site import LOOPBACK, Site
+from eunomia.service.store.disk_room import SPARE_BYTES, DiskFull
 from eunomia.service.store.reader import Reader
 from eunomia.service.writer import Writer
 
 BODY_BYTES, LIST_BYTES = 2**20, 16 * 2**20
 BODY_S = 30.0  # longest time to receive a body
 QUEUED = 5_000  # requests that wait for the writer before new work is refused
-SPARE_BYTES = 16 * 2**20  # of the disk: below, new jobs are refused
 DISK_S = 0.02  # for so long the free space is believed
 MOST_PACED = 20_000  # jobs whose reports are counted at once
 COOKIE = "eunomia"
@@ -128,7 +127,7 @@ class Service:
 
     def admit(self, tenant: str) -> None:
         """Refuse new work that is too much for the tenant's rates, the writer or the disk."""
-        now, limits = time.monotonic(), self.site.service
+        limits = self.site.service
         rate, mib = limits.submit_per_second, limits.submit_mib_per_day
         for wait_s, rule in zip(
             self.submissions.wait_s(tenant, rate, mib * 2**20),
@@ -139,12 +138,24 @@ class Service:
                 raise Refused(429, title, retry_s=seconds(wait_s), code="too_many_requests")
         if self.writer.waiting > QUEUED:
             raise Refused(503, "the service has more requests than it can store; try again", retry_s=1, code="overload")
+        if self.is_disk_low():
+            title = "the disk of the state folder is full; no job is accepted"
+            raise Refused(507, title, code="storage_full", retry_s=30)
+
+    def is_disk_low(self) -> bool:
+        """Say whether the last free bytes of the disk are kept for the jobs that are there."""
+        now = time.monotonic()
         if now >= self.disk_asked + DISK_S:
-            self.disk_free, self.disk_asked = shutil.disk_usage(self.site.state).free, now
-        if self.disk_free < SPARE_BYTES:
-            raise Refused(
-                507, "the disk of the state folder is full; no job is accepted", code="storage_full", retry_s=30
+            self.disk_free, self.disk_asked = self.writer.store.room.free_bytes(), now
+        return self.disk_free < SPARE_BYTES
+
+    def refuse_when_full(self) -> None:
+        """Refuse what would be stored while nothing can be."""
+        if self.writer.store.room.is_waiting:
+            title = (
+                "the disk of the state folder is full, and its reserve is used; nothing is stored until there is room"
             )
+            raise Refused(507, title, code="storage_full", retry_s=30)
 
     def pace_job(self, job_id: str) -> None:
         """Refuse reports of a job that come more often than once a second; ten may come at once."""
@@ -313,6 +324,8 @@ def endpoint(service: Service, route: ApiRoute) -> Endpoint:
                     raise Refused(
                         403, f"the role {who.role!r} may not do that; it takes {route.role!r}", code="forbidden"
                     )
+            if route.method != "GET":
+                service.refuse_when_full()
             body = await route.handler(service, request, who)
             return body if isinstance(body, Response) else JsonAnswer(body)
         except Refused as refusal:
@@ -320,6 +333,10 @@ def endpoint(service: Service, route: ApiRoute) -> Endpoint:
             return refusal.response()
         except InvalidRequest as error:
             return Refused(422, "the request cannot be accepted", error.problems, code="invalid").response()
+        except DiskFull:
+            service.writer.store.room.give_up()
+            title = "the disk of the state folder is full; what was asked for may still be done once there is room"
+            return Refused(507, title, code="storage_full", retry_s=30).response()
         except ClientDisconnect:
             return Response(status_code=499)
         except Exception:  # the log has it; the client learns nothing of our insides

@@ -141,6 +141,8 @@ async def change_node(service: Service, request: Request, who: Principal) -> Res
 def _page(service: Service, handler: Page, shared: SharedPages) -> Callable[[Request], Awaitable[Response]]:
     async def made(request: Request, who: Principal) -> Response:
         try:
+            if request.method != "GET":
+                service.refuse_when_full()
             return await handler(service, request, who)
         except Refused as refusal:
             return HTMLResponse(render.refused_page(who.user, refusal.title), refusal.status)

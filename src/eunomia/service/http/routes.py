@@ -439,7 +439,11 @@ async def _change_tokens(service: Service, request: Request, who: Principal, act
 
 
 async def health(service: Service, request: Request, who: Principal) -> Response:
-    """Say that the process answers, and nothing else."""
+    """Say that the process answers, and whether the disk is full; nothing else."""
+    if service.writer.store.room.is_waiting:
+        return PlainTextResponse("disk full: nothing is stored until there is room\n")
+    if service.is_disk_low():
+        return PlainTextResponse("disk nearly full: no new job is accepted\n")
     return PlainTextResponse("ok\n")
 
 
@@ -447,6 +451,7 @@ async def ready(service: Service, request: Request, who: Principal) -> Response:
     """Say whether the service accepts work."""
     if not service.ready or service.writer.failure is not None:
         raise Refused(503, "the service is not ready", retry_s=1)
+    service.refuse_when_full()
     return PlainTextResponse("ready\n")
 
 
