@@ -181,7 +181,7 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
     import uvicorn
 
     from eunomia.service.forecasts import Forecasts
-    from eunomia.service.http.api import Service, application, hosts_of
+    from eunomia.service.http.api import Service, application, hosts_of, origins_of
     from eunomia.service.http.budgets import Places
     from eunomia.service.http.connections import ACCEPTED, BACKLOG, DeadlineProtocol, most_connections
     from eunomia.service.http.dashboard import page_routes
@@ -195,7 +195,7 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
     service = Service(
         writer=running.writer, reader=reader, tokens=TokenRegistry(running.store.tokens()),
         job_tokens=running.job_tokens,
-        jobs=site.state / JOBS, hosts=hosts_of(site, port),
+        jobs=site.state / JOBS, hosts=hosts_of(site, port), origins=origins_of(site, port),
         forecasts=Forecasts(site.path, running.writer, site.service.forecast_every_s),
         feed=EventFeed(reader, running.writer.origin), places=Places(most_connections),
         overruns=lambda: running.solver.overruns, renewals=lambda: running.world.renewals,
@@ -208,6 +208,7 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
     config = uvicorn.Config(
         application(service, ROUTES, page_routes(service)), http=DeadlineProtocol, ws="none", lifespan="off",
         log_config=None,
+        proxy_headers=bool(site.service.proxies), forwarded_allow_ips=list(site.service.proxies),
         access_log=False, server_header=False, date_header=False, h11_max_incomplete_event_size=65_536,
         timeout_graceful_shutdown=5, backlog=ACCEPTED, **tls,
     )  # fmt: skip

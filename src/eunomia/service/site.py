@@ -55,6 +55,10 @@ class ServiceSection(Section):
     tls_cert: str | None = Field(default=None, description="certificate chain, PEM; needed beyond loopback")
     tls_key: str | None = Field(default=None, description="its private key, PEM")
     tls: Literal["elsewhere"] | None = Field(default=None, description="elsewhere: a proxy before it terminates TLS")
+    proxies: Annotated[tuple[str, ...], Field(strict=False)] = Field(
+        default=(), description="addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed"
+    )
+    metrics_without_token: bool = Field(default=False, description="whether /metrics answers whoever connects")
     allowed_hosts: Annotated[tuple[str, ...], Field(strict=False)] = Field(
         default=(), description="further names by which it may be addressed, in Host and Origin"
     )

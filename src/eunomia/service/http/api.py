@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import os
+import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -93,6 +94,7 @@ class Service:
     job_tokens: JobTokens
     jobs: Path  # the folder of the jobs' folders
     hosts: frozenset[str]
+    origins: frozenset[str]
     forecasts: Forecasts
     feed: EventFeed
     overruns: Callable[[], int]  # asks of the policy that took too long
@@ -409,7 +411,7 @@ class Guard:
         if not is_local and host.lower() not in self._service.hosts:
             return Refused(421, "this service has another name; see allowed_hosts in [service]", code="wrong_host")
         origin = headers.get(b"origin")
-        if origin is not None and origin.decode("latin-1").partition("://")[2].lower() not in self._service.hosts:
+        if origin is not None and _with_port(origin.decode("latin-1").lower()) not in self._service.origins:
             return Refused(403, "requests of other sites are refused", code="wrong_origin")
         return None
 
@@ -425,6 +427,21 @@ def hosts_of(site: Site, port: int) -> frozenset[str]:
     if not isinstance(site.address, Path):
         names.add(site.address[0])
     return frozenset({*names, *(f"{name}:{port}" for name in names)})
+
+
+def origins_of(site: Site, port: int) -> frozenset[str]:
+    """Return the values of Origin that are answered, each with its port: that of another port is another site."""
+    names = {name for name in hosts_of(site, port) if name.endswith(f":{port}")}
+    return frozenset({*names, *(f"{host}:{default}" for host in site.service.allowed_hosts for default in (80, 443))}
+                     | set(site.service.allowed_hosts))  # fmt: skip
+
+
+def _with_port(origin: str) -> str:
+    """Return the host and the port of an origin, with the default port of its scheme where it names none."""
+    scheme, _, host = origin.partition("://")
+    if re.search(r":[0-9]+$", host):
+        return host
+    return f"{host}:{443 if scheme == 'https' else 80}"
 
 
 def application(service: Service, routes: tuple[ApiRoute, ...], pages: Sequence[Route] = ()) -> ASGIApp:

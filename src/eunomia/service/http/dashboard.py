@@ -179,7 +179,8 @@ def page_routes(service: Service) -> list[Route]:
         if service.tokens.principal(token) is None:
             return HTMLResponse(render.login_page(wrong=True), 401)
         answer = RedirectResponse("/", 303)
-        answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
+        is_secure = request.url.scheme == "https" or service.site.service.tls == "elsewhere"
+        answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=is_secure)
         return answer
 
     async def logout(request: Request) -> Response:

@@ -29,10 +29,13 @@ from eunomia.service.http.api import (
     Refused,
     Service,
     allows,
+    authenticate,
+    bearer,
     json_of,
     read_body,
     read_json,
     read_state,
+    refuse_without_token,
     source_of,
     whole_number,
 )
@@ -456,13 +459,9 @@ async def ready(service: Service, request: Request, who: Principal) -> Response:
 
 
 async def metrics(service: Service, request: Request, who: Principal) -> Response:
-    """Return figures for Prometheus; with a token, or from this machine."""
-    from eunomia.service.http.api import authenticate
-    from eunomia.service.site import LOOPBACK
-
-    is_local = request.client is None or request.client.host in LOOPBACK
-    if not is_local and authenticate(service, request) is None:
-        raise Refused(401, "a valid token is needed", code="unauthenticated")
+    """Return figures for Prometheus; with a token, or without where the site says so."""
+    if not service.site.service.metrics_without_token and authenticate(service, request) is None:
+        refuse_without_token(service.job_tokens.principal(bearer(request)) is not None)
     text = await service.threads.run(metrics_text, service)
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
