@@ -215,7 +215,7 @@ class TestTheSuiteItself:
         honest = policies.build(policy)
 
         class Pretends:
-            info = replace(honest.info, **claim)
+            info = replace(honest.info, promises=replace(honest.info.promises, **claim))
 
             def decide(self, view: View) -> Answer:
                 return honest.decide(view)

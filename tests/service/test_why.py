@@ -202,7 +202,7 @@ def _ahead_plainly(scheduler: Scheduler, row: int) -> list[int] | None:
     last, state = scheduler.mechanism.candidates, scheduler.state
     assert last is not None
     order = list(dict.fromkeys(last.job.tolist()))
-    if scheduler.info.ranks_by == "submission":
+    if scheduler.info.promises.ranks_by == "submission":
         before = [m for m in state.active.tolist() if m < row]
     elif row in order:
         before = order[: order.index(row)]

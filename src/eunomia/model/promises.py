@@ -15,7 +15,8 @@ class Promises:
     The first is of grants, the others of an order.
 
     renews_leases: while no job waits, running jobs keep their seats.
-    covers_all_jobs: names every job on every type that holds its gang, the fastest first; refuses no job.
+    covers_all_jobs: names every job on every type that holds its gang, the fastest first, without partners, in the
+        first shape, anywhere; refuses no job; asks at no set time while all jobs fit at once.
     jobs_independent: covers all jobs, skips what does not fit, and ranks two jobs alike whatever other jobs there are.
     service_quantum: ranks by ⌊attained service / that many accelerator-seconds⌋, then by submission, and by nothing
         else, and asks again when a running job falls behind a waiting one; 0 = it does not.

@@ -21,6 +21,7 @@ from eunomia.model.events import Moment
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import PolicyInfo
+from eunomia.model.promises import Promises
 from eunomia.model.speeds import Speeds
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
@@ -63,10 +64,10 @@ def header(
             "name": info.name,
             "door": info.answer_type,
             "remembers": dict(info.memory_columns),
-            "complete": info.covers_all_jobs,
-            "separable": info.jobs_independent,
-            "renews": info.renews_leases,
-            "ranks_by": info.ranks_by,
+            "complete": info.promises.covers_all_jobs,
+            "separable": info.promises.jobs_independent,
+            "renews": info.promises.renews_leases,
+            "ranks_by": info.promises.ranks_by,
         },
         "mechanism": to_json(as_dict(mechanism)),
         "overheads": _recorded_overheads(overheads),
@@ -116,10 +117,12 @@ def new_scheduler(record: Record, info: PolicyInfo | None = None) -> Scheduler:
             paper="",
             needs=frozenset(),  # not used, as the answers are in the record
             memory_columns=policy["remembers"],
-            covers_all_jobs=policy["complete"],
-            jobs_independent=policy["separable"],
-            renews_leases=policy.get("renews", False),
-            ranks_by=policy.get("ranks_by", ""),  # what explanations say of the order; no decision depends on it
+            promises=Promises(
+                covers_all_jobs=policy["complete"],
+                jobs_independent=policy["separable"],
+                renews_leases=policy.get("renews", False),
+                ranks_by=policy.get("ranks_by", ""),  # what explanations say of the order; no decision depends on it
+            ),
         )
         speeds = RecordedSpeeds(topology.types, head["alone"], head["beside"])
         belief = Belief(speeds, Overheads(**head["overheads"]))
