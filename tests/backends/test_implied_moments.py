@@ -210,7 +210,7 @@ class Reversed(Fifo):
 
 def test_a_subclass_with_another_decision_is_asked() -> None:
     topology = Topology.of([Node(type="v100", accelerators=4)] * 4)
-    assert Fifo().info.promises.ranks_by == "submission" and Reversed().info.promises.ranks_by == ""
+    assert Fifo().info.promises.rank is not None and Reversed().info.promises.rank is None
     actions, _ = play_ranked(Reversed(), topology, 1.0, by_itself=True, replay=False)
     assert actions.answers > 0
 

@@ -1,8 +1,8 @@
 """Futures of an order whose every answer is known, each played in one compiled call by the loop of the simulation.
 
 It holds for policies that cover all jobs and rank them by what does not change while they wait, or by levels of
-attained service (`Promises.service_quantum`), whose leases last until jobs end or are recalled, and which pass over a
-gang that does not fit or stop the queue there. Starts and ends are then those that the scheduler and the simulation
+attained service, whose leases last until jobs end or are recalled, and which pass over a gang that does not fit or stop
+the queue there. Starts and ends are then those that the scheduler and the simulation
 give, to the bit; seats are only counted, which takes a tenth of the time.
 """
 
@@ -74,7 +74,8 @@ class RankedQueue:
         `wake` is when the scheduler wants to be called, `horizon` up to when futures with recalled jobs are played.
         """
         info, leases, state = policy.info, getattr(scheduler.mechanism, "leases", None), scheduler.state
-        fixed, quantum = info.needs <= FIXED_COLUMNS, info.promises.service_quantum or math.inf
+        fixed, rank = info.needs <= FIXED_COLUMNS, info.promises.rank
+        quantum = rank.quantum if rank is not None and rank.key == "service" else math.inf
         if leases is None or math.isfinite(leases.length) or state.own_lease_ends:
             return None
         if info.answer_type != "order" or not info.promises.covers_all_jobs or not (fixed or quantum < math.inf):

@@ -37,12 +37,11 @@ class LeaseMechanism(Mechanism):
         # The policy's promises say what it would answer, unless running jobs may move to a faster type.
         may_move = leases.recall and len(self.state.topology.types) > 1
         self._may_skip_asks = endless and not may_move and math.isinf(leases.ask_every)
-        alone, by = not self.info.promises.jobs_independent or leases.recall, rank_of(self.info)
+        queues, rank, by = not self.info.promises.jobs_independent, self.info.promises.rank, rank_of(self.info)
+        alone, moves = queues or leases.recall, not self._may_skip_asks
         self._rule, self._ranked = ImpliedRule(alone, leases.recall), None
-        if endless and by != UNKNOWN and math.isinf(leases.ask_every):
-            queues, quantum = not self.info.promises.jobs_independent, self.info.promises.service_quantum
-            moves = not self._may_skip_asks
-            self._ranked = ImpliedRule(alone, leases.recall, by=by, quantum=quantum, queues=queues, moves=moves)
+        if endless and rank is not None and by != UNKNOWN and math.isinf(leases.ask_every):
+            self._ranked = ImpliedRule(alone, leases.recall, by, rank.quantum, queues, moves)
         self._fresh: tuple[Answer, PendingAsk] | None = None  # an answer and its candidates, not carried out yet
         self._candidates: PendingAsk | None = None
         self._line: Ints | None = None  # rows of the deficits that the last pass went by

@@ -46,15 +46,9 @@ class RankedOrder(ABC):
         check_fields(self)
         stateless = self.rank.ties == "submission"  # the place in the last order requires that no ask is skipped
         covers = stateless and self.types == "fastest"
-        declares = covers and type(self).decide is RankedOrder.decide
-        ranks_by, quantum = self.rank.promised if declares else ("", 0.0)
-        promises = Promises(
-            covers_all_jobs=covers,
-            jobs_independent=covers and self.misfit == "skip",
-            ranks_by="" if self.misfit == "reserve" else ranks_by,
-            service_quantum=quantum,
-        )
-        set_promises(self, promises)
+        declares = covers and self.misfit != "reserve" and type(self).decide is RankedOrder.decide
+        rank, independent = self.rank if declares else None, covers and self.misfit == "skip"
+        set_promises(self, Promises(covers_all_jobs=covers, jobs_independent=independent, rank=rank))
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the least key first; running jobs keep their place for when their leases end."""
