@@ -17,7 +17,7 @@ from eunomia.backends.reports import GangEnded, GangUnknown, Launched
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.rank import Rank
-from eunomia.model.wait_texts import KINDS, PUBLISHED, published
+from eunomia.model.wait_reason import KINDS, PUBLISHED, published
 from eunomia.records.explain import explain
 from eunomia.records.queue_position import jobs_ahead, seat_holders
 from eunomia.records.record import Record
