@@ -52,7 +52,7 @@ def alone_time(view: View) -> Floats:
 class FinishTimeFairness:
     """The largest delay by sharing, relative to isolation, is minimised.
 
-    `placement=sensitive` requests one machine for gangs that are slower when spread.
+    `placement=sensitive` requests one machine for gangs, alone or in pairs, that are slower when spread.
 
     Use it when users were promised a part of the cluster and compare with that, and remaining work is known. A job that
     is behind isolation gets more.

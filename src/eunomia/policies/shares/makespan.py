@@ -40,7 +40,7 @@ def seconds(rate: float) -> float:
 class Makespan:
     """The last job ends as early as possible.
 
-    `placement=sensitive` requests one machine for gangs that are slower when spread.
+    `placement=sensitive` requests one machine for gangs, alone or in pairs, that are slower when spread.
 
     Use it when a batch of jobs counts as done only when all of it is, and remaining work is known.
 

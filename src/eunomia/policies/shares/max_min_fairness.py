@@ -49,7 +49,7 @@ def fair_need(T: Floats, view: View) -> Floats:
 class MaxMinFairness:
     """Maximise the effective throughput of the worst-off job.
 
-    `placement=sensitive` requests one machine for gangs that are slower when spread.
+    `placement=sensitive` requests one machine for gangs, alone or in pairs, that are slower when spread.
 
     Use it when each job should get a share of a mixed cluster that is worth the same to it, and durations are unknown.
     The one to start with.

@@ -37,7 +37,7 @@ from eunomia.solvers.linear import best_total
 class MaxThroughput:
     """The cluster does the most steps; jobs that contribute little may get no share.
 
-    `placement=sensitive` requests one machine for gangs that are slower when spread.
+    `placement=sensitive` requests one machine for gangs, alone or in pairs, that are slower when spread.
 
     Use it when all jobs belong to one owner who values completed work and not waiting times, or you want to know the
     cost of fairness.

@@ -45,7 +45,7 @@ from eunomia.solvers.linear import LinearResult, best_total
 class MinCost:
     """Every job is at least as fast as on its equal part, or as its deadline requires, at the least cost.
 
-    `placement=sensitive` requests one machine for gangs that are slower when spread.
+    `placement=sensitive` requests one machine for gangs, alone or in pairs, that are slower when spread.
 
     Use it when users were promised an equal part or a deadline, and every hour beyond the promise is wasted money.
 

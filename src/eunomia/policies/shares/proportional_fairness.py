@@ -35,7 +35,7 @@ from eunomia.solvers.proportional import fairest_product
 class ProportionalFairness:
     """A balance of fairness and speed: no job starves, and fast types go where they gain the most.
 
-    `placement=sensitive` requests one machine for gangs that are slower when spread.
+    `placement=sensitive` requests one machine for gangs, alone or in pairs, that are slower when spread.
 
     Use it when max-min fairness gives too much to a single slow job, and durations are unknown.
 

@@ -56,7 +56,7 @@ def with_late_jobs(answer: Shares, floors: deadlines.DeadlineFloors) -> Shares:
 class ThroughputPerCost:
     """The most steps per dollar.
 
-    `placement=sensitive` requests one machine for gangs that are slower when spread.
+    `placement=sensitive` requests one machine for gangs, alone or in pairs, that are slower when spread.
 
     Use it when accelerators are paid for by the hour, with `deadlines=true` when jobs have some; without deadlines it
     is a measure of what a dollar can buy rather than a way to run a cluster.

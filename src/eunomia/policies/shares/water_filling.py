@@ -79,7 +79,7 @@ def _proof(
 class WaterFilling:
     """Max-min fairness for all jobs, not only the worst-off.
 
-    `placement=sensitive` requests one machine for gangs that are slower when spread.
+    `placement=sensitive` requests one machine for gangs, alone or in pairs, that are slower when spread.
 
     Use it when jobs stop at different levels, because some fit on one type only, and those above the worst-off should
     be treated fairly too.

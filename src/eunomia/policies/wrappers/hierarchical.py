@@ -51,7 +51,7 @@ _SPLIT: dict[str, Inner] = {"fairness": "share", "fifo": "first"}
 class Hierarchical:
     """Fairness between tenants first, then within each of them.
 
-    `placement=sensitive` requests one machine for gangs that are slower when spread.
+    `placement=sensitive` requests one machine for gangs, alone or in pairs, that are slower when spread.
 
     Use it when the cluster belongs to several groups with agreed parts, each with its own inner rule.
 
