@@ -12,13 +12,8 @@ USED, ESTIMATED = "throughputs_used", "throughputs_estimated"  # counts in resul
 LEVELS = 4  # the smallest unit that holds a whole gang: slot, machine, rack, none
 
 
-class Speeds(Protocol):
-    """A source of throughputs, true (a backend's) or believed (the scheduler's)."""
-
-    @property
-    def types(self) -> tuple[str, ...]:
-        """Accelerator types, in the cluster's order."""
-        ...
+class GangThroughputs(Protocol):
+    """Throughputs of gangs in their best place, alone and in pairs."""
 
     def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s of the whole gang on each type, shape (type,); 0 = cannot run there."""
@@ -26,6 +21,15 @@ class Speeds(Protocol):
 
     def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return steps/s of the first gang while it shares its accelerators with the second, shape (type,)."""
+        ...
+
+
+class Speeds(GangThroughputs, Protocol):
+    """A source of throughputs, true (a backend's) or believed (the scheduler's)."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Accelerator types, in the cluster's order."""
         ...
 
 
@@ -41,7 +45,9 @@ class PlacementThroughputs(Speeds, Protocol):
         ...
 
 
-def consolidated_throughput(speeds: Speeds, job_type: str, scale_factor: int, partner: str | None = None) -> Floats:
+def consolidated_throughput(
+    speeds: GangThroughputs, job_type: str, scale_factor: int, partner: str | None = None
+) -> Floats:
     """Return steps/s of a gang in its best place, (type,): alone, or beside a partner."""
     if partner is None:
         return speeds.solo_throughput(job_type, scale_factor)

@@ -159,12 +159,10 @@ def note_on_places(
         return ()
     kinds = dict.fromkeys(zip(job_values(jobs, "job_type"), job_values(jobs, "scale_factor"), strict=True))
     partners = {job_type for job_type, _ in kinds} if "packed_spread_throughput" in policy.info.needs else ()
-    apart = (
-        [rates_of(believed, *kind, partner) for rates_of in (consolidated_throughput, spread_throughput)]
-        for partner in (None, *partners)
-        for kind in kinds
-    )
-    if all(np.array_equal(*rates) for rates in apart):
+    gangs = [(*kind, partner) for partner in (None, *partners) for kind in kinds]
+    if all(
+        np.array_equal(consolidated_throughput(believed, *gang), spread_throughput(believed, *gang)) for gang in gangs
+    ):
         return ()
     belief = f"{policy.info.name} believes that some gangs are slower on several machines"
     return (f'{belief}; in this run none is: physics.placement = "throughputs" makes them so.',)
