@@ -1,4 +1,4 @@
-"""Pairs on one machine and spread over several: what is believed, what the world plays, and what `solve` is told."""
+"""Pairs on one machine and spread over several: what is believed, what the world plays, and what `solve` is given."""
 
 from __future__ import annotations
 
