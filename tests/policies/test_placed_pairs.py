@@ -70,6 +70,7 @@ class Placed:
 @st.composite
 def placed_problems(draw: st.DrawFn, most_rows: int = 8, slows: bool = True) -> Placed:
     one = draw(problems(most_rows=most_rows))
+    one = replace(one, size=one.rng.choice([1.0, 2.0, 2.0], len(one.size)))
     rates(one)
     part = one.rng.uniform(0.3, 1.2, one.beside.shape).clip(max=1.0) if slows else np.ones(one.beside.shape)
     if slows and draw(st.booleans()):

@@ -120,6 +120,19 @@ def test_the_world_plays_the_rates_of_pairs_in_their_places(tmp_path: Path, poli
     assert finished(tmp_path, rows, 1, policy) == pytest.approx([ends + (7200 - 4 * ends) / 5, ends])
 
 
+def test_a_pair_is_slower_where_another_gang_holds_the_machine(tmp_path: Path) -> None:
+    """c, which was first, has the machine of 2 and none shares with it; a and b are side by side on two others."""
+    rows = ALONE + "gpu,c,2,10,,,\ngpu,a,2,7,b,5.6,\ngpu,a,2,4,b,4.8,unconsolidated\n"
+    policy = {"name": "max_throughput", "normalised": False, "space_sharing": True}
+    scenario = scenario_of(tmp_path, rows, 2, policy)
+    scenario["cluster"]["nodes"] += [{"type": "gpu", "count": 2, "accelerators": 1}]
+    jobs = (tmp_path / "jobs.csv").read_text()
+    (tmp_path / "jobs.csv").write_text(jobs.replace("\n", "\nc,0,2,c,72000\n", 1))
+    result = simulate(scenario_from_dict(scenario, tmp_path))
+    ends = 7200 / 4.8
+    assert result.jobs["finished_s"].tolist() == pytest.approx([7200, ends + (7200 - 4 * ends) / 5, ends])
+
+
 def test_a_pair_that_loses_by_being_spread_is_not_made_where_no_machine_holds_it(tmp_path: Path) -> None:
     """Spread, side by side they do 2 and 1 steps/s, in turns 2.5 and 3. Believed at 7 and 5.6 they are put together."""
     rows = ALONE + "gpu,a,2,7,b,5.6,\n" + SPREAD_PAIR
