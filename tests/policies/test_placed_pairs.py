@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import oracles
 from tests.policies.test_policies_in_pairs import PRICE, decide, objective, rates
-from tests.solvers.test_sharing import Instance, problems
+from tests.solvers.test_sharing import Instance
 
 from eunomia.model.answers import ANYWHERE, ONE_MACHINE, Shares
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.topology import Node, Topology
 from eunomia.policies import build
 
-few = settings(max_examples=25, deadline=None)
+few = settings(max_examples=40, deadline=None)
 PLACED = "space_sharing=true&placement=sensitive"
 SPELLINGS = [
     "max_min_fairness?", "makespan?", "max_throughput?", "proportional_fairness?", "water_filling?",
@@ -69,16 +69,23 @@ class Placed:
 
 @st.composite
 def placed_problems(draw: st.DrawFn, most_rows: int = 8, slows: bool = True) -> Placed:
-    one = draw(problems(most_rows=most_rows))
-    one = replace(one, size=one.rng.choice([1.0, 2.0, 2.0], len(one.size)))
+    """Draw jobs of a few kinds, many of them gangs of 2, on types with machines of 1 or 2 accelerators."""
+    rows, kinds, types = draw(st.integers(1, most_rows)), draw(st.integers(1, 3)), draw(st.integers(1, 2))
+    never = draw(st.booleans())
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    of, size = rng.integers(0, kinds, rows), rng.choice([1.0, 2.0, 2.0], kinds)
+    rate, fits = rng.uniform(0.1, 10, (kinds, types)), rng.random((kinds, kinds, types)) < 0.9
+    beside = rate[:, None] * rng.uniform(0.4, 1.05, (kinds, kinds, types)) * (fits & fits.transpose(1, 0, 2))
+    capacity = rng.integers(1, max(2, int(size[of].sum())) + 1, types).astype(float)
+    one = Instance(of, rate, beside, size, capacity, rng)
     rates(one)
-    part = one.rng.uniform(0.3, 1.2, one.beside.shape).clip(max=1.0) if slows else np.ones(one.beside.shape)
-    if slows and draw(st.booleans()):
-        never = one.rng.random(part.shape) < 0.3  # such a pair cannot run when it is spread
-        part[never | never.transpose(1, 0, 2)] = 0.0
-    alone = one.rng.uniform(0.3, 1.2, one.rate.shape).clip(max=1.0) if slows else np.ones(one.rate.shape)
-    alone[one.size == 1], part[one.size == 1] = 1.0, 1.0  # a single accelerator is on one machine
-    return Placed(one, one.rate * alone, one.beside * part, one.rng.choice([1, 2], one.rate.shape[1]))
+    alone, part = np.ones(rate.shape), np.ones(beside.shape)
+    if slows:
+        alone, part = (rng.uniform(0.3, 1.2, some.shape).clip(max=1.0) for some in (alone, part))
+        gone = (rng.random(part.shape) < 0.3) & never  # such a pair cannot run when it is spread
+        part[gone | gone.transpose(1, 0, 2)] = 0.0
+    alone[size == 1], part[size == 1] = 1.0, 1.0  # a single accelerator is on one machine
+    return Placed(one, one.rate * alone, one.beside * part, rng.choice([1, 2], types))
 
 
 def sizes(case: Placed) -> tuple[Floats, Floats]:
