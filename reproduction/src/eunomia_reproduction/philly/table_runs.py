@@ -70,7 +70,9 @@ def shown(task: dict[str, Any]) -> dict[str, Any]:
 def _read(file: Path) -> Waited:
     said = json.loads(file.read_text(encoding="utf-8"))
     starts = [FirstStart(**start) for start in said["tally"].pop("first_starts")]
-    counts = {name: np.array(part) if isinstance(part, list) else part for name, part in said["tally"].items()}
+    counts: dict[str, Any] = {
+        name: np.array(part) if isinstance(part, list) else part for name, part in said["tally"].items()
+    }
     seconds, size = np.array(said["seconds"], dtype=float), np.array(said["size"], dtype=np.int64)
     return Waited(seconds, size, said["preempted"], Tally(**counts, first_starts=starts))
 
