@@ -7,11 +7,13 @@ import math
 import zlib
 from importlib import import_module
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.conftest import Sit
 
+from eunomia.core.belief import LearntThroughput
 from eunomia.model.events import Estimated, JobSubmitted
 from eunomia.model.job import InvalidJob, Job
 from eunomia.policies import build
@@ -30,6 +32,16 @@ JOBS = st.lists(
     ),
     max_size=6,
 )  # fmt: skip
+
+
+def test_a_field_that_a_snapshot_was_made_without_has_its_default() -> None:
+    content = pack(LearntThroughput(np.ones(2), np.zeros(2), np.zeros(2, dtype=bool), np.array([3, 0])))
+    size = int.from_bytes(content[:8], "big")
+    head = json.loads(content[8 : 8 + size])
+    del head["objects"][0][2]["failed_starts"]
+    older = json.dumps(head).encode()
+    assert unpack(content).failed.tolist() == [3, 0]
+    assert unpack(len(older).to_bytes(8, "big") + older + content[8 + size :]).failed.tolist() == [0, 0]
 
 
 @given(JOBS)

@@ -171,7 +171,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "themis-simulator": Entry(
         "eunomia_reproduction.themis_simulator.experiment:reproduce",
         "Themis and its rivals in the world of the authors' simulator: the sweep of f, rivals, network, contention",
-        5,
+        7,
         least_seeds=10,
     ),
     "gavel-parity": Entry(

@@ -9,6 +9,7 @@ built from the same inputs.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import math
@@ -16,6 +17,7 @@ import types
 import zlib
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from pathlib import PurePath
 from typing import Any
@@ -277,6 +279,8 @@ class _Reader:
             made = self._made[number] = fresh if type(fresh) is cls else object.__new__(cls)
             if cls is PolicyInfo:  # snapshots of before have it with its fields of then
                 return made
+            for name in () if made is fresh else _defaults(cls).keys() - body[1].keys():  # newer than the snapshot
+                object.__setattr__(made, name, _defaults(cls)[name])
             for name, part in body[1].items():
                 object.__setattr__(made, name, self._value(part, getattr(fresh, name, None)))
             return made
@@ -355,6 +359,13 @@ def _found(path: str) -> Any:
     if not isinstance(found, type):
         raise ValueError(f"a snapshot names {path!r}, which is no class")
     return found
+
+
+@functools.cache
+def _defaults(cls: type) -> dict[str, Any]:
+    """Return the fields of a dataclass that have a default, by name; none of other classes."""
+    found = fields(cls) if is_dataclass(cls) else ()
+    return {one.name: one.default for one in found if one.default is not MISSING}
 
 
 def _attributes(value: Any) -> dict[str, Any]:
