@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -122,11 +122,17 @@ def test_the_rate_of_harmonys_actor_is_chosen_on_traces_that_do_not_judge(
 ) -> None:
     slow, fast = harmony_ablations.RATES
 
-    def trained(without: tuple[str, ...], seed: int, rate: float) -> tuple[float, Floats]:
-        return (0.2, np.full(2, 30.0 + seed)) if rate == slow else (0.1, np.full(2, 10.0))  # gain, and mean JCTs
+    def trained(
+        runs: Iterable[harmony_ablations.Training], request: Request
+    ) -> tuple[dict[harmony_ablations.Training, harmony_ablations.Trained], dict[str, str]]:
+        found = {
+            run: harmony_ablations.Trained(*((0.2, (30.0 + run.seed,) * 2) if run.rate == slow else (0.1, (10.0,) * 2)))
+            for run in runs
+        }  # gain, and mean JCTs
+        return found, {}
 
     monkeypatch.setattr("eunomia_reproduction.harmony.TRACES", (1000, 1001))
-    monkeypatch.setattr(harmony_ablations, "_require_training", lambda: None)
+    monkeypatch.setattr(harmony_ablations, "trainable_class", lambda name: None)
     monkeypatch.setattr(harmony_ablations, "_trained", trained)
     table = reproduce(harmony_ablations, 2)
     found = {(row.series, row.x): row.measured for row in table.rows if row.quantity.startswith("mean JCT")}
