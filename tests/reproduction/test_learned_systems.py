@@ -13,7 +13,6 @@ import pytest
 from eunomia.learning.metis.baselines import steepest
 from eunomia.learning.metis.slot_state import SlotState
 from eunomia.learning.metis.slot_world import SlotRun, draw_jobs
-from eunomia.model.arrays import Floats
 from eunomia_reproduction import bayesian, harmony_ablations, metis
 from eunomia_reproduction.symphony import decisions as symphony_decisions
 from eunomia_reproduction.symphony import experiment as symphony

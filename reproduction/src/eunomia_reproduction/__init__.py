@@ -103,6 +103,12 @@ EXPERIMENTS: dict[str, Entry] = {
         "Metis against equal shares, FIFO, SRTF, Optimus and SLAQ on unseen traces of elastic jobs",
         2,
     ),
+    "metis-rewards": Entry(
+        "eunomia_reproduction.metis_rewards:reproduce",
+        "Metis trained for the decrease of the loss and for the time to 90 % quality (needs the extra learning)",
+        15,
+        least_seeds=3,
+    ),
     "symphony": Entry(
         "eunomia_reproduction.symphony.experiment:reproduce",
         "kernels placed by Symphony against Sparrow, Graphene, Paragon and an oracle on unseen workloads",

@@ -17,7 +17,6 @@ from eunomia.inputs.atomic_write import write_whole
 from eunomia.sweeps.pool import Answer, Pool, Task
 from eunomia_reproduction.table import FigureRow, Request
 
-
 TRAINING_WORKER = "eunomia_reproduction.training_worker"
 
 
