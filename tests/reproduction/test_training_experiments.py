@@ -106,7 +106,7 @@ def test_metis_is_trained_under_both_rewards_and_compared_with_the_rule_that_it_
 
     monkeypatch.setattr(training, "JOBS", 3)
     monkeypatch.setattr(training, "JUDGED", 1)
-    monkeypatch.setattr(training.MetisTraining, "default_steps", 1)
+    monkeypatch.setattr(metis_rewards, "STEPS", 1)
     monkeypatch.setattr(training.MetisTraining, "judge_every", 1)
     monkeypatch.setattr(metis, "JOBS", 4)
     monkeypatch.setattr(metis_rewards, "FEWEST", 2)
