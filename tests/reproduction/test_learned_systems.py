@@ -15,6 +15,7 @@ from eunomia.learning.metis.slot_state import SlotState
 from eunomia.learning.metis.slot_world import SlotRun, draw_jobs
 from eunomia_reproduction import bayesian, harmony_ablations, metis
 from eunomia_reproduction.symphony import decisions as symphony_decisions
+from eunomia_reproduction.symphony import even as symphony_even
 from eunomia_reproduction.symphony import experiment as symphony
 from eunomia_reproduction.table import FigureTable, Request
 
@@ -83,6 +84,21 @@ def test_symphony_is_compared_with_its_baselines_and_the_published_ratios(
     assert all(low <= ratio <= high for low, ratio, high in found.values())
     published = {(row.series, row.published) for row in table.rows if row.published is not None}
     assert {("symphony ÷ paragon", 0.68), ("symphony ÷ oracle", 1.06)} <= published
+
+
+def test_on_the_even_machine_schedulers_without_loads_are_compared_with_the_oracle_by_workload(
+    reproduce: Callable[[ModuleType, int], FigureTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert symphony_even.FEWEST >= 20
+    monkeypatch.setattr(symphony_even, "TASKS", 10)
+    monkeypatch.setattr(symphony_even, "FEWEST", 3)
+    rows = {(row.series, row.quantity): row.measured or 0.0 for row in reproduce(symphony_even, 1).rows}
+    for other in ("graphene", "paragon"):
+        mean = "mean time of a kernel, ratio"
+        low, ratio, high = (rows[f"{other} ÷ oracle", mean + end] for end in (", low", "", ", high"))
+        assert low <= ratio <= high
+        half = np.log(high / ratio) / 4.303 * 3**0.5  # Student's t of three workloads
+        assert rows[f"{other} ÷ oracle", f"{mean}, deviation of its logarithm"] == pytest.approx(half, abs=2e-3)
 
 
 def test_the_search_has_a_row_for_every_method_and_the_published_share_of_seeds(

@@ -119,6 +119,11 @@ EXPERIMENTS: dict[str, Entry] = {
         "Symphony beside Graphene when decisions take time, alone and in batches",
         3,
     ),
+    "symphony-even": Entry(
+        "eunomia_reproduction.symphony.even:reproduce",
+        "what knowing loads is worth to a scheduler of kernels where processors are 2 to 8 times apart",
+        1,
+    ),
     "symphony-samples": Entry(
         "eunomia_reproduction.symphony.samples:reproduce",
         "iterations that Symphony and its black-box twin take to 30 % loss over an oracle",
