@@ -95,7 +95,7 @@ def show(reward: str, seed: int, steps: int) -> dict[str, Any]:
 
 def gain_of(work: Any) -> float:
     """Return the metric that chooses the best step."""
-    return next(iter(work.judge().values()))
+    return float(next(iter(work.judge().values())))
 
 
 def judged(network: MetisNetwork) -> dict[str, list[float]]:
