@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eunomia.cli.errors import handle_errors
+from eunomia.cli.command import Output
 
 if TYPE_CHECKING:
     from eunomia.history.queue_forecast import StartForecast
@@ -15,32 +14,26 @@ if TYPE_CHECKING:
 MOST_SHOWN = 50
 
 
-def show_queue(job_id: str | None, slurm: bool, kueue: Path | None, as_json: bool) -> None:
+def show_queue(job_id: str | None, slurm: bool, kueue: Path | None, output: Output) -> None:
     """Print when one job of a queue starts, or all that wait."""
-    with handle_errors(as_json):
-        from eunomia.history.kueue_queue import kueue_queue
-        from eunomia.history.queue_hindcast import calibrated_starts
-        from eunomia.history.slurm_queue import slurm_queue
-        from eunomia.inputs.problems import refused
+    from eunomia.history.kueue_queue import kueue_queue
+    from eunomia.history.queue_hindcast import calibrated_starts
+    from eunomia.history.slurm_queue import slurm_queue
+    from eunomia.inputs.problems import refused
 
-        if slurm and kueue is not None:
-            raise refused("command line", "--slurm", None, "stands beside --kueue", "give one of the two")
-        queue = slurm_queue() if kueue is None else kueue_queue(kueue)
-        found = calibrated_starts(queue)
-        if job_id is not None:
-            found = [one for one in found if one.job_id == job_id]
-            if not found:
-                rule = "no such job waits there"
-                raise refused(queue.source, "JOB", job_id, rule, "leave it out to see all that wait")
-        if as_json:
-            print(json.dumps({"source": queue.source, "jobs": [_plain(one) for one in found]}))
-            return
-        for one in found[:MOST_SHOWN]:
-            print(f"{one.job_id}: {_shown(one)}; {one.reason}")
-        if len(found) > MOST_SHOWN:
-            print(f"and {len(found) - MOST_SHOWN:,} jobs more; --json has all")
+    if slurm and kueue is not None:
+        raise refused("command line", "--slurm", None, "stands beside --kueue", "give one of the two")
+    queue = slurm_queue() if kueue is None else kueue_queue(kueue)
+    found = calibrated_starts(queue)
+    if job_id is not None:
+        found = [one for one in found if one.job_id == job_id]
         if not found:
-            print("no job waits")
+            rule = "no such job waits there"
+            raise refused(queue.source, "JOB", job_id, rule, "leave it out to see all that wait")
+    lines = [f"{one.job_id}: {_shown(one)}; {one.reason}" for one in found[:MOST_SHOWN]]
+    if len(found) > MOST_SHOWN:
+        lines.append(f"and {len(found) - MOST_SHOWN:,} jobs more; --json has all")
+    output.show({"source": queue.source, "jobs": [_plain(one) for one in found]}, *(lines or ["no job waits"]))
 
 
 def _plain(one: StartForecast) -> dict[str, object]:

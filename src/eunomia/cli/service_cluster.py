@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import typer
 
+from eunomia.cli.options import argument, flag, option
 from eunomia.cli.service_session import ServiceSession, WatchOption, client_command, show_lines, show_table
 
 
@@ -80,9 +81,9 @@ def _reason(node: dict[str, Any]) -> str:
 @client_command
 def drain(
     session: ServiceSession,
-    node: Annotated[str, typer.Argument(metavar="NODE", help="Name of the node, as `eunomia nodes` lists it.")],
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why, for other users.")] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the jobs that would move.")] = False,
+    node: Annotated[str, argument("NODE", "Name of the node, as `eunomia nodes` lists it.")],
+    reason: Annotated[str, option("TEXT", "Why, for other users.")] = "",
+    dry_run: Annotated[bool, flag("Only list the jobs that would move.", "--dry-run")] = False,
 ) -> None:
     """Take a node out of service: its jobs save and go on elsewhere.
 
@@ -94,7 +95,7 @@ def drain(
 @client_command
 def resume(
     session: ServiceSession,
-    node: Annotated[str, typer.Argument(metavar="NODE", help="Name of the node, as `eunomia nodes` lists it.")],
+    node: Annotated[str, argument("NODE", "Name of the node, as `eunomia nodes` lists it.")],
 ) -> None:
     """Put a drained or removed node back into service.
 
@@ -110,10 +111,10 @@ node_app = typer.Typer(help="Change the nodes of the cluster.", no_args_is_help=
 @client_command
 def node_remove(
     session: ServiceSession,
-    node: Annotated[str, typer.Argument(metavar="NODE", help="Name of the node, as `eunomia nodes` lists it.")],
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why, for other users.")] = "",
+    node: Annotated[str, argument("NODE", "Name of the node, as `eunomia nodes` lists it.")],
+    reason: Annotated[str, option("TEXT", "Why, for other users.")] = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only list the jobs that would move, and those that could run nowhere.")
+        bool, flag("Only list the jobs that would move, and those that could run nowhere.", "--dry-run")
     ] = False,
 ) -> None:
     """Remove a node that is gone for good: its jobs save and go on elsewhere, and it counts no more.
@@ -138,9 +139,7 @@ def _change_node(session: ServiceSession, node: str, body: dict[str, str], dry_r
 @client_command
 def tenants(
     session: ServiceSession,
-    days: Annotated[
-        int, typer.Option(metavar="N", help="LTGF and ρ of so many days, counted back from now.", min=1)
-    ] = 1,
+    days: Annotated[int, option("N", "LTGF and ρ of so many days, counted back from now.", min=1)] = 1,
     watch: WatchOption = False,
 ) -> None:
     """Show what each tenant received and holds, what it received of what it deserved, and ρ of its jobs.
@@ -174,7 +173,7 @@ def tenants(
 @client_command
 def summary(
     session: ServiceSession,
-    days: Annotated[int, typer.Option("--days", metavar="N", help="Days to look back.")] = 7,
+    days: Annotated[int, option("N", "Days to look back.")] = 7,
 ) -> None:
     """Sum up who got what in the last days, as plain text that can be mailed.
 
@@ -205,8 +204,8 @@ site_app = typer.Typer(help="Change the site of a running service.", no_args_is_
 @client_command
 def site_apply(
     session: ServiceSession,
-    site: Annotated[Path, typer.Argument(metavar="SITE.toml", help="The site file of the running service.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would change.")] = False,
+    site: Annotated[Path, argument("SITE.toml", "The site file of the running service.")],
+    dry_run: Annotated[bool, flag("Only print what would change.", "--dry-run")] = False,
 ) -> None:
     """Let a running service take its changed site file.
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from eunomia.cli.errors import handle_errors
-from eunomia.cli.options import JsonOption
+from eunomia.cli.command import Output, command
+from eunomia.cli.options import argument, flag, option
 from eunomia.cli.service_session import (
     ServiceSession,
     TokenFileOption,
@@ -24,23 +23,19 @@ forecast_app = typer.Typer(help="Say how good forecasts were.", no_args_is_help=
 MOST_SHOWN = 20
 
 
+@command
 def when(
-    job_id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="The job's id; may be left out with --slurm and --kueue.")
-    ] = None,
-    arrivals: Annotated[
-        bool, typer.Option("--arrivals", help="Let tenants go on submitting jobs as they did before.")
-    ] = False,
+    output: Output,
+    job_id: Annotated[str | None, argument("[ID]", "The job's id; may be left out with --slurm and --kueue.")] = None,
+    arrivals: Annotated[bool, flag("Let tenants go on submitting jobs as they did before.", "--arrivals")] = False,
     slurm: Annotated[
-        bool, typer.Option("--slurm", help="Jobs that wait in the Slurm that squeue speaks to, without a service.")
+        bool, flag("Jobs that wait in the Slurm that squeue speaks to, without a service.", "--slurm")
     ] = False,
     kueue: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Workloads that wait in Kueue, a file of kubectl get -o json."),
+        Path | None, option("FILE", "Workloads that wait in Kueue, a file of kubectl get -o json.")
     ] = None,
     url: UrlOption = None,
     token_file: TokenFileOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Say when a job starts and finishes.
 
@@ -50,24 +45,24 @@ def when(
     if slurm or kueue is not None:
         from eunomia.cli.queue_forecasts import show_queue
 
-        show_queue(job_id, slurm, kueue, as_json)
+        show_queue(job_id, slurm, kueue, output)
         return
-    with service_errors(as_json):
+    with service_errors(output.as_json):
         from eunomia.inputs.problems import refused
 
         if job_id is None:
             fix = "give an id of eunomia jobs, or --slurm or --kueue FILE"
             raise refused("command line", "ID", None, "which job is not said", fix)
-        session = _session(url, token_file, as_json)
+        session = _session(url, token_file, output)
         path = f"{session.client.job_path(job_id)}/when"
         found = session.client.get(path, **({"arrivals": "true"} if arrivals else {}))
         session.show(found, lambda: _show_when(found))
 
 
-def _session(url: str | None, token_file: Path | None, as_json: bool) -> ServiceSession:
+def _session(url: str | None, token_file: Path | None, output: Output) -> ServiceSession:
     from eunomia.service.client import Client, find_service
 
-    return ServiceSession(Client(find_service(url, token_file)), as_json)
+    return ServiceSession(output.as_json, Client(find_service(url, token_file)))
 
 
 def _show_when(found: dict[str, Any]) -> None:
@@ -104,10 +99,10 @@ def _span(seconds: float) -> str:
     return f"in {duration(seconds)}" if seconds >= 0 else f"{duration(-seconds)} ago"
 
 
-def ask_service(url: str | None, token_file: Path | None, as_json: bool, body: dict[str, Any]) -> None:
+def ask_service(url: str | None, token_file: Path | None, output: Output, body: dict[str, Any]) -> None:
     """Ask a service what a change would do, and show it."""
-    with service_errors(as_json):
-        session = _session(url, token_file, as_json)
+    with service_errors(output.as_json):
+        session = _session(url, token_file, output)
         found = session.client.send("POST", "/v1/whatif", body)
         session.show(found, lambda: _show_what_if(found))
 
@@ -137,32 +132,29 @@ def _show_what_if(found: dict[str, Any]) -> None:
 
 
 @forecast_app.command("score")
+@command
 def forecast_score(
+    output: Output,
     record: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A recorded run: forecasts are made and scored while it is played again."),
+        Path | None, option("FILE", "A recorded run: forecasts are made and scored while it is played again.")
     ] = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", metavar="N", min=1, help="With --record: jobs whose forecasts are made, at most.")
-    ] = 500,
-    futures: Annotated[int, typer.Option(metavar="N", min=1, help="With --record: futures of each forecast.")] = 20,
+    jobs: Annotated[int, option("N", "With --record: jobs whose forecasts are made, at most.", min=1)] = 500,
+    futures: Annotated[int, option("N", "With --record: futures of each forecast.", min=1)] = 20,
     url: UrlOption = None,
     token_file: TokenFileOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Say how good forecasts were.
 
     Without --record, those of the service that runs. For example: eunomia forecast score --record out/record.jsonl.gz
     """
     if record is not None:
-        with handle_errors(as_json):
-            from eunomia.forecasts.record_forecasts import score_record
+        from eunomia.forecasts.record_forecasts import score_record
 
-            found = score_record(record, jobs=jobs, futures=futures)
-            print(json.dumps(found)) if as_json else _show_score(found)
+        found = score_record(record, jobs=jobs, futures=futures)
+        output.show(found, lambda: _show_score(found))
         return
-    with service_errors(as_json):
-        session = _session(url, token_file, as_json)
+    with service_errors(output.as_json):
+        session = _session(url, token_file, output)
         answer = session.client.get("/v1/forecasts")
         session.show(answer, lambda: _show_score(answer))
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from eunomia.cli.options import flag, option
 from eunomia.cli.service_session import ServiceSession, client_command, show_lines, show_table
 
 NOTHING_LEARNT = 'write kind = "measured" below [belief] of the site, and submit jobs with --job-type'
@@ -15,10 +14,8 @@ NOTHING_LEARNT = 'write kind = "measured" below [belief] of the site, and submit
 @client_command
 def throughputs(
     session: ServiceSession,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.csv", help="Write them as a table for [throughputs] source.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    out: Annotated[Path | None, option("FILE.csv", "Write them as a table for [throughputs] source.")] = None,
+    force: Annotated[bool, flag("Replace an existing file.", "--force")] = False,
 ) -> None:
     """Show how fast job types run, as the service has learnt from their jobs.
 
