@@ -42,7 +42,7 @@ def calibrate(
     import numpy as np
 
     from eunomia.inputs.atomic_write import check_place, write_output
-    from eunomia.records.measured_rates import measured_rates
+    from eunomia.records.learnt_rates import measured_rates
     from eunomia.records.record import Record
     from eunomia.throughputs import read_table
     from eunomia.throughputs.estimators.calibration import as_csv, interval_width

@@ -57,9 +57,8 @@ class Import:
         """Read, write the folder, and print the quality report."""
         from eunomia.cli.import_report import show_report
         from eunomia.cli.live import printable
-        from eunomia.history.imported_files import QUALITY, SCENARIO
+        from eunomia.history.imported_files import QUALITY, SCENARIO, why_no_past
         from eunomia.history.importing import build_import
-        from eunomia.history.past_schedule import why_no_past
         from eunomia.runs.results_dir import check_free, whole_folder
         from eunomia.scenario import load_scenario
 
@@ -221,7 +220,7 @@ def import_csv(
     num_gpus; --column submitted_s=NAME names another, and --column scale_factor=A*B a product.
     """
     from eunomia.history.importing import whole_machines
-    from eunomia.scenario.reader_options import parse_options
+    from eunomia.scenario.policy_spec import parse_options
     from eunomia.traces.accounting_csv import read_history
 
     example = "a100=64"

@@ -21,7 +21,7 @@ from eunomia.inputs.interruption import is_interruption
 
 if TYPE_CHECKING:
     from eunomia.runs.simulation import Result
-    from eunomia.verdict.job_outcomes import JobOutcome
+    from eunomia.verdict.run_figures import JobOutcome
 
 LOG_LINES = 5  # shown of the log of an unfinished job
 SHOWN_JOBS = 20  # unfinished
@@ -146,7 +146,7 @@ def _show(result: Result, out: Path, output: Output) -> None:
     """Print the results, and each job that did not finish with its reason."""
     from eunomia.cli.output import show_summary
     from eunomia.runs.scenario_variants import spelling
-    from eunomia.verdict.job_outcomes import by_urgency
+    from eunomia.verdict.run_figures import by_urgency
 
     unfinished = [outcome for outcome in by_urgency(result.outcomes) if not outcome.done]
     named = [{"job_id": one.job_id, "status": one.status, "reason": one.reason, "log": one.log} for one in unfinished]

@@ -11,11 +11,10 @@ from eunomia.cli.check import check_policies_of_files
 from eunomia.cli.command import Output, command
 from eunomia.cli.options import argument, flag
 from eunomia.cli.service_access import login, token_app
-from eunomia.cli.service_cluster import cluster, drain, node_app, nodes, resume, site_app, summary, tenants
+from eunomia.cli.service_cluster import cluster, drain, node_app, nodes, resume, site_app, summary, tenants, throughputs
 from eunomia.cli.service_forecasts import forecast_app, when
 from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, submit, why
 from eunomia.cli.service_store import store_app
-from eunomia.cli.service_throughputs import throughputs
 
 
 @command

@@ -1,4 +1,4 @@
-"""Commands about the cluster: `cluster`, `nodes`, `drain`, `resume`, `node remove`, `tenants`, `summary`, `site`."""
+"""Commands about the cluster: `cluster`, `nodes`, `node`, `tenants`, `summary`, `site`, and what it has learnt."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ import typer
 
 from eunomia.cli.options import argument, flag, option
 from eunomia.cli.service_session import ServiceSession, WatchOption, client_command, show_lines, show_table
+
+node_app = typer.Typer(help="Change the nodes of the cluster.", no_args_is_help=True, rich_markup_mode=None)
+site_app = typer.Typer(help="Change the site of a running service.", no_args_is_help=True, rich_markup_mode=None)
+NOTHING_LEARNT = 'write kind = "measured" below [belief] of the site, and submit jobs with --job-type'
 
 
 @client_command
@@ -104,9 +108,6 @@ def resume(
     _change_node(session, node, {"action": "resume"}, False)
 
 
-node_app = typer.Typer(help="Change the nodes of the cluster.", no_args_is_help=True, rich_markup_mode=None)
-
-
 @node_app.command("remove")
 @client_command
 def node_remove(
@@ -197,9 +198,6 @@ def _summary_lines(found: dict[str, Any]) -> list[str]:
     return lines if users else [*lines, "no job ended or runs"]
 
 
-site_app = typer.Typer(help="Change the site of a running service.", no_args_is_help=True, rich_markup_mode=None)
-
-
 @site_app.command("apply")
 @client_command
 def site_apply(
@@ -216,3 +214,57 @@ def site_apply(
     found = session.client.send("PUT", path, {"file": str(site.resolve())})
     verb = "would change" if dry_run else "changed"
     session.show(found, lambda: show_lines(*(f"{verb}  {line}" for line in found["changes"]), str(found["effect"])))
+
+
+@client_command
+def throughputs(
+    session: ServiceSession,
+    out: Annotated[Path | None, option("FILE.csv", "Write them as a table for [throughputs] source.")] = None,
+    force: Annotated[bool, flag("Replace an existing file.", "--force")] = False,
+) -> None:
+    """Show how fast job types run, as the service has learnt from their jobs.
+
+    A site learns with [belief] kind = "measured". For example: eunomia throughputs --out learnt.csv
+    """
+    from eunomia.inputs.atomic_write import check_place, write_output
+    from eunomia.inputs.problems import refused
+    from eunomia.throughputs.estimators.calibration import CalibratedRate, as_csv
+
+    if out is not None:
+        check_place(out, force=force, endings=(".csv",), column="--out")
+    found = session.client.get("/v1/throughputs")
+    rows = [
+        CalibratedRate(
+            one["type"],
+            one["job_type"],
+            one["scale_factor"],
+            one["steps_per_s"],
+            one["steps_per_s_p10"],
+            one["steps_per_s_p90"],
+            one["origin"] == "measured",
+        )
+        for one in found["throughputs"]
+    ]
+    if out is not None and not rows:
+        rule = "the service has learnt no throughputs, and a table holds at least one"
+        raise refused(str(out), "--out", None, rule, NOTHING_LEARNT)
+    if out is not None:
+        write_output(out, as_csv(rows).encode(), column="--out")
+    session.show(found, lambda: _show(rows, out))
+
+
+def _show(rows: list[Any], out: Path | None) -> None:
+    shown = [
+        (
+            row.job_type,
+            str(row.scale_factor),
+            row.type,
+            *(f"{each:.4g}" for each in (row.median, row.low, row.high)),
+            "measured" if row.is_measured else "estimated",
+        )
+        for row in rows
+    ]
+    heads = ("job type", "accelerators", "on", "steps/s", "10 %", "90 %", "")
+    show_table(heads, shown, f"nothing is learnt: {NOTHING_LEARNT}")
+    if out is not None:
+        show_lines(f"table: {out}")

@@ -1,10 +1,11 @@
-"""Commands about what comes: `when`, what-if on the living service, `forecast score`."""
+"""Commands about what comes: `when` (of the service, of Slurm, of Kueue), what-if on the service, `forecast score`."""
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,8 +20,12 @@ from eunomia.cli.service_session import (
     show_table,
 )
 
+if TYPE_CHECKING:
+    from eunomia.history.queue_forecast import StartForecast
+
 forecast_app = typer.Typer(help="Say how good forecasts were.", no_args_is_help=True, rich_markup_mode=None)
 MOST_SHOWN = 20
+MOST_QUEUED = 50
 
 
 @command
@@ -43,8 +48,6 @@ def when(
     eunomia when --slurm 1234
     """
     if slurm or kueue is not None:
-        from eunomia.cli.queue_forecasts import show_queue
-
         show_queue(job_id, slurm, kueue, output)
         return
     with service_errors(output.as_json):
@@ -179,3 +182,40 @@ def _show_score(found: dict[str, Any]) -> None:
 
 def _percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f} %"
+
+
+def show_queue(job_id: str | None, slurm: bool, kueue: Path | None, output: Output) -> None:
+    """Print when one job of a queue starts, or all that wait."""
+    from eunomia.history.kueue_queue import kueue_queue
+    from eunomia.history.queue_forecast import calibrated_starts
+    from eunomia.history.slurm_queue import slurm_queue
+    from eunomia.inputs.problems import refused
+
+    if slurm and kueue is not None:
+        raise refused("command line", "--slurm", None, "stands beside --kueue", "give one of the two")
+    queue = slurm_queue() if kueue is None else kueue_queue(kueue)
+    found = calibrated_starts(queue)
+    if job_id is not None:
+        found = [one for one in found if one.job_id == job_id]
+        if not found:
+            rule = "no such job waits there"
+            raise refused(queue.source, "JOB", job_id, rule, "leave it out to see all that wait")
+    lines = [f"{one.job_id}: {_start_text(one)}; {one.reason}" for one in found[:MOST_QUEUED]]
+    if len(found) > MOST_QUEUED:
+        lines.append(f"and {len(found) - MOST_QUEUED:,} jobs more; --json has all")
+    output.show({"source": queue.source, "jobs": [_plain(one) for one in found]}, *(lines or ["no job waits"]))
+
+
+def _plain(one: StartForecast) -> dict[str, object]:
+    points = {name: getattr(one, f"{name}_s") for name in ("p10", "p50", "p90")}
+    start = {f"{name}_s": None if math.isinf(value) else round(value, 1) for name, value in points.items()}
+    return {"job_id": one.job_id, "start_in": start, "reason": one.reason}
+
+
+def _start_text(one: StartForecast) -> str:
+    from eunomia.verdict.number_format import duration
+
+    if math.isinf(one.p50_s):
+        return "its start is not foreseen"
+    last = "later" if math.isinf(one.p90_s) else duration(one.p90_s)
+    return f"starts in {duration(one.p50_s)}; in 80 % of futures in {duration(one.p10_s)} to {last}"

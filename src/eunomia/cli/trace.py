@@ -148,14 +148,14 @@ def sample(
 
 
 def _read(file: Path, format: str, option: list[str] | None) -> Trace:
-    from eunomia.scenario.reader_options import parse_options
+    from eunomia.scenario.policy_spec import parse_options
     from eunomia.traces import read
 
     return read(file, format, **dict(parse_options(option or [], "--option")))
 
 
 def _machines(file: Path, format: str, option: list[str] | None) -> MachineList:
-    from eunomia.scenario.reader_options import parse_options
+    from eunomia.scenario.policy_spec import parse_options
     from eunomia.traces.machine_lists import read_nodes
 
     options: dict[str, Any] = dict(parse_options(option or [], "--option"))
@@ -180,8 +180,7 @@ def _describe(trace: Trace, out: Path | None, force: bool, output: Output) -> No
 
 
 def _write_page(trace: Trace, found: Description, out: Path, force: bool) -> None:
-    from eunomia.report.trace_charts import trace_charts
-    from eunomia.report.trace_page import trace_page
+    from eunomia.report.trace_charts import trace_charts, trace_page
     from eunomia.runs.results_dir import whole_folder
 
     page = trace_page(Path(found.source).name, found, trace_charts(trace, found))

@@ -13,8 +13,7 @@ from eunomia.inputs.problems import InvalidInput, Problem, Together, refused
 
 if TYPE_CHECKING:
     from eunomia.job_tuning.measurements import MeasuredShape
-    from eunomia.job_tuning.search import JobSearch
-    from eunomia.job_tuning.search_folder import SearchFolder
+    from eunomia.job_tuning.search import JobSearch, SearchFolder
     from eunomia.job_tuning.shapes import JobShape, ShapeSpace
     from eunomia.service.client import Client
 
@@ -193,7 +192,7 @@ def _space(given: JobTuningOptions, rows: Sequence[MeasuredShape]) -> ShapeSpace
 
 
 def _folder(out: Path | None, subject: Mapping[str, Any]) -> SearchFolder | None:
-    from eunomia.job_tuning.search_folder import SearchFolder
+    from eunomia.job_tuning.search import SearchFolder
 
     return None if out is None else SearchFolder(out, subject)
 

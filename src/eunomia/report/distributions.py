@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eunomia.report.chart import Axis, Chart, Panel, Series
-from eunomia.report.curves import cdf
+from eunomia.report.chart import Axis, Chart, Panel, Series, cdf
 from eunomia.verdict.seed_groups import SeedGroup
 
 SHARE_OF_JOBS = Axis(label="share of finished jobs", unit="share", low=0.0, high=1.0)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.scenario.coercion import parse_value
+from eunomia.scenario.policy_spec import parse_value
 from eunomia.scenario.source_locations import KeyPath, SourceLocations, dotted
 from eunomia.scenario.toml import MOST_DEPTH
 

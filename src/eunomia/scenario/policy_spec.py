@@ -1,16 +1,59 @@
-"""Parses a policy and its parameters in one word, such as `fifo?backfill=skip&types=agnostic`."""
+"""Values that were typed: as TOML reads them, alone, or in `fifo?backfill=skip` and `machines.csv?only=v100,p100`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import numbers
+import tomllib
+from collections.abc import Iterable, Mapping
 from datetime import date, time
-from typing import TypeAlias
+from pathlib import PurePath
+from typing import Any, TypeAlias
 
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.scenario.coercion import parse_value
 
+_INFINITIES = {"inf": math.inf, "-inf": -math.inf}
 Scalar: TypeAlias = int | float | bool | str
+
+
+def plain(value: Any) -> Any:
+    """Return a deep copy in dict, list, int, float, bool and str.
+
+    For JSON's sake "inf" becomes the number, and a key that is null is left out.
+    """
+    match value:
+        case Mapping():
+            return {str(key): plain(each) for key, each in value.items() if each is not None}
+        case list() | tuple():
+            return [plain(each) for each in value]
+        case str():
+            return _INFINITIES.get(value, value)
+        case PurePath():
+            return str(value)
+        case bool():
+            return value
+        case numbers.Integral():
+            return int(value)
+        case numbers.Real():
+            return float(value)
+    return value
+
+
+def parse_value(text: str) -> Any:
+    """Read a TOML value; a bare word is a text. Raises `ValueError` for quotes or brackets that are not TOML."""
+    text = text.strip()
+    if not text:
+        raise ValueError("there is no value")
+    try:
+        table = tomllib.loads(f"value = {text}")
+        if len(table) == 1:
+            return table["value"]
+    except RecursionError as error:
+        raise ValueError("values are nested too deeply") from error
+    except ValueError:
+        if text[0] in "\"'[{":
+            raise
+    return text
 
 
 def parse_policy(spelling: str, file: str = "--policy", row: int | None = None) -> tuple[str, dict[str, Scalar]]:
@@ -63,3 +106,17 @@ def _parse_scalar(text: str, dates: bool) -> Scalar | None:
     if dates and isinstance(value, (date, time)):
         return text
     return value if isinstance(value, (bool, int, float, str)) else None
+
+
+def parse_file(spelling: str, column: str) -> tuple[str, dict[str, Scalar]]:
+    """Return the path and the options. Raises InvalidInput, which names `column`, for an invalid option."""
+    name, question, rest = spelling.strip().partition("?")
+    return name, parse_options(rest.split("&") if question else (), column, name)
+
+
+def parse_options(words: Iterable[str], column: str, file: str = "command line") -> dict[str, Scalar]:
+    """Return options written key=value, each typed as TOML reads it; a date is a text. Raises InvalidInput."""
+    options, invalid = parse_pairs(words, "an option", "fraction=drop", dates=True)
+    if invalid:
+        raise InvalidInput([Problem(file=file, column=column, value=v, rule=rule, fix=fix) for v, rule, fix in invalid])
+    return options

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from datetime import datetime
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -29,16 +30,16 @@ from eunomia.model.policy import Policy
 from eunomia.model.speeds import Speeds
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
-from eunomia.records.pair_estimates import PairEstimateSummary
+from eunomia.records.learnt_rates import PairEstimateSummary
 from eunomia.records.replay import header, recorded_tenants
 from eunomia.scenario import Scenario
+from eunomia.setup import world_models
 from eunomia.setup.belief_estimate import (
     EstimatedSpeeds,
 )
-from eunomia.setup.input_hashes import input_hashes
 from eunomia.setup.stated_throughputs import NOTHING_USED, SpeedOrigins
 from eunomia.setup.workload import PastSchedule
-from eunomia.throughputs import catalogue
+from eunomia.throughputs import BUILT_IN, catalogue
 from eunomia.throughputs.estimators.learnt_throughputs import LearntThroughputs
 from eunomia.throughputs.interference import Neighbours
 from eunomia.tuners.tuner import Tuner
@@ -155,3 +156,14 @@ def _retrying(scenario: Scenario) -> dict[str, str]:
     world = scenario.world
     by = {"retry_by": world.retry_by} if world.retry_by != "job" else {}
     return {} if world.retry == "always" else {"retry": world.retry, **by}
+
+
+def input_hashes(scenario: Scenario) -> dict[str, str]:
+    """Return the SHA-256 of every file that the scenario reads, by its name there; for a folder, of each file in it."""
+    machines = (scenario.cluster.nodes_file or "").partition("?")[0]
+    named = {scenario.workload.trace or "", scenario.throughputs.source, machines} - {"", *BUILT_IN}
+    named |= world_models.files_of(scenario)
+    paths = {name: scenario.resolve(name) for name in sorted(named)}
+    inside = {f"{n}/{file.name}": file for n, path in paths.items() if path.is_dir() for file in sorted(path.iterdir())}
+    files = {name: path for name, path in (paths | inside).items() if path.is_file()}
+    return {name: sha256(path.read_bytes()).hexdigest() for name, path in files.items()}

@@ -31,8 +31,7 @@ from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.tolerance import is_at_most
 from eunomia.model.view import View
-from eunomia.policies.order.deadline_order import Late, late_jobs, order_by_deadline
-from eunomia.policies.order.preemption_horizon import next_behind
+from eunomia.policies.order.deadline_order import Late, late_jobs, next_behind, order_by_deadline
 from eunomia.policies.order.type_choice import (
     NEEDS,
     REMEMBERS,
