@@ -110,7 +110,7 @@ def _search(request: TuningRequest, out: Path, workers: int) -> TuningResult:
 
 def _write(found: TuningResult, request: TuningRequest, out: Path) -> None:
     """Write the measurements so far, and the scenario with the best values."""
-    from eunomia.history.preemption_costs import with_costs
+    from eunomia.history.turning_point import with_costs
     from eunomia.inputs.atomic_write import write_whole
     from eunomia.report.tuning_page import write_measurements
     from eunomia.runs.result_files import write_json

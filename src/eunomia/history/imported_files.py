@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from eunomia.history.preemption_costs import ASSUMED
+from eunomia.history.turning_point import ASSUMED
 from eunomia.inputs.timestamps import is_date
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.topology import Node

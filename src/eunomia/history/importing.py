@@ -9,7 +9,7 @@ import numpy as np
 
 from eunomia.history.cluster_guess import PER_NODE, guess_nodes
 from eunomia.history.imported_files import ANY, SPEEDS, Imported, only
-from eunomia.history.preemption_costs import ASSUMED, CAN_SAVE, described_costs
+from eunomia.history.turning_point import ASSUMED, CAN_SAVE, described_costs
 from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.topology import Node

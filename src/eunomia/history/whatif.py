@@ -11,8 +11,7 @@ import numpy as np
 
 from eunomia.history.cluster_change import ClusterChange, can_run, changed
 from eunomia.history.paired_runs import ALL, PeriodRun, PeriodRuns, on_period, outcomes_of
-from eunomia.history.preemption_costs import with_costs
-from eunomia.history.turning_point import CostRange
+from eunomia.history.turning_point import CostRange, with_costs
 from eunomia.history.weeks import (
     NO_STARTS,
     LoggedWait,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from eunomia.report.chart import Chart, styles_of
-from eunomia.report.classes import classes
 from eunomia.report.differences import paired_differences
-from eunomia.report.distributions import distributions
+from eunomia.report.job_charts import classes, distributions
 from eunomia.report.over_time import fairness, over_time
 from eunomia.report.summary_charts import losses, totals
 from eunomia.report.table import BEST, MANY

@@ -1,4 +1,4 @@
-"""Files of a search of parameters: its measurements, and a picture of the best found against their number."""
+"""Files of a search of parameters: its measurements, and a picture of the best found; the picture of a training."""
 
 from __future__ import annotations
 
@@ -43,3 +43,17 @@ def _draw(rows: Sequence[Mapping[str, Any]], title: str) -> Figure:
     pane.set_title(title, fontsize=10, loc="left")
     pane.legend(frameon=False, fontsize=8)
     return figure
+
+
+def curve_picture(name: str, curve: Sequence[Mapping[str, float]], metric: str, best_step: int) -> bytes:
+    """Return the SVG of one metric over the steps of training, with a mark at the step of the best model."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(5.2, 3.2), layout="constrained")
+        pane = figure.subplots()
+        steps, values = [point["step"] for point in curve], [point[metric] for point in curve]
+        pane.plot(steps, values, color=COLOURS[0])
+        best = steps.index(best_step)
+        pane.plot(steps[best], values[best], "o", color=COLOURS[1])
+        pane.set(xlabel="training step", ylabel=metric.replace("_", " "))
+        pane.set_title(f"{name}: best after {best_step:,} steps", fontsize=10, loc="left")
+        return encode(figure, "svg")
