@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.metrics.owned_shares import OwnedShares
+from eunomia.metrics.entitlement import OwnedShares
 from eunomia.metrics.sharing import entitled
 from eunomia.metrics.step_functions import Steps, at_times
 from eunomia.model.arrays import Floats

@@ -19,13 +19,7 @@ from eunomia.cli.check import check as check_policy
 from eunomia.cli.check import check_policies_of_files
 from eunomia.cli.command import Output, command
 from eunomia.cli.data import app as data
-from eunomia.cli.errors import (
-    FAILED,
-    INTERRUPTED,
-    MISUSED,
-    fail_if_unfinished,
-    finished_before_interruption,
-)
+from eunomia.cli.errors import FAILED, INTERRUPTED, MISUSED, fail_if_unfinished, finished_before_interruption
 from eunomia.cli.estimate import estimate
 from eunomia.cli.failures import app as failures
 from eunomia.cli.figure import figure

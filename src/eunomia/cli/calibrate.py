@@ -77,7 +77,7 @@ def calibrate(
 
 def _check(found: Measurements, folder: Path, *, force: bool) -> dict[str, Any]:
     """Estimate each measurement from the others, write that into a folder, and return its figures."""
-    from eunomia.report.estimate_page import write_check, write_errors
+    from eunomia.report.measured_pages import write_check, write_errors
     from eunomia.runs.results_dir import whole_folder
     from eunomia.throughputs.estimators.calibration import check_one_by_one, errors_by_count
 

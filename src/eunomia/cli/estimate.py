@@ -75,7 +75,7 @@ def estimate(
     }
     summary["seconds"] = round(process_time() - begun, 3)
     if out is not None:
-        from eunomia.report.estimate_page import write_errors, write_judgement
+        from eunomia.report.measured_pages import write_errors, write_judgement
         from eunomia.runs.results_dir import whole_folder
 
         with whole_folder(out, force=force) as folder:

@@ -13,16 +13,7 @@ import typer
 
 from eunomia.cli.command import Output, command
 from eunomia.cli.errors import FAILED, INTERRUPTED
-from eunomia.cli.options import (
-    JobsOption,
-    PictureOptions,
-    Pictures,
-    argument,
-    cores,
-    flag,
-    option,
-    results_folder,
-)
+from eunomia.cli.options import JobsOption, PictureOptions, Pictures, argument, cores, flag, option, results_folder
 
 if TYPE_CHECKING:
     from eunomia.sweeps import PlannedRun, SweepFile

@@ -34,7 +34,7 @@ def train(
     """
     from eunomia.inputs.atomic_write import check_place, write_output
     from eunomia.learning.training import ENDING, train, trainable_class
-    from eunomia.report.tuning_page import curve_picture
+    from eunomia.report.measured_pages import curve_picture
     from eunomia.scenario import load_scenario
 
     trainable_class(name)

@@ -112,7 +112,7 @@ def _write(found: TuningResult, request: TuningRequest, out: Path) -> None:
     """Write the measurements so far, and the scenario with the best values."""
     from eunomia.history.turning_point import with_costs
     from eunomia.inputs.atomic_write import write_whole
-    from eunomia.report.tuning_page import write_measurements
+    from eunomia.report.measured_pages import write_measurements
     from eunomia.runs.result_files import write_json
     from eunomia.scenario.writing import as_toml, with_absolute_paths
 

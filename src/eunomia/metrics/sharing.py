@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from eunomia.metrics.collector import MetricsCollector
-from eunomia.metrics.owned_shares import OwnedShares
+from eunomia.metrics.entitlement import OwnedShares
 from eunomia.metrics.step_functions import Steps, integral
 from eunomia.model import fair_share
 from eunomia.model.arrays import Floats, Ints

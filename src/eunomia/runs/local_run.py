@@ -29,10 +29,9 @@ from eunomia.runs.run_time_estimates import RunTimeEstimating, described_estimat
 from eunomia.runs.simulation import Result, timing
 from eunomia.runs.throughput_learning import ThroughputLearning, learning_note, learnt_table, throughput_learner
 from eunomia.scenario import Scenario
-from eunomia.setup.backend_factory import backend_inputs, with_lost_time
 from eunomia.setup.plugins import find_backend
 from eunomia.setup.run_config import set_up
-from eunomia.setup.run_objects import RunConfig
+from eunomia.setup.run_objects import RunConfig, backend_inputs, with_lost_time
 from eunomia.setup.tuner_setup import observes_losses, settings_of, with_tuners
 from eunomia.verdict.run_figures import JobOutcome
 

@@ -39,11 +39,10 @@ from eunomia.runs.throughput_learning import (
     throughput_learner,
 )
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
-from eunomia.setup.backend_factory import virtual_backend, with_lost_time
 from eunomia.setup.belief_estimate import EstimatedSpeeds
 from eunomia.setup.policy_lookup import changed_parameters, knows_durations
 from eunomia.setup.run_config import set_up
-from eunomia.setup.run_objects import RunConfig
+from eunomia.setup.run_objects import RunConfig, virtual_backend, with_lost_time
 from eunomia.setup.tuner_setup import drawn_loss, observes_losses, with_tuners
 from eunomia.verdict.number_format import shown
 from eunomia.verdict.run_figures import JobOutcome

@@ -14,8 +14,7 @@ from eunomia.scenario import toml
 from eunomia.scenario.cross_checks import contradictions
 from eunomia.scenario.machine_list import expand_nodes_file
 from eunomia.scenario.model import Scenario
-from eunomia.scenario.overrides import override
-from eunomia.scenario.policy_spec import parse_policy, plain
+from eunomia.scenario.policy_spec import override, parse_policy, plain
 from eunomia.scenario.pydantic_errors import findings
 from eunomia.scenario.source_locations import Finding, KeyPath, SourceLocations, dotted, shown
 

@@ -15,12 +15,7 @@ from eunomia.model.topology import Node, Topology
 from eunomia.scenario import Scenario
 from eunomia.scenario.load import AUTO
 from eunomia.setup import world_models
-from eunomia.setup.belief_estimate import (
-    check_backend,
-    measuring_jobs,
-    profiling_s,
-    with_measuring,
-)
+from eunomia.setup.belief_estimate import check_backend, measuring_jobs, profiling_s, with_measuring
 from eunomia.setup.feasibility import check_lease_length, check_outages
 from eunomia.setup.mechanism import mechanism_of
 from eunomia.setup.plugins import METRICS, find_backend

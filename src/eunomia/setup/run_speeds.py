@@ -21,13 +21,7 @@ from eunomia.setup import world_models
 from eunomia.setup.belief_estimate import estimated_throughputs
 from eunomia.setup.tuner_setup import is_searching, observes_losses
 from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80
-from eunomia.throughputs.estimators.learnt_throughputs import (
-    COMMON,
-    COMMON_OF_UNKNOWN,
-    NOISE,
-    Doubt,
-    LearntThroughputs,
-)
+from eunomia.throughputs.estimators.learnt_throughputs import COMMON, COMMON_OF_UNKNOWN, NOISE, Doubt, LearntThroughputs
 from eunomia.throughputs.measuring_jobs import WithMeasuringJobs
 from eunomia.throughputs.throughput_table import Throughputs
 from eunomia.throughputs.unknown_job_types import WithUnknownJobTypes

@@ -23,8 +23,7 @@ from eunomia.tuners.halving import Halving
 from eunomia.tuners.hyperdrive import HyperDrive
 from eunomia.tuners.late_promotion import LatePromotion
 from eunomia.tuners.optuna_search import OptunaSearch
-from eunomia.tuners.trials import Trials
-from eunomia.tuners.tuner import Tuner
+from eunomia.tuners.tuner import Trials, Tuner
 from eunomia.tuners.tuner_backend import Loss, TunerBackend
 
 METHODS = ("begin", "ask", "settings", "submitted", "measured", "ended")
@@ -39,7 +38,7 @@ PLUGINS = PluginLoader(
     key=("apps", "tuner"),
     group=TUNERS_OF_PACKAGES,
     fits=_is_tuner,
-    fix=f"give a class with the methods {', '.join(METHODS)}, or a subclass of eunomia.tuners.trials.Trials",
+    fix=f"give a class with the methods {', '.join(METHODS)}, or a subclass of eunomia.tuners.tuner.Trials",
 )
 
 
