@@ -126,11 +126,7 @@ def simulate(
     label = pictures.names.get(spelling(wanted), spelling(wanted))
     check_policies_of_files([wanted])
     with whole_folder(place, force=force) as folder, progress_bar(output.as_json) as bar:
-        result = run(
-            wanted,
-            record_to=folder / "record.jsonl.gz" if record else None,
-            progress=bar(label),
-        )
+        result = run(wanted, record_to=folder / "record.jsonl.gz" if record else None, progress=bar(label))
         result.write(folder)
         write_run_report(
             [(label, result)],
@@ -258,10 +254,7 @@ def _label(case: Case, combinations: list[Case]) -> str:
 
 @app.command(epilog="Example:  eunomia replay out/demo")
 @command
-def replay(
-    output: Output,
-    record: Annotated[Path, argument("FILE", RECORD_HELP)],
-) -> None:
+def replay(output: Output, record: Annotated[Path, argument("FILE", RECORD_HELP)]) -> None:
     """Check that a record decides the same again.
 
     Feeds its events to a new scheduler. Exit code 0: the same throughout; 1: with the first difference.
@@ -339,9 +332,7 @@ def solve(
 
 
 @app.command(epilog="Example:  eunomia schema > scenario.schema.json")
-def schema(
-    as_json: Annotated[bool, flag("Print JSON to stdout, which it always does.", "--json")] = False,
-) -> None:
+def schema(as_json: Annotated[bool, flag("Print JSON to stdout, which it always does.", "--json")] = False) -> None:
     """Print the JSON Schema of scenario files, for editors."""
     from eunomia.scenario import json_schema
 

@@ -17,11 +17,7 @@ from eunomia.inputs.problems import InvalidInput, Problem
 if TYPE_CHECKING:
     from eunomia.failures import Classification
 
-app = typer.Typer(
-    help="Say why a job failed, by what its log says.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = typer.Typer(help="Say why a job failed, by what its log says.", no_args_is_help=True, rich_markup_mode=None)
 STDIN = "-"
 
 

@@ -226,13 +226,7 @@ def import_csv(
     example = "a100=64"
     sizes = numbers_by_type("--accelerators", accelerators, most=1e6, example=example)
     columns = {name: str(value) for name, value in parse_options(column or [], "--column").items()}
-    wanted.make(
-        output,
-        "csv",
-        [file],
-        lambda: read_history(file, columns, timezone=timezone),
-        whole_machines(sizes),
-    )
+    wanted.make(output, "csv", [file], lambda: read_history(file, columns, timezone=timezone), whole_machines(sizes))
 
 
 @app.command("swf", epilog="Example:  eunomia import swf log.swf --type v100 --out ours")

@@ -17,10 +17,7 @@ NOTHING_LEARNT = 'write kind = "measured" below [belief] of the site, and submit
 
 
 @client_command
-def cluster(
-    session: ServiceSession,
-    watch: WatchOption = False,
-) -> None:
+def cluster(session: ServiceSession, watch: WatchOption = False) -> None:
     """Show what is free and busy, and how many jobs there are.
 
     For example: eunomia cluster --watch
@@ -48,10 +45,7 @@ def cluster(
 
 
 @client_command
-def nodes(
-    session: ServiceSession,
-    watch: WatchOption = False,
-) -> None:
+def nodes(session: ServiceSession, watch: WatchOption = False) -> None:
     """List the nodes.
 
     For example: eunomia nodes
@@ -98,8 +92,7 @@ def drain(
 
 @client_command
 def resume(
-    session: ServiceSession,
-    node: Annotated[str, argument("NODE", "Name of the node, as `eunomia nodes` lists it.")],
+    session: ServiceSession, node: Annotated[str, argument("NODE", "Name of the node, as `eunomia nodes` lists it.")]
 ) -> None:
     """Put a drained or removed node back into service.
 
@@ -172,10 +165,7 @@ def tenants(
 
 
 @client_command
-def summary(
-    session: ServiceSession,
-    days: Annotated[int, option("N", "Days to look back.")] = 7,
-) -> None:
+def summary(session: ServiceSession, days: Annotated[int, option("N", "Days to look back.")] = 7) -> None:
     """Sum up who got what in the last days, as plain text that can be mailed.
 
     For example: eunomia summary --days 7 | mail -s "last week" lab@example.org

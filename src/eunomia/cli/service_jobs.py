@@ -146,10 +146,7 @@ def jobs(
 
 
 @client_command
-def job(
-    session: ServiceSession,
-    job_id: JobArgument,
-) -> None:
+def job(session: ServiceSession, job_id: JobArgument) -> None:
     """Show a job and its history.
 
     For example: eunomia job 17-k3f9a
@@ -183,10 +180,7 @@ def _steps(found: dict[str, Any]) -> str:
 
 
 @client_command
-def cancel(
-    session: ServiceSession,
-    job_ids: JobsArgument,
-) -> None:
+def cancel(session: ServiceSession, job_ids: JobsArgument) -> None:
     """Cancel jobs; once it is answered they never start again.
 
     For example: eunomia cancel 17-k3f9a
@@ -195,10 +189,7 @@ def cancel(
 
 
 @client_command
-def hold(
-    session: ServiceSession,
-    job_ids: JobsArgument,
-) -> None:
+def hold(session: ServiceSession, job_ids: JobsArgument) -> None:
     """Hold jobs: running ones save and stop.
 
     For example: eunomia hold 17-k3f9a
@@ -207,10 +198,7 @@ def hold(
 
 
 @client_command
-def release(
-    session: ServiceSession,
-    job_ids: JobsArgument,
-) -> None:
+def release(session: ServiceSession, job_ids: JobsArgument) -> None:
     """Release held jobs.
 
     For example: eunomia release 17-k3f9a
@@ -254,11 +242,7 @@ def logs(
 
 
 @client_command
-def why(
-    session: ServiceSession,
-    job_id: JobArgument,
-    watch: WatchOption = False,
-) -> None:
+def why(session: ServiceSession, job_id: JobArgument, watch: WatchOption = False) -> None:
     """Say why a job does not run.
 
     For example: eunomia why 17-k3f9a

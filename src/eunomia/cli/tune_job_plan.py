@@ -53,8 +53,7 @@ class JobTuningOptions:
         ),
     ] = None
     table: Annotated[
-        Path | None,
-        option("FILE", "Take measurements from a CSV (workers, servers, type, steps_per_s), run none."),
+        Path | None, option("FILE", "Take measurements from a CSV (workers, servers, type, steps_per_s), run none.")
     ] = None
     service: Annotated[bool, flag("Measure by short jobs of a running service, not on this machine.", "--service")] = (
         False
