@@ -1,4 +1,8 @@
-"""What makes a function a command: its `--json`, how its result is shown, and how its errors end it."""
+"""What makes a function a command: its `--json`, how its result is shown, and how its errors end it.
+
+The decorators write the signature that typer reads, so that typer stays the one parser of words: its own way to share
+options, a callback of a group, would put them before the name of the command.
+"""
 
 from __future__ import annotations
 
