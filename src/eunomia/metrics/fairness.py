@@ -45,13 +45,7 @@ def rho_themis(
 
 
 def rho_isolated(
-    submitted: Floats,
-    finished: Floats,
-    size: Floats,
-    steps: Floats,
-    rate: Floats,
-    capacity: Floats,
-    present: Steps,
+    submitted: Floats, finished: Floats, size: Floats, steps: Floats, rate: Floats, capacity: Floats, present: Steps
 ) -> Floats:
     """Return ρ = JCT / time on 1/n of the cluster, (job,), n the jobs present; nan for a job that did not finish.
 

@@ -84,15 +84,7 @@ def _start_others(t: KernelArrays, at: float, end: float, now: Round, stays: Boo
 
 
 @kernel(allocates=False)
-def turn(
-    at: float,
-    end: float,
-    stamp: int,
-    stays: Bools,
-    output: Ints,
-    limits: Floats,
-    *arrays: Any,
-) -> int:
+def turn(at: float, end: float, stamp: int, stays: Bools, output: Ints, limits: Floats, *arrays: Any) -> int:
     """Run exactly the jobs of a round. `arrays` are those of a `Round` and of `KernelArrays`.
 
     `output` holds what changed, and `limits` the steps of renewed jobs; `stays` (row,) is scratch space. Returns the
