@@ -11,13 +11,9 @@ import typer
 
 from eunomia.cli.command import Output, command
 from eunomia.cli.errors import FAILED
-from eunomia.cli.options import argument, option
+from eunomia.cli.options import argument, group, option
 
-app = typer.Typer(
-    help="Find public traces, and download a verified copy of one. None comes with the project.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Find public traces, and download a verified copy of one. None comes with the project.")
 
 
 @app.command("list", epilog="Example:  eunomia data list")

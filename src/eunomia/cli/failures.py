@@ -8,16 +8,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from eunomia.cli.command import Output, command
-from eunomia.cli.options import argument
+from eunomia.cli.options import argument, group
 from eunomia.inputs.problems import InvalidInput, Problem
 
 if TYPE_CHECKING:
     from eunomia.failures import Classification
 
-app = typer.Typer(help="Say why a job failed, by what its log says.", no_args_is_help=True, rich_markup_mode=None)
+app = group("Say why a job failed, by what its log says.")
 STDIN = "-"
 
 

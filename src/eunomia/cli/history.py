@@ -8,20 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from eunomia.cli.command import Output, command
-from eunomia.cli.options import argument, flag, numbers_by_type, option
+from eunomia.cli.options import argument, flag, group, numbers_by_type, option
 
 if TYPE_CHECKING:
     from eunomia.traces.import_findings import History
     from eunomia.traces.machine_lists.named_nodes import NamedNode
 
-app = typer.Typer(
-    help="Turn a cluster's own accounting into a scenario: see docs/history.md.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Turn a cluster's own accounting into a scenario: see docs/history.md.")
 
 NodesOption = Annotated[
     Path | None, option("FILE", "The machines; without it they are guessed from the jobs.", "--nodes")

@@ -20,6 +20,11 @@ SCENARIO = "scenario.toml"  # what an import calls its scenario, whatever was im
 FORMATS = re.compile(r"(pdf|svg|png)(,(pdf|svg|png))*")
 
 
+def group(help: str) -> typer.Typer:
+    """Return a group of commands, which shows them when none is named."""
+    return typer.Typer(help=help, no_args_is_help=True, rich_markup_mode=None)
+
+
 def argument(metavar: str, help: str) -> Any:
     """Return what a command says of an argument."""
     return typer.Argument(metavar=metavar, help=help, show_default=False)

@@ -10,13 +10,13 @@ import typer
 from eunomia.cli.check import check_policies_of_files
 from eunomia.cli.command import Output, command
 from eunomia.cli.errors import FAILED
-from eunomia.cli.options import argument, flag, option
+from eunomia.cli.options import argument, flag, group, option
 from eunomia.cli.service_access import login, token_app
 from eunomia.cli.service_cluster import cluster, drain, node_app, nodes, resume, site_app, summary, tenants, throughputs
 from eunomia.cli.service_forecasts import forecast_app, when
 from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, submit, why
 
-store_app = typer.Typer(help="Check, back up and restore the store.", no_args_is_help=True, rich_markup_mode=None)
+store_app = group("Check, back up and restore the store.")
 StateOption = Annotated[
     str, option("DIR", "The state folder of the service, or postgresql://user@host/name.", "--state")
 ]

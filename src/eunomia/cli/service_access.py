@@ -6,10 +6,8 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from eunomia.cli.command import Output, command
-from eunomia.cli.options import argument, flag, option
+from eunomia.cli.options import argument, flag, group, option
 from eunomia.cli.service_session import (
     ServiceSession,
     TokenFileOption,
@@ -19,7 +17,7 @@ from eunomia.cli.service_session import (
     show_table,
 )
 
-token_app = typer.Typer(help="Create, list and revoke tokens.", no_args_is_help=True, rich_markup_mode=None)
+token_app = group("Create, list and revoke tokens.")
 
 
 @token_app.command("create")

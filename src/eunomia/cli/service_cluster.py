@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
-import typer
-
-from eunomia.cli.options import argument, flag, option
+from eunomia.cli.options import argument, flag, group, option
 from eunomia.cli.service_session import ServiceSession, WatchOption, client_command, show_lines, show_table
 
-node_app = typer.Typer(help="Change the nodes of the cluster.", no_args_is_help=True, rich_markup_mode=None)
-site_app = typer.Typer(help="Change the site of a running service.", no_args_is_help=True, rich_markup_mode=None)
+node_app = group("Change the nodes of the cluster.")
+site_app = group("Change the site of a running service.")
+NodeArgument = Annotated[str, argument("NODE", "Name of the node, as `eunomia nodes` lists it.")]
 NOTHING_LEARNT = 'write kind = "measured" below [belief] of the site, and submit jobs with --job-type'
 
 
@@ -79,7 +78,7 @@ def _reason(node: dict[str, Any]) -> str:
 @client_command
 def drain(
     session: ServiceSession,
-    node: Annotated[str, argument("NODE", "Name of the node, as `eunomia nodes` lists it.")],
+    node: NodeArgument,
     reason: Annotated[str, option("TEXT", "Why, for other users.")] = "",
     dry_run: Annotated[bool, flag("Only list the jobs that would move.", "--dry-run")] = False,
 ) -> None:
@@ -91,9 +90,7 @@ def drain(
 
 
 @client_command
-def resume(
-    session: ServiceSession, node: Annotated[str, argument("NODE", "Name of the node, as `eunomia nodes` lists it.")]
-) -> None:
+def resume(session: ServiceSession, node: NodeArgument) -> None:
     """Put a drained or removed node back into service.
 
     For example: eunomia resume v100-0
@@ -105,7 +102,7 @@ def resume(
 @client_command
 def node_remove(
     session: ServiceSession,
-    node: Annotated[str, argument("NODE", "Name of the node, as `eunomia nodes` lists it.")],
+    node: NodeArgument,
     reason: Annotated[str, option("TEXT", "Why, for other users.")] = "",
     dry_run: Annotated[
         bool, flag("Only list the jobs that would move, and those that could run nowhere.", "--dry-run")

@@ -7,10 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from eunomia.cli.command import Output, command
-from eunomia.cli.options import argument, flag, option
+from eunomia.cli.options import argument, flag, group, option
 from eunomia.cli.service_session import (
     ServiceSession,
     TokenFileOption,
@@ -23,7 +21,7 @@ from eunomia.cli.service_session import (
 if TYPE_CHECKING:
     from eunomia.history.queue_forecast import StartForecast
 
-forecast_app = typer.Typer(help="Say how good forecasts were.", no_args_is_help=True, rich_markup_mode=None)
+forecast_app = group("Say how good forecasts were.")
 MOST_SHOWN = 20
 MOST_QUEUED = 50
 

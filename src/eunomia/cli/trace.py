@@ -8,21 +8,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from eunomia.cli.command import Output, command
-from eunomia.cli.options import argument, flag, option
+from eunomia.cli.options import argument, flag, group, option
 
 if TYPE_CHECKING:
     from eunomia.traces import Trace
     from eunomia.traces.machine_lists import MachineList
     from eunomia.traces.statistics import Description
 
-app = typer.Typer(
-    help="Look into a trace of jobs, write it in our own format, or take a part of it. Formats: docs/traces.md.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Look into a trace of jobs, write it in our own format, or take a part of it. Formats: docs/traces.md.")
 
 TraceArgument = Annotated[Path, argument("FILE", "A trace, or the folder that it lies in.")]
 FormatOption = Annotated[str, option("NAME", "How it is written; auto tells by the first line.", "--format")]

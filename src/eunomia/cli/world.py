@@ -10,12 +10,10 @@ from typing import Annotated
 import typer
 
 from eunomia.cli.command import Output, command
-from eunomia.cli.options import ScenarioArgument, flag, option
+from eunomia.cli.options import ScenarioArgument, flag, group, option
 
-app = typer.Typer(help="Look at the backend of a scenario.", no_args_is_help=True, rich_markup_mode=None)
-kubernetes = typer.Typer(
-    help="Prepare a Kubernetes cluster for a service.", no_args_is_help=True, rich_markup_mode=None
-)
+app = group("Look at the backend of a scenario.")
+kubernetes = group("Prepare a Kubernetes cluster for a service.")
 app.add_typer(kubernetes, name="kubernetes")
 
 
