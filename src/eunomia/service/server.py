@@ -36,7 +36,7 @@ from eunomia.service.store.reader import Reader
 from eunomia.service.submission_waits import EVERY_S, SubmissionWaits
 from eunomia.service.submissions import intake
 from eunomia.service.writer import MonotonicClock, Writer, recover
-from eunomia.setup.backend_factory import world_options
+from eunomia.setup.run_objects import world_options
 
 SOCKET = "service.sock"
 JOBS = "jobs"  # folder of the jobs' folders
