@@ -27,8 +27,10 @@ KINDS = {
     "not_chosen": "not chosen in a round",
     "next_question": "until the policy was asked",
     "no_share": "without a share of time",
+    "quarantined": "set aside",
 }
-PUBLISHED = tuple(KINDS)[:12]  # by services; the others, which simulations know, are `policy` there
+# By services; the others, which simulations know, are `policy` there.
+PUBLISHED = (*tuple(KINDS)[:12], "quarantined")
 
 
 # ---- words that several reasons share --------------------------------------------------------------------------------
@@ -201,6 +203,7 @@ _BY_KIND: dict[str, dict[str, str | Callable[[Reason], str]]] = {
         "next_question": "it came after the last question; the next one is asked at {0:,.0f} s",
     },
     "no_share": {"no_share": "the last answer gives it no share of time"},
+    "quarantined": {"quarantined": _then("it was set aside and does not start again")},
 }
 TEXTS = {code: (kind, text) for kind, texts in _BY_KIND.items() for code, text in texts.items()}
 

@@ -12,6 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchem
 from pydantic_core import PydanticCustomError
 
 from eunomia.backends.registry import BACKENDS, DEFAULT
+from eunomia.inputs.bounds import LEAST, MOST_DEMAND
+from eunomia.inputs.bounds import MOST_WEIGHT as MOST_TENANT_WEIGHT
 
 MOST_ACCELERATORS = 10_000_000  # a topology holds one row for each
 MISSING_VC = r"(drop|own|spread|spread\([0-9]{1,18}\))"
@@ -21,6 +23,7 @@ Text: TypeAlias = Annotated[str, Field(min_length=1)]
 Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST_ACCELERATORS)]
 Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 NotNegative: TypeAlias = Annotated[Finite, Field(ge=0)]
+Demand: TypeAlias = Annotated[Finite, Field(ge=0, le=MOST_DEMAND)]
 
 
 class Section(BaseModel):
@@ -46,10 +49,8 @@ class NodeGroup(Section):
     count: Count = Field(default=1, description="machines")
     accelerators: Count = Field(description="accelerators of each machine")
     rack: str = Field(default="", description="rack of these machines; empty = none named")
-    cpus: NotNegative = Field(
-        default=0.0, description="CPUs of each machine, which some policies allocate; 0 = not given"
-    )
-    memory_gib: NotNegative = Field(default=0.0, description="memory of each machine in GiB, likewise; 0 = not given")
+    cpus: Demand = Field(default=0.0, description="CPUs of each machine, which some policies allocate; 0 = not given")
+    memory_gib: Demand = Field(default=0.0, description="memory of each machine in GiB, likewise; 0 = not given")
 
 
 def whole_nodes(total: int, size: int) -> tuple[tuple[int, int], ...]:
@@ -286,11 +287,13 @@ class PolicySection(OpenSection):
 class TenantSection(Section):
     """The weight and quota of one tenant."""
 
-    weight: Finite = Field(default=1.0, gt=0, description="share among its siblings; no unit")
+    weight: Annotated[Finite, Field(gt=0, ge=LEAST, le=MOST_TENANT_WEIGHT)] = Field(
+        default=1.0, description="share among its siblings; no unit"
+    )
     inner: Literal["fairness", "fifo"] = Field(
         default="fairness", description="how its jobs and sub-tenants share: by weight, or in order of submission"
     )
-    quota: NotNegative | None = Field(
+    quota: Demand | None = Field(
         default=None, description="accelerators reserved for it; left out: a part of the unreserved ones, by weight"
     )
     may_borrow: bool = Field(default=True, description="it may use accelerators that other tenants leave idle")
