@@ -178,7 +178,7 @@ def test_what_falls_due_and_fails_sets_its_job_aside(stored: Bench, monkeypatch:
 
 # ---- columns that a start reads --------------------------------------------------------------------------------------
 
-FATAL = ("moments", "snapshots")  # they are the log: a start that cannot replay it says so
+FATAL = ("moments", "snapshots", "meta", "audit")  # a start without its log, or with another one's, says so
 
 
 def columns(bench: Bench) -> list[tuple[str, str]]:

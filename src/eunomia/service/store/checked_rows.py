@@ -63,7 +63,7 @@ def clock_of(row: Sequence[Any]) -> StoredClock:
 
 def token_of(row: Sequence[Any]) -> Token:
     """Return a token. Raises ValueError for one that cannot be used."""
-    token_id, hashed, user, tenant, role, created, *ends = row
+    token_id, hashed, user, tenant, role, created, *ends, parent = row
     if role not in ROLES:
         raise ValueError(f"its role is {str(role)[:40]!r}")
     expires, revoked = (None if at is None else number(at, MOST_S) for at in ends)

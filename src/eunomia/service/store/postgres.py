@@ -23,7 +23,8 @@ from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.store.base import ServiceStore
 from eunomia.service.store.checked_rows import RESTORE
-from eunomia.service.store.opening import StoreLost, StoreProblem, check_mode
+from eunomia.service.store.head import check_head
+from eunomia.service.store.opening import StoreLost, StoreProblem, check_mode, check_unused
 from eunomia.service.store.schema import BASE, MIGRATIONS, VERSION
 
 try:
@@ -141,6 +142,7 @@ class PostgresStore(ServiceStore):
             if not exists(db):
                 if must_exist:
                     raise StoreProblem.of(url, "there is no store here", "give the database of a service")
+                check_unused(folder, url)
                 create(db)
             if not must_exist:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -157,6 +159,7 @@ class PostgresStore(ServiceStore):
                     wait(holder)
                     said = True
                 time.sleep(1.0)
+            check_head(folder, db.execute)
             _migrate(db, url)
         except BaseException:
             db.close()
@@ -165,6 +168,7 @@ class PostgresStore(ServiceStore):
 
     def close(self) -> None:
         """Let another service take the lead at once, and close the connections."""
+        super().close()
         self._closing.set()
         self._thread.join(2 * RENEW_S)
         with contextlib.suppress(psycopg.Error):  # the lease ends by itself
