@@ -6,17 +6,25 @@ again.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterator
+import os
+import re
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 pytest.importorskip("starlette", reason="needs the extra service")
-from tests.service.bench import ANN, OPERATOR, SITE, Bench
+from tests.service.bench import ANN, OPERATOR, SITE, Bench, LiveService, until
+from tests.service.test_api import DONE, SLEEP, status
 from tests.service.test_stores import on
 
+from eunomia.backends.processes.folder import JobFolder
 from eunomia.backends.reports import (
     GangEnded,
     GangFaulty,
@@ -30,9 +38,17 @@ from eunomia.backends.reports import (
     StepsSaved,
 )
 from eunomia.service import user_requests, world_reports
+from eunomia.service.client import Address, Client
+from eunomia.service.http.dashboard import page_routes
+from eunomia.service.http.openapi import document
+from eunomia.service.http.routes import ROUTES
+from eunomia.service.job_document import parse_job
+from eunomia.service.job_row import iso
 from eunomia.service.messages import Cancel, PolicyAnswered, Request
 from eunomia.service.store import StoreProblem, open_store
 from eunomia.service.store.backup import TABLES
+from eunomia.service.store.reader import Reader
+from eunomia.service.user_requests import CHANGEABLE
 
 LONG = 10**6  # characters
 # Values as they stand in JSON.
@@ -130,8 +146,6 @@ def test_a_job_whose_report_cannot_be_handled_says_so_and_its_seats_are_free_whe
 
 
 def stored_news(bench: Bench, job_id: str) -> list[Any]:
-    from eunomia.service.store.reader import Reader
-
     return Reader(bench.site.place).job_news(job_id)
 
 
@@ -235,3 +249,189 @@ def put_back(bench: Bench, table: str, rows: list[Any]) -> None:
         db.execute(f"DELETE FROM {table}")
         if rows:
             db.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+
+
+# ---- files that a job writes -----------------------------------------------------------------------------------------
+
+CONTENTS = {
+    **{name: f'{{"step": {value}, "loss": {value}, "code": {value}, "epoch": {value}}}' for name, value in BAD.items()},
+    "no object": "[1]", "deep": "[" * 100_000, "empty": "",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("content", list(CONTENTS))
+@pytest.mark.parametrize("kind", ["plain", "link", "pipe", "folder"])
+def test_no_file_of_a_job_is_read_as_what_it_is_not(tmp_path: Path, kind: str, content: str) -> None:
+    folder = JobFolder(tmp_path, tmp_path / "checkpoint", 1)
+    for path in (folder.progress, folder.exit, folder.last_exit, folder.record, folder.log):
+        match kind:
+            case "plain":
+                path.write_text(CONTENTS[content])
+            case "link":
+                path.symlink_to("/dev/zero")
+            case "pipe":
+                os.mkfifo(path)
+            case _:
+                path.mkdir()
+    steps, loss = folder.read_progress(math.inf), folder.read_loss()
+    assert steps is None or 0 <= steps <= 1e15
+    assert math.isnan(loss) or math.isfinite(loss)
+    assert folder.read_exit() is None
+    assert all(len(line) <= 200 for line in [folder.last_line()])
+
+
+SPOILERS = {
+    "digits": "printf '{\"step\": 1%0400d}' 0 > $EUNOMIA_PROGRESS_FILE",
+    "records": "for f in ../../jobs/*/exit-1.json $EUNOMIA_PROGRESS_FILE; do echo '{\"code\": NaN}' > $f; done",
+    "pipe": "cd $(dirname $EUNOMIA_LEASE_FILE); rm -f log; mkfifo log",
+    "folder": "rm -rf $(dirname $EUNOMIA_LEASE_FILE)",
+    "lease": "echo '{\"end_s\": 1e999' > $EUNOMIA_LEASE_FILE",
+}
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def running(request: pytest.FixtureRequest, live: LiveService) -> LiveService:
+    """A running service on either store."""
+    (live.folder / "site.toml").write_text(both_stores(request).replace("cpu = 2", "cpu = 8"))
+    live.start()
+    return live
+
+
+def serves(service: LiveService, client: Client) -> None:
+    """The service answers, and an honest job runs to its end."""
+    assert status(client, "GET", "/healthz") == 200
+    job = client.submit(DONE)["id"]
+    until(lambda: client.get(f"/v1/jobs/{job}")["state"] == "succeeded")
+
+
+def start_again(service: LiveService) -> tuple[Client, Client]:
+    service.kill()
+    service.start()
+    return service.client("ann", "vision"), service.operator
+
+
+def test_no_job_that_spoils_its_files_ends_the_service_or_its_next_start(running: LiveService) -> None:
+    client = running.client("ann", "vision")
+    jobs = [client.submit({"command": ["bash", "-c", f"{script}; sleep 600"]})["id"] for script in SPOILERS.values()]
+    until(lambda: all(client.get(f"/v1/jobs/{job}")["state"] in ("running", "quarantined") for job in jobs))
+    serves(running, client)
+    client, operator = start_again(running)
+    serves(running, client)
+    for job in jobs:
+        status(operator, "DELETE", f"/v1/jobs/{job}")
+    serves(running, client)
+
+
+# ---- fields of routes ------------------------------------------------------------------------------------------------
+
+BODY: dict[str, dict[str, Any]] = {
+    "Submission": SLEEP, "ChangeJob": {}, "NodeChange": {"action": "resume"}, "WhatIf": {}, "Progress": {"steps": 1},
+    "TenantChange": {}, "PolicyChange": {"name": "las"}, "SiteFile": {}, "NewToken": {},
+}  # fmt: skip
+MORE = {"ChangeJob": CHANGEABLE, "PolicyChange": ("quantum", "bogus"), "Submission": ("env.A", "labels.a", "bogus")}
+
+
+def fields_of(schema: str, schemas: Mapping[str, Any]) -> list[str]:
+    """Return the fields of a body, also those within an object, and some that are not declared."""
+    found = dict.fromkeys(MORE.get(schema, ()))
+    parts = [schemas[schema]]
+    while parts:
+        part = parts.pop()
+        if "$ref" in part:
+            part = schemas[part["$ref"].rpartition("/")[2]]
+        parts += part.get("oneOf", [])
+        for name, one in part.get("properties", {}).items():
+            inner = schemas.get(one.get("$ref", "").rpartition("/")[2], {})
+            found |= dict.fromkeys(f"{name}.{key}" for key in inner.get("properties", {}) if name == "checkpoint")
+            found[name] = None
+    return list(found)
+
+
+def body_with(base: dict[str, Any], field: str, value: str) -> bytes:
+    """Return the JSON of a body in which a field has a value that is written as it is."""
+    outer, _, inner = field.partition(".")
+    mark = "@@"
+    data = {**base, outer: {inner: mark} if inner else mark}
+    return json.dumps(data).replace(f'"{mark}"', value).encode()
+
+
+def token_of_job(service: LiveService, client: Client) -> tuple[str, Client]:
+    """Return a running job, and a client with its token."""
+    job = client.submit(SLEEP)["id"]
+    until(lambda: client.get(f"/v1/jobs/{job}")["state"] == "running")
+    text = (service.folder / "state" / "jobs" / job / "token-1").read_text().strip()
+    return job, Client(Address(service.url, text))
+
+
+def test_no_value_in_any_field_of_any_route_ends_the_service(running: LiveService) -> None:
+    client, operator = running.client("ann", "vision"), running.operator
+    schemas = document(ROUTES)["components"]["schemas"]
+    job, of_job = token_of_job(running, client)
+    names = {"id": job, "name": "cpu-0", "tenant": "vision"}
+    for route in ROUTES:
+        who = of_job if route.role == "job" else operator
+        path = re.sub(r"\{(\w+)[^}]*\}", lambda found: names[found[1]], route.path)
+        if route.body:
+            for field in fields_of(route.body, schemas):
+                for name, value in BAD.items():
+                    raw = body_with(BODY[route.body], field, value)
+                    code = status(who, route.method, path, raw)
+                    assert code < 500 or code == 503, (route.method, path, field, name, code)
+                    assert status(who, "GET", "/healthz") == 200, (route.method, path, field, name)
+        for parameter in re.findall(r"\{(\w+)", route.path):
+            for name, value in ESCAPED.items():
+                wrong = re.sub(r"\{(\w+)[^}]*\}", lambda found, v=value: v, route.path)
+                body = None if route.method == "GET" else json.dumps(BODY.get(route.body, {}))
+                code = status(who, route.method, wrong, None if body is None else body.encode())
+                assert code < 500, (route.method, route.path, parameter, name, code)
+        for key in route.query:
+            for name, value in ESCAPED.items():
+                if route.method == "GET":
+                    code = status(who, "GET", f"{path}?{key}={value}")
+                    assert code < 500 or code == 503, (path, key, name, code)
+        serves(running, client) if route.body else None
+    client, operator = start_again(running)
+    serves(running, client)
+
+
+def test_a_time_that_no_calendar_has_is_shown_as_the_end_of_the_last_year_that_it_has() -> None:
+    assert iso(1e12) == iso(1e300) == iso(math.nan) == "9999-12-31T23:59:59.999Z"
+    assert iso(0.0) == "1970-01-01T00:00:00.000Z"
+
+
+def test_an_array_is_counted_before_it_is_made() -> None:
+    job = parse_job({"command": ["x"], "array": "0-9999"})
+    assert job.count == len(job.indices()) == 10_000
+    assert parse_job({"command": ["x"]}).count == 1
+
+
+HEADERS = ("Idempotency-Key", "Last-Event-ID", "Authorization", "Cookie", "X-Forwarded-For", "Origin", "Content-Type")
+
+
+def test_no_value_in_a_page_or_a_header_ends_the_service(running: LiveService) -> None:
+    client = running.client("ann", "vision")
+    cookie = {"Cookie": f"eunomia={client.address.token}", "Authorization": ""}
+    job = client.submit({**SLEEP, "duration_s": 1e12, "accelerators": 8})["id"]
+    last = client.submit({**SLEEP, "accelerators": 8})["id"]
+    for route in page_routes(None):  # type: ignore[arg-type]
+        path = re.sub(r"\{(\w+)[^}]*\}", last, route.path)
+        for method in sorted((route.methods or set()) - {"HEAD"}):
+            for value in ESCAPED.values():
+                keys = ("state", "label", "cursor", "try_gpus", "try_nodes", "try_policy")
+                query = "&".join(f"{key}={value[:5000]}" for key in keys)
+                wrong = re.sub(r"\{(\w+)[^}]*\}", value, route.path)
+                for where in (f"{path}?{query}" if method == "GET" else path, wrong):
+                    code = status(client, method, where, b"token=%00" if method == "POST" else None, **cookie)
+                    assert code < 500 or code == 503, (method, where[:200], code)
+    for one in ("try_gpus", "try_nodes"):
+        for value in ("0", "%C2%B2", "9" * 30, "cpu=%C2%B2", f"cpu={'9' * 5000}"):
+            assert status(client, "GET", f"/policy?{one}={value}", **cookie) < 500, (one, value[:40])
+    for header in HEADERS:
+        for value in ("a\x01b", "\xff", "1" + "0" * 400, "1e308", "NaN", "x" * 30_000, '"\\000"', quote("\0")):
+            with suppress(ValueError, OSError):  # no client sends it, or the connection ends
+                assert status(client, "POST", "/v1/jobs", json.dumps(DONE).encode(), **{header: value}) < 500
+    status(client, "DELETE", f"/v1/jobs/{last}"), status(client, "DELETE", f"/v1/jobs/{job}")
+    serves(running, client)
+    assert running.process is not None and running.kill(signal.SIGTERM) == 0
+    running.start()
+    serves(running, running.client("ann", "vision"))

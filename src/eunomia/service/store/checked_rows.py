@@ -67,9 +67,9 @@ def token_of(row: Sequence[Any]) -> Token:
     if role not in ROLES:
         raise ValueError(f"its role is {str(role)[:40]!r}")
     expires, revoked = (None if at is None else number(at, MOST_S) for at in ends)
-    return Token(
-        text(token_id), text(hashed), text(user), text(tenant), role, number(created, MOST_S), expires, revoked
-    )
+    made_by = None if parent is None else text(parent)
+    names = (text(value) for value in (token_id, hashed, user, tenant))
+    return Token(*names, role, number(created, MOST_S), expires, revoked, made_by)
 
 
 def sums_of(row: Sequence[Any]) -> TenantSums:
