@@ -12,6 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchem
 from pydantic_core import PydanticCustomError
 
 from eunomia.backends.registry import BACKENDS, DEFAULT
+from eunomia.inputs.bounds import LEAST, MOST_DEMAND
+from eunomia.inputs.bounds import MOST_WEIGHT as MOST_TENANT_WEIGHT
 
 MOST_ACCELERATORS = 10_000_000  # a topology holds one row for each
 MISSING_VC = r"(drop|own|spread|spread\([0-9]{1,18}\))"
@@ -21,6 +23,7 @@ Text: TypeAlias = Annotated[str, Field(min_length=1)]
 Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST_ACCELERATORS)]
 Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 NotNegative: TypeAlias = Annotated[Finite, Field(ge=0)]
+Demand: TypeAlias = Annotated[Finite, Field(ge=0, le=MOST_DEMAND)]
 
 
 def key(default: Any, description: str, **rules: Any) -> Any:
@@ -51,8 +54,8 @@ class NodeGroup(Section):
     count: Count = key(1, "machines")
     accelerators: Count = Field(description="accelerators of each machine")
     rack: str = key("", "rack of these machines; empty = none named")
-    cpus: NotNegative = key(0.0, "CPUs of each machine, which some policies allocate; 0 = not given")
-    memory_gib: NotNegative = key(0.0, "memory of each machine in GiB, likewise; 0 = not given")
+    cpus: Demand = key(0.0, "CPUs of each machine, which some policies allocate; 0 = not given")
+    memory_gib: Demand = key(0.0, "memory of each machine in GiB, likewise; 0 = not given")
 
 
 def whole_nodes(total: int, size: int) -> tuple[tuple[int, int], ...]:
@@ -268,13 +271,11 @@ class PolicySection(OpenSection):
 class TenantSection(Section):
     """The weight and quota of one tenant."""
 
-    weight: Finite = key(1.0, "share among its siblings; no unit", gt=0)
+    weight: Finite = key(1.0, "share among its siblings; no unit", gt=0, ge=LEAST, le=MOST_TENANT_WEIGHT)
     inner: Literal["fairness", "fifo"] = key(
         "fairness", "how its jobs and sub-tenants share: by weight, or in order of submission"
     )
-    quota: NotNegative | None = key(
-        None, "accelerators reserved for it; left out: a part of the unreserved ones, by weight"
-    )
+    quota: Demand | None = key(None, "accelerators reserved for it; left out: a part of the unreserved ones, by weight")
     may_borrow: bool = key(True, "it may use accelerators that other tenants leave idle")
 
 
