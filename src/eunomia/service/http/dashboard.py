@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,13 +17,14 @@ from starlette.routing import Route
 from eunomia.service import pages
 from eunomia.service.forecasts import NoForecast
 from eunomia.service.http import routes as api
-from eunomia.service.http.api import COOKIE, Refused, Service, authenticate, read_body, source_of
+from eunomia.service.http.api import COOKIE, Refused, Service, authenticate, read_body, refusal_of, source_of
 from eunomia.service.http.forecast_routes import forecast_score, forecast_shown, what_if_shown
 from eunomia.service.http.shared_pages import AFTER, SharedPages
 from eunomia.service.http.tenant_routes import show_tenants
 from eunomia.service.http.visible_jobs import visible
 from eunomia.service.http.wait_routes import why_shown
 from eunomia.service.job_row import TERMINAL
+from eunomia.service.json_lines import REQUEST
 from eunomia.service.messages import Cancel, ChangeNode, Principal
 from eunomia.service.pages import render
 
@@ -116,11 +118,15 @@ async def _what_if(service: Service, request: Request, who: Principal) -> dict[s
         return await what_if_shown(service, who, {"policy": given["try_policy"]})
     if given["try_nodes"]:
         kind, _, count = given["try_nodes"].rpartition("=")
-        wanted = int(count) if count.lstrip("+-").isdigit() else count
-        return await what_if_shown(service, who, {"nodes": {kind: wanted}})
-    if given["try_gpus"].isdigit():
-        return await what_if_shown(service, who, {"job": {"accelerators": int(given["try_gpus"])}})
+        return await what_if_shown(service, who, {"nodes": {kind: _whole(count)}})
+    if given["try_gpus"]:
+        return await what_if_shown(service, who, {"job": {"accelerators": _whole(given["try_gpus"])}})
     return None
+
+
+def _whole(text: str) -> int | str:
+    """Return a whole number of the address; what is none as it is, for the rule that it breaks to be said."""
+    return int(text) if re.fullmatch(r"[+-]?[0-9]{1,18}", text) else text
 
 
 async def cancel(service: Service, request: Request, who: Principal) -> Response:
@@ -144,8 +150,12 @@ def _page(service: Service, handler: Page, shared: SharedPages) -> Callable[[Req
             if request.method != "GET":
                 service.refuse_when_full()
             return await handler(service, request, who)
-        except Refused as refusal:
-            return HTMLResponse(render.refused_page(who.user, refusal.title), refusal.status)
+        except Exception as error:
+            refusal = refusal_of(error, f"the page {request.method} {request.scope['route'].path}")
+            named = f" (request {REQUEST.get()})" if refusal.status == 500 else ""
+            said = "; ".join(f"{one.field} {one.rule}" for one in refusal.problems)
+            text = render.refused_page(who.user, f"{refusal.title}{named}{said and f': {said}'}")
+            return HTMLResponse(text, refusal.status)
 
     async def answer(request: Request) -> Response:
         try:

@@ -10,7 +10,8 @@ from typing import Any, ParamSpec, TypeVar
 
 from eunomia.service.fair_queue import FairQueue
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 TENANT: contextvars.ContextVar[str] = contextvars.ContextVar("tenant", default="")  # of the request that is answered
 
 
