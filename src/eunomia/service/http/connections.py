@@ -87,6 +87,7 @@ class DeadlineProtocol(H11Protocol):
     strangers_of: ClassVar[Counter[str]] = Counter()  # how many of them an address has
     app_state: dict[str, Any]  # of each request; begins as that of the server
     is_known = False
+    _allowed_s = 0.0  # for what it waits for
 
     def connection_made(self, transport: Any) -> None:
         """Begin the deadline; close the connection that waited longest if there are too many."""

@@ -42,7 +42,7 @@ class FairThreads:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(self._release)
 
-        job: Future[T] = self._threads.submit(context.run, work, *args, **more)
+        job: Future[T] = self._threads.submit(lambda: context.run(work, *args, **more))
         job.add_done_callback(released)
         return await asyncio.wrap_future(job)
 
