@@ -3,7 +3,7 @@
 On each store a service gets an honest user, whose jobs write down what happened to them, and users of other tenants who
 ask for as much as they can, break off, send what is no request, and run jobs that do their worst. Meanwhile /healthz is
 asked every second. At the end every honest job has done each of its steps and ended once, no accelerator had two
-holders, and the service ends when it is told to. Prints what it saw as JSON, a line for each store.
+holders, and the service ends on SIGTERM. Prints what it saw as JSON, a line for each store.
 
 A further attack is a function in `ATTACKS`: it is called again and again with a client and a generator of numbers, and
 whatever is answered to it, or raised in it, is part of the attack.

@@ -1,4 +1,4 @@
-"""Whom the service believes: where a request comes from, which site it is of, and what a terminal is given."""
+"""What the service believes of requests: where they come from, which site they are of; and what a terminal is given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages that open tabs load again: made once for all who may see the same, while nobody has seen newer events."""
+"""Pages that open tabs load again: made once for all who may see the same, unless a tab has seen newer events."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 /* Reloads the main part when something that it shows has changed or was still computed; without script the page is as it
-   was loaded. The more a page costs, the rarer; never while nobody looks. The service is told the newest event that was
+   was loaded. The more a page costs, the rarer; never in a hidden tab. The service learns the newest event that was
    seen, so that it can give many tabs the same page. */
 "use strict";
 const LEAST_MS = 500, BETWEEN_MS = 1500, TIMES = 10;

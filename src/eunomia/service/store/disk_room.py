@@ -88,5 +88,5 @@ class DiskRoom:
         self.is_waiting = False
 
     def close(self) -> None:
-        """Let nobody wait any longer."""
+        """Let no thread wait any longer."""
         self._closing.set()
