@@ -29,7 +29,7 @@ EACH_S = 0.001  # and for each listener so much more
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class EventPart:
     """Events that follow each other up to number `last`, encoded: all of them, and those of each tenant."""
 
     last: int
@@ -58,7 +58,7 @@ class EventFeed:
         self._due = asyncio.Event()  # something was committed, or a listener has come
         self._is_notified = False
         self._reading = asyncio.Lock()
-        self._parts: dict[int, Part] = {}  # by the number of the event before
+        self._parts: dict[int, EventPart] = {}  # by the number of the event before
         self._last = 0  # number of the last event that was read for all
         self._count = 0  # of listeners
         self._waiting: dict[_Listener, None] = {}  # for events
@@ -129,7 +129,7 @@ class EventFeed:
             del self._waiting[one]
         return True
 
-    async def _read(self, after: int, last: int = 2**62) -> Part | None:
+    async def _read(self, after: int, last: int = 2**62) -> EventPart | None:
         """Return the part after an event, up to another; None if there is none. One is read at a time."""
         if (found := self._parts.get(after)) is not None:
             return found
@@ -149,7 +149,7 @@ class EventFeed:
     async def _asked(self, ask: Any) -> Any:
         return await self._loop.run_in_executor(self._thread, ask)
 
-    def _encoded(self, after: int, last: int) -> Part | None:
+    def _encoded(self, after: int, last: int) -> EventPart | None:
         rows = self._reader.news(after, last, PART)
         if not rows:
             return None
@@ -163,7 +163,7 @@ class EventFeed:
             event = as_event(number, kind, {"id": job, "at": times[at], **details[text]}).encode()
             whole.append(event)
             by_tenant[tenant].append(event)
-        return Part(rows[-1][0], b"".join(whole), {name: b"".join(parts) for name, parts in by_tenant.items()})
+        return EventPart(rows[-1][0], b"".join(whole), {name: b"".join(parts) for name, parts in by_tenant.items()})
 
 
 def _wake(future: asyncio.Future[None]) -> None:
