@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from eunomia.cli.command import Output, command
-from eunomia.cli.errors import FAILED, INTERRUPTED
+from eunomia.cli.errors import resumable
 from eunomia.cli.options import JobsOption, ScenarioArgument, cores, numbers_by_type, option
 from eunomia.cli.whatif import run_lines
 
@@ -42,31 +41,23 @@ def plan(
     from eunomia.history.purchase import plan_purchase
     from eunomia.inputs.problems import refused
     from eunomia.scenario import load_scenario
-    from eunomia.sweeps import RunsFailed
 
     if not 0 < budget_usd < 1e12:
         raise refused("command line", "--budget-usd", budget_usd, "must be above 0", "give US$, such as 500000")
     today, prices = load_scenario(scenario), numbers_by_type("--price", price, most=1e12, example="h100=32000")
-    try:
-        with opened(out, jobs or cores(), run_lines()) as runs:
-            found = plan_purchase(
-                today,
-                budget_usd,
-                months=months,
-                prices=prices,
-                only=only or (),
-                weeks=weeks,
-                folder=out / "weeks",
-                runs=runs,
-                tell=lambda text: typer.echo(text, err=True),
-            )
-            write_plan(found, out)
-    except RunsFailed as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise typer.Exit(FAILED) from None
-    except KeyboardInterrupt:
-        typer.echo(f"interrupted; finished runs are in {out}, and the same command continues from there", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    with resumable(f"finished runs are in {out}"), opened(out, jobs or cores(), run_lines()) as runs:
+        found = plan_purchase(
+            today,
+            budget_usd,
+            months=months,
+            prices=prices,
+            only=only or (),
+            weeks=weeks,
+            folder=out / "weeks",
+            runs=runs,
+            tell=lambda text: typer.echo(text, err=True),
+        )
+        write_plan(found, out)
     output.show(found.as_dict, lambda: _show(found), f"report: {out / PAGE}")
 
 

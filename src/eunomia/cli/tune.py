@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from eunomia.cli.command import Output, command
-from eunomia.cli.errors import FAILED, INTERRUPTED
+from eunomia.cli.errors import resumable
 from eunomia.cli.options import JobsOption, ScenarioArgument, cores, option
 
 if TYPE_CHECKING:
@@ -89,7 +88,6 @@ def _search(request: TuningRequest, out: Path, workers: int) -> TuningResult:
     """Return the result; an interruption or a failed run ends the command, what was measured stays."""
     from eunomia.history.paired_runs import opened
     from eunomia.history.tuning import settings_text, tune
-    from eunomia.sweeps import RunsFailed
 
     def report(found: TuningResult) -> None:
         last = found.measurements[-1]
@@ -97,15 +95,8 @@ def _search(request: TuningRequest, out: Path, workers: int) -> TuningResult:
         line = f"{last.number} of {request.budget}: {settings_text(last.settings)}: {last.ratio:.4f}"
         typer.echo(f"{line}, best {last.best:.4f}", err=True)
 
-    try:
-        with opened(out, workers) as runs:
-            return tune(request, out / "weeks", runs, report)
-    except RunsFailed as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise typer.Exit(FAILED) from None
-    except KeyboardInterrupt:
-        typer.echo(f"interrupted; what is measured is in {out}, and the same command continues from there", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    with resumable(f"what is measured is in {out}"), opened(out, workers) as runs:
+        return tune(request, out / "weeks", runs, report)
 
 
 def _write(found: TuningResult, request: TuningRequest, out: Path) -> None:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from eunomia.cli.command import Output, command
-from eunomia.cli.errors import FAILED
 from eunomia.cli.options import JobsOption, TurnOption, argument, cores, option
 from eunomia.cli.service_forecasts import ask_service
 from eunomia.cli.service_session import TokenFileOption, UrlOption
@@ -57,7 +53,6 @@ def whatif(
     from eunomia.history.whatif import what_if
     from eunomia.inputs.problems import refused
     from eunomia.scenario import load_scenario
-    from eunomia.sweeps import RunsFailed
 
     today = load_scenario(scenario)
     change = ClusterChange(
@@ -68,12 +63,8 @@ def whatif(
         raise refused("command line", None, None, "a change needs --add, --remove or --policy", fix)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        try:
-            with opened(place / "store", jobs or cores(), run_lines()) as runs:
-                found = what_if(today, change, weeks=weeks, folder=place / "weeks", runs=runs, looks_for_turn=turn)
-        except RunsFailed as error:
-            print(f"error: {error}", file=sys.stderr)
-            raise typer.Exit(FAILED) from None
+        with opened(place / "store", jobs or cores(), run_lines()) as runs:
+            found = what_if(today, change, weeks=weeks, folder=place / "weeks", runs=runs, looks_for_turn=turn)
     output.show(found.as_dict, lambda: _show(found))
 
 
