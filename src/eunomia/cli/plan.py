@@ -66,6 +66,7 @@ def _show(found: Purchase) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from eunomia.cli.output import print_plain
     from eunomia.history.plan_page import HEADINGS, row_of
     from eunomia.history.purchase import recommend
 
@@ -76,7 +77,5 @@ def _show(found: Purchase) -> None:
     for one in found.ranked:
         table.add_row(*row_of(one))
     console.print(table)
-    for sentence in found.assumed:
-        console.print(f"assumed: {sentence}", markup=False, soft_wrap=True)
-    for sentence in (found.log_sentence, recommend(found)):
-        console.print(sentence, markup=False, soft_wrap=True)
+    assumed = (f"assumed: {sentence}" for sentence in found.assumed)
+    print_plain(console, *assumed, found.log_sentence, recommend(found))

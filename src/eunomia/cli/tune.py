@@ -119,6 +119,8 @@ def _show(found: TuningResult, out: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from eunomia.cli.output import print_plain
+
     console = Console(highlight=False)
     table = Table(box=None, header_style="bold", pad_edge=False)
     rows = [
@@ -134,7 +136,5 @@ def _show(found: TuningResult, out: Path) -> None:
     if found.unfinished:
         rule = "combinations leave more jobs unfinished than the scenario's own values and were passed over"
         console.print(f"note: {found.unfinished:,} {rule}")
-    for sentence in found.assumed:
-        console.print(f"assumed: {sentence}", markup=False, soft_wrap=True)
-    console.print(found.sentence(), markup=False, soft_wrap=True)
-    console.print(f"scenario: {out / BEST}", markup=False, soft_wrap=True)
+    assumed = (f"assumed: {sentence}" for sentence in found.assumed)
+    print_plain(console, *assumed, found.sentence(), f"scenario: {out / BEST}")

@@ -109,7 +109,7 @@ def _show(found: WhatIf) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from eunomia.cli.output import span
+    from eunomia.cli.output import print_plain, span
     from eunomia.history.whatif import sooner
 
     console = Console(highlight=False)
@@ -123,13 +123,8 @@ def _show(found: WhatIf) -> None:
     console.print(table)
     for tenant in found.tenants[:SHOWN_TENANTS]:
         sure = "" if tenant.jct.is_real else " (within what weeks differ by)"
-        text = f"  {tenant.tenant}: {sooner(tenant.jct.mean)}{sure}, {tenant.jobs:,} jobs"
-        console.print(text, markup=False, soft_wrap=True)
+        print_plain(console, f"  {tenant.tenant}: {sooner(tenant.jct.mean)}{sure}, {tenant.jobs:,} jobs")
     if len(found.tenants) > SHOWN_TENANTS:
         console.print(f"  … and {len(found.tenants) - SHOWN_TENANTS:,} tenants more; --json has all")
-    for note in found.notes:
-        console.print(f"note: {note}", markup=False, soft_wrap=True)
-    for sentence in found.assumed:
-        console.print(f"assumed: {sentence}", markup=False, soft_wrap=True)
-    for sentence in filter(None, (found.beside_log(), found.turn, found.sentence())):
-        console.print(sentence, markup=False, soft_wrap=True)
+    print_plain(console, *(f"note: {note}" for note in found.notes), *(f"assumed: {one}" for one in found.assumed))
+    print_plain(console, *filter(None, (found.beside_log(), found.turn, found.sentence())))
