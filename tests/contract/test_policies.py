@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from eunomia import Answer, InvalidAnswer, Order, PolicyInfo, Rows, Shares, UndeclaredColumn, View, policies
+from eunomia.model.rank import Rank
 from eunomia.testing import PolicyContract
 from eunomia.testing.policy_rules import LEASE_TERMS, SEEDS, check_world
 from eunomia.testing.small_worlds import NeverEnds
@@ -206,11 +207,11 @@ class TestTheSuiteItself:
     @pytest.mark.parametrize(
         ("policy", "claim", "message"),
         [
-            ("smallest_first", {"ranks_by": "submission"}, "not that of submission"),
-            ("srtf?measure=service", {"ranks_by": "remaining_time"}, "not that of remaining_time"),
-            ("fifo", {"ranks_by": "submission", "jobs_independent": True}, "skip"),
-            ("las?quantum=50", {"service_quantum": 60.0}, "levels of 60|another time"),
-            ("smallest_first", {"ranks_by": "", "service_quantum": 1e9}, "not in info.needs"),
+            ("smallest_first", {"rank": Rank("submission")}, "not that of submission"),
+            ("srtf?measure=service", {"rank": Rank("remaining_time")}, "not that of remaining_time"),
+            ("fifo", {"jobs_independent": True}, "skip"),
+            ("las?quantum=50", {"rank": Rank("service", quantum=60.0)}, "levels of 60|another time"),
+            ("smallest_first", {"rank": Rank("service", quantum=1e9)}, "not in info.needs"),
         ],
     )
     def test_a_policy_that_ranks_by_something_else_than_it_says_fails(
@@ -219,7 +220,7 @@ class TestTheSuiteItself:
         honest = policies.build(policy)
 
         class Pretends:
-            info = replace(honest.info, **claim)
+            info = replace(honest.info, promises=replace(honest.info.promises, **claim))
 
             def decide(self, view: View) -> Answer:
                 return honest.decide(view)

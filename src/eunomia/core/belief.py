@@ -7,7 +7,7 @@ which may differ from the truth.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,6 +53,19 @@ class LearntThroughput:
     rates: Floats
     measured_s: Floats
     tried: Bools
+    failed_starts: Ints | None = None  # None = none
+
+    @classmethod
+    def of(cls, event: ThroughputsLearnt) -> Iterator[tuple[tuple[str, int], LearntThroughput]]:
+        """Yield what an event says of each kind."""
+        for place, kind in enumerate(zip(event.job_types, map(int, event.scale_factors), strict=True)):
+            failed = None if event.failed is None else event.failed[place]
+            yield kind, cls(event.throughput[place], event.measured_s[place], event.tried[place], failed)
+
+    @property
+    def failed(self) -> Ints:
+        """Starts on types that were tried, none of them measured."""
+        return np.zeros(len(self.rates), dtype=np.int64) if self.failed_starts is None else self.failed_starts
 
 
 class Belief(GrowingColumns):
@@ -231,15 +244,14 @@ class Belief(GrowingColumns):
 
     def learn_throughputs(self, event: ThroughputsLearnt) -> None:
         """Believe learnt throughputs; those beside others, spread and of other shapes change in proportion."""
-        values = (event.throughput, event.measured_s, event.tried)
-        for place, kind in enumerate(zip(event.job_types, map(int, event.scale_factors), strict=True)):
-            self.learnt[kind] = LearntThroughput(*(each[place] for each in values))
+        for kind, found in LearntThroughput.of(event):
+            self.learnt[kind] = found
             number = self._kinds.get(kind)
             if number is not None:
-                self._change_kind(number, self.learnt[kind].rates)
+                self._change_kind(number, found.rates)
         self._by_shape = self._by_shape[:0]
-        for row, found in self.estimates.items():
-            self.total[row] = found.run_s * self.throughput[row].max()
+        for row, estimate in self.estimates.items():
+            self.total[row] = estimate.run_s * self.throughput[row].max()
 
     def _change_kind(self, kind: int, rates: Floats) -> None:
         """Write believed throughputs of a kind wherever they are kept."""

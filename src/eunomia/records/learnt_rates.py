@@ -8,13 +8,13 @@ import numpy as np
 
 from eunomia.core.belief import Belief
 from eunomia.throughputs.estimators.calibration import CalibratedRate
-from eunomia.throughputs.estimators.learnt_throughputs import LearntThroughputs
+from eunomia.throughputs.estimators.learnt_throughputs import MOST_FAILED, LearntThroughputs
 
 
 def describe_throughput(belief: Belief, job_type: str, size: int) -> str | None:
     """Return what is believed of a gang's speed and what that rests on, after "it runs at"; None before it is learnt.
 
-    For example "2 steps/s on v100, measured over 60 s; 4.1 on k80, estimated; 9 on p100, to be tried".
+    For example "2 steps/s on v100, measured over 60 s; 4.1 on k80, estimated".
     """
     found = belief.learnt.get((job_type, size))
     if found is None:
@@ -23,6 +23,8 @@ def describe_throughput(belief: Belief, job_type: str, size: int) -> str | None:
     for j in np.flatnonzero(found.rates > 0).tolist():
         on = f"{found.rates[j]:,.3g}{'' if said else ' steps/s'} on {belief.speeds.types[j]}"
         basis = "to be tried at the upper end of its interval" if found.tried[j] else "estimated"
+        if found.failed[j] >= MOST_FAILED:
+            basis = f"estimated, not tried any more after {MOST_FAILED} starts without progress"
         said.append(f"{on}, {f'measured over {found.measured_s[j]:,.0f} s' if found.measured_s[j] > 0 else basis}")
     return "; ".join(said) or None
 

@@ -174,7 +174,7 @@ class Controller:
         if self.learner is None:
             return
         state = self.scheduler.state
-        self.learner.adopt_rates(self.scheduler.belief.learnt)
+        self.learner.adopt(self.scheduler.belief.learnt.items())
         for row in sorted(self.rows.values(), key=lambda one: one.number):
             if not row.is_over:
                 number = state.row_of[row.id]

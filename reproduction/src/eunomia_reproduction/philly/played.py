@@ -11,6 +11,7 @@ than five days, so an empty one would fill only when all have come.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -98,5 +99,11 @@ def watched(setup: RunConfig, counted: Bools, after_s: float = 0.0) -> Waited:
 
 def _rate_per_hour(load: float) -> float:
     """Return how many jobs come in an hour."""
+    return load * ACCELERATORS / _mean_work() * 3600.0
+
+
+@cache
+def _mean_work() -> float:
+    """Return the accelerator-seconds of a job on average, of many."""
     size, ran_s = ended(np.random.default_rng(0), 400_000)
-    return load * ACCELERATORS / float((size * ran_s).mean()) * 3600.0
+    return float((size * ran_s).mean())
