@@ -112,6 +112,16 @@ def test_a_job_in_a_list_is_read_and_a_wrong_one_is_refused() -> None:
         unpack(framed([["Q", "Job", [[3, {"job_id": ["a", "b"], "total_steps": [5.0]}]]]]))
 
 
+def test_a_restored_scheduler_keeps_its_own_card_of_the_policy_whatever_fields_the_snapshot_has_of_it(sit: Sit) -> None:
+    scheduler = sit(build("srtf")).scheduler
+    card = ["i", "eunomia.model.policy:PolicyInfo", {"complete": True}]
+    objects = [["i", "eunomia.core.scheduler:Scheduler", {"info": {"o": 1}, "seed": 7}], card]
+    head = json.dumps({"root": {"o": 0}, "objects": objects, "arrays": []}).encode()
+    restore(scheduler, zlib.compress(len(head).to_bytes(8, "big") + head))
+    assert vars(scheduler)["seed"] == 7 and scheduler.info is scheduler.asks.info
+    assert b"PolicyInfo" not in pack(scheduler)
+
+
 @pytest.mark.parametrize("former", MOVED)
 def test_a_snapshot_that_names_the_former_module_of_a_class_is_read(former: str) -> None:
     module = import_module(MOVED[former])

@@ -139,10 +139,9 @@ class Solution:
         rate = problem.placed_throughput[job, type].copy()
         paired = partner >= 0
         if paired.any():
-            assert problem.kind is not None  # a policy that pairs jobs needs kinds and pairs
-            assert problem.pairs is not None
-            kinds = problem.kind
-            rate[paired] = problem.pairs[kinds[job[paired]], kinds[partner[paired]], type[paired]]
+            kinds, pairs = problem.kind, problem.placed_pairs
+            assert kinds is not None and pairs is not None  # a policy that pairs jobs needs kinds and pairs
+            rate[paired] = pairs[kinds[job[paired]], kinds[partner[paired]], type[paired]]
         return rate
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from eunomia.allocation.fields import AXES, AxisNames, first_of, read_numbers, read_texts
-from eunomia.allocation.job_classes import read_kinds
+from eunomia.allocation.job_classes import PAIR_FIELDS, read_kinds
 from eunomia.allocation.job_owners import read_owners
 from eunomia.allocation.problem import AllocationProblem
 from eunomia.inputs.problems import InvalidInput, Problems
 from eunomia.model.spelling_suggestions import nearest
 
 REQUIRED = ("types", "capacity", "throughput")
-_NAMED = ("types", "job_ids", "entity", "entities", "entity_weight", "entity_inner", "job_type", "pairs")
+_NAMED = ("types", "job_ids", "entity", "entities", "entity_weight", "entity_inner", "job_type", *PAIR_FIELDS)
 FIELDS = (*AXES, *_NAMED)
 
 
@@ -33,7 +33,7 @@ def problem_of(fields: Mapping[str, object], file: str = "problem") -> Allocatio
     columns["entity"], columns["entities"] = read_owners(fields, names, problems)
     _check_reach(columns, names, problems)
     _add_defaults(columns, names)
-    columns["kind"], columns["pairs"] = read_kinds(fields, columns["scale_factor"], names, problems)
+    columns |= read_kinds(fields, columns["scale_factor"], names, problems)
     problems.raise_if_any()
     return AllocationProblem(types=names.types, **columns)
 

@@ -22,6 +22,7 @@ FACTS = {  # columns of a view and what a scheduler must believe of jobs to fill
     "throughput": "throughputs",
     "shape_throughput": "throughputs",
     "packed_throughput": "throughputs of pairs",
+    "packed_spread_throughput": "throughputs of spread pairs",
     "spread_throughput": "throughputs of spread gangs",
     "slowdown": "throughputs of spread gangs",
 }

@@ -86,7 +86,7 @@ def machines(
     """
     with handle_errors(as_json):
         from eunomia.inputs.atomic_write import check_place
-        from eunomia.traces.machine_lists.native import write
+        from eunomia.traces.machine_lists.layouts import write
 
         if to is not None:
             check_place(to, force=force, endings=(".csv",))

@@ -2,9 +2,9 @@
 
 With a snapshot a service restarts without handling all earlier moments again. The graph of objects is written as JSON
 with one binary part for arrays. Only instances of this package's own classes, arrays and plain values can be written or
-read: classes are found by name below `eunomia.`, and no constructor or other code is called. Functions, methods and
-paths of files are not state: a restored object keeps those of the fresh scheduler, which must have been built from the
-same inputs.
+read: classes are found by name below `eunomia.`, and no constructor or other code is called. Functions, methods, paths
+of files and the policy's card are not state: a restored object keeps those of the fresh scheduler, which must have been
+built from the same inputs.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import numpy as np
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.arrays import Array
 from eunomia.model.job import Job
+from eunomia.model.policy import PolicyInfo
 from eunomia.records.long_lists import (
     BY_FIELD,
     LONG,
@@ -163,7 +164,7 @@ class _Writer:
             return {"j": to_json(value)}
         if isinstance(value, type):
             return {"c": _path(value)}
-        if isinstance(value, PurePath):
+        if isinstance(value, PurePath | PolicyInfo):
             return {"k": 1}
         if callable(value) and isinstance(
             value, types.FunctionType | types.MethodType | types.BuiltinFunctionType | types.LambdaType
@@ -276,6 +277,8 @@ class _Reader:
         if kind == "i":
             cls = _found(body[0])
             made = self._made[number] = fresh if type(fresh) is cls else object.__new__(cls)
+            if cls is PolicyInfo:  # snapshots of before have it with its fields of then
+                return made
             for name in () if made is fresh else _defaults(cls).keys() - body[1].keys():  # newer than the snapshot
                 object.__setattr__(made, name, _defaults(cls)[name])
             for name, part in body[1].items():

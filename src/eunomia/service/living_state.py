@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from eunomia.model.job_lifecycle import Stage
-from eunomia.model.wait_reason import Reason
-from eunomia.model.wait_texts import HIDDEN, published
+from eunomia.model.wait_reason import HIDDEN, Reason, published
 from eunomia.records.learnt_rates import describe_throughput, learnt_rows
 from eunomia.records.preemptions import Preemption
 from eunomia.records.queue_position import SHOWN, QueuePosition

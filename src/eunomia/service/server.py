@@ -19,7 +19,7 @@ from typing import Any
 
 from eunomia.backends.process_backend import ProcessBackend
 from eunomia.backends.processes.device_use import DeviceDriver, NvidiaDriver
-from eunomia.backends.processes.environment import NO_DEVICE
+from eunomia.backends.processes.environment import NO_DEVICE, given_devices
 from eunomia.backends.registry import BACKENDS
 from eunomia.backends.world import ProcessWorld, WorldInputs
 from eunomia.inputs.install_hint import install_command
@@ -144,7 +144,7 @@ def _driver(site: Site) -> DeviceDriver | None:
     if all(name == NO_DEVICE for name in site.setup.topology.types):
         return None
     try:
-        return NvidiaDriver()
+        return NvidiaDriver(given_devices(os.environ))
     except OSError as error:
         _log.warning("processes of others on the accelerators are not noticed: %s", error)
         return None

@@ -29,9 +29,10 @@ class NoisySpeeds:
             job_type, partner, scale_factor
         )
 
-    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
+    def spread_throughput(self, job_type: str, scale_factor: int, partner: str | None = None) -> Floats:
         """Return believed steps/s of a gang spread over machines, (type,), with the error of the consolidated gang."""
-        return spread_throughput(self._truth, job_type, scale_factor) * self._factor(job_type, "", scale_factor)
+        rates = spread_throughput(self._truth, job_type, scale_factor, partner)
+        return rates * self._factor(job_type, partner or "", scale_factor)
 
     def by_level(self, job_type: str, scale_factor: int) -> Floats:
         """Return the true slowdown at each level, (level,): the error is the same at all levels."""

@@ -50,7 +50,9 @@ class ByNodes:
     name: str
     curve_by_size: Mapping[str, Mapping[int, Curve]]  # model → accelerators → curve
 
-    def slowdown(self, kind: Kind, type: int, place: PlacementSpan, best: PlacementSpan) -> float:
+    def slowdown(
+        self, kind: Kind, type: int, place: PlacementSpan, best: PlacementSpan, partner: str | None = None
+    ) -> float:
         """Return the slowdown of so many nodes instead of the fewest."""
         model = model_of(kind[0])
         models = [model] if model in self.curve_by_size else list(self.curve_by_size)

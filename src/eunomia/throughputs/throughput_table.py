@@ -14,6 +14,7 @@ from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model import elementary
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.rounding import drawn
+from eunomia.model.speeds import consolidated_throughput
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80
 from eunomia.throughputs.missing_throughputs import WITHOUT_JOB_TYPES, listed, missing_throughputs
@@ -37,7 +38,7 @@ class ThroughputSource(Protocol):
 
     def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats: ...
 
-    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats: ...
+    def spread_throughput(self, job_type: str, scale_factor: int, partner: str | None = None) -> Floats: ...
 
     def estimated(self, job_type: str, scale_factor: int) -> Bools: ...
 
@@ -96,15 +97,15 @@ class Throughputs:
             rates = self._rates[key] = _read_only(rates * self._factor(job_type, int(scale_factor)))
         return rates
 
-    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
-        """Return steps/s of the gang when it is not on one machine, shape (type,).
+    def spread_throughput(self, job_type: str, scale_factor: int, partner: str | None = None) -> Floats:
+        """Return steps/s of the gang when it is not on one machine, shape (type,), alone or beside a partner.
 
         As on one machine for a single accelerator and where unknown. Raises InvalidInput as `solo_throughput` does.
         """
-        together = self.solo_throughput(job_type, int(scale_factor))
+        together = consolidated_throughput(self, job_type, int(scale_factor), partner)
         if scale_factor == 1:
             return together
-        rates = np.nan_to_num(self.source.spread_throughput(job_type, int(scale_factor)))
+        rates = np.nan_to_num(self.source.spread_throughput(job_type, int(scale_factor), partner))
         return np.asarray(rates * self._factor(job_type, int(scale_factor)))
 
     def extrapolated(self, job_type: str, scale_factor: int) -> bool:

@@ -33,16 +33,15 @@ class LeaseMechanism(Mechanism):
         super().__init__(core)
         self.leases = leases
         self.deficits = ServiceDeficits(len(self.state.topology.types))
-        endless = self.info.covers_all_jobs and self.info.answer_type == "order" and math.isinf(leases.length)
+        endless = self.info.promises.covers_all_jobs and self.info.answer_type == "order" and math.isinf(leases.length)
         # The policy's promises say what it would answer, unless running jobs may move to a faster type.
         may_move = leases.recall and len(self.state.topology.types) > 1
         self._may_skip_asks = endless and not may_move and math.isinf(leases.ask_every)
-        alone, by = not self.info.jobs_independent or leases.recall, rank_of(self.info)
+        queues, rank, by = not self.info.promises.jobs_independent, self.info.promises.rank, rank_of(self.info)
+        alone, moves = queues or leases.recall, not self._may_skip_asks
         self._rule, self._ranked = ImpliedRule(alone, leases.recall), None
-        if endless and by != UNKNOWN and math.isinf(leases.ask_every):
-            queues, quantum = not self.info.jobs_independent, self.info.service_quantum
-            moves = not self._may_skip_asks
-            self._ranked = ImpliedRule(alone, leases.recall, by=by, quantum=quantum, queues=queues, moves=moves)
+        if endless and rank is not None and by != UNKNOWN and math.isinf(leases.ask_every):
+            self._ranked = ImpliedRule(alone, leases.recall, by, rank.quantum, queues, moves)
         self._fresh: tuple[Answer, PendingAsk] | None = None  # an answer and its candidates, not carried out yet
         self._candidates: PendingAsk | None = None
         self._line: Ints | None = None  # rows of the deficits that the last pass went by
@@ -53,7 +52,7 @@ class LeaseMechanism(Mechanism):
     def receive(self, moment: Moment, decisions: list[Decision]) -> None:
         """Apply events to the state; while no job waits, count them as known to the policy."""
         super().receive(moment, decisions)
-        if not self.info.renews_leases:
+        if not self.info.promises.renews_leases:
             return
         if self._no_contention:
             self.asked.note_changes()
@@ -77,14 +76,14 @@ class LeaseMechanism(Mechanism):
     def shown(self) -> Ints:
         """Return the jobs that an answer could seat: all, or those that wait where no running job can be moved."""
         active = self.state.active
-        if self._may_skip_asks and self.info.jobs_independent and not self.leases.recall:
+        if self._may_skip_asks and self.info.promises.jobs_independent and not self.leases.recall:
             return active[self.state.jobs.on_type[active] < 0]
         return active.copy()
 
     @property
     def _no_contention(self) -> bool:
         """Whether no job waits; every running job then keeps its seats, by what the policy promises."""
-        return self.info.renews_leases and self.state.waiting == 0 and not self.state.own_lease_ends
+        return self.info.promises.renews_leases and self.state.waiting == 0 and not self.state.own_lease_ends
 
     def _is_due(self, at: float) -> bool:
         """Return whether something changed since the last ask, or its answer holds no longer."""
@@ -118,7 +117,7 @@ class LeaseMechanism(Mechanism):
 
     def implied_rule(self, *, ranked: bool) -> ImpliedRule | None:
         """Return how events are followed whose answer is implied, while no answer is pending."""
-        if self.info.renews_leases or self.state.own_lease_ends or self.asked.pending is not None:
+        if self.info.promises.renews_leases or self.state.own_lease_ends or self.asked.pending is not None:
             return None
         exact = self._single_shapes and not (self.leases.recall and self.state.has_uninterruptible)
         if ranked and self._ranked is not None and exact and not self.belief.estimates:

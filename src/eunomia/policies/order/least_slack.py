@@ -28,6 +28,7 @@ from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
+from eunomia.model.promises import Promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.tolerance import is_at_most
 from eunomia.model.view import View
@@ -77,7 +78,8 @@ class LeastSlack:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        set_promises(self, covers_all_jobs=self.types == "fastest", jobs_independent=True)
+        covers = self.types == "fastest"
+        set_promises(self, Promises(covers_all_jobs=covers, jobs_independent=covers))
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the least slack first."""

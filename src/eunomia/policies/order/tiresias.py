@@ -35,6 +35,7 @@ from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, also_needs, set_promises
+from eunomia.model.promises import Promises
 from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.tolerance import RELATIVE
@@ -101,7 +102,7 @@ class Tiresias:
         if self.index == "gittins" and not self.history:
             also_needs(self, {"past_service"})
         plain = self.placement == "anywhere" and math.isinf(self.promote)
-        set_promises(self, covers_all_jobs=plain, jobs_independent=plain)
+        set_promises(self, Promises(covers_all_jobs=plain, jobs_independent=plain))
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the first queue first."""
