@@ -30,8 +30,7 @@ from eunomia.model.policy import Policy
 from eunomia.placement.selection import MISFIT, Candidates, PlacementResult, choose
 from eunomia.records.policy_call import ask_policy
 from eunomia.scenario import parse_policy
-from eunomia.setup.policy_lookup import find_policy, no_place
-from eunomia.setup.policy_names import check_names
+from eunomia.setup.policy_lookup import check_names, find_policy, no_place
 from eunomia.throughputs import load
 
 Asked: TypeAlias = AllocationProblem | Mapping[str, object] | Path | str

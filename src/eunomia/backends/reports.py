@@ -55,6 +55,16 @@ class GangUnknown:
 
 
 @dataclass(frozen=True, slots=True)
+class GangFaulty:
+    """What the gang left in its files, or what it was to be started with, cannot be used. `GangEnded` follows when it
+    has ended."""
+
+    job_id: str
+    epoch: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class NodeState:
     """A node has left service, and why, or has come back (reason "")."""
 
@@ -106,6 +116,15 @@ class SubmissionGone:
 
 
 Report: TypeAlias = (
-    Launched | GangEnded | StepsSaved | OrderTaken | SeatsTaken | SeatsIdle | MemoryUsed | GangUnknown | NodeState
+    Launched
+    | GangEnded
+    | GangFaulty
+    | GangUnknown
+    | StepsSaved
+    | OrderTaken
+    | SeatsTaken
+    | SeatsIdle
+    | MemoryUsed
+    | NodeState
 )
 EngineReport: TypeAlias = Report | SubmissionFound | SubmissionGone

@@ -317,7 +317,7 @@ def _fate(found: Explanation) -> str:
 
 def show_solution(found: Solution) -> None:
     """Print the quality of a decision, then the first jobs, one row each."""
-    from eunomia.verdict.estimated_throughputs import on_estimates
+    from eunomia.verdict.further_notes import on_estimates
 
     console = Console(highlight=False)
     problem, proof = found.problem, found.certificate

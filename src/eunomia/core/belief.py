@@ -23,7 +23,7 @@ from eunomia.model.job import Job
 from eunomia.model.job_table import SubmittedJobs, job_array, job_values
 from eunomia.model.overheads import Overheads
 from eunomia.model.speeds import LEVELS, Speeds, by_level, consolidated_throughput, spread_throughput
-from eunomia.throughputs.job_type_aliases import largest_tensor
+from eunomia.throughputs.job_type_facts import largest_tensor
 
 _LOG_9 = elementary.log(9.0)
 

@@ -32,8 +32,10 @@ KINDS = {
     "not_chosen": "not chosen in a round",
     "next_question": "until the policy was asked",
     "no_share": "without a share of time",
+    "quarantined": "set aside",
 }
-PUBLISHED = tuple(KINDS)[:12]  # by services; the others, which simulations know, are `policy` there
+# By services; the others, which simulations know, are `policy` there.
+PUBLISHED = (*tuple(KINDS)[:12], "quarantined")
 # How a text begins that a policy states, and the code that this stands for.
 _STATED_CAUSES = {"fair share": "stated_quota", "quota:": "stated_quota", "fragmentation": "stated_fragmentation"}
 
@@ -288,6 +290,7 @@ _BY_KIND: dict[str, dict[str, str | Callable[[Reason], str]]] = {
         "next_question": "it came after the last question; the next one is asked at {0:,.0f} s",
     },
     "no_share": {"no_share": "the last answer gives it no share of time"},
+    "quarantined": {"quarantined": _then("it was set aside and does not start again")},
 }
 TEXTS = {code: (kind, text) for kind, texts in _BY_KIND.items() for code, text in texts.items()}
 

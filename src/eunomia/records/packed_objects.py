@@ -45,8 +45,9 @@ from eunomia.records.long_lists import (
 from eunomia.records.record import from_json, to_json
 
 ROOM = "eunomia."
-MOVED = {  # modules that were elsewhere when 0.1.0 was being made: snapshots of then are read
+MOVED = {  # modules whose classes stood elsewhere in snapshots that are read
     "eunomia.core.losses": "eunomia.core.training_losses",
+    "eunomia.setup.belief_noise": "eunomia.setup.run_speeds",
     "eunomia.mechanisms.fluid.fluid_allocation": "eunomia.mechanisms.fluid.current_shares",
     "eunomia.throughputs.jobs": "eunomia.throughputs.job_type_facts",
     "eunomia.throughputs.measured": "eunomia.throughputs.measured_table",

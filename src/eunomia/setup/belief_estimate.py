@@ -11,9 +11,9 @@ from eunomia.inputs.problems import InvalidInput
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.speeds import Speeds, by_level, consolidated_throughput, spread_throughput
-from eunomia.records.pair_estimates import PairEstimateSummary
+from eunomia.records.learnt_rates import PairEstimateSummary
 from eunomia.scenario import Scenario
-from eunomia.scenario.belief_rules import measured_findings
+from eunomia.scenario.section_rules import measured_findings
 from eunomia.throughputs.estimators.judging import JudgeSettings, judge
 from eunomia.throughputs.estimators.pair_table import PairTable
 from eunomia.throughputs.measuring_jobs import measuring_on

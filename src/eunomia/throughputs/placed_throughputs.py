@@ -10,7 +10,7 @@ import numpy as np
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.speeds import Speeds, consolidated_throughput, spread_throughput
 from eunomia.throughputs.interference import Pairs
-from eunomia.throughputs.job_type_aliases import Kind
+from eunomia.throughputs.job_type_facts import Kind
 from eunomia.throughputs.measured_table import MeasuredThroughputs
 from eunomia.throughputs.placement import Placement
 from eunomia.throughputs.placement_level import ClusterUnits, PlacementSpan

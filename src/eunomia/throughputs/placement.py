@@ -22,7 +22,7 @@ import numpy as np
 
 from eunomia.model import elementary
 from eunomia.model.rounding import interpolate
-from eunomia.throughputs.job_type_aliases import Kind, model_of
+from eunomia.throughputs.job_type_facts import Kind, model_of
 from eunomia.throughputs.placement_level import PlacementLevel, PlacementSpan
 
 # Slowdown at each level, never decreasing.

@@ -24,11 +24,11 @@ import numpy as np
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.rounding import interpolate
-from eunomia.throughputs.job_type_aliases import Kind, model_of
+from eunomia.throughputs.job_type_facts import Kind, model_of
+from eunomia.throughputs.long_table import ABOVE_0, COUNT, read_layout
 from eunomia.throughputs.measured_table import nearest_size
 from eunomia.throughputs.placement import across_racks
 from eunomia.throughputs.placement_level import PlacementSpan
-from eunomia.throughputs.table_layouts import ABOVE_0, COUNT, read_layout
 
 LAYOUTS = {
     "own": ("job_type", "scale_factor", "nodes", "slowdown"),

@@ -12,8 +12,8 @@ from typing import Any
 from eunomia.model.registry import Registry
 from eunomia.traces.format_detection import read_as
 from eunomia.traces.generators import GENERATORS, generate
+from eunomia.traces.sampling import window
 from eunomia.traces.table import Trace
-from eunomia.traces.window import window
 
 __all__ = ["FORMATS", "GENERATORS", "Trace", "generate", "read", "window", "write_native"]
 

@@ -21,9 +21,8 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.policies.grants.philly import Philly
 from eunomia.records.run import InlinePolicyRunner, run
 from eunomia.scenario import scenario_from_dict
-from eunomia.setup.backend_factory import virtual_backend
 from eunomia.setup.run_config import set_up
-from eunomia.setup.run_objects import RunConfig
+from eunomia.setup.run_objects import RunConfig, virtual_backend
 from eunomia.setup.workload import Workload
 from eunomia_reproduction.philly.filled import PREFIX, ended, running_jobs
 from eunomia_reproduction.philly.owners import DrawnOwners

@@ -94,8 +94,8 @@ class LocalGangs(ProcessWorld):
     """The gangs of this machine."""
 
     def __init__(self, inputs: WorldInputs, look_s: float = LOOK_S) -> None:
-        super().__init__("local")
-        self._inputs, self._topology, self._report = inputs, inputs.topology, inputs.report
+        super().__init__("local", inputs)
+        self._inputs, self._topology = inputs, inputs.topology
         self._workdir, self._lease_s = inputs.workdir.resolve(), inputs.lease_s
         self._inherited = dict(os.environ)
         # A supervisor has the rights of this process, so no variable that a user chose.
@@ -141,7 +141,7 @@ class LocalGangs(ProcessWorld):
                         os.read(self._wake_read, 4096)
                 else:
                     kind, gang = key.data
-                    self._end(gang) if kind == "end" else self._read(gang)
+                    self._guard(gang.key, self._end if kind == "end" else self._read, gang)
             while self._orders:
                 self._take(self._orders.popleft())
             now = time.monotonic()
@@ -157,7 +157,7 @@ class LocalGangs(ProcessWorld):
             if now >= self._renew_at:
                 self._renew_at = now + self._lease_s / 3
                 for gang in self._live.values():
-                    gang.renew(now + self._lease_s)
+                    self._guard(gang.key, gang.renew, now + self._lease_s)
                 self.renewals += len(self._live)
         for gang in self._live.values():
             if gang.process is not None:
@@ -182,15 +182,17 @@ class LocalGangs(ProcessWorld):
             return
         match order:
             case Launch():
-                self._launch(order)
+                about = order.job_id, order.epoch
+                if not self._guard(about, self._launch, order) and about not in self._live:
+                    self._report(GangEnded(*about, "failed", "it could not be started"))
             case Halt(_, job_id, epoch, save) if (gang := self._live.get((job_id, epoch))) is not None:
-                self._halt(gang, saves=save)
+                self._guard(gang.key, self._halt, gang, save)
             case Extend(_, job_id, epoch, end_s) if (gang := self._live.get((job_id, epoch))) is not None:
                 gang.end_s = end_s
                 gang.renew(time.monotonic() + self._lease_s)
         self._report(OrderTaken(order.number))
 
-    def _halt(self, gang: LocalGang, *, saves: bool = True, at_once: bool = False) -> None:
+    def _halt(self, gang: LocalGang, saves: bool = True, *, at_once: bool = False) -> None:
         grace_s = 0.0 if at_once else gang.grace_s if saves else min(gang.grace_s, NO_SAVE_GRACE_S)
         if gang.stop_grace_s is None or grace_s < gang.stop_grace_s:
             gang.stop_grace_s = grace_s
@@ -329,17 +331,21 @@ class LocalGangs(ProcessWorld):
         for gang in list(self._leftover):
             if not processes_of(gang.folder):
                 self._leftover.remove(gang)
-                self._report_end(gang)
+                self._guard(gang.key, self._report_end, gang)
         for gang in list(self._live.values()):
-            if gang.process is not None and gang.process.stdout is not None and not gang.process.stdout.closed:
-                continue
-            record = read_json(gang.folder.record)
-            if record is not None and record["launched"]:
-                self._be_launched(gang)
-                gang.unkillable = bool(record.get("unkillable"))
-            self._read_steps(gang)
-            if gang.pidfd < 0 and (record is None or not _is_alive(record)):
-                self._end(gang)
+            if gang.process is None or gang.process.stdout is None or gang.process.stdout.closed:
+                self._guard(gang.key, self._look_at, gang)
+            if gang.key in self._faulty and not processes_of(gang.folder):
+                self._guard(gang.key, self._end, gang)
+
+    def _look_at(self, gang: LocalGang) -> None:
+        record = read_json(gang.folder.record)
+        if record is not None and record.get("launched"):
+            self._be_launched(gang)
+            gang.unkillable = bool(record.get("unkillable"))
+        self._read_steps(gang)
+        if gang.pidfd < 0 and (record is None or not _is_alive(record)):
+            self._end(gang)
 
     def _end(self, gang: LocalGang) -> None:
         """Report the end of a gang whose supervisor has ended."""
@@ -355,7 +361,7 @@ class LocalGangs(ProcessWorld):
             gang.close_pipes()
             gang.process.wait()
         record = read_json(gang.folder.record)
-        if not gang.launched and record is not None and record["launched"]:
+        if not gang.launched and record is not None and record.get("launched"):
             self._be_launched(gang)
         self._report_end(gang)
 

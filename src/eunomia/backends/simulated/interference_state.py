@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from eunomia.model.topology import Topology
 from eunomia.throughputs.interference import Neighbours
-from eunomia.throughputs.job_type_aliases import Kind
+from eunomia.throughputs.job_type_facts import Kind
 from eunomia.throughputs.placed_throughputs import PlacedThroughputs
 
 Group = tuple[int, ...]  # the job on some seats, or the two that share them, which are no neighbours

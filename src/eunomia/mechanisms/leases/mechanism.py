@@ -1,4 +1,9 @@
-"""The lease mechanism: when the policy is asked, which leases end, and how long new ones last."""
+"""The lease mechanism: when the policy is asked, which leases end, and how long new ones last.
+
+Leases are extended while no job waits: no timer fires at their ends, which keep their phase. The backend gets leases
+without an end, or they would lapse there. `until` keeps the agreed end, so that once a job waits each lease ends where
+it would have ended, had it been renewed time and again.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +17,8 @@ from eunomia.core.apply_answer import AnswerPlacer, apply_implied
 from eunomia.core.mechanism import Core, ImpliedRule, Mechanism
 from eunomia.core.placement_pass import ASK, KEPT, STARTED
 from eunomia.core.ranked_pass import rank_of
+from eunomia.core.state import State
 from eunomia.mechanisms.leases.config import Leases
-from eunomia.mechanisms.leases.lease_extension import extend_leases, settle_extensions
 from eunomia.mechanisms.service_deficits import ServiceDeficits
 from eunomia.model.answers import Answer, Grants, Order, Shares
 from eunomia.model.arrays import Ints
@@ -255,3 +260,19 @@ class LeaseMechanism(Mechanism):
         if self.info.answer_type != "shares" or not mine.any() or (deficits.lag[mine] > 0).any():
             return ()
         return list(zip(deficits.type[mine].tolist(), deficits.x[mine].tolist(), strict=True))
+
+
+def extend_leases(state: State) -> Ints:
+    """Return and mark the running jobs whose leases still have an end for the backend."""
+    jobs, running = state.jobs, state.running()
+    rows = running[~jobs.lease_extended[running] & (jobs.until[running] < math.inf)]
+    jobs.lease_extended[rows] = True
+    return rows
+
+
+def settle_extensions(state: State, at: float, length: float) -> None:
+    """Set the ends of extended leases of `length` seconds to their first renewal from `at` on."""
+    running = state.running()
+    late = running[state.jobs.until[running] < at]
+    until = state.jobs.until[late]
+    state.jobs.until[late] = until + np.ceil((at - until) / length) * length

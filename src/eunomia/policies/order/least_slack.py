@@ -32,16 +32,8 @@ from eunomia.model.promises import Promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.tolerance import is_at_most
 from eunomia.model.view import View
-from eunomia.policies.order.deadline_order import Late, late_jobs, order_by_deadline
-from eunomia.policies.order.preemption_horizon import next_behind
-from eunomia.policies.order.type_choice import (
-    NEEDS,
-    REMEMBERS,
-    Types,
-    candidates,
-    runnable,
-    types_if_replanned,
-)
+from eunomia.policies.order.deadline_order import Late, late_jobs, next_behind, order_by_deadline
+from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, runnable, types_if_replanned
 
 _LEAST_LEAD_S = 1e-6  # by which a waiting job must be ahead of another
 

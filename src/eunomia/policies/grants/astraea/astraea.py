@@ -50,24 +50,8 @@ from eunomia.model.view import View
 from eunomia.placement.free_capacity import FreeCapacity
 from eunomia.placement.grants_builder import FREE, held_by
 from eunomia.policies.grants.astraea.phases import AstraeaTerms, DecisionBudget
-from eunomia.policies.grants.astraea.selection import (
-    FAIR,
-    KEYS,
-    ORACLE,
-    Keys,
-    Selection,
-    SelectionInputs,
-    chances,
-)
-from eunomia.policies.grants.astraea.tenant_order import (
-    NEVER,
-    YOUNGEST_S,
-    TenantOrder,
-    fresh,
-    given_at,
-    ratio,
-    refusal,
-)
+from eunomia.policies.grants.astraea.selection import FAIR, KEYS, ORACLE, Keys, Selection, SelectionInputs, chances
+from eunomia.policies.grants.astraea.tenant_order import NEVER, YOUNGEST_S, TenantOrder, fresh, given_at, ratio, refusal
 
 _NotNegative = Annotated[float, Rule(least=0.0, endless=True, what="at least 0")]
 QuotaRule = Literal["fair", "static", "dynamic"]
