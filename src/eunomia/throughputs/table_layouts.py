@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from eunomia.inputs.field_rules import MOST, Rule
+from eunomia.inputs.bounds import MOST
+from eunomia.inputs.field_rules import Rule
 from eunomia.inputs.open_table import read_table
 from eunomia.inputs.table import InputTable
 

@@ -13,8 +13,8 @@ from math import nan
 import numpy as np
 import pyarrow as pa
 
+from eunomia.inputs.bounds import MOST_S
 from eunomia.inputs.columns import numbers
-from eunomia.inputs.field_rules import MOST_S
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Floats
 from eunomia.traces.column_mapping import ColumnMapping
