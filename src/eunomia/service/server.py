@@ -26,6 +26,7 @@ from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.clock import MonotonicClock
 from eunomia.service.credentials import JobTokens, TokenRegistry, ensure_operator_token
+from eunomia.service.failed_starts import forget, note_end, suspects
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.json_lines import JsonLines
 from eunomia.service.messages import PolicyOverran, Principal
@@ -84,7 +85,7 @@ def start(site: Site, umask: int) -> RunningService:
         clock = MonotonicClock(store.clock())
         solver = Solver()
         with _without_collection():
-            controller, orders = recover(store, site, solver.runner(site))
+            controller, orders = recover(store, site, solver.runner(site), suspects=suspects(site.state))
         writer = Writer(controller, store, clock)
         solver.begin(writer)
         if (pending := controller.scheduler.asks.pending) is not None:
@@ -171,7 +172,9 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
         running.store.close()
     if running.writer.failure is not None:
         _log.error("the service failed: %s", running.writer.failure)
+        note_end(site.state, running.writer.failure, running.writer.controller.subject)
         return 1
+    forget(site.state)
     return 0
 
 

@@ -50,8 +50,9 @@ def take_report(controller: Controller, message: Report) -> None:
         _seats_taken(controller, message)
         return
     if isinstance(message, NodeState):
+        _check_place(message.node, len(controller.nodes), "node")
         if message.reason:
-            controller.take_out(message.node, message.reason)
+            controller.take_out(message.node, _plain(message.reason))
         elif not controller.is_removed(message.node):
             controller.bring_back(message.node)
         return
@@ -94,6 +95,12 @@ def take_report(controller: Controller, message: Report) -> None:
             _gang_ended(controller, row, replace(message, reason=_plain(message.reason)))
 
 
+def _check_place(place: int, count: int, what: str) -> None:
+    """Raise ValueError for a node or a seat that there is not."""
+    if place not in range(count):
+        raise ValueError(f"there is no {what} {str(place)[:40]}")
+
+
 def _plain(text: str) -> str:
     """Return words of a world as every store takes them: an engine, or the log of a job, may have any."""
     return str(text)[:MOST_REASON].replace("\0", "").encode(errors="replace").decode()
@@ -101,6 +108,8 @@ def _plain(text: str) -> str:
 
 def _seats_idle(controller: Controller, message: SeatsIdle) -> None:
     """Flag accelerators that their gangs hardly use."""
+    for seat, _ in message.idle_s:
+        _check_place(seat, len(controller.device_types), "seat")
     controller.idle_seats = {seat: controller.at - idle_s for seat, idle_s in message.idle_s}
     for row in controller.rows.values():
         if found := [seat for seat in row.seats if seat in controller.idle_seats]:
@@ -111,7 +120,12 @@ def _seats_idle(controller: Controller, message: SeatsIdle) -> None:
 
 def _seats_taken(controller: Controller, message: SeatsTaken) -> None:
     """Take seats that others use out of service, and put back those that they have left."""
-    holders, quarantined = with_kept(controller, dict(message.holders)), dict(message.quarantined)
+    for seat, _ in message.holders:
+        _check_place(seat, len(controller.device_types), "seat")
+    holders, quarantined = (
+        with_kept(controller, {seat: _plain(who) for seat, who in message.holders}),
+        dict(message.quarantined),
+    )
     out = controller.scheduler.state.taken
     known = {seat: "" for seat in range(len(out)) if out[seat]}  # from the store, without who uses them
     before = {**known, **controller.taken_seats}
