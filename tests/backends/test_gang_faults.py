@@ -1,0 +1,240 @@
+"""What must not go wrong with the processes of a gang: they are killed whole, or keep their seats; real processes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.backends.gangs_here import GangsHere, is_supervisor
+
+from eunomia.backends.processes.gang_group import SUBREAPER, GroupBase, control, is_running, start_time, stat_of
+from eunomia.backends.processes.gangs import SUPERVISOR
+from eunomia.backends.reports import GangEnded, LaunchDelayed, Launched, SeatsTaken
+
+FREEZER, PIDS = Path("/sys/fs/cgroup/freezer"), Path("/sys/fs/cgroup/pids")
+STRAY = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    script = 'echo $$ > "$0.draft"; mv "$0.draft" "$0"; sleep 600'
+    os.execve("/bin/sh", ["sh", "-c", script, sys.argv[1]], {})
+time.sleep(600)
+"""
+
+
+def until(holds: Callable[[], object]) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come to hold in time"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def freeze() -> Iterator[Callable[[int, bool], None]]:
+    """Make a process unkillable, as one that hangs in the kernel is; undone at the end."""
+    group = FREEZER / f"eunomia-test-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError:
+        pytest.skip("needs the freezer of cgroup v1, and root")
+
+    def change(pid: int, frozen: bool) -> None:
+        if frozen:
+            (group / "cgroup.procs").write_text(str(pid))
+        (group / "freezer.state").write_text("FROZEN" if frozen else "THAWED")
+        until(lambda: (group / "freezer.state").read_text().strip() == ("FROZEN" if frozen else "THAWED"))
+
+    yield change
+    (group / "freezer.state").write_text("THAWED")
+    until(lambda: not (group / "cgroup.procs").read_text())
+    group.rmdir()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[GangsHere]:
+    found = GangsHere(tmp_path)
+    yield found
+    found.end()
+
+
+@pytest.fixture(params=["control groups", "none"])
+def either(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[GangsHere]:
+    """A world with control groups, if this machine has them, and one without."""
+    if request.param == "none":
+        monkeypatch.setattr(GroupBase, "find", GroupBase)
+    elif not GroupBase.find().path:
+        pytest.skip("needs a cgroup v2 that can be written")
+    found = GangsHere(tmp_path)
+    yield found
+    found.end()
+    control(SUBREAPER, 0)
+
+
+def supervisor_of(world: GangsHere, job: str) -> int:
+    return next(pid for pid in world.processes(job) if is_supervisor(pid))
+
+
+def main_process(world: GangsHere, job: str) -> int:
+    until(lambda: any(not is_supervisor(pid) for pid in world.processes(job)))
+    return next(pid for pid in world.processes(job) if not is_supervisor(pid))
+
+
+def quarantined(world: GangsHere) -> dict[int, str]:
+    """Return the seats of the next report that has some out of service for a gang, with its job."""
+    while not (found := world.next(SeatsTaken)).quarantined:
+        pass
+    return {seat: remains.job_id for seat, remains in found.quarantined}
+
+
+def test_a_gang_that_cannot_be_killed_keeps_its_seats_over_restarts_until_it_is_gone(
+    tmp_path: Path, world: GangsHere, freeze: Callable[[int, bool], None]
+) -> None:
+    world.launch("a", "-c", "import time; time.sleep(600)", seats=(1, 2), checkpoint={"grace_s": 0.1})
+    world.wait(Launched, "a")
+    pid = main_process(world, "a")
+    started = start_time(pid)
+    freeze(pid, True)
+    world.halt("a")
+    world.launch("b", "-c", "print('never')", seats=(2,))
+    assert quarantined(world) == {1: "a", 2: "a"}
+    assert world.wait(GangEnded, "b").outcome == "stopped"
+    os.kill(supervisor_of(world, "a"), signal.SIGKILL)
+    world.gangs.close()  # as a restart does; nothing asks for the gang afterwards
+    world = GangsHere(tmp_path)
+    first = world.next(SeatsTaken)
+    assert {seat: remains.job_id for seat, remains in first.quarantined} == {1: "a", 2: "a"}
+    assert dict(first.holders) == dict.fromkeys((1, 2), "processes of job a that cannot be killed")
+    freeze(pid, False)
+    while world.next(SeatsTaken).holders:
+        pass
+    assert not is_running(pid, started)
+    world.launch("b", "-c", "print('now')", seats=(2,), epoch=2)
+    assert world.wait(GangEnded, "b").outcome == "finished"
+    world.end()
+
+
+def test_a_gang_waits_for_what_a_killed_supervisor_left_on_its_seat(
+    world: GangsHere, freeze: Callable[[int, bool], None]
+) -> None:
+    world.launch("a", "-c", "import time; time.sleep(600)", checkpoint={"grace_s": 0.1})
+    world.wait(Launched, "a")
+    pid = main_process(world, "a")
+    started = start_time(pid)
+    freeze(pid, True)
+    world.launch("b", "-c", "print('now')")  # it waits behind the lock of the seat
+    until(lambda: world.processes("b"))
+    os.kill(supervisor_of(world, "a"), signal.SIGKILL)  # the lock is free, and the gang is not gone
+    assert quarantined(world) == {0: "a"}
+    assert world.wait(GangEnded, "b").outcome == "stopped"
+    assert is_running(pid, started)
+
+
+def test_a_child_that_cleared_its_environment_ends_with_the_gang_of_a_killed_supervisor(
+    either: GangsHere, tmp_path: Path
+) -> None:
+    either.launch("a", "-c", STRAY, tmp_path / "pid")
+    either.wait(Launched, "a")
+    until((tmp_path / "pid").exists)
+    stray = int((tmp_path / "pid").read_text())
+    assert stray not in either.processes("a")
+    os.kill(supervisor_of(either, "a"), signal.SIGKILL)
+    assert either.wait(GangEnded, "a").outcome == "lost"
+    assert stat_of(stray) == [] or stat_of(stray)[0] == "Z"
+
+
+def test_a_frozen_supervisor_is_killed_with_its_gang_once_it_is_late(either: GangsHere) -> None:
+    either.launch("a", "-c", "import time; time.sleep(600)", checkpoint={"grace_s": 0.1})
+    either.wait(Launched, "a")
+    main_process(either, "a")
+    os.kill(supervisor_of(either, "a"), signal.SIGSTOP)
+    either.halt("a")
+    assert either.wait(GangEnded, "a").outcome == "lost"
+    assert either.processes("a") == []
+
+
+def test_a_job_that_writes_without_end_is_stopped_in_its_grace_and_has_two_parts_of_a_log_at_most(
+    tmp_path: Path,
+) -> None:
+    world = GangsHere(tmp_path, log_bytes=100_000)
+    world.launch("a", "-c", "import os; os.execvp('yes', ['yes'])", checkpoint={"grace_s": 0.2})
+    world.wait(Launched, "a")
+    log, old = (tmp_path / "jobs" / "a" / name for name in ("log", "log.1"))
+    until(old.exists)
+    sizes = []
+    while len(sizes) < 400:
+        for part in (log, old):
+            with contextlib.suppress(FileNotFoundError):  # just now it is moved aside
+                sizes.append(part.stat().st_size)
+    assert max(sizes) <= 100_000
+    world.halt("a")
+    assert world.wait(GangEnded, "a").outcome == "stopped"
+    assert sorted(path.name for path in (tmp_path / "jobs" / "a").glob("log*")) == ["log", "log.1"]
+    assert old.stat().st_size == 100_000
+    world.end()
+
+
+def test_a_long_log_keeps_every_line_of_its_last_two_parts(tmp_path: Path) -> None:
+    world = GangsHere(tmp_path, log_bytes=10_000)
+    world.launch("a", "-c", "for n in range(3000): print(f'line {n:05}')")
+    assert world.wait(GangEnded, "a").outcome == "finished"
+    old, new = ((tmp_path / "jobs" / "a" / name).read_text() for name in ("log.1", "log"))
+    lines = (old + new).splitlines()[1:]  # the first may be cut
+    assert len(old) == 10_000
+    assert lines == [f"line {n:05}" for n in range(3000 - len(lines), 3000)]
+    world.end()
+
+
+def test_a_job_that_uses_more_memory_than_it_asked_for_is_killed_with_the_reason(either: GangsHere) -> None:
+    hog = "import time; held = bytearray(200 * 2**20); time.sleep(600)"
+    either.launch("a", "-c", hog, memory_gib=0.1)
+    ended = either.wait(GangEnded, "a")
+    assert ended.outcome == "failed"
+    assert ended.reason == "killed: it used more than 0.1 GiB of memory, which is its memory_gib"
+    either.launch("b", "-c", "held = bytearray(20 * 2**20)", memory_gib=0.1, cpus=1)
+    assert either.wait(GangEnded, "b").outcome == "finished"
+
+
+def test_a_launch_without_open_files_left_waits_until_there_are_some(world: GangsHere) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")), hard))
+    try:
+        for job in "abc":
+            world.launch(job, "-c", "print('now')", seats=(0,))
+        assert "no open files left" in world.wait(LaunchDelayed, "a").reason
+        assert "no open files left" in world.wait(LaunchDelayed, "c").reason
+        world.halt("b")
+        assert world.wait(GangEnded, "b") == GangEnded("b", 1, "stopped")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    ends = [world.next(GangEnded) for _ in range(2)]
+    assert {(end.job_id, end.outcome) for end in ends} == {("a", "finished"), ("c", "finished")}
+
+
+def test_a_supervisor_that_may_start_no_process_says_so_and_not_that_the_job_failed(tmp_path: Path) -> None:
+    group = PIDS / f"eunomia-test-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError:
+        pytest.skip("needs the pids controller of cgroup v1, and root")
+    (group / "pids.max").write_text("1")
+    files = {name: str(tmp_path / name) for name in ("lease", "progress", "exit", "record", "finished")}
+    (tmp_path / "lease").write_text('{"end_s": null}')
+    spec = {**files, "command": ["true"], "epoch": 3, "grace_s": 1.0, "locks": []}
+    command = [sys.executable, "-I", "-S", str(SUPERVISOR)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        (group / "cgroup.procs").write_text(str(process.pid))
+        process.communicate(json.dumps(spec).encode() + b"\n")
+    group.rmdir()
+    record = json.loads((tmp_path / "exit").read_text())
+    assert (record["cause"], record["epoch"]) == ("later", 3)
+    assert "no processes left" in record["reason"]
