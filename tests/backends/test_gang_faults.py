@@ -15,12 +15,14 @@ from pathlib import Path
 
 import pytest
 from tests.backends.gangs_here import GangsHere, is_supervisor
+from tests.unkillable import Freezer, freezer
 
-from eunomia.backends.processes.gang_group import SUBREAPER, GroupBase, control, is_running, start_time, stat_of
+from eunomia.backends.processes.gang_group import SUBREAPER, control, is_running, start_time, stat_of
 from eunomia.backends.processes.gangs import SUPERVISOR
+from eunomia.backends.processes.group_base import GroupBase
 from eunomia.backends.reports import GangEnded, LaunchDelayed, Launched, SeatsTaken
 
-FREEZER, PIDS = Path("/sys/fs/cgroup/freezer"), Path("/sys/fs/cgroup/pids")
+PIDS = Path("/sys/fs/cgroup/pids")
 STRAY = """
 import os, sys, time
 if os.fork() == 0:
@@ -40,24 +42,10 @@ def until(holds: Callable[[], object]) -> None:
 
 
 @pytest.fixture
-def freeze() -> Iterator[Callable[[int, bool], None]]:
-    """Make a process unkillable, as one that hangs in the kernel is; undone at the end."""
-    group = FREEZER / f"eunomia-test-{os.getpid()}"
-    try:
-        group.mkdir()
-    except OSError:
-        pytest.skip("needs the freezer of cgroup v1, and root")
-
-    def change(pid: int, frozen: bool) -> None:
-        if frozen:
-            (group / "cgroup.procs").write_text(str(pid))
-        (group / "freezer.state").write_text("FROZEN" if frozen else "THAWED")
-        until(lambda: (group / "freezer.state").read_text().strip() == ("FROZEN" if frozen else "THAWED"))
-
-    yield change
-    (group / "freezer.state").write_text("THAWED")
-    until(lambda: not (group / "cgroup.procs").read_text())
-    group.rmdir()
+def cold() -> Iterator[Freezer]:
+    """Makes processes unkillable."""
+    with freezer() as found:
+        yield found
 
 
 @pytest.fixture
@@ -97,13 +85,13 @@ def quarantined(world: GangsHere) -> dict[int, str]:
 
 
 def test_a_gang_that_cannot_be_killed_keeps_its_seats_over_restarts_until_it_is_gone(
-    tmp_path: Path, world: GangsHere, freeze: Callable[[int, bool], None]
+    tmp_path: Path, world: GangsHere, cold: Freezer
 ) -> None:
     world.launch("a", "-c", "import time; time.sleep(600)", seats=(1, 2), checkpoint={"grace_s": 0.1})
     world.wait(Launched, "a")
     pid = main_process(world, "a")
     started = start_time(pid)
-    freeze(pid, True)
+    cold.freeze(pid)
     world.halt("a")
     world.launch("b", "-c", "print('never')", seats=(2,))
     assert quarantined(world) == {1: "a", 2: "a"}
@@ -114,7 +102,7 @@ def test_a_gang_that_cannot_be_killed_keeps_its_seats_over_restarts_until_it_is_
     first = world.next(SeatsTaken)
     assert {seat: remains.job_id for seat, remains in first.quarantined} == {1: "a", 2: "a"}
     assert dict(first.holders) == dict.fromkeys((1, 2), "processes of job a that cannot be killed")
-    freeze(pid, False)
+    cold.thaw()
     while world.next(SeatsTaken).holders:
         pass
     assert not is_running(pid, started)
@@ -123,14 +111,12 @@ def test_a_gang_that_cannot_be_killed_keeps_its_seats_over_restarts_until_it_is_
     world.end()
 
 
-def test_a_gang_waits_for_what_a_killed_supervisor_left_on_its_seat(
-    world: GangsHere, freeze: Callable[[int, bool], None]
-) -> None:
+def test_a_gang_waits_for_what_a_killed_supervisor_left_on_its_seat(world: GangsHere, cold: Freezer) -> None:
     world.launch("a", "-c", "import time; time.sleep(600)", checkpoint={"grace_s": 0.1})
     world.wait(Launched, "a")
     pid = main_process(world, "a")
     started = start_time(pid)
-    freeze(pid, True)
+    cold.freeze(pid)
     world.launch("b", "-c", "print('now')")  # it waits behind the lock of the seat
     until(lambda: world.processes("b"))
     os.kill(supervisor_of(world, "a"), signal.SIGKILL)  # the lock is free, and the gang is not gone

@@ -11,20 +11,16 @@ import os
 import signal
 import sys
 from collections.abc import Iterable, Set
-from dataclasses import dataclass
-from pathlib import Path
 
 CPU_PERIOD_US = 100_000
-OUR_GROUPS = "eunomia-"
-DELEGATED = ("user.delegate", "trusted.delegate")  # attributes by which systemd says that a group is ours to divide
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of <linux/prctl.h>
 
 
-@dataclass(frozen=True, slots=True)
 class GangGroup:
     """A group of cgroup v2: what a process in it starts is in it too, whatever it does with sessions and variables."""
 
-    path: str
+    def __init__(self, path: str) -> None:
+        self.path = path
 
     @classmethod
     def make(cls, path: str, memory_gib: float, cpus: float) -> GangGroup:
@@ -40,7 +36,7 @@ class GangGroup:
         return group
 
     def _set(self, name: str, value: str) -> None:
-        _write(f"{self.path}/{name}", value)  # without effect where there is no such controller
+        write_kernel(f"{self.path}/{name}", value)  # without effect where there is no such controller
 
     def enter(self) -> None:
         """Move this process into the group."""
@@ -51,12 +47,12 @@ class GangGroup:
         return [
             int(line)
             for folder, _, _ in os.walk(self.path)
-            for line in _text(f"{folder}/cgroup.procs").split()
+            for line in kernel_text(f"{folder}/cgroup.procs").split()
         ]  # fmt: skip
 
     def is_populated(self) -> bool:
         """Whether a process is in the group; one that has ended and was not waited for does not count."""
-        return "populated 1" in _text(f"{self.path}/cgroup.events")
+        return "populated 1" in kernel_text(f"{self.path}/cgroup.events")
 
     def kill(self) -> None:
         """Kill all processes of the group."""
@@ -68,7 +64,7 @@ class GangGroup:
 
     def ran_out_of_memory(self) -> bool:
         """Whether the kernel killed a process because the group's limit was reached."""
-        counts = dict(line.split() for line in _text(f"{self.path}/memory.events").splitlines())
+        counts = dict(line.split() for line in kernel_text(f"{self.path}/memory.events").splitlines())
         return int(counts.get("oom_kill", 0)) > 0
 
     def remove(self) -> None:
@@ -76,70 +72,6 @@ class GangGroup:
         for folder, _, _ in os.walk(self.path, topdown=False):
             with contextlib.suppress(OSError):  # it is in use, or gone
                 os.rmdir(folder)
-
-
-@dataclass(frozen=True, slots=True)
-class GroupBase:
-    """Where groups of gangs can be made, and which limits the kernel enforces there."""
-
-    path: str = ""  # "" = nowhere
-    limits: frozenset[str] = frozenset()  # of memory, cpu
-    why: str = ""  # no group can be made, in words
-
-    @classmethod
-    def find(cls, proc: str = "/proc") -> GroupBase:
-        """Return the group of this process, or the one above where that was handed to us and this one is a part."""
-        mount = _mount_of_cgroup2(proc)
-        own = next((line[3:] for line in _text(f"{proc}/self/cgroup").splitlines() if line.startswith("0::")), "")
-        if not mount or not own:
-            return cls(why="cgroup v2 is not mounted here")
-        path = os.path.normpath(f"{mount}/{own}")
-        above = os.path.dirname(path)
-        if path != mount and _is_delegated(above) and os.access(f"{above}/cgroup.procs", os.W_OK):
-            path = above
-        probe = f"{path}/eunomia-probe-{os.getpid()}"
-        try:
-            os.mkdir(probe)
-            populated = "populated" in _text(f"{probe}/cgroup.events")
-            os.rmdir(probe)
-        except OSError as error:
-            return cls(why=f"{path} cannot be written ({error.strerror}); have systemd delegate it (Delegate=yes)")
-        if not populated:
-            return cls(why=f"{path} is no group of cgroup v2")
-        return cls(path, _enabled(path))
-
-    def group_of(self, name: str) -> str:
-        """Return the path of the group of that name; "" where none can be made."""
-        return f"{self.path}/{OUR_GROUPS}{name}" if self.path else ""
-
-    def remove_empty(self, prefix: str) -> None:
-        """Remove the empty groups of gangs whose names begin so."""
-        for name in os.listdir(self.path) if self.path else ():
-            if name.startswith(OUR_GROUPS + prefix):
-                GangGroup(f"{self.path}/{name}").remove()
-
-
-def _mount_of_cgroup2(proc: str) -> str:
-    for line in _text(f"{proc}/self/mountinfo").splitlines():
-        before, _, after = line.partition(" - ")
-        if after.startswith("cgroup2 "):
-            return before.split()[4].encode().decode("unicode_escape")
-    return ""
-
-
-def _is_delegated(path: str) -> bool:
-    for name in DELEGATED:
-        with contextlib.suppress(OSError, AttributeError):  # no such attribute, or no such call on this system
-            return os.getxattr(path, name) == b"1"
-    return False
-
-
-def _enabled(path: str) -> frozenset[str]:
-    """Enable the controllers that are to be had for groups below this one; return which are."""
-    there = {"memory", "cpu"} & set(_text(f"{path}/cgroup.controllers").split())
-    for name in sorted(there):
-        _write(f"{path}/cgroup.subtree_control", f"+{name}")  # processes in the group itself forbid it
-    return frozenset(there & set(_text(f"{path}/cgroup.subtree_control").split()))
 
 
 # ---- processes -------------------------------------------------------------------------------------------------------
@@ -174,7 +106,7 @@ def children(pid: int) -> list[int]:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:  # it has ended
         return []
-    return [int(each) for thread in threads for each in _text(f"/proc/{pid}/task/{thread}/children").split()]
+    return [int(each) for thread in threads for each in kernel_text(f"/proc/{pid}/task/{thread}/children").split()]
 
 
 def processes_with(variables: Set[bytes]) -> list[int]:
@@ -182,8 +114,9 @@ def processes_with(variables: Set[bytes]) -> list[int]:
     pids = []
     for pid in _all_pids():
         if pid != os.getpid():
-            with contextlib.suppress(OSError):  # it has ended, or belongs to another user
-                if not variables.isdisjoint(Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")):
+            # It may have ended, or belong to another user.
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
+                if not variables.isdisjoint(file.read().split(b"\0")):
                     pids.append(pid)
     return pids
 
@@ -215,12 +148,12 @@ def memory_bytes(pids: list[int], limit: float) -> int:
 
 
 def _resident(pid: int) -> int:
-    found = _text(f"/proc/{pid}/statm").split()
+    found = kernel_text(f"/proc/{pid}/statm").split()
     return int(found[1]) * os.sysconf("SC_PAGE_SIZE") if found else 0
 
 
 def _proportional(pid: int) -> int:
-    for line in _text(f"/proc/{pid}/smaps_rollup").splitlines():
+    for line in kernel_text(f"/proc/{pid}/smaps_rollup").splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024
     return 0
@@ -228,7 +161,7 @@ def _proportional(pid: int) -> int:
 
 def boot_id() -> str:
     """Return the id of this boot of the machine; "" where it has none."""
-    return _text("/proc/sys/kernel/random/boot_id").strip()
+    return kernel_text("/proc/sys/kernel/random/boot_id").strip()
 
 
 def become_subreaper() -> None:
@@ -246,13 +179,13 @@ def _all_pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()] if os.path.isdir("/proc") else []
 
 
-def _write(path: str, value: str) -> None:
+def write_kernel(path: str, value: str) -> None:
     """Write to a file of the kernel, if it lets us."""
     with contextlib.suppress(OSError), open(path, "w", encoding="ascii") as file:
         file.write(value)
 
 
-def _text(path: str) -> str:
+def kernel_text(path: str) -> str:
     """Return the text of a file of the kernel; "" if there is none, or what it is about has ended."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:

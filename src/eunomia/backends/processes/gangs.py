@@ -32,7 +32,6 @@ from eunomia.backends.processes.accounts import account_of
 from eunomia.backends.processes.folder import ExitRecord, JobFolder, read_json
 from eunomia.backends.processes.gang_group import (
     GangGroup,
-    GroupBase,
     become_subreaper,
     boot_id,
     children,
@@ -42,6 +41,7 @@ from eunomia.backends.processes.gang_group import (
     stat_of,
 )
 from eunomia.backends.processes.gang_launch import what_ran_out
+from eunomia.backends.processes.group_base import GroupBase
 from eunomia.backends.processes.local_gang import LocalGang, supervisor_spec
 from eunomia.backends.processes.machine_limits import open_files_left, raise_open_files
 from eunomia.backends.processes.remains import QuarantineFile, Remains

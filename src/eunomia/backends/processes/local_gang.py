@@ -15,7 +15,7 @@ from typing import Any
 from eunomia.backends.orders import Launch
 from eunomia.backends.processes.environment import environment_of
 from eunomia.backends.processes.folder import JobFolder
-from eunomia.backends.processes.gang_group import GroupBase
+from eunomia.backends.processes.group_base import GroupBase
 from eunomia.backends.world import WorldInputs
 from eunomia.model.topology import Topology
 

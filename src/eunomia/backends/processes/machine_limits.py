@@ -7,6 +7,8 @@ import os
 import resource
 from pathlib import Path
 
+from eunomia.backends.processes.group_base import GroupBase
+
 FILES_A_GANG = 3  # open in the process that starts it: two pipes, and what says that its supervisor has ended
 PROCESSES_A_GANG = 3  # its supervisor, the thread that copies its log, and the program itself
 MEMORY_A_GANG = 8 * 2**20  # bytes; of its supervisor
@@ -48,6 +50,20 @@ def room_for_gangs() -> dict[str, int]:
         if line.startswith("MemAvailable:"):
             room["memory"] = int(line.split()[1]) * 1024 // MEMORY_A_GANG
     return dict(sorted(room.items(), key=lambda one: one[1]))
+
+
+def describe_room() -> list[str]:
+    """Return in words how many gangs this machine has room for, and what sees to their limits."""
+    raise_open_files()
+    room = [f"{count:,} by {what}" for what, count in room_for_gangs().items()]
+    base = GroupBase.find()
+    groups = f"in control groups below {base.path}" if base.path else f"without control groups ({base.why})"
+    memory = "enforced by the kernel" if "memory" in base.limits else "enforced by a reading each second"
+    cpus = "enforced by the kernel" if "cpu" in base.limits else "not enforced: no control group here has a CPU limit"
+    return [
+        f"gangs:     room for so many at once, without what the jobs themselves need: {', '.join(room)}",
+        f"limits:    gangs run {groups}; memory_gib is {memory}; cpus is {cpus}",
+    ]
 
 
 def _running_tasks() -> int:

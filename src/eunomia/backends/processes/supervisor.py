@@ -57,7 +57,7 @@ from eunomia.backends.processes.gang_launch import (
 from eunomia.backends.processes.log_copier import LogCopier
 
 POLL_S = 0.2  # of the lease and progress files
-QUIET_POLL_S = 2.0  # of a gang that has not reported for long, if orders wake the supervisor
+QUIET_POLL_S = 5.0  # of a gang that has not reported for long, if orders wake the supervisor
 REAP_S = 0.02  # between checks for killed processes
 MEMORY_S = 1.0  # between readings of the memory that the gang uses
 MOST_HOLDERS = 1 << 20  # bytes of a lock file that are read
