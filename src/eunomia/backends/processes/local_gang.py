@@ -1,4 +1,4 @@
-"""One gang of this machine, and what its supervisor is told."""
+"""One gang of this machine, and the orders of its supervisor."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def supervisor_spec(
     gang: LocalGang, inputs: WorldInputs, topology: Topology, inherited: Mapping[str, str], seats: Path, url: str,
     base: GroupBase, open_files: int,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return what the supervisor of a gang is told; `seats` is the folder of their locks."""
+    """Return the orders of the supervisor of a gang; `seats` is the folder of their locks."""
     order, folder = gang.order, gang.folder
     first, *rest = order.spec["command"]
     locks = [(str(seats / f"{seat}.lock"), order.shared) for seat in sorted(gang.seats)]

@@ -5,7 +5,7 @@ file changes, U when processes do not die; its end means that the gang has ended
 Standard error, inherited, is the job's log.
 
 It outlives its scheduler until the lease ends: orders are read from the lease file (`stop`: the grace), now and then or
-when somebody writes to the pipe with the name `wake`. It locks the files in `locks` before it launches the gang, and
+when a byte comes through the named pipe `wake`. It locks the files in `locks` before it launches the gang, and
 writes who it is to the file `record`, so that another scheduler finds it. With `lock`, the open lock file of a run, the
 end of standard input stops the gang, as it means that the scheduler has ended. With `processes` the gang has so many
 processes, with the variables of torchrun; when one of them fails, the others are stopped. Their control group is
@@ -120,7 +120,7 @@ class Supervisor:
             log.finish(UNKILLABLE_S)
         self.report_progress()
         for handle, _ in self.locks:
-            if locked(handle, shared=False):  # no partner has it, so it names nobody from now on
+            if locked(handle, shared=False):  # no partner has it, so it names no holder from now on
                 os.ftruncate(handle, 0)
         if self.group is not None:
             if self.group.ran_out_of_memory():
