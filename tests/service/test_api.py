@@ -199,6 +199,36 @@ def test_a_token_is_shown_once_revoked_at_once_and_stored_only_as_a_digest(share
         assert status(Client(Address(shared.url, wrong)), "GET", "/v1/cluster") == 401
 
 
+def test_a_token_ends_with_that_which_made_it_and_is_revoked_with_it(shared: LiveService) -> None:
+    def made(client: Client, **asked: Any) -> dict[str, Any]:
+        return client.send("POST", "/v1/tokens", asked)
+
+    def listed() -> dict[str, dict[str, Any]]:
+        return {one["id"]: one for one in shared.operator.get("/v1/tokens")["tokens"]}
+
+    first = made(shared.operator, user="lou", tenant="vision", role="submitter", expires_days=1)
+    lou = Client(Address(shared.url, first["token"]))
+    second, third = made(lou), made(lou, expires_days=0.5)
+    last = made(Client(Address(shared.url, second["token"])), expires_days=30)
+    ends = {name: one["expires_at"] for name, one in listed().items()}
+    assert ends[first["id"]] == ends[second["id"]] == ends[last["id"]] > ends[third["id"]]
+    gone = shared.operator.send("DELETE", f"/v1/tokens/{second['id']}")
+    assert gone["ended"] == [last["id"]]
+    valid = {
+        one["id"]: status(Client(Address(shared.url, one["token"])), "GET", "/v1/cluster")
+        for one in (first, second, third, last)
+    }
+    assert valid == {first["id"]: 200, second["id"]: 401, third["id"]: 200, last["id"]: 401}
+    assert not listed()[last["id"]]["holds"]
+    assert not listed()[last["id"]]["revoked"]
+    with pytest.raises(ServiceRefusal, match="no such choice"):
+        lou.send("DELETE", f"/v1/tokens/{first['id']}?children=keep")
+    shared.operator.send("DELETE", f"/v1/tokens/{first['id']}?children=keep")
+    assert status(lou, "GET", "/v1/cluster") == 401
+    assert status(Client(Address(shared.url, third["token"])), "GET", "/v1/cluster") == 200
+    assert listed()[third["id"]]["made_by"] == listed()[first["id"]]["made_by"]
+
+
 def test_a_refusal_that_comes_before_the_body_was_read_is_shown(tmp_path: Path) -> None:
     body = b'{"title": "that role may not do that"}'
     with socket.socket(socket.AF_UNIX) as listening:

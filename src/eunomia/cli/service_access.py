@@ -59,11 +59,12 @@ def token_list(session: ServiceSession) -> None:
                 one["tenant"],
                 one["role"],
                 one["expires_at"] or "never",
-                "revoked" * one["revoked"],
+                one["made_by"] or "",
+                "" if one["holds"] else "revoked" if one["revoked"] else "ended",
             )
             for one in found["tokens"]
         ]
-        show_table(("id", "user", "tenant", "role", "expires", ""), rows, "no tokens")
+        show_table(("id", "user", "tenant", "role", "expires", "made by", ""), rows, "no tokens")
 
     session.watch(lambda: session.client.get("/v1/tokens"), show, False)
 
@@ -73,13 +74,17 @@ def token_list(session: ServiceSession) -> None:
 def token_revoke(
     session: ServiceSession,
     token_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, as `eunomia token list` shows it.")],
+    keep_children: Annotated[
+        bool, typer.Option("--keep-children", help="Keep the tokens that it made, as an operator may.")
+    ] = False,
 ) -> None:
-    """Revoke a token at once.
+    """Revoke a token at once, and with it the tokens that it made, and those that they made.
 
     For example: eunomia token revoke 3f21c0aa91d2
     """
-    found = session.client.send("DELETE", f"/v1/tokens/{token_id}")
-    session.show(found, lambda: show_lines(f"{token_id}: revoked"))
+    found = session.client.send("DELETE", f"/v1/tokens/{token_id}" + "?children=keep" * keep_children)
+    ended = f", and {', '.join(found['ended'])}, which come from it" if found["ended"] else ""
+    session.show(found, lambda: show_lines(f"{token_id}: revoked{ended}"))
 
 
 def login(

@@ -7,7 +7,8 @@ import hmac
 import os
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple
 from pathlib import Path
 
 from eunomia.service.messages import JOB_ROLE, Principal
@@ -24,20 +25,21 @@ def digest_of(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def new_token(user: str, tenant: str, role: str, now: float, expires: float | None = None) -> tuple[Token, str]:
-    """Return a new token as it is stored, and the text that its user gets."""
+def new_token(
+    user: str, tenant: str, role: str, now: float, expires: float | None = None, parent: str | None = None
+) -> tuple[Token, str]:
+    """Return a new token as it is stored, and the text that its user gets; `parent`: id of the token that made it."""
     number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
-    return Token(number, digest_of(secret), user, tenant, role, now, expires, None), f"{PREFIX}{number}.{secret}"
+    token = Token(number, digest_of(secret), user, tenant, role, now, expires, None, parent)
+    return token, f"{PREFIX}{number}.{secret}"
 
 
-def write_token(store: ServiceStore, token: Token) -> None:
-    """Store a token, or what changed of it."""
+def write_tokens(store: ServiceStore, tokens: Iterable[Token]) -> None:
+    """Store tokens, or what changed of them, all or none."""
     with store.transaction() as db:
-        db.execute("DELETE FROM tokens WHERE id = ?", (token.id,))
-        db.execute(
-            "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (token.id, token.hash, token.user, token.tenant, token.role, token.created, token.expires, token.revoked),
-        )
+        for token in tokens:
+            db.execute("DELETE FROM tokens WHERE id = ?", (token.id,))
+            db.execute("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(token))
 
 
 class TokenRegistry:
@@ -52,11 +54,31 @@ class TokenRegistry:
         token = self.by_id.get(number)
         known = token.hash if token is not None else digest_of("")
         matches = hmac.compare_digest(known, digest_of(secret))
-        if token is None or not matches or not text.startswith(PREFIX) or token.revoked is not None:
-            return None
-        if token.expires is not None and token.expires <= time.time():
+        if token is None or not matches or not text.startswith(PREFIX) or not self.holds(token):
             return None
         return Principal(token.user, token.tenant, token.role), token.id
+
+    def line_of(self, token: Token) -> Iterator[Token | None]:
+        """A token, that which made it, and so on; None for one that is not there."""
+        at: Token | None = token
+        while at is not None:
+            yield at
+            if at.parent is None:
+                return
+            at = self.by_id.get(at.parent)
+        yield None
+
+    def holds(self, token: Token) -> bool:
+        """Whether neither a token nor any of those that it comes from was revoked, or has expired."""
+        now = time.time()
+        return all(
+            one is not None and one.revoked is None and (one.expires is None or one.expires > now)
+            for one in self.line_of(token)
+        )
+
+    def made_by(self, token: Token) -> list[Token]:
+        """Return the tokens that come from this one, by however many steps."""
+        return [one for one in self.by_id.values() if one is not token and token in self.line_of(one)]
 
 
 class JobTokens:
@@ -123,5 +145,5 @@ def ensure_operator_token(store: ServiceStore, tenant: str = "operators") -> tup
         os.fsync(handle)
     finally:
         os.close(handle)
-    write_token(store, token)
+    write_tokens(store, [token])
     return path, True

@@ -14,6 +14,7 @@ from eunomia.service.job_row import STATES
 from eunomia.service.messages import NODE_ACTIONS, ROLES
 
 _QUERY = {
+    "children": ("string", "of the tokens that it made: revoke, or, for an operator, keep"),
     "state": ("string", f"states, separated by commas: {', '.join(STATES)}"),
     "tenant": ("string", "of one tenant; only operators see others"),
     "label": ("string", "key=value"),

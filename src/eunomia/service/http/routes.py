@@ -19,7 +19,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from eunomia import __version__
 from eunomia.backends.processes.folder import folder_name
 from eunomia.service import living_state
-from eunomia.service.credentials import TokenRegistry, new_token, write_token
+from eunomia.service.credentials import TokenRegistry, new_token, write_tokens
 from eunomia.service.http.api import (
     BODY_BYTES,
     LIST_BYTES,
@@ -57,6 +57,7 @@ from eunomia.service.messages import (
     Submit,
 )
 from eunomia.service.store.reader import detail_of
+from eunomia.service.store.schema import Token
 
 PAGE, MOST_PAGE = 100, 1000
 CUT_S = 0.0009995  # what a time loses in an answer, which rounds to microseconds and cuts to milliseconds
@@ -356,9 +357,13 @@ async def create_token(service: Service, request: Request, who: Principal) -> Re
         raise Refused(422, "expires_days is a number above 0")
     if not who.is_operator and ((user, tenant) != (who.user, who.tenant) or not allows(who.role, role)):
         raise Refused(403, "only an operator makes tokens for others, or with a higher role", code="forbidden")
-    now = time.time()
-    token, text = new_token(user, tenant, role, now, None if days is None else now + days * 86_400)
-    await _change_token(service, request, who, token, "create token")
+    now, parent = time.time(), service.tokens.by_id.get(request.state.token_id)  # none by the unix socket
+    ends = [] if days is None else [now + days * 86_400]
+    if parent is not None and parent.expires is not None:
+        ends.append(parent.expires)
+    made_by = None if parent is None else parent.id
+    token, text = new_token(user, tenant, role, now, min(ends, default=None), made_by)
+    await _change_tokens(service, request, who, "create token", [token])
     return JsonAnswer({"id": token.id, "token": text, "user": user, "tenant": tenant, "role": role}, 201)
 
 
@@ -370,7 +375,7 @@ async def list_tokens(service: Service, request: Request, who: Principal) -> dic
             {
                 "id": token.id, "user": token.user, "tenant": token.tenant, "role": token.role,
                 "created_at": iso(token.created), "expires_at": None if token.expires is None else iso(token.expires),
-                "revoked": token.revoked is not None,
+                "revoked": token.revoked is not None, "made_by": token.parent, "holds": service.tokens.holds(token),
             }
             for token in mine
         ]
@@ -378,19 +383,26 @@ async def list_tokens(service: Service, request: Request, who: Principal) -> dic
 
 
 async def revoke_token(service: Service, request: Request, who: Principal) -> dict[str, Any]:
-    """Revoke a token at once."""
+    """Revoke a token at once, and with it those that it made; `children=keep` lets an operator keep these."""
     token = service.tokens.by_id.get(request.path_params["id"])
     if token is None or not (who.is_operator or (token.user, token.tenant) == (who.user, who.tenant)):
         raise Refused(404, "there is no such token")
-    await _change_token(service, request, who, replace(token, revoked=time.time()), "revoke token")
-    return {"id": token.id, "revoked": True}
+    children, keep = service.tokens.made_by(token), request.query_params.get("children", "revoke")
+    if keep not in ("revoke", "keep") or (keep == "keep" and not who.is_operator):
+        rule = "is revoke, or, for an operator, keep"
+        raise Refused(422, "no such choice", (FieldProblem("children", keep, rule, "leave it out"),))
+    kept = [replace(one, parent=token.parent) for one in children if one.parent == token.id and keep == "keep"]
+    await _change_tokens(service, request, who, "revoke token", [replace(token, revoked=time.time()), *kept])
+    return {"id": token.id, "revoked": True, "ended": [] if kept else [one.id for one in children]}
 
 
-async def _change_token(service: Service, request: Request, who: Principal, token: Any, action: str) -> None:
+async def _change_tokens(service: Service, request: Request, who: Principal, action: str, tokens: list[Token]) -> None:
+    """Store tokens, the first of which the action is about."""
+
     def store(writer: Any) -> TokenRegistry:
-        write_token(writer.store, token)
+        write_tokens(writer.store, tokens)
         with writer.store.transaction() as db:
-            entry = (who.user, who.role, source_of(request), action, token.id)
+            entry = (who.user, who.role, source_of(request), action, tokens[0].id)
             writer.store.write_audit(db, writer.controller.at, [entry])
         return TokenRegistry(writer.store.tokens())
 
@@ -471,7 +483,8 @@ ROUTES: tuple[ApiRoute, ...] = (
              media="text/event-stream"),
     ApiRoute("POST", "/v1/tokens", "viewer", "", "Create a token", create_token, (201,), body="NewToken"),
     ApiRoute("GET", "/v1/tokens", "viewer", "", "List tokens", list_tokens),
-    ApiRoute("DELETE", "/v1/tokens/{id}", "viewer", "token", "Revoke a token", revoke_token),
+    ApiRoute("DELETE", "/v1/tokens/{id}", "viewer", "token", "Revoke a token and those that it made", revoke_token,
+             query=("children",)),
     ApiRoute("GET", "/metrics", "", "", "Figures for Prometheus", metrics, media="text/plain"),
     ApiRoute("GET", "/healthz", "", "", "Liveness", health, media="text/plain"),
     ApiRoute("GET", "/readyz", "", "", "Readiness", ready, media="text/plain"),

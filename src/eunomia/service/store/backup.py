@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import sqlite3
+from dataclasses import asdict
 from pathlib import Path
 
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.records.record import header_line
 from eunomia.service.store import open_store
 from eunomia.service.store.base import Connection
+from eunomia.service.store.head import RESTORED, Head, read_head
 from eunomia.service.store.opening import FILE, StoreProblem, connect, create, lock_folder
 from eunomia.service.store.schema import APPLICATION_ID, BASE, MIGRATIONS, VERSION
 
@@ -40,7 +44,7 @@ def back_up(place: Path | str, target: Path) -> None:
     source, copy = sqlite3.connect(f"file:{path}?mode=ro", uri=True), sqlite3.connect(draft)
     try:
         source.backup(copy)
-        copy.execute("PRAGMA journal_mode = DELETE")
+        _sign(copy)
     except sqlite3.DatabaseError as error:
         draft.unlink(missing_ok=True)
         raise StoreProblem.of(path, f"the store cannot be copied ({error})", "check the disk") from error
@@ -49,6 +53,16 @@ def back_up(place: Path | str, target: Path) -> None:
         copy.close()
     os.chmod(draft, 0o600)
     os.replace(draft, target)
+
+
+def _sign(copy: sqlite3.Connection) -> None:
+    """Write into a copy what was committed last when it was made, and let it be one file."""
+    head = json.dumps(asdict(Head.of(copy.execute)))
+    with copy:
+        copy.execute(
+            "INSERT INTO meta VALUES ('head', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (head,)
+        )
+    copy.execute("PRAGMA journal_mode = DELETE")
 
 
 def _copy_tables(source: Connection, target: Connection) -> None:
@@ -80,7 +94,7 @@ def _back_up_database(url: str, target: Path) -> None:
             _copy_tables(source, copy)
             copy.execute("DELETE FROM meta WHERE key = 'version'")
             copy.execute("COMMIT")
-            copy.execute("PRAGMA journal_mode = DELETE")
+            _sign(copy)
         finally:
             copy.close()
     finally:
@@ -117,6 +131,7 @@ def put_back_database(source: Path, url: str) -> str | None:
             postgres.create(db, lead, replaces=kept or "")
             _copy_tables(backup, db)
             db.execute("INSERT INTO meta VALUES ('version', ?)", (str(VERSION),))
+            _count_on(db, lead)
             for table in ("moments", "news", "audit"):
                 text = f"SELECT setval(pg_get_serial_sequence('{table}', 'seq'), max(seq)) FROM {table}"
                 db.execute(text)
@@ -141,17 +156,28 @@ def put_back(source: Path, folder: Path) -> Path | None:
             for ending in ("", "-wal", "-shm"):
                 if (old := folder / f"{FILE}{ending}").exists():
                     os.replace(old, kept.with_name(kept.name + ending))
-        draft = folder / f".{FILE}.draft"
+        head, draft = read_head(folder), folder / f".{FILE}.draft"
         with open(source, "rb") as file, open(draft, "wb") as copy:
             os.fchmod(copy.fileno(), 0o600)
             while chunk := file.read(2**20):
                 copy.write(chunk)
             copy.flush()
             os.fsync(copy.fileno())
+        with contextlib.closing(sqlite3.connect(draft)) as db, db:
+            _count_on(db, 0 if head is None else head.generation + 1)
         os.replace(draft, path)
     finally:
         os.close(lock)
     return kept
+
+
+def _count_on(db: Connection, least: int) -> None:
+    """Let the generations of a restored store go on after all that were, and say that it was restored."""
+    found = db.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()
+    generation = max(least, int(found[0]) if found else 0)
+    db.execute("DELETE FROM meta WHERE key IN ('generation', ?)", (RESTORED,))
+    rows = [(key, str(generation)) for key in ("generation", RESTORED)]
+    db.executemany("INSERT INTO meta (key, value) VALUES (?, ?)", rows)
 
 
 def _check_backup(source: Path) -> None:
@@ -162,6 +188,9 @@ def _check_backup(source: Path) -> None:
         ours = db.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
         version = int(db.execute("PRAGMA user_version").fetchone()[0])
         sound = db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+        head = db.execute("SELECT value FROM meta WHERE key = 'head'").fetchone() if ours and sound else None
+        if head is not None and (lack := Head(**json.loads(head[0])).missing_in(db.execute)):
+            raise StoreProblem.of(source, f"this backup is not as it was written: {lack}", "give another backup")
     except sqlite3.DatabaseError as error:
         raise StoreProblem.of(source, f"this is no store ({error})", "give another backup") from error
     finally:

@@ -19,6 +19,8 @@ from typing import Any, ClassVar, Protocol
 
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import JobRow
+from eunomia.service.store.head import FILE as HEAD_FILE
+from eunomia.service.store.head import Head, HeadFile
 from eunomia.service.store.opening import StoreProblem
 from eunomia.service.store.schema import StoredClock, Token
 from eunomia.service.tenant_fairness import HISTORY_DAYS, HOUR_S, HOURS, ActiveTime, TenantHour, TenantSums
@@ -51,10 +53,13 @@ class ServiceStore:
         self._db, self.folder = db, folder
         self.generation = 0
         self.commits = 0
+        self._head: HeadFile | None = None  # of the service that leads
 
     def close(self) -> None:
         """Close the connection, and let others have the store."""
-        raise NotImplementedError
+        if self._head is not None:
+            self._head.close()
+            self._head = None
 
     def leads(self) -> bool:
         """Return whether no other service can have taken the store over."""
@@ -83,12 +88,24 @@ class ServiceStore:
                 self._db.execute("ROLLBACK")
             raise
         self.commits += 1
+        if self._head is not None:
+            self._head.write(Head.of(self._db.execute))
 
     def begin_generation(self, incarnation: str = "") -> tuple[int, str]:
-        """Count a start of the service; return its generation and a text, drawn if left out, that is new."""
+        """Count a start of the service; return its generation and a text, drawn if left out, that is new.
+
+        From here on what was committed last is written beside the store.
+        """
         incarnation = incarnation or "".join(secrets.choice("abcdefghijkmnpqrstuvwxyz23456789") for _ in range(5))
+        is_known = (self.folder / HEAD_FILE).exists()
+        self._head = self._head or HeadFile(self.folder)
         with self.transaction() as db:
             self.generation = self._next_generation()
+            if self.generation > 1 and not is_known:
+                _log.warning("%s: there was no %s; whether the store is the one that ran here was not checked",
+                             self.folder, HEAD_FILE)  # fmt: skip
+                entry = ("service", "operator", "start", "store taken as it is", f"start {self.generation}")
+                self.write_audit(db, clock.at if (clock := self.clock()) else 0.0, [entry])
             self.set_meta(db, "generation", str(self.generation))
             self.set_meta(db, "incarnation", incarnation)
         return self.generation, incarnation
@@ -310,7 +327,7 @@ class ServiceStore:
 
     def tokens(self) -> list[Token]:
         """Return all tokens."""
-        names = 'id, hash, "user", tenant, role, created, expires, revoked'
+        names = 'id, hash, "user", tenant, role, created, expires, revoked, parent'
         return [Token(*found) for found in self._db.execute(f"SELECT {names} FROM tokens").fetchall()]
 
     def problems(self) -> list[str]:

@@ -22,6 +22,7 @@ from eunomia.service.store.schema import APPLICATION_ID, BASE, MIGRATIONS, VERSI
 FILE = "store.db"
 LOCK = "lock"
 BUSY_S = 10.0
+TRACES = ("operator.token", "store.head")  # what a service leaves in its folder
 MOST_SHOWN = 100  # problems of a damaged file
 _INDEX_DIFFERS = re.compile(r"(?:missing from|entries in|non-unique entry in) index (\S+)$")
 _log = logging.getLogger(__name__)
@@ -83,6 +84,9 @@ def check_file(db: sqlite3.Connection, path: Path) -> None:
         found = damage(db, "integrity_check")
     except sqlite3.DatabaseError as error:
         raise _broken(path, str(error)) from error
+    if not ours and (path.parent / TRACES[1]).exists():
+        rule = "the file holds no tables of Eunomia, as where its write-ahead log (store.db-wal) was lost"
+        raise StoreProblem.of(path, rule, "type: eunomia store restore BACKUP --state FOLDER")
     if not ours:
         raise StoreProblem.of(path, "this is no store of Eunomia", "give another state folder")
     if version > VERSION:
@@ -149,10 +153,21 @@ def is_new_store(folder: Path, path: Path) -> bool:
     """Whether no service has run in this folder. Raises StoreProblem where a store is missing that was there."""
     if path.exists() and path.stat().st_size > 0:
         return False
-    if (folder / "operator.token").exists() or path.exists() or (folder / f"{FILE}-wal").exists():
-        rule = "the store is missing or empty, but a service has run in this folder; its jobs would be lost"
-        raise StoreProblem.of(path, rule, "type: eunomia store restore BACKUP --state FOLDER, or use a new folder")
+    if path.exists() or (folder / f"{FILE}-wal").exists():
+        raise _lost(path)
+    check_unused(folder, path)
     return True
+
+
+def check_unused(folder: Path, place: Path | str) -> None:
+    """Raise StoreProblem where a service has run with this state folder, though its store is not there."""
+    if any((folder / name).exists() for name in TRACES) or any(folder.glob("jobs/*")):
+        raise _lost(place)
+
+
+def _lost(place: Path | str) -> StoreProblem:
+    rule = "the store is missing or empty, but a service has run in this folder; its jobs would be lost"
+    return StoreProblem.of(place, rule, "type: eunomia store restore BACKUP --state FOLDER, or use a new folder")
 
 
 def check_mode(folder: Path) -> None:

@@ -22,7 +22,8 @@ from typing import Any
 from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.store.base import ServiceStore
-from eunomia.service.store.opening import StoreProblem, check_mode
+from eunomia.service.store.head import check_head
+from eunomia.service.store.opening import StoreProblem, check_mode, check_unused
 from eunomia.service.store.schema import BASE, MIGRATIONS, VERSION
 
 try:
@@ -136,6 +137,7 @@ class PostgresStore(ServiceStore):
             if not exists(db):
                 if must_exist:
                     raise StoreProblem.of(url, "there is no store here", "give the database of a service")
+                check_unused(folder, url)
                 create(db)
             if not must_exist:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -152,6 +154,7 @@ class PostgresStore(ServiceStore):
                     wait(holder)
                     said = True
                 time.sleep(1.0)
+            check_head(folder, db.execute)
             _migrate(db, url)
         except BaseException:
             db.close()
@@ -160,6 +163,7 @@ class PostgresStore(ServiceStore):
 
     def close(self) -> None:
         """Let another service take the lead at once, and close the connections."""
+        super().close()
         self._closing.set()
         self._thread.join(2 * RENEW_S)
         with contextlib.suppress(psycopg.Error):  # the lease ends by itself

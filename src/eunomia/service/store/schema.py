@@ -42,6 +42,7 @@ MIGRATIONS = (
     "CREATE TABLE IF NOT EXISTS tenant_hours (hour INTEGER NOT NULL, tenant TEXT NOT NULL, received REAL NOT NULL, "
     "deserved REAL NOT NULL, succeeded INTEGER NOT NULL, rho_sum REAL NOT NULL, rho_max REAL NOT NULL, "
     "PRIMARY KEY (hour, tenant)) WITHOUT ROWID;",
+    "ALTER TABLE tokens ADD COLUMN parent TEXT;",
 )
 VERSION = 1 + len(MIGRATIONS)
 
@@ -58,7 +59,7 @@ class StoredClock:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A credential as it is stored: never the secret, only its digest."""
+    """A credential as it is stored: never the secret, only its digest. It holds while that which made it holds."""
 
     id: str
     hash: str
@@ -68,3 +69,4 @@ class Token:
     created: float
     expires: float | None
     revoked: float | None
+    parent: str | None = None  # id of the token that made it

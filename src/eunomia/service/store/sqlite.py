@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from eunomia.service.store.base import ServiceStore
+from eunomia.service.store.head import check_head
 from eunomia.service.store.opening import (
     FILE,
     StoreProblem,
@@ -51,6 +52,7 @@ class SqliteStore(ServiceStore):
                     create(db)
                 else:
                     check_file(db, path)
+                    check_head(folder, db.execute)
                     migrate(db, path)
             except BaseException:
                 db.close()
@@ -62,6 +64,7 @@ class SqliteStore(ServiceStore):
 
     def close(self) -> None:
         """Close the file and release the folder."""
+        super().close()
         self._db.close()
         if self._lock >= 0:
             os.close(self._lock)
