@@ -1,9 +1,11 @@
-"""A whole service whose job leaves a process that does not die: its accelerator has one holder, whatever restarts."""
+"""A whole service whose gangs it does not have in hand: an accelerator has one holder, whatever restarts."""
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -57,3 +59,33 @@ def ann_again(live: LiveService, ann: Any) -> Any:
     from eunomia.service.client import Address, Client
 
     return Client(Address(live.url, ann.address.token))
+
+
+def test_a_gang_that_a_restored_store_does_not_know_is_named_and_can_be_ended(tmp_path: Path) -> None:
+    live = LiveService(tmp_path, SITE.replace("cpu = 2", "cpu = 1").replace("lease_s = 30", "lease_s = 600"))
+    live.start()
+    backup = str(tmp_path / "backup.db")
+    assert eunomia(tmp_path, "backup", backup).startswith("written")
+    job = live.operator.submit({"command": ["sleep", "600"], "checkpoint": {"grace_s": 0}})["id"]
+    until(lambda: live.operator.get(f"/v1/jobs/{job}")["state"] == "running")
+    live.kill()
+    eunomia(tmp_path, "restore", backup)
+    live.start()
+    (node,) = until(lambda: [one for one in live.operator.get("/v1/nodes")["nodes"] if one["taken"]])
+    assert node["taken"]["0"].startswith(f"job {job}, which the store does not know to run")
+    waiting = live.operator.submit({"command": ["true"]})["id"]
+    assert any(job in one["text"] for one in live.operator.get(f"/v1/jobs/{waiting}/why")["reasons"])
+    assert eunomia(tmp_path, "orphans") == f"{job}  start 1, seats 0"
+    assert "no gang of that job runs here" in eunomia(tmp_path, "orphans", "--end", "7-absent")
+    assert eunomia(tmp_path, "orphans", "--end", job, "--grace", "0").endswith("is being stopped")
+    until(lambda: live.operator.get(f"/v1/jobs/{waiting}")["state"] == "succeeded")
+    assert eunomia(tmp_path, "orphans") == "every gang that runs here is known to the store"
+    live.kill(signal.SIGTERM)
+
+
+def eunomia(folder: Path, *words: str) -> str:
+    """Run `eunomia store` on the state folder, and return what it prints."""
+    command = [sys.executable, "-m", "eunomia", "store", *words, "--state", "state"]
+    return subprocess.run(
+        command, check=False, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ).stdout.strip()

@@ -1,4 +1,4 @@
-"""Commands about the store of a service: `store check | backup | restore | export`."""
+"""Commands about the store of a service: `store check | backup | restore | export | orphans`."""
 
 from __future__ import annotations
 
@@ -95,3 +95,38 @@ def store_export(
 
         count = export(load_site(site), target)
         print(json.dumps({"moments": count}) if as_json else f"{count:,} moments written to {target}")
+
+
+@store_app.command("orphans")
+def store_orphans(
+    state: StateOption = "state",
+    jobs: Annotated[
+        Path | None, typer.Option("--jobs", metavar="DIR", help="The jobs' folder. Default: jobs in the state folder.")
+    ] = None,
+    end: Annotated[list[str] | None, typer.Option("--end", metavar="JOB", help="Stop this one; repeatable.")] = None,
+    grace_s: Annotated[float, typer.Option("--grace", metavar="SECONDS", help="Time to save.", min=0.0)] = 10.0,
+    as_json: JsonOption = False,
+) -> None:
+    """List gangs of this machine that the store does not know to run, as after a backup was put back; or stop them.
+
+    For example: eunomia store orphans --state state --end 12-k3f9a
+    """
+    with handle_errors(as_json):
+        from eunomia.service.orphans import end_orphans, orphans
+
+        place = _place(state)
+        folder = jobs or (place / "jobs" if isinstance(place, Path) else Path("jobs"))
+        found = orphans(place, folder)
+        stopped = end_orphans(found, end or [], grace_s, folder)
+        if as_json:
+            rows = [
+                {"job": one.job_id, "start": one.epoch, "seats": [*one.seats], "process": one.supervisor[0],
+                 "stopped": one.job_id in stopped} for one in found
+            ]  # fmt: skip
+            print(json.dumps({"orphans": rows}))
+            return
+        for one in found:
+            seats = ", ".join(map(str, one.seats)) or "unknown"
+            print(f"{one.job_id}  start {one.epoch}, seats {seats}" + "; is being stopped" * (one.job_id in stopped))
+        if not found:
+            print("every gang that runs here is known to the store")

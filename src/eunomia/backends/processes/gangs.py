@@ -30,6 +30,7 @@ from typing import Any
 from eunomia.backends.orders import Extend, Halt, Launch, Order
 from eunomia.backends.processes.accounts import account_of
 from eunomia.backends.processes.folder import ExitRecord, JobFolder, read_json
+from eunomia.backends.processes.found_gangs import FoundGang, running_gangs
 from eunomia.backends.processes.gang_group import (
     GangGroup,
     become_subreaper,
@@ -96,6 +97,8 @@ class LocalGangs(ProcessWorld):
         self._live: dict[tuple[str, int], LocalGang] = {}
         self._delayed: dict[tuple[str, int], LocalGang] = {}  # gangs that the machine has no room for now
         self._retry_at = math.inf
+        self._orphans: dict[tuple[str, int], FoundGang] = {}  # gangs that no order named
+        self._has_looked = inputs.lock is not None  # for them; a run begins with none
         self._orders: deque[Order | Topology] = deque()
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe()
@@ -153,6 +156,8 @@ class LocalGangs(ProcessWorld):
         while self._orders:
             self._take(self._orders[0])
             self._orders.popleft()
+        if not self._has_looked:
+            self._find_orphans()
         now = time.monotonic()
         if self._closing and self._stops_jobs:
             for gang in self._live.values():
@@ -175,7 +180,7 @@ class LocalGangs(ProcessWorld):
         return any(now < entry.patient_until for entry in self._remains.values())
 
     def _wait_s(self) -> float:
-        polls = self._live or self._remains
+        polls = self._live or self._remains or self._orphans
         due = min(self._renew_at, self._poll_at) if polls else self._renew_at
         due = min(due, self._retry_at)
         if self._seats is not None:
@@ -363,6 +368,7 @@ class LocalGangs(ProcessWorld):
     def _poll(self, now: float) -> None:
         """Look after adopted gangs, which no pipe connects with this process, and after what remains of ended ones."""
         strays = self._strays()
+        self._orphans = {key: gang for key, gang in self._orphans.items() if key not in self._live and gang.is_running}
         for key, entry in list(self._remains.items()):
             if key in self._live:
                 entry.look()
@@ -384,6 +390,14 @@ class LocalGangs(ProcessWorld):
             self._read_steps(gang)
             if gang.pidfd < 0 and (record is None or not _is_alive(record)):
                 self._end(gang)
+
+    def _find_orphans(self) -> None:
+        """Look for gangs that the first orders did not name, as after an older copy of the store was put back."""
+        self._has_looked = True
+        for gang in running_gangs(self._workdir):
+            if gang.key not in self._live and gang.key not in self._remains:
+                self._orphans[gang.key] = gang
+                _log.warning("start %d of %s", gang.epoch, _orphaned(gang.job_id))
 
     def _stop_overdue(self, gang: LocalGang, now: float) -> None:
         """Kill a gang with its supervisor, if that has not stopped it in time, as it is frozen or hangs."""
@@ -430,10 +444,13 @@ class LocalGangs(ProcessWorld):
     def _taken_now(self) -> tuple[dict[int, str], dict[int, Remains]]:
         """Return the seats that strangers use or remains of gangs keep; and the latter, with what remains."""
         found = {} if self._seats is None else dict(self._seats.strangers)
-        now = time.monotonic()
+        now, count = time.monotonic(), self._topology.devices
+        found |= {
+            seat: _orphaned(gang.job_id) for gang in self._orphans.values() for seat in gang.seats if seat < count
+        }
         entries = [entry for entry in self._remains.values() if now >= entry.patient_until]
         self._quarantine.write(entries)
-        kept = {seat: entry for entry in entries for seat in entry.seats}
+        kept = {seat: entry for entry in entries for seat in entry.seats if seat < count}
         for seat, entry in kept.items():
             found[seat] = f"processes of job {entry.job_id} that cannot be killed"
         return found, kept
@@ -560,6 +577,10 @@ class LocalGangs(ProcessWorld):
         is_restart = record is not None and record.get("boot", boot_id()) != boot_id()
         reason = "the machine was started again" if is_restart else "its supervisor was killed"
         self._report(GangEnded(*gang.key, outcome, reason, by_restart=is_restart))
+
+
+def _orphaned(job_id: str) -> str:
+    return f"job {job_id}, which the store does not know to run; eunomia store orphans --end {job_id} stops it"
 
 
 def _is_alive(record: Mapping[str, Any]) -> bool:
