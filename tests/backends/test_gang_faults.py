@@ -20,6 +20,7 @@ from tests.unkillable import Freezer, freezer
 from eunomia.backends.processes.gang_group import SUBREAPER, control, is_running, start_time, stat_of
 from eunomia.backends.processes.gangs import SUPERVISOR
 from eunomia.backends.processes.group_base import GroupBase
+from eunomia.backends.processes.machine_limits import raise_open_files
 from eunomia.backends.reports import GangEnded, LaunchDelayed, Launched, SeatsTaken
 
 PIDS = Path("/sys/fs/cgroup/pids")
@@ -204,6 +205,66 @@ def test_a_launch_without_open_files_left_waits_until_there_are_some(world: Gang
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     ends = [world.next(GangEnded) for _ in range(2)]
     assert {(end.job_id, end.outcome) for end in ends} == {("a", "finished"), ("c", "finished")}
+
+
+def test_jobs_are_killed_before_the_service_when_memory_runs_out_and_get_its_limit_of_open_files(
+    world: GangsHere,
+) -> None:
+    asks = "import resource; print(open('/proc/self/oom_score_adj').read().strip(), resource.getrlimit(7)[0])"
+    world.launch("a", "-c", asks)
+    assert world.wait(GangEnded, "a").outcome == "finished"
+    assert world.log("a").splitlines()[-1] == f"500 {raise_open_files()}"
+
+
+def test_what_a_restart_of_the_machine_ended_is_no_loss_of_the_job(tmp_path: Path, world: GangsHere) -> None:
+    world.launch("a", "-c", "import time; time.sleep(600)")
+    world.wait(Launched, "a")
+    world.gangs.close()
+    os.kill(supervisor_of(world, "a"), signal.SIGKILL)
+    until(lambda: not world.processes("a"))
+    record = tmp_path / "jobs" / "a" / "supervisor-1.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "boot": "another"}))
+    after = GangsHere(tmp_path)
+    after.launch("a", "-c", "never")
+    assert after.wait(GangEnded, "a") == GangEnded("a", 1, "lost", "the machine was started again", by_restart=True)
+    after.end()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system with 512 KiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(place)]
+    if os.geteuid() != 0 or subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("needs root, to mount a small file system")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_on_a_full_disk_leases_are_renewed_stops_are_obeyed_and_no_end_is_lost(small_disk: Path) -> None:
+    world = GangsHere(small_disk, log_bytes=2**20)
+    until_called = (
+        "import sys, time\nfrom eunomia.lease import Lease\n"
+        "with Lease() as lease:\n"
+        "    print('x' * 2**20, flush=True)\n"  # twice what the disk holds
+        "    for _ in lease.steps(): time.sleep(0.05)\n"
+    )
+    world.launch("a", "-c", until_called, env={"PYTHONPATH": os.pathsep.join(sys.path)})
+    world.wait(Launched, "a")
+    folder = small_disk / "jobs" / "a"
+    until(lambda: os.statvfs(small_disk).f_bfree == 0)
+    before = (folder / "lease-1.json").read_text()
+    with pytest.raises(OSError, match="No space left"):
+        (folder / "more").write_text("x")
+    world.gangs._renew_at = 0.0
+    world.halt("a")
+    until(lambda: (folder / "lease-1.json").read_text() != before)
+    until(lambda: not any(not is_supervisor(pid) for pid in world.processes("a")))
+    assert not (folder / "exit-1.json").exists()  # there is no room for it yet
+    os.truncate(folder / "log", 0)
+    assert world.wait(GangEnded, "a").outcome == "stopped"
+    world.end()
 
 
 def test_a_supervisor_that_may_start_no_process_says_so_and_not_that_the_job_failed(tmp_path: Path) -> None:

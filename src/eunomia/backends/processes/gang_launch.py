@@ -10,9 +10,10 @@ import signal
 import socket
 from typing import Any, NoReturn
 
-from eunomia.backends.processes.gang_group import GangGroup, control
+from eunomia.backends.processes.gang_group import GangGroup, control, write_kernel
 
 CANNOT_START = 127
+OOM_SCORE = "500"  # of jobs: when memory runs out, the kernel kills them before the service and supervisors
 DIE_WITH_PARENT, NO_NEW_PRIVILEGES = 1, 38  # PR_SET_PDEATHSIG and PR_SET_NO_NEW_PRIVS of <linux/prctl.h>
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # What says that this machine has run out of something, not that the gang is wrong: it can be started later.
@@ -65,6 +66,7 @@ class Launcher:
         try:
             if spec.get("group"):
                 GangGroup(spec["group"]).enter()
+            write_kernel("/proc/self/oom_score_adj", OOM_SCORE)
             if "nofile" in spec:
                 resource.setrlimit(
                     resource.RLIMIT_NOFILE, (spec["nofile"], resource.getrlimit(resource.RLIMIT_NOFILE)[1])

@@ -33,19 +33,16 @@ from eunomia.backends.processes.folder import ExitRecord, JobFolder, read_json
 from eunomia.backends.processes.found_gangs import FoundGang, running_gangs
 from eunomia.backends.processes.gang_group import (
     GangGroup,
-    become_subreaper,
     boot_id,
-    children,
     descendants,
     is_running,
     start_time,
-    stat_of,
 )
 from eunomia.backends.processes.gang_launch import what_ran_out
 from eunomia.backends.processes.group_base import GroupBase
 from eunomia.backends.processes.local_gang import LocalGang, supervisor_spec
 from eunomia.backends.processes.machine_limits import open_files_left, raise_open_files
-from eunomia.backends.processes.remains import QuarantineFile, Remains
+from eunomia.backends.processes.remains import KilledGangs, Remains
 from eunomia.backends.processes.seats import LOOK_S, SeatWatch
 from eunomia.backends.reports import (
     GangEnded,
@@ -69,6 +66,7 @@ MAX_WAIT_S = 3600.0  # in one system call, which has a limit
 LATE_S = 2.0  # after the grace: then a run that ends kills a supervisor that has not ended
 WATCH_S = 7.0  # likewise, of a service; later than a supervisor says that processes do not die
 RETRY_S = 1.0  # until a launch is tried again for which the machine had none of something
+NEVER_DIES = "it was killed, and some of it does not die"
 _log = logging.getLogger(__name__)
 
 
@@ -89,9 +87,6 @@ class LocalGangs(ProcessWorld):
         self._groups = GroupBase.find()
         self._mark = hashlib.sha256(str(self._workdir).encode()).hexdigest()[:8]  # of our groups, among others'
         self._groups.remove_empty(self._mark)
-        self._adopts_strays = not self._groups.path and inputs.lock is None
-        if self._adopts_strays:
-            become_subreaper()  # of what a killed supervisor leaves behind
         self._taken: dict[int, str] | None = None  # as reported
         self._idle: set[int] = set()  # likewise
         self._live: dict[tuple[str, int], LocalGang] = {}
@@ -107,8 +102,8 @@ class LocalGangs(ProcessWorld):
         self._renew_at = self._poll_at = 0.0
         self._seat_files = self._workdir / "seats"
         self._seat_files.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._quarantine = QuarantineFile(self._seat_files / "quarantine.json")
-        self._remains = {entry.key: entry for entry in self._quarantine.read()}
+        adopts_strays = not self._groups.path and inputs.lock is None
+        self._killed = KilledGangs(self._seat_files / "quarantine.json", adopts_strays=adopts_strays)
         if os.geteuid() == 0 and inputs.lock is None:
             self._workdir.chmod(0o711)  # accounts pass through to the folders of their jobs
 
@@ -129,7 +124,7 @@ class LocalGangs(ProcessWorld):
     # ---- the thread ------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        while not self._closing or (self._stops_jobs and (self._live or self._is_killing())):
+        while not self._closing or (self._stops_jobs and (self._live or self._killed.is_killing(time.monotonic()))):
             try:
                 self._turn()
             except OSError as error:  # what is not done yet is done in the next turn
@@ -166,7 +161,7 @@ class LocalGangs(ProcessWorld):
             self._launch_delayed()
         if now >= self._poll_at:
             self._poll(now)
-            self._poll_at = now + (DYING_S if self._is_killing() else POLL_S)
+            self._poll_at = now + (DYING_S if self._killed.is_killing(now) else POLL_S)
         self._report_taken()
         if now >= self._renew_at:
             for gang in self._live.values():
@@ -174,13 +169,8 @@ class LocalGangs(ProcessWorld):
             self._renew_at = now + self._lease_s / 3
             self.renewals += len(self._live)
 
-    def _is_killing(self) -> bool:
-        """Say whether processes were killed that have time left to die."""
-        now = time.monotonic()
-        return any(now < entry.patient_until for entry in self._remains.values())
-
     def _wait_s(self) -> float:
-        polls = self._live or self._remains or self._orphans
+        polls = self._live or self._killed or self._orphans
         due = min(self._renew_at, self._poll_at) if polls else self._renew_at
         due = min(due, self._retry_at)
         if self._seats is not None:
@@ -221,7 +211,7 @@ class LocalGangs(ProcessWorld):
         )  # fmt: skip
         gang = LocalGang(order, folder, float(order.spec.get("checkpoint", {}).get("grace_s", 10.0)), order.seats)
         gang.end_s = math.inf if order.end_s is None else order.end_s
-        if (entry := self._remains.get(gang.key)) is not None:
+        if (entry := self._killed.get(gang.key)) is not None:
             entry.gang = gang
         elif (found := folder.read_exit()) is not None and found.cause != "later":
             self._report_end(gang)
@@ -351,7 +341,7 @@ class LocalGangs(ProcessWorld):
         if b"L" in said:
             self._be_launched(gang)
         if b"U" in said:
-            self._quarantine_gang(gang)
+            self._begin_killing(gang, NEVER_DIES, patience_s=0.0)
         self._read_steps(gang)
 
     def _be_launched(self, gang: LocalGang) -> None:
@@ -367,17 +357,10 @@ class LocalGangs(ProcessWorld):
 
     def _poll(self, now: float) -> None:
         """Look after adopted gangs, which no pipe connects with this process, and after what remains of ended ones."""
-        strays = self._strays()
         self._orphans = {key: gang for key, gang in self._orphans.items() if key not in self._live and gang.is_running}
-        for key, entry in list(self._remains.items()):
-            if key in self._live:
-                entry.look()
-            elif entry.look(strays):
-                entry.kill()
-            else:
-                del self._remains[key]
-                if entry.gang is not None:
-                    self._report_end(entry.gang)
+        for entry in self._killed.kill_again(self._live):
+            if entry.gang is not None:
+                self._report_end(entry.gang)
         for gang in list(self._live.values()):
             self._stop_overdue(gang, now)
             if gang.process is not None and gang.process.stdout is not None and not gang.process.stdout.closed:
@@ -386,7 +369,7 @@ class LocalGangs(ProcessWorld):
             if record is not None and record["launched"]:
                 self._be_launched(gang)
                 if record.get("unkillable"):
-                    self._quarantine_gang(gang)
+                    self._begin_killing(gang, NEVER_DIES, patience_s=0.0)
             self._read_steps(gang)
             if gang.pidfd < 0 and (record is None or not _is_alive(record)):
                 self._end(gang)
@@ -395,7 +378,7 @@ class LocalGangs(ProcessWorld):
         """Look for gangs that the first orders did not name, as after an older copy of the store was put back."""
         self._has_looked = True
         for gang in running_gangs(self._workdir):
-            if gang.key not in self._live and gang.key not in self._remains:
+            if gang.key not in self._live and gang.key not in self._killed:
                 self._orphans[gang.key] = gang
                 _log.warning("start %d of %s", gang.epoch, _orphaned(gang.job_id))
 
@@ -403,10 +386,10 @@ class LocalGangs(ProcessWorld):
         """Kill a gang with its supervisor, if that has not stopped it in time, as it is frozen or hangs."""
         is_closing_run = self._closing and self._inputs.lock is not None
         due = min(gang.stopped_by, gang.end_s + gang.grace_s) + (LATE_S if is_closing_run else WATCH_S)
-        if now < due or gang.key in self._remains or not (gang.launched or is_closing_run):
+        if now < due or gang.key in self._killed or not (gang.launched or is_closing_run):
             return
         pid, started = gang.supervisor
-        entry = self._remains_of(gang, "its supervisor has not stopped it in time, and some of it does not die")
+        entry = self._begin_killing(gang, "its supervisor has not stopped it in time, and some of it does not die")
         entry.processes = {pid: start_time(pid) for pid in descendants(pid)}
         entry.look()
         if is_running(pid, started):
@@ -448,48 +431,15 @@ class LocalGangs(ProcessWorld):
         found |= {
             seat: _orphaned(gang.job_id) for gang in self._orphans.values() for seat in gang.seats if seat < count
         }
-        entries = [entry for entry in self._remains.values() if now >= entry.patient_until]
-        self._quarantine.write(entries)
-        kept = {seat: entry for entry in entries for seat in entry.seats if seat < count}
+        kept = {seat: entry for entry in self._killed.quarantined(now) for seat in entry.seats if seat < count}
         for seat, entry in kept.items():
             found[seat] = f"processes of job {entry.job_id} that cannot be killed"
         return found, kept
 
-    def _remains_of(self, gang: LocalGang, why: str, patience_s: float = KILL_S) -> Remains:
-        """Return the entry of a gang of which something remains."""
-        entry = self._remains.get(gang.key)
-        if entry is None:
-            supervisor = gang.supervisor if gang.key in self._live else None
-            entry = self._remains[gang.key] = Remains(
-                *gang.key, gang.seats, str(gang.folder.lease), gang.group, time.time(), why, supervisor,
-                patient_until=time.monotonic() + patience_s, gang=gang,
-            )  # fmt: skip
-            self._poll_at = 0.0
-        return entry
-
-    def _quarantine_gang(self, gang: LocalGang) -> None:
-        """Take the seats of a gang out of service, as its supervisor says that it does not die."""
-        self._remains_of(gang, "it was killed, and some of it does not die", patience_s=0.0)
-
-    def _strays(self) -> list[int]:
-        """Return what killed supervisors have left to this process, and what descends from it.
-
-        Those are our children in sessions that are neither ours nor begun by a supervisor.
-        """
-        if not (self._adopts_strays and self._remains):
-            return []
-        ours = {gang.process.pid for gang in self._live.values() if gang.process is not None}
-        own_session, found = str(os.getsid(0)), list[int]()
-        for pid in children(os.getpid()):
-            stat = stat_of(pid)
-            if pid in ours or not stat or stat[3] == own_session:
-                continue
-            if stat[0] == "Z":
-                with contextlib.suppress(ChildProcessError):
-                    os.waitpid(pid, os.WNOHANG)
-            else:
-                found += [pid, *descendants(pid)]
-        return found
+    def _begin_killing(self, gang: LocalGang, why: str, patience_s: float = KILL_S) -> Remains:
+        """Kill a gang until nothing is left of it, from the next poll on; return its entry."""
+        self._poll_at = 0.0
+        return self._killed.add(gang, why, supervised=gang.key in self._live, patience_s=patience_s)
 
     def _is_taken(self, gang: LocalGang) -> bool:
         """Ask the driver before a launch; a gang whose seat others use is turned away."""
@@ -501,7 +451,7 @@ class LocalGangs(ProcessWorld):
 
     def _has_earlier(self, gang: LocalGang) -> bool:
         """Say whether an earlier gang of the job still runs: the end of a later one would say that it does not."""
-        return any(job == gang.order.job_id for job, _ in (*self._live, *self._remains))
+        return any(job == gang.order.job_id for job, _ in (*self._live, *self._killed))
 
     def _turn_away(self, gang: LocalGang) -> None:
         taken = self._taken or {}
@@ -536,7 +486,7 @@ class LocalGangs(ProcessWorld):
         quarantined = tuple((seat, kept[seat].describe()) for seat in sorted(kept))
         self._report(SeatsTaken(tuple(sorted(taken.items())), quarantined))
         for gang in self._live.values():
-            if not gang.launched and gang.key not in self._remains and not taken.keys().isdisjoint(gang.seats):
+            if not gang.launched and gang.key not in self._killed and not taken.keys().isdisjoint(gang.seats):
                 self._turn_away(gang)
                 self._halt(gang, at_once=True)
 
@@ -548,9 +498,9 @@ class LocalGangs(ProcessWorld):
         elif found is None:
             self._report_loss(gang)
         else:
-            self._remains.pop(gang.key, None)
+            self._killed.forget(gang.key)
             self._report(GangEnded(*gang.key, *self._outcome(gang, found)))
-        if gang.group and gang.key not in self._remains:
+        if gang.group and gang.key not in self._killed:
             GangGroup(gang.group).remove()
 
     def _outcome(self, gang: LocalGang, found: ExitRecord) -> tuple[str, str]:
@@ -566,12 +516,12 @@ class LocalGangs(ProcessWorld):
     def _report_loss(self, gang: LocalGang) -> None:
         """Report a gang whose supervisor ended without a word, once nothing is left of it."""
         record = read_json(gang.folder.record)
-        entry = self._remains_of(gang, "its supervisor was killed, and some of what it left does not die")
+        entry = self._begin_killing(gang, "its supervisor was killed, and some of what it left does not die")
         entry.supervisor = None
-        if entry.look(self._strays()):
+        if entry.look(self._killed.strays(self._live.values())):
             entry.kill()
             return
-        del self._remains[gang.key]
+        self._killed.forget(gang.key)
         # A gang of a run dies with its supervisor, and the job has failed.
         outcome = "lost" if self._inputs.lock is None or gang.process is None else "failed"
         is_restart = record is not None and record.get("boot", boot_id()) != boot_id()

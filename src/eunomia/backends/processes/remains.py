@@ -6,15 +6,29 @@ group is empty, or the machine was started again.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
-from collections.abc import Iterable
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from eunomia.backends.processes.folder import read_json
-from eunomia.backends.processes.gang_group import GangGroup, boot_id, is_running, kill, processes_with, start_time
+from eunomia.backends.processes.gang_group import (
+    GangGroup,
+    become_subreaper,
+    boot_id,
+    children,
+    descendants,
+    is_running,
+    kill,
+    processes_with,
+    start_time,
+    stat_of,
+)
 from eunomia.backends.processes.local_gang import LocalGang
 from eunomia.backends.reports import QuarantinedSeat
 from eunomia.lease import write_whole
@@ -68,13 +82,96 @@ class Remains:
         return QuarantinedSeat(self.job_id, since, self.why)
 
 
-class QuarantineFile:
-    """The list of remains on disk."""
+class KilledGangs:
+    """The gangs of a world that were killed and are not known to be gone, by job and epoch.
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._stored = path, ""
+    `adopts_strays`: this process is the subreaper of what killed supervisors leave behind.
+    """
 
-    def read(self) -> list[Remains]:
+    def __init__(self, path: Path, *, adopts_strays: bool) -> None:
+        self._path, self._stored, self._adopts_strays = path, "", adopts_strays
+        self._entries = {entry.key: entry for entry in self._read()}
+        if adopts_strays:
+            become_subreaper()
+
+    def __contains__(self, key: tuple[str, int]) -> bool:
+        return key in self._entries
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: tuple[str, int]) -> Remains | None:
+        """Return what remains of a gang; None if nothing is known to."""
+        return self._entries.get(key)
+
+    def forget(self, key: tuple[str, int]) -> None:
+        """Take a gang off the list, as nothing is left of it."""
+        self._entries.pop(key, None)
+
+    def add(self, gang: LocalGang, why: str, *, supervised: bool, patience_s: float) -> Remains:
+        """Return the entry of a gang, which has so much time to die; `supervised`: its supervisor may still run."""
+        if (entry := self._entries.get(gang.key)) is None:
+            entry = self._entries[gang.key] = Remains(
+                *gang.key, gang.seats, str(gang.folder.lease), gang.group, time.time(), why,
+                gang.supervisor if supervised else None, patient_until=time.monotonic() + patience_s, gang=gang,
+            )  # fmt: skip
+        return entry
+
+    def is_killing(self, now: float) -> bool:
+        """Say whether a gang has time left to die."""
+        return any(now < entry.patient_until for entry in self._entries.values())
+
+    def kill_again(self, live: Mapping[tuple[str, int], LocalGang]) -> list[Remains]:
+        """Kill what is left of each gang that has no supervisor among the live ones; return those that have gone."""
+        strays, gone = self.strays(live.values()), list[Remains]()
+        for key, entry in list(self._entries.items()):
+            if key in live:
+                entry.look()
+            elif entry.look(strays):
+                entry.kill()
+            else:
+                del self._entries[key]
+                gone.append(entry)
+        return gone
+
+    def strays(self, live: Iterable[LocalGang]) -> list[int]:
+        """Return what killed supervisors have left to this process, and what descends from it.
+
+        Those are our children in sessions that are neither ours nor begun by a supervisor.
+        """
+        if not (self._adopts_strays and self._entries):
+            return []
+        ours = {gang.process.pid for gang in live if gang.process is not None}
+        own_session, found = str(os.getsid(0)), list[int]()
+        for pid in children(os.getpid()):
+            stat = stat_of(pid)
+            if pid in ours or not stat or stat[3] == own_session:
+                continue
+            if stat[0] == "Z":
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
+            else:
+                found += [pid, *descendants(pid)]
+        return found
+
+    def quarantined(self, now: float) -> list[Remains]:
+        """Return the gangs whose time is over, and write them down if they are others than before."""
+        entries = [entry for entry in self._entries.values() if now >= entry.patient_until]
+        rows = [{name: getattr(entry, name) for name in STORED} for entry in entries]
+        text = json.dumps({"boot": boot_id(), "gangs": rows}) if rows or self._stored else ""
+        if text != self._stored:
+            try:
+                write_whole(self._path, text, durable=True)
+            except OSError as error:  # tried again at the next call
+                _log.warning("%s: which seats are out of service could not be written down (%s)", self._path, error)
+            else:
+                self._stored = text
+        return entries
+
+    def _read(self) -> list[Remains]:
         """Return what an earlier process wrote down; nothing if the machine was started again since."""
         found = read_json(self._path)
         if found is None or found["boot"] != boot_id():
@@ -87,16 +184,3 @@ class QuarantineFile:
             )
             for one in found["gangs"]
         ]
-
-    def write(self, entries: Iterable[Remains]) -> None:
-        """Write the list down if it has changed; a disk that does not take it is tried again at the next call."""
-        rows = [{name: getattr(entry, name) for name in STORED} for entry in entries]
-        text = json.dumps({"boot": boot_id(), "gangs": rows})
-        if text == self._stored or not (rows or self._stored):
-            return
-        try:
-            write_whole(self._path, text, durable=True)
-        except OSError as error:
-            _log.warning("%s: which seats are out of service could not be written down (%s)", self._path, error)
-        else:
-            self._stored = text
