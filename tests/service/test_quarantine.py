@@ -40,6 +40,11 @@ def test_a_seat_with_an_unkillable_process_stays_out_of_service_over_a_restart_a
         until(lambda: node()["quarantined"] == [0])
         before = node()["quarantine"]["0"]
         assert before["job"] == job
+        shown = subprocess.run(
+            [sys.executable, "-m", "eunomia", "nodes"], check=True, cwd=tmp_path, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "EUNOMIA_STATE": "state", "COLUMNS": "400"},
+        ).stdout  # fmt: skip
+        assert f"processes of job {job} that cannot be killed since {before['since']}: {before['why']}" in shown
         live.kill()
         live.start()
         waiting = ann_again(live, ann).submit({"command": ["true"]})["id"]

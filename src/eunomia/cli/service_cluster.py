@@ -9,6 +9,7 @@ from urllib.parse import quote
 import typer
 
 from eunomia.cli.service_session import ServiceSession, WatchOption, client_command, show_lines, show_table
+from eunomia.service.node_texts import describe_taken
 
 
 @client_command
@@ -72,9 +73,8 @@ def nodes(
 
 def _reason(node: dict[str, Any]) -> str:
     """Return why a node, or some of its accelerators, are not given away."""
-    taken = [f"{seat}: {holder}" for seat, holder in node["taken"].items()]
     idle = [f"{seat}: held, but under 5 % busy for 30 min" for seat in node["idle"]]
-    return "; ".join([node["reason"]] * bool(node["reason"]) + taken + idle)
+    return "; ".join([node["reason"]] * bool(node["reason"]) + describe_taken(node) + idle)
 
 
 @client_command

@@ -166,7 +166,7 @@ class JobFolder:
     def wake_supervisor(self) -> None:
         """Have the supervisor read its lease now; one that an earlier version started does so by itself."""
         with contextlib.suppress(OSError):  # no such pipe, or no supervisor any more
-            handle = os.open(self.wake, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            handle = os.open(self.wake, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 os.write(handle, b"!")
             finally:
