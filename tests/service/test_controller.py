@@ -21,7 +21,6 @@ from eunomia.backends.reports import (
     SeatsTaken,
     StepsSaved,
 )
-from eunomia.records.run import InlinePolicyRunner
 from eunomia.records.scheduler_digest import digest
 from eunomia.service import living_state
 from eunomia.service.core_job import core_job
@@ -113,8 +112,7 @@ def test_a_snapshot_is_stored_as_the_state_was_when_it_was_begun_and_turns_go_on
 def test_a_snapshot_that_is_written_while_the_site_is_changed_is_not_stored(bench: Bench) -> None:
     bench.submit(duration_s=50)
     bench.writer._begin_snapshot()
-    runner = InlinePolicyRunner(bench.site.setup.policy)
-    bench.writer.begin_era(bench.site, runner, {})
+    bench.writer.begin_era(bench.site, {})
     stored = [seq for seq, *_ in bench.store.snapshots()]
     _hand_back(bench.writer)
     assert [seq for seq, *_ in bench.store.snapshots()] == stored

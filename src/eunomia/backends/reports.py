@@ -65,6 +65,16 @@ class GangUnknown:
 
 
 @dataclass(frozen=True, slots=True)
+class GangFaulty:
+    """What the gang left in its files, or what it was to be started with, cannot be used. `GangEnded` follows when it
+    has ended."""
+
+    job_id: str
+    epoch: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class NodeState:
     """A node has left service, and why, or has come back (reason "")."""
 
@@ -125,7 +135,16 @@ class SubmissionGone:
 
 
 Report: TypeAlias = (
-    Launched | LaunchDelayed | GangEnded | StepsSaved | OrderTaken | SeatsTaken | SeatsIdle | MemoryUsed | GangUnknown
+    Launched
+    | LaunchDelayed
+    | GangEnded
+    | GangFaulty
+    | GangUnknown
+    | StepsSaved
+    | OrderTaken
+    | SeatsTaken
+    | SeatsIdle
+    | MemoryUsed
     | NodeState
-)  # fmt: skip
+)
 EngineReport: TypeAlias = Report | SubmissionFound | SubmissionGone

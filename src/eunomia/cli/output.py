@@ -274,7 +274,7 @@ def _preemptions(found: Explanation, every: bool) -> Iterator[str]:
 
 def _preemption(found: Explanation, one: Preemption) -> str:
     """Return `at 20 s by b, which srtf ranks before it`."""
-    from eunomia.model.wait_texts import describe_takers
+    from eunomia.model.wait_reason import describe_takers
     from eunomia.records.queue_position import SHOWN
 
     at = f"at {clock(one.at, found.began)}"
@@ -286,7 +286,7 @@ def _preemption(found: Explanation, one: Preemption) -> str:
 
 def _waited(found: Explanation) -> str:
     """Return `it waited 59.5 h: 71 % behind earlier jobs, 29 % nothing large enough was free`."""
-    from eunomia.model.wait_texts import KINDS
+    from eunomia.model.wait_reason import KINDS
 
     parts = found.parts()
     total = sum(seconds for _, seconds in parts)
@@ -317,7 +317,7 @@ def _fate(found: Explanation) -> str:
 
 def show_solution(found: Solution) -> None:
     """Print the quality of a decision, then the first jobs, one row each."""
-    from eunomia.verdict.estimated_throughputs import on_estimates
+    from eunomia.verdict.further_notes import on_estimates
 
     console = Console(highlight=False)
     problem, proof = found.problem, found.certificate

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors
-from eunomia.cli.options import JsonOption, ScenarioArgument
-from eunomia.cli.whatif import JobsOption, cores
+from eunomia.cli.command import Output, command
+from eunomia.cli.errors import FAILED, INTERRUPTED
+from eunomia.cli.options import JobsOption, ScenarioArgument, cores, option
 
 if TYPE_CHECKING:
     from eunomia.history.tuning import TuningRequest, TuningResult
@@ -42,26 +41,20 @@ app = typer.Typer(
 
 
 @app.command("scenario", epilog="Example:  eunomia tune scenario scenario.toml --space space.toml --out tune-out")
+@command
 def tune(
+    output: Output,
     scenario: ScenarioArgument,
-    space: Annotated[
-        Path, typer.Option("--space", metavar="SPACE.toml", help="Parameters and their values: see docs/tune.md.")
-    ],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the results; resumes a search in it.")],
-    method: Annotated[
-        str, typer.Option(metavar="NAME", help="gp-ei, gp-lcb, rf-ei, rf-lcb, random or grid.")
-    ] = "gp-ei",
-    budget: Annotated[int, typer.Option(metavar="N", min=1, help="Combinations that are measured at most.")] = 15,
-    weeks: Annotated[
-        int, typer.Option(metavar="N", min=2, help="Weeks of the history: half to search on, half to judge.")
-    ] = 8,
+    space: Annotated[Path, option("SPACE.toml", "Parameters and their values: see docs/tune.md.")],
+    out: Annotated[Path, option("DIR", "Folder for the results; resumes a search in it.")],
+    method: Annotated[str, option("NAME", "gp-ei, gp-lcb, rf-ei, rf-lcb, random or grid.")] = "gp-ei",
+    budget: Annotated[int, option("N", "Combinations that are measured at most.", min=1)] = 15,
+    weeks: Annotated[int, option("N", "Weeks of the history: half to search on, half to judge.", min=2)] = 8,
     epsilon: Annotated[
-        float,
-        typer.Option(metavar="X", min=0.0, max=1.0, help="End when less than this share of improvement is expected."),
+        float, option("X", "End when less than this share of improvement is expected.", min=0.0, max=1.0)
     ] = 0.01,
-    seed: Annotated[int, typer.Option(metavar="S", min=0, help="Draws the first combinations.")] = 0,
+    seed: Annotated[int, option("S", "Draws the first combinations.", min=0)] = 0,
     jobs: JobsOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Search parameters of a policy on half of a history's weeks.
 
@@ -70,30 +63,26 @@ def tune(
 
     After an interruption, type the same command again: what was measured is not repeated.
     """
-    with handle_errors(as_json):
-        from eunomia.history.tuning import TuningRequest
-        from eunomia.history.tuning_space import read_space
-        from eunomia.inputs.options import one_of
-        from eunomia.scenario import load_scenario
-        from eunomia.solvers.bayesian import METHODS
+    from eunomia.history.tuning import TuningRequest
+    from eunomia.history.tuning_space import read_space
+    from eunomia.inputs.options import one_of
+    from eunomia.scenario import load_scenario
+    from eunomia.solvers.bayesian import METHODS
 
-        one_of("command line", "--method", method, METHODS)
-        today = load_scenario(scenario)
-        request = TuningRequest(
-            scenario=today,
-            space=read_space(space, today),
-            method=method,
-            budget=budget,
-            seed=seed,
-            weeks=weeks,
-            epsilon=epsilon,
-        )
-        found = _search(request, out, jobs or cores())
-        _write(found, request, out)
-        if as_json:
-            print(json.dumps(found.as_dict(), allow_nan=False))
-        else:
-            _show(found, out)
+    one_of("command line", "--method", method, METHODS)
+    today = load_scenario(scenario)
+    request = TuningRequest(
+        scenario=today,
+        space=read_space(space, today),
+        method=method,
+        budget=budget,
+        seed=seed,
+        weeks=weeks,
+        epsilon=epsilon,
+    )
+    found = _search(request, out, jobs or cores())
+    _write(found, request, out)
+    output.show(found.as_dict, lambda: _show(found, out))
 
 
 def _search(request: TuningRequest, out: Path, workers: int) -> TuningResult:
@@ -121,9 +110,9 @@ def _search(request: TuningRequest, out: Path, workers: int) -> TuningResult:
 
 def _write(found: TuningResult, request: TuningRequest, out: Path) -> None:
     """Write the measurements so far, and the scenario with the best values."""
-    from eunomia.history.preemption_costs import with_costs
+    from eunomia.history.turning_point import with_costs
     from eunomia.inputs.atomic_write import write_whole
-    from eunomia.report.tuning_page import write_measurements
+    from eunomia.report.measured_pages import write_measurements
     from eunomia.runs.result_files import write_json
     from eunomia.scenario.writing import as_toml, with_absolute_paths
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def describe_taken(node: dict[str, Any]) -> list[str]:
-    """Return why accelerators of a node, as `GET /v1/nodes` has it, are not given away: by whom they are used, since when."""
+    """Return which accelerators of a node are taken, as `GET /v1/nodes` has it: each with its user, and since when."""
     kept = node.get("quarantine", {})
     more = {seat: f" since {one['since']}: {one['why']}" for seat, one in kept.items()}
     return [f"{seat}: {holder}{more.get(seat, '')}" for seat, holder in node["taken"].items()]

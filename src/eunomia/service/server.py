@@ -19,16 +19,18 @@ from typing import Any
 
 from eunomia.backends.process_backend import ProcessBackend
 from eunomia.backends.processes.device_use import DeviceDriver, NvidiaDriver
-from eunomia.backends.processes.environment import NO_DEVICE
+from eunomia.backends.processes.environment import NO_DEVICE, given_devices
 from eunomia.backends.processes.machine_limits import raise_open_files
 from eunomia.backends.registry import BACKENDS
 from eunomia.backends.world import ProcessWorld, WorldInputs
 from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.service.clock import MonotonicClock
 from eunomia.service.credentials import JobTokens, TokenRegistry, ensure_operator_token
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.json_lines import JsonLines
 from eunomia.service.messages import PolicyOverran, Principal
+from eunomia.service.recovery import recover
 from eunomia.service.site import Site, jobs_run, load_site
 from eunomia.service.site_change import apply_site, effective_site
 from eunomia.service.solver_process import Solver
@@ -36,8 +38,8 @@ from eunomia.service.store import ServiceStore, open_store
 from eunomia.service.store.reader import Reader
 from eunomia.service.submission_waits import EVERY_S, SubmissionWaits
 from eunomia.service.submissions import intake
-from eunomia.service.writer import MonotonicClock, Writer, recover
-from eunomia.setup.backend_factory import world_options
+from eunomia.service.writer import Writer
+from eunomia.setup.run_objects import world_options
 
 SOCKET = "service.sock"
 JOBS = "jobs"  # folder of the jobs' folders
@@ -145,7 +147,7 @@ def _driver(site: Site) -> DeviceDriver | None:
     if all(name == NO_DEVICE for name in site.setup.topology.types):
         return None
     try:
-        return NvidiaDriver()
+        return NvidiaDriver(given_devices(os.environ))
     except OSError as error:
         _log.warning("processes of others on the accelerators are not noticed: %s", error)
         return None

@@ -5,9 +5,11 @@ from __future__ import annotations
 import heapq
 import json
 import math
+from dataclasses import replace
 
 from eunomia.backends.reports import (
     GangEnded,
+    GangFaulty,
     GangUnknown,
     LaunchDelayed,
     Launched,
@@ -20,6 +22,7 @@ from eunomia.backends.reports import (
     SeatsTaken,
     StepsSaved,
 )
+from eunomia.inputs.bounds import MOST_DEMAND, MOST_STEPS
 from eunomia.model.events import (
     AcceleratorsTaken,
     JobCancelled,
@@ -31,8 +34,10 @@ from eunomia.model.events import (
 )
 from eunomia.service.controller import Controller
 from eunomia.service.job_row import JobRow
+from eunomia.service.set_aside import give_back_seats, quarantine, with_kept
 
 MOST_BACKOFF_S = 300.0
+MOST_REASON = 1000  # characters
 
 
 def take_report(controller: Controller, message: Report) -> None:
@@ -52,6 +57,7 @@ def take_report(controller: Controller, message: Report) -> None:
         elif not controller.is_removed(message.node):
             controller.bring_back(message.node)
         return
+    controller.subject = message.job_id
     row = controller.rows.get(message.job_id)
     if row is None or message.epoch != row.epoch or row.ended_epoch >= message.epoch:
         controller.stale_reports += 1
@@ -71,19 +77,30 @@ def take_report(controller: Controller, message: Report) -> None:
         case LaunchDelayed() if row.state == "starting":
             controller.move(row, "starting", message.reason)
         case GangUnknown() if row.state == "running":
-            controller.move(row, "unknown", message.reason)
+            controller.move(row, "unknown", _plain(message.reason))
         case StepsSaved() if message.steps != row.steps:
+            if not 0 <= message.steps <= MOST_STEPS:
+                raise ValueError(f"steps are {message.steps:g}, and a job has at most {MOST_STEPS:g}")
             row.steps = message.steps
             if not row.is_over:
                 controller.emit(row.id, Progressed((row.id,), (row.steps,)))
             controller.changed(row, "progress")
         case MemoryUsed() if message.gib > row.used_memory_gib:
+            if message.gib > MOST_DEMAND:
+                raise ValueError(f"it used {message.gib:g} GiB, and no accelerator has more than {MOST_DEMAND:g}")
             row.used_memory_gib = message.gib
             kind = row.spec.get("job_type", "")
             controller.memory_gib[kind] = max(message.gib, controller.memory_gib.get(kind, 0.0))
             controller.changed(row, "")
+        case GangFaulty():
+            quarantine(controller, row, _plain(message.reason))
         case GangEnded():
-            _gang_ended(controller, row, message)
+            _gang_ended(controller, row, replace(message, reason=_plain(message.reason)))
+
+
+def _plain(text: str) -> str:
+    """Return words of a world as every store takes them: an engine, or the log of a job, may have any."""
+    return str(text)[:MOST_REASON].replace("\0", "").encode(errors="replace").decode()
 
 
 def _seats_idle(controller: Controller, message: SeatsIdle) -> None:
@@ -98,7 +115,7 @@ def _seats_idle(controller: Controller, message: SeatsIdle) -> None:
 
 def _seats_taken(controller: Controller, message: SeatsTaken) -> None:
     """Take seats that others use out of service, and put back those that they have left."""
-    holders, quarantined = dict(message.holders), dict(message.quarantined)
+    holders, quarantined = with_kept(controller, dict(message.holders)), dict(message.quarantined)
     out = controller.scheduler.state.taken
     known = {seat: "" for seat in range(len(out)) if out[seat]}  # from the store, without who uses them
     before = {**known, **controller.taken_seats}
@@ -131,6 +148,7 @@ def _gang_ended(controller: Controller, row: JobRow, report: GangEnded) -> None:
         row.run_s += controller.at - row.started
     if row.is_over:
         row.ended_epoch = row.epoch
+        give_back_seats(controller, row)
         controller.changed(row, "")
         controller.forget(row)
         return
@@ -165,6 +183,7 @@ def _failed(controller: Controller, row: JobRow, reason: str) -> None:
 
 
 def expire(controller: Controller, what: str, job_id: str, epoch: int) -> None:
+    controller.subject = job_id
     row = controller.rows.get(job_id)
     if what == "drain" and row is not None and row.ended_epoch < epoch:
         controller.driver.stop(row.id, epoch, save=False)

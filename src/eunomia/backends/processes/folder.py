@@ -19,6 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from eunomia.backends.processes.accounts import Account
+from eunomia.backends.processes.gang_launch import what_ran_out
+from eunomia.inputs.bounds import MOST_STEPS
+from eunomia.inputs.json_text import parse_json
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.lease import CALLED_BACK, write_whole
 
@@ -181,22 +184,23 @@ class JobFolder:
     def read_progress(self, total_steps: float) -> float | None:
         """Return the saved steps that the job reports; None without a valid report."""
         try:
-            step = json.loads(_written_by_job(self.progress))["step"]
+            step = parse_json(_written_by_job(self.progress).decode())["step"]
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             _log.warning("%s: not a progress report (%s); write it with Lease.progress", self.progress, error)
             return None
-        if isinstance(step, bool) or not isinstance(step, (int, float)) or not 0 <= step < math.inf:
-            _log.warning("%s: step is %.100r, but it counts from 0; report ignored", self.progress, step)
+        if isinstance(step, bool) or not isinstance(step, (int, float)) or not 0 <= step <= MOST_STEPS:
+            rule = f"it is a number from 0 to {MOST_STEPS:g}"
+            _log.warning("%s: step is %.100r, but %s; report ignored", self.progress, step, rule)
             return None
         return min(float(step), total_steps)
 
     def read_loss(self) -> float:
         """Return the last loss that the job reported; nan without a valid one."""
         try:
-            loss = json.loads(_written_by_job(self.progress))["loss"]
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            loss = parse_json(_written_by_job(self.progress).decode())["loss"]
+        except (OSError, ValueError, KeyError, TypeError):
             return math.nan  # `read_progress` logs invalid reports
         return float(loss) if isinstance(loss, (int, float)) and not isinstance(loss, bool) else math.nan
 
@@ -208,8 +212,12 @@ class JobFolder:
         for path in (self.exit, self.last_exit):
             found = read_json(path)
             if found is not None:
-                reason = str(found.get("reason", ""))
-                record = ExitRecord(int(found["code"]), str(found["cause"]), int(found["epoch"]), reason)
+                try:
+                    reason = str(found.get("reason", ""))
+                    record = ExitRecord(int(found["code"]), str(found["cause"]), int(found["epoch"]), reason)
+                except (LookupError, ValueError, TypeError, OverflowError) as error:
+                    _log.warning("%s: no exit record (%r); passed over", path, error)
+                    continue
                 if record.epoch == self.epoch or record.code == 0:
                     return record
         return None
@@ -221,12 +229,17 @@ class JobFolder:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Return the object in a file that was written whole; None without that file, or where a power cut emptied it."""
+    """Return the object in a file that was written whole; None without that file, or where a power cut emptied it.
+
+    Where jobs run under the account of the service they can write here, too.
+    """
     try:
-        return dict(json.loads(path.read_bytes()))
+        return dict(parse_json(_written_by_job(path).decode()))
     except FileNotFoundError:
         return None
-    except ValueError as error:
+    except (OSError, ValueError, TypeError) as error:
+        if isinstance(error, OSError) and what_ran_out(error):  # what it says is not known yet
+            raise
         _log.warning("%s: not as it was written (%s); passed over", path, error)
         return None
 
@@ -240,23 +253,31 @@ def _signal_name(number: int) -> str:
 
 def _written_by_job(path: Path) -> bytes:
     """Return the beginning of a file that a job may have replaced by anything. Raises OSError for what is no file."""
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    handle = _open_plain(path)
     try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(errno.EINVAL, "not a plain file", str(path))
         return os.read(handle, MAX_REPORT)
     finally:
         os.close(handle)
 
 
+def _open_plain(path: Path) -> int:
+    """Open a file that a job may have replaced by a pipe or a link. Raises OSError for anything but a plain file."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a plain file", str(path))
+    return handle
+
+
 def last_lines(log: Path, count: int) -> list[str]:
     """Return up to `count` last lines of a log, without control characters."""
     try:
-        with open(log, "rb") as file:
-            file.seek(max(file.seek(0, os.SEEK_END) - TAIL_BYTES, 0))
-            lines = file.read().decode(errors="replace").rstrip().splitlines()
-    except FileNotFoundError:
+        handle = _open_plain(log)
+    except OSError:
         return []
+    with open(handle, "rb") as file:
+        file.seek(max(file.seek(0, os.SEEK_END) - TAIL_BYTES, 0))
+        lines = file.read().decode(errors="replace").rstrip().splitlines()
     return ["".join(c for c in line.expandtabs() if c.isprintable()) for line in lines[-count:]]
 
 

@@ -45,12 +45,14 @@ def running_gangs(jobs: Path) -> Iterator[FoundGang]:
         if not number.isdigit():
             continue
         folder = JobFolder(lease.parent, lease.parent / "checkpoint", int(number))
-        record = read_json(folder.record)
-        if record is not None:
-            job_id, seats = str(record.get("job", lease.parent.name)), tuple(record.get("seats", ()))
+        record = read_json(folder.record) or {}
+        try:
+            job_id, seats = str(record.get("job", lease.parent.name)), tuple(map(int, record.get("seats", ())))
             found = FoundGang(job_id, folder.epoch, seats, (int(record["pid"]), str(record["start"])), folder)
-            if found.is_running:
-                yield found
+        except (LookupError, ValueError, TypeError):  # no record of a supervisor
+            continue
+        if found.is_running:
+            yield found
 
 
 def _lease_files(jobs: Path) -> set[Path]:

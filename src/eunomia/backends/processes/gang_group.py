@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable, Set
 
 CPU_PERIOD_US = 100_000
+OUR_GROUPS = "eunomia-"  # begins their names
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of <linux/prctl.h>
 
 
@@ -20,6 +21,9 @@ class GangGroup:
     """A group of cgroup v2: what a process in it starts is in it too, whatever it does with sessions and variables."""
 
     def __init__(self, path: str) -> None:
+        """Raise ValueError for a path that we never make: it may come from a file that a job has written."""
+        if not os.path.basename(path).startswith(OUR_GROUPS):
+            raise ValueError(f"{path} is no group of a gang")
         self.path = path
 
     @classmethod

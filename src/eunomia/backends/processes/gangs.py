@@ -42,7 +42,7 @@ from eunomia.backends.processes.gang_launch import what_ran_out
 from eunomia.backends.processes.group_base import GroupBase
 from eunomia.backends.processes.local_gang import LocalGang, supervisor_spec
 from eunomia.backends.processes.machine_limits import open_files_left, raise_open_files
-from eunomia.backends.processes.remains import KilledGangs, Remains
+from eunomia.backends.processes.remains import KilledGangs, Remains, processes_of
 from eunomia.backends.processes.seats import LOOK_S, SeatWatch
 from eunomia.backends.reports import (
     GangEnded,
@@ -74,8 +74,8 @@ class LocalGangs(ProcessWorld):
     """The gangs of this machine."""
 
     def __init__(self, inputs: WorldInputs, look_s: float = LOOK_S) -> None:
-        super().__init__("local")
-        self._inputs, self._topology, self._report = inputs, inputs.topology, inputs.report
+        super().__init__("local", inputs)
+        self._inputs, self._topology = inputs, inputs.topology
         self._workdir, self._lease_s = inputs.workdir.resolve(), inputs.lease_s
         self._inherited = dict(os.environ)
         # A supervisor has the rights of this process, so no variable that a user chose.
@@ -117,6 +117,9 @@ class LocalGangs(ProcessWorld):
         self._orders.append(topology)
         self._wake()
 
+    def _is_done_again(self, error: Exception) -> bool:
+        return isinstance(error, OSError) and bool(what_ran_out(error))
+
     def _wake(self) -> None:
         with contextlib.suppress(OSError):  # closed
             os.write(self._wake_write, b"!")
@@ -147,7 +150,7 @@ class LocalGangs(ProcessWorld):
                     os.read(self._wake_read, 4096)
             else:
                 kind, gang = key.data
-                self._end(gang) if kind == "end" else self._read(gang)
+                self._guard(gang.key, self._end if kind == "end" else self._read, gang)
         while self._orders:
             self._take(self._orders[0])
             self._orders.popleft()
@@ -165,9 +168,18 @@ class LocalGangs(ProcessWorld):
         self._report_taken()
         if now >= self._renew_at:
             for gang in self._live.values():
-                gang.renew(now + self._lease_s)
+                self._guard(gang.key, self._renew, gang, now + self._lease_s)
             self._renew_at = now + self._lease_s / 3
             self.renewals += len(self._live)
+
+    def _renew(self, gang: LocalGang, end_s: float) -> None:
+        """Renew a lease; if the machine has no room to write it, that of the other gangs must not wait for it."""
+        try:
+            gang.renew(end_s)
+        except OSError as error:
+            if not what_ran_out(error):
+                raise
+            _log.warning("the lease of job %s is not renewed: %s", gang.order.job_id, what_ran_out(error))
 
     def _wait_s(self) -> float:
         polls = self._live or self._killed or self._orphans
@@ -185,9 +197,11 @@ class LocalGangs(ProcessWorld):
             return
         match order:
             case Launch():
-                self._launch(order)
+                about = order.job_id, order.epoch
+                if not self._guard(about, self._launch, order) and about not in self._live:
+                    self._report(GangEnded(*about, "failed", "it could not be started"))
             case Halt(_, job_id, epoch, save) if (gang := self._live.get((job_id, epoch))) is not None:
-                self._halt(gang, saves=save)
+                self._guard(gang.key, self._halt, gang, save)
             case Halt(_, job_id, epoch) if (gang := self._delayed.get((job_id, epoch))) is not None:
                 gang.stop_grace_s, self._retry_at = 0.0, 0.0
             case Extend(_, job_id, epoch, end_s) if (gang := self._live.get((job_id, epoch))) is not None:
@@ -195,7 +209,7 @@ class LocalGangs(ProcessWorld):
                 gang.renew(time.monotonic() + self._lease_s)
         self._report(OrderTaken(order.number))
 
-    def _halt(self, gang: LocalGang, *, saves: bool = True, at_once: bool = False) -> None:
+    def _halt(self, gang: LocalGang, saves: bool = True, *, at_once: bool = False) -> None:
         grace_s = 0.0 if at_once else gang.grace_s if saves else min(gang.grace_s, NO_SAVE_GRACE_S)
         if gang.stop_grace_s is None or grace_s < gang.stop_grace_s:
             gang.stop_grace_s = grace_s
@@ -228,7 +242,7 @@ class LocalGangs(ProcessWorld):
         gang.renew(time.monotonic() + self._lease_s)
         self._live[gang.key] = gang
         gang.supervisor = int(record["pid"]), str(record["start"])
-        gang.group, gang.seats = record.get("group", ""), tuple(record.get("seats", gang.seats))
+        gang.group, gang.seats = str(record.get("group", "")), tuple(map(int, record.get("seats", gang.seats)))
         gang.launched, gang.launched_at = bool(record["launched"]), time.monotonic()
         self._watch(gang, gang.supervisor[0])
         if gang.launched:
@@ -360,19 +374,23 @@ class LocalGangs(ProcessWorld):
         self._orphans = {key: gang for key, gang in self._orphans.items() if key not in self._live and gang.is_running}
         for entry in self._killed.kill_again(self._live):
             if entry.gang is not None:
-                self._report_end(entry.gang)
+                self._guard(entry.key, self._report_end, entry.gang)
         for gang in list(self._live.values()):
-            self._stop_overdue(gang, now)
-            if gang.process is not None and gang.process.stdout is not None and not gang.process.stdout.closed:
-                continue
-            record = read_json(gang.folder.record)
-            if record is not None and record["launched"]:
-                self._be_launched(gang)
-                if record.get("unkillable"):
-                    self._begin_killing(gang, NEVER_DIES, patience_s=0.0)
-            self._read_steps(gang)
-            if gang.pidfd < 0 and (record is None or not _is_alive(record)):
-                self._end(gang)
+            self._guard(gang.key, self._stop_overdue, gang, now)
+            if gang.process is None or gang.process.stdout is None or gang.process.stdout.closed:
+                self._guard(gang.key, self._look_at, gang)
+            if gang.key in self._faulty and not processes_of(gang):
+                self._guard(gang.key, self._end, gang)
+
+    def _look_at(self, gang: LocalGang) -> None:
+        record = read_json(gang.folder.record)
+        if record is not None and record.get("launched"):
+            self._be_launched(gang)
+            if record.get("unkillable"):
+                self._begin_killing(gang, NEVER_DIES, patience_s=0.0)
+        self._read_steps(gang)
+        if gang.pidfd < 0 and (record is None or not _is_alive(record)):
+            self._end(gang)
 
     def _find_orphans(self) -> None:
         """Look for gangs that the first orders did not name, as after an older copy of the store was put back."""
@@ -414,7 +432,7 @@ class LocalGangs(ProcessWorld):
                 self._selector.unregister(gang.process.stdout)
             gang.close_pipes()
             gang.process.wait()
-        if not gang.launched and record is not None and record["launched"]:
+        if not gang.launched and record is not None and record.get("launched"):
             self._be_launched(gang)
         if found is not None and found.cause == "later" and gang.stop_grace_s is None and not self._closing:
             gang.process, gang.lease_end = None, 0.0
@@ -429,9 +447,9 @@ class LocalGangs(ProcessWorld):
         found = {} if self._seats is None else dict(self._seats.strangers)
         now, count = time.monotonic(), self._topology.devices
         found |= {
-            seat: _orphaned(gang.job_id) for gang in self._orphans.values() for seat in gang.seats if seat < count
+            seat: _orphaned(gang.job_id) for gang in self._orphans.values() for seat in gang.seats if 0 <= seat < count
         }
-        kept = {seat: entry for entry in self._killed.quarantined(now) for seat in entry.seats if seat < count}
+        kept = {seat: entry for entry in self._killed.quarantined(now) for seat in entry.seats if 0 <= seat < count}
         for seat, entry in kept.items():
             found[seat] = f"processes of job {entry.job_id} that cannot be killed"
         return found, kept

@@ -6,9 +6,8 @@ import contextlib
 import os
 from dataclasses import dataclass
 
-from eunomia.backends.processes.gang_group import GangGroup, kernel_text, write_kernel
+from eunomia.backends.processes.gang_group import OUR_GROUPS, GangGroup, kernel_text, write_kernel
 
-OUR_GROUPS = "eunomia-"
 DELEGATED = ("user.delegate", "trusted.delegate")  # attributes by which systemd says that a group is ours to divide
 
 

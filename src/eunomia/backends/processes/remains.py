@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from eunomia.backends.processes.folder import read_json
 from eunomia.backends.processes.gang_group import (
     GangGroup,
     become_subreaper,
@@ -60,10 +60,8 @@ class Remains:
     def look(self, strays: Iterable[int] = ()) -> bool:
         """Return whether anything is left, and remember which processes; `strays` may be some of them."""
         known = (pid for pid, started in self.processes.items() if is_running(pid, started))
-        found = {*processes_with({f"EUNOMIA_LEASE_FILE={self.lease}".encode()}), *strays, *known}
+        found = {*_processes(self.lease, self.group), *strays, *known}
         group = GangGroup(self.group) if self.group else None
-        if group is not None:
-            found.update(group.pids())
         if self.supervisor is not None:
             found.discard(self.supervisor[0])
         self.processes = {pid: started for pid in sorted(found) if (started := start_time(pid))}
@@ -80,6 +78,16 @@ class Remains:
         """Return why its seats are out of service."""
         since = datetime.fromtimestamp(self.since, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         return QuarantinedSeat(self.job_id, since, self.why)
+
+
+def processes_of(gang: LocalGang) -> set[int]:
+    """Return the processes of a gang, its supervisor included, as far as they can be told from others."""
+    return _processes(str(gang.folder.lease), gang.group)
+
+
+def _processes(lease: str, group: str) -> set[int]:
+    found = processes_with({f"EUNOMIA_LEASE_FILE={lease}".encode()})
+    return {*found, *(GangGroup(group).pids() if group else ())}
 
 
 class KilledGangs:
@@ -173,14 +181,22 @@ class KilledGangs:
 
     def _read(self) -> list[Remains]:
         """Return what an earlier process wrote down; nothing if the machine was started again since."""
-        found = read_json(self._path)
-        if found is None or found["boot"] != boot_id():
+        try:
+            self._stored = self._path.read_text(encoding="utf-8")
+            found = json.loads(self._stored)
+            return [_entry(one) for one in found["gangs"]] if found["boot"] == boot_id() else []
+        except FileNotFoundError:
             return []
-        self._stored = json.dumps(found)
-        return [
-            Remains(
-                **{**one, "seats": tuple(one["seats"]), "supervisor": one["supervisor"] and tuple(one["supervisor"])}
-                | {"processes": {int(pid): started for pid, started in one["processes"].items()}}
-            )
-            for one in found["gangs"]
-        ]
+        except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            _log.error("%s: cannot be read (%r), so which seats are out of service is not known", self._path, error)
+            return []
+
+
+def _entry(row: dict[str, Any]) -> Remains:
+    """Return an entry of the list as it was written down."""
+    pid, started = row["supervisor"] or (0, "")
+    return Remains(
+        str(row["job_id"]), int(row["epoch"]), tuple(map(int, row["seats"])), str(row["lease"]), str(row["group"]),
+        float(row["since"]), str(row["why"]), (int(pid), str(started)) if started else None,
+        {int(pid): str(started) for pid, started in row["processes"].items()},
+    )  # fmt: skip

@@ -362,10 +362,14 @@ def is_left(handle: int, shared: bool) -> bool:
     """Lock an open file if it is free and nothing is left of the gangs that had it, whose supervisors may be killed."""
     if not locked(handle, shared):
         return False
-    holders = [json.loads(line) for line in os.pread(handle, MOST_HOLDERS, 0).splitlines() if line.endswith(b"}")]
-    gone = [one for one in holders if one["boot"] == boot_id() and not is_running(one["pid"], one["start"])]
-    groups = [group for one in gone if one["group"] and (group := GangGroup(one["group"])).is_populated()]
-    leases = {f"EUNOMIA_LEASE_FILE={one['lease']}".encode() for one in gone}
+    leases, groups = set[bytes](), list[GangGroup]()
+    for line in os.pread(handle, MOST_HOLDERS, 0).splitlines():
+        with contextlib.suppress(ValueError, LookupError, TypeError):  # a part of a line, after a power cut
+            holder = json.loads(line)
+            if holder["boot"] == boot_id() and not is_running(int(holder["pid"]), holder["start"]):
+                leases.add(f"EUNOMIA_LEASE_FILE={holder['lease']}".encode())
+                groups += [GangGroup(holder["group"])] if holder["group"] else []
+    groups = [group for group in groups if group.is_populated()]
     pids = processes_with(leases) if leases else []
     for group in groups:
         group.kill()

@@ -22,8 +22,9 @@ from typing import Any
 from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.store.base import ServiceStore
+from eunomia.service.store.checked_rows import RESTORE
 from eunomia.service.store.head import check_head
-from eunomia.service.store.opening import StoreProblem, check_mode, check_unused
+from eunomia.service.store.opening import StoreLost, StoreProblem, check_mode, check_unused
 from eunomia.service.store.schema import BASE, MIGRATIONS, VERSION
 
 try:
@@ -117,6 +118,10 @@ class PostgresStore(ServiceStore):
     """The side of the service that leads. Open it with `PostgresStore.open`; close it at the end."""
 
     errors = (psycopg.Error,)
+    refusals = (
+        psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError, psycopg.NotSupportedError,
+        psycopg.errors.ProgramLimitExceeded,
+    )  # fmt: skip
 
     def __init__(self, db: PostgresConnection, url: str, folder: Path, lead: int, renewed: float) -> None:
         super().__init__(db, folder)
@@ -187,7 +192,7 @@ class PostgresStore(ServiceStore):
             self._lost = True
             self._db.execute("ROLLBACK")
             rule = f"another service has taken over from generation {self._lead}; nothing was written"
-            raise StoreProblem.of(self._url, rule, "start this one again: it stands by")
+            raise StoreLost.of(self._url, rule, "start this one again: it stands by")
         self._renewed = max(self._renewed, asked)
 
     def _keep(self) -> None:
@@ -258,7 +263,10 @@ def create(db: PostgresConnection, generation: int = 0, *, replaces: str = "") -
 
 def _migrate(db: PostgresConnection, url: str) -> None:
     """Bring an older store to this version. Raises StoreProblem for a newer one."""
-    version = int(db.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()[0])
+    found = db.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()
+    if found is None or not re.fullmatch("[0-9]{1,9}", found[0]):
+        raise StoreProblem.of(url, "the store does not say of which version it is", RESTORE)
+    version = int(found[0])
     if version > VERSION:
         rule = f"the store has version {version}, and this program knows up to {VERSION}"
         raise StoreProblem.of(url, rule, "start the version that wrote it, or a newer one")
