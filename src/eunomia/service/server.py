@@ -20,6 +20,7 @@ from typing import Any
 from eunomia.backends.process_backend import ProcessBackend
 from eunomia.backends.processes.device_use import DeviceDriver, NvidiaDriver
 from eunomia.backends.processes.environment import NO_DEVICE, given_devices
+from eunomia.backends.processes.machine_limits import raise_open_files
 from eunomia.backends.registry import BACKENDS
 from eunomia.backends.world import ProcessWorld, WorldInputs
 from eunomia.inputs.install_hint import install_command
@@ -160,6 +161,7 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     umask = os.umask(0o077)  # of the service's own files
+    raise_open_files()  # each connection and each gang needs some
     gc.set_threshold(COLLECT_AFTER, 20, 20)
     running = start(site, umask)
     try:
