@@ -247,8 +247,8 @@ def test_a_play_is_made_once_and_what_it_showed_comes_back_as_it_was(tmp_path: P
     lines = ["job_index,submit_s,gpus,span_s,service_s,vc,status"]
     lines += [f"{m},{traced.SINCE_S + 60 * m},{8 if m % 3 else 16},36000,36000,6214e9,Pass" for m in range(200)]
     (tmp_path / "philly_jobs.csv.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
-    told: list[str] = []
-    request = Request(reference=tmp_path, keep=tmp_path / "runs", processes=1, tell=told.append)
+    reported: list[str] = []
+    request = Request(reference=tmp_path, keep=tmp_path / "runs", processes=1, tell=reported.append)
     play = quotas.Play("weight", "a quarter of an hour", "no preemption")
     first, failed = table_runs.made((), (play,), request)
     mine = quotas.waited(traced.three_weeks(traced.read(tmp_path)), play)
@@ -257,7 +257,7 @@ def test_a_play_is_made_once_and_what_it_showed_comes_back_as_it_was(tmp_path: P
     assert first[play].preempted == mine.preempted
     assert repr(first[play].tally) == repr(mine.tally)
     again, _ = table_runs.made((), (play,), request)
-    assert told[-1] == "1 of 1 runs are there already"
+    assert reported[-1] == "1 of 1 runs are there already"
     assert repr(again) == repr(first)
 
 

@@ -16,6 +16,7 @@ from eunomia.backends.processes.supervisor import locked
 from eunomia.records.run import InlinePolicyRunner
 from eunomia.service.client import Address, Client
 from eunomia.service.controller import Controller
+from eunomia.service.failed_starts import suspects
 from eunomia.service.job_document import parse_job
 from eunomia.service.messages import Principal, Reply, Request, Submit
 from eunomia.service.recovery import recover
@@ -72,7 +73,7 @@ class Bench:
             self.starts += self.starts >= 0
             name = f"start{self.starts}" if self.starts > 0 else ""
             runner = InlinePolicyRunner(self.site.setup.policy)
-            controller, self.orders = recover(self.store, self.site, runner, name)
+            controller, self.orders = recover(self.store, self.site, runner, name, suspects(self.site.state))
         except BaseException:
             self.store.close()
             raise

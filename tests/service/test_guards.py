@@ -39,6 +39,7 @@ from eunomia.backends.reports import (
 )
 from eunomia.service import user_requests, world_reports
 from eunomia.service.client import Address, Client
+from eunomia.service.failed_starts import forget, note_end
 from eunomia.service.http.dashboard import page_routes
 from eunomia.service.http.openapi import document
 from eunomia.service.http.routes import ROUTES
@@ -188,6 +189,18 @@ def test_what_falls_due_and_fails_sets_its_job_aside(stored: Bench, monkeypatch:
     stored.clock.at = 6.0
     stored.do()
     assert stored.state(job) == "quarantined"
+
+
+def test_a_job_with_which_the_service_ended_twice_for_one_cause_is_set_aside_at_the_next_start(stored: Bench) -> None:
+    job, other = (stored.submit(duration_s=10).body["id"] for _ in range(2))
+    stored.do(Launched(job, 1))
+    for left in (True, False):
+        note_end(stored.site.state, ZeroDivisionError(), job)
+        stored.restart()
+        assert (stored.state(job) == "running") == left
+    assert "ended 2 times with it" in stored.controller.rows[job].reason and stored.state(other) == "starting"
+    forget(stored.site.state)
+    goes_on(stored)
 
 
 # ---- columns that a start reads --------------------------------------------------------------------------------------

@@ -181,6 +181,16 @@ def test_pairs_that_a_machine_holds_are_never_spread(seed: int) -> None:
         assert len(np.unique(node[seats])) == 1 or largest < len(seats)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_where_spreading_costs_nothing_the_run_is_that_of_pairs_alone(seed: int) -> None:
+    world = draw(seed, jobs=20)
+    placed, plain = (
+        play(build(f"max_min_fairness?space_sharing=true{more}"), world) for more in ("&placement=sensitive", "")
+    )
+    assert (placed.finished, placed.starts) == (plain.finished, plain.starts)
+    assert placed.figures.summary == plain.figures.summary
+
+
 PROBLEM: dict[str, Any] = {
     "types": ["gpu"], "capacity": [2], "scale_factor": [2, 2], "throughput": [[10.0], [8.0]],
     "throughput_apart": [[5.0], [6.0]], "accelerators_per_node": [2], "job_type": ["a", "b"],

@@ -16,8 +16,9 @@ from eunomia.traces import Trace, read, write_native
 from eunomia.traces.table import COLUMNS, trace_of
 
 ENDINGS = [".csv", ".csv.gz", ".parquet"]
-TEXT = st.text(st.characters(codec="utf-8"), max_size=6)
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=6)
 WORD = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6)
+ID = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=6)
 POSITIVE = st.floats(LEAST, MOST_WEIGHT)
 SECONDS = st.floats(0, MOST_DEMAND)
 
@@ -35,7 +36,7 @@ def traces(draw: st.DrawFn) -> Trace:
     submitted_s = np.sort(np.array(column(SECONDS)))
     return trace_of(
         "drawn",
-        draw(st.lists(WORD, min_size=jobs, max_size=jobs, unique=True)),
+        draw(st.lists(ID, min_size=jobs, max_size=jobs, unique=True)),
         submitted_s,
         np.array(column(st.integers(1, 1024))),
         job_type=column(WORD) if draw(st.booleans()) else None,

@@ -116,8 +116,8 @@ EXPERIMENTS: dict[str, Entry] = {
     ),
     "symphony-decisions": Entry(
         "eunomia_reproduction.symphony.decisions:reproduce",
-        "Symphony beside Graphene when decisions take time, alone and in batches",
-        3,
+        "Symphony beside Graphene when decisions take time, alone and in batches, and with late counters",
+        4,
     ),
     "symphony-even": Entry(
         "eunomia_reproduction.symphony.even:reproduce",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from eunomia.cli.command import Output, command
-from eunomia.cli.errors import FAILED, INTERRUPTED
+from eunomia.cli.errors import resumable
 from eunomia.cli.options import JobsOption, ScenarioArgument, cores, numbers_by_type, option
 from eunomia.cli.whatif import run_lines
 
@@ -42,31 +41,23 @@ def plan(
     from eunomia.history.purchase import plan_purchase
     from eunomia.inputs.problems import refused
     from eunomia.scenario import load_scenario
-    from eunomia.sweeps import RunsFailed
 
     if not 0 < budget_usd < 1e12:
         raise refused("command line", "--budget-usd", budget_usd, "must be above 0", "give US$, such as 500000")
     today, prices = load_scenario(scenario), numbers_by_type("--price", price, most=1e12, example="h100=32000")
-    try:
-        with opened(out, jobs or cores(), run_lines()) as runs:
-            found = plan_purchase(
-                today,
-                budget_usd,
-                months=months,
-                prices=prices,
-                only=only or (),
-                weeks=weeks,
-                folder=out / "weeks",
-                runs=runs,
-                tell=lambda text: typer.echo(text, err=True),
-            )
-            write_plan(found, out)
-    except RunsFailed as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise typer.Exit(FAILED) from None
-    except KeyboardInterrupt:
-        typer.echo(f"interrupted; finished runs are in {out}, and the same command continues from there", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    with resumable(f"finished runs are in {out}"), opened(out, jobs or cores(), run_lines()) as runs:
+        found = plan_purchase(
+            today,
+            budget_usd,
+            months=months,
+            prices=prices,
+            only=only or (),
+            weeks=weeks,
+            folder=out / "weeks",
+            runs=runs,
+            tell=lambda text: typer.echo(text, err=True),
+        )
+        write_plan(found, out)
     output.show(found.as_dict, lambda: _show(found), f"report: {out / PAGE}")
 
 
@@ -75,6 +66,7 @@ def _show(found: Purchase) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from eunomia.cli.output import print_plain
     from eunomia.history.plan_page import HEADINGS, row_of
     from eunomia.history.purchase import recommend
 
@@ -85,7 +77,5 @@ def _show(found: Purchase) -> None:
     for one in found.ranked:
         table.add_row(*row_of(one))
     console.print(table)
-    for sentence in found.assumed:
-        console.print(f"assumed: {sentence}", markup=False, soft_wrap=True)
-    for sentence in (found.log_sentence, recommend(found)):
-        console.print(sentence, markup=False, soft_wrap=True)
+    assumed = (f"assumed: {sentence}" for sentence in found.assumed)
+    print_plain(console, *assumed, found.log_sentence, recommend(found))

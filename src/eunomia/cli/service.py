@@ -1,4 +1,4 @@
-"""The commands `serve` and `store check | backup | restore | export`, and the list of the service's commands."""
+"""The commands `serve` and `store …`, and the list of the service's commands."""
 
 from __future__ import annotations
 
@@ -97,6 +97,37 @@ def store_export(
 
     count = export(load_site(site), target)
     output.show({"moments": count}, f"{count:,} moments written to {target}")
+
+
+@store_app.command("orphans")
+@command
+def store_orphans(
+    output: Output,
+    state: StateOption = "state",
+    jobs_folder: Annotated[
+        Path | None, option("DIR", "The jobs' folder. Default: jobs in the state folder.", "--jobs")
+    ] = None,
+    end: Annotated[list[str] | None, option("JOB", "Stop this one; repeatable.", "--end")] = None,
+    grace_s: Annotated[float, option("SECONDS", "Time to save.", "--grace", min=0.0)] = 10.0,
+) -> None:
+    """List gangs of this machine that the store does not know to run, as after a backup was put back; or stop them.
+
+    For example: eunomia store orphans --state state --end 12-k3f9a
+    """
+    from eunomia.service.orphans import end_orphans, orphans
+
+    place = _place(state)
+    folder = jobs_folder or (place / "jobs" if isinstance(place, Path) else Path("jobs"))
+    found = orphans(place, folder)
+    stopped = end_orphans(found, end or [], grace_s, folder)
+    rows = [{"job": one.job_id, "start": one.epoch, "seats": [*one.seats], "process": one.supervisor[0],
+             "stopped": one.job_id in stopped} for one in found]  # fmt: skip
+    lines = [
+        f"{one.job_id}  start {one.epoch}, seats {', '.join(map(str, one.seats)) or 'unknown'}"
+        + "; is being stopped" * (one.job_id in stopped)
+        for one in found
+    ]
+    output.show({"orphans": rows}, "\n".join(lines) or "every gang that runs here is known to the store")
 
 
 @command

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from eunomia.cli.options import argument, flag, group, option
 from eunomia.cli.service_session import ServiceSession, WatchOption, client_command, show_lines, show_table
+from eunomia.service.node_texts import describe_taken
 
 node_app = group("Change the nodes of the cluster.")
 site_app = group("Change the site of a running service.")
@@ -70,9 +71,8 @@ def nodes(session: ServiceSession, watch: WatchOption = False) -> None:
 
 def _reason(node: dict[str, Any]) -> str:
     """Return why a node, or some of its accelerators, are not given away."""
-    taken = [f"{seat}: {holder}" for seat, holder in node["taken"].items()]
     idle = [f"{seat}: held, but under 5 % busy for 30 min" for seat in node["idle"]]
-    return "; ".join([node["reason"]] * bool(node["reason"]) + taken + idle)
+    return "; ".join([node["reason"]] * bool(node["reason"]) + describe_taken(node) + idle)
 
 
 @client_command

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eunomia.cli.command import Output, command
-from eunomia.cli.errors import FAILED, INTERRUPTED
+from eunomia.cli.errors import FAILED, resumable
 from eunomia.cli.options import JobsOption, PictureOptions, Pictures, argument, cores, flag, option, results_folder
 
 if TYPE_CHECKING:
@@ -77,13 +77,9 @@ def _carry_out(
 ) -> SweepResult:
     from eunomia.sweeps.runner import carry_out
 
-    try:
-        with _progress(len(rows)) as report:
-            return carry_out(sweep_file, rows, out, workers, report, on=on, anew=anew)
-    except KeyboardInterrupt:
-        same = f"the same command{' without --force' * anew}"
-        typer.echo(f"interrupted; what is finished is in {out}, and {same} continues from there", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    same = f"the same command{' without --force' * anew}"
+    with resumable(f"what is finished is in {out}", same), _progress(len(rows)) as report:
+        return carry_out(sweep_file, rows, out, workers, report, on=on, anew=anew)
 
 
 @contextmanager

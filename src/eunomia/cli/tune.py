@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from eunomia.cli.command import Output, command
-from eunomia.cli.errors import FAILED, INTERRUPTED
+from eunomia.cli.errors import resumable
 from eunomia.cli.options import JobsOption, ScenarioArgument, cores, option
 
 if TYPE_CHECKING:
@@ -89,7 +88,6 @@ def _search(request: TuningRequest, out: Path, workers: int) -> TuningResult:
     """Return the result; an interruption or a failed run ends the command, what was measured stays."""
     from eunomia.history.paired_runs import opened
     from eunomia.history.tuning import settings_text, tune
-    from eunomia.sweeps import RunsFailed
 
     def report(found: TuningResult) -> None:
         last = found.measurements[-1]
@@ -97,15 +95,8 @@ def _search(request: TuningRequest, out: Path, workers: int) -> TuningResult:
         line = f"{last.number} of {request.budget}: {settings_text(last.settings)}: {last.ratio:.4f}"
         typer.echo(f"{line}, best {last.best:.4f}", err=True)
 
-    try:
-        with opened(out, workers) as runs:
-            return tune(request, out / "weeks", runs, report)
-    except RunsFailed as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise typer.Exit(FAILED) from None
-    except KeyboardInterrupt:
-        typer.echo(f"interrupted; what is measured is in {out}, and the same command continues from there", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    with resumable(f"what is measured is in {out}"), opened(out, workers) as runs:
+        return tune(request, out / "weeks", runs, report)
 
 
 def _write(found: TuningResult, request: TuningRequest, out: Path) -> None:
@@ -128,6 +119,8 @@ def _show(found: TuningResult, out: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from eunomia.cli.output import print_plain
+
     console = Console(highlight=False)
     table = Table(box=None, header_style="bold", pad_edge=False)
     rows = [
@@ -143,7 +136,5 @@ def _show(found: TuningResult, out: Path) -> None:
     if found.unfinished:
         rule = "combinations leave more jobs unfinished than the scenario's own values and were passed over"
         console.print(f"note: {found.unfinished:,} {rule}")
-    for sentence in found.assumed:
-        console.print(f"assumed: {sentence}", markup=False, soft_wrap=True)
-    console.print(found.sentence(), markup=False, soft_wrap=True)
-    console.print(f"scenario: {out / BEST}", markup=False, soft_wrap=True)
+    assumed = (f"assumed: {sentence}" for sentence in found.assumed)
+    print_plain(console, *assumed, found.sentence(), f"scenario: {out / BEST}")

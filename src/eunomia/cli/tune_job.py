@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from eunomia.cli.command import Output, command
-from eunomia.cli.errors import FAILED, INTERRUPTED
+from eunomia.cli.errors import FAILED, resumable
 from eunomia.cli.service_session import service_errors, show_table
 from eunomia.cli.tune import app
 from eunomia.cli.tune_job_plan import JobTuningOptions, JobTuningPlan, plan_job_tuning
@@ -61,15 +61,8 @@ def _search(plan: JobTuningPlan) -> JobTuning:
 
     if plan.folder is not None:
         plan.folder.begin()
-    try:
+    with resumable(f"what is measured is in {plan.folder.path if plan.folder else 'the table'}"):
         found = search(plan.request, plan.measure, plan.known, report)
-    except KeyboardInterrupt:
-        typer.echo(
-            f"interrupted; what is measured is in {plan.folder.path if plan.folder else 'the table'}, and the same "
-            "command continues from there",
-            err=True,
-        )
-        raise typer.Exit(INTERRUPTED) from None
     if plan.folder is not None:
         plan.folder.keep(found, plan.left_out)
     return found

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from eunomia.cli.command import Output, command
-from eunomia.cli.errors import FAILED
 from eunomia.cli.options import JobsOption, TurnOption, argument, cores, option
 from eunomia.cli.service_forecasts import ask_service
 from eunomia.cli.service_session import TokenFileOption, UrlOption
@@ -57,7 +53,6 @@ def whatif(
     from eunomia.history.whatif import what_if
     from eunomia.inputs.problems import refused
     from eunomia.scenario import load_scenario
-    from eunomia.sweeps import RunsFailed
 
     today = load_scenario(scenario)
     change = ClusterChange(
@@ -68,12 +63,8 @@ def whatif(
         raise refused("command line", None, None, "a change needs --add, --remove or --policy", fix)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        try:
-            with opened(place / "store", jobs or cores(), run_lines()) as runs:
-                found = what_if(today, change, weeks=weeks, folder=place / "weeks", runs=runs, looks_for_turn=turn)
-        except RunsFailed as error:
-            print(f"error: {error}", file=sys.stderr)
-            raise typer.Exit(FAILED) from None
+        with opened(place / "store", jobs or cores(), run_lines()) as runs:
+            found = what_if(today, change, weeks=weeks, folder=place / "weeks", runs=runs, looks_for_turn=turn)
     output.show(found.as_dict, lambda: _show(found))
 
 
@@ -118,7 +109,7 @@ def _show(found: WhatIf) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from eunomia.cli.output import span
+    from eunomia.cli.output import print_plain, span
     from eunomia.history.whatif import sooner
 
     console = Console(highlight=False)
@@ -132,13 +123,8 @@ def _show(found: WhatIf) -> None:
     console.print(table)
     for tenant in found.tenants[:SHOWN_TENANTS]:
         sure = "" if tenant.jct.is_real else " (within what weeks differ by)"
-        text = f"  {tenant.tenant}: {sooner(tenant.jct.mean)}{sure}, {tenant.jobs:,} jobs"
-        console.print(text, markup=False, soft_wrap=True)
+        print_plain(console, f"  {tenant.tenant}: {sooner(tenant.jct.mean)}{sure}, {tenant.jobs:,} jobs")
     if len(found.tenants) > SHOWN_TENANTS:
         console.print(f"  … and {len(found.tenants) - SHOWN_TENANTS:,} tenants more; --json has all")
-    for note in found.notes:
-        console.print(f"note: {note}", markup=False, soft_wrap=True)
-    for sentence in found.assumed:
-        console.print(f"assumed: {sentence}", markup=False, soft_wrap=True)
-    for sentence in filter(None, (found.beside_log(), found.turn, found.sentence())):
-        console.print(sentence, markup=False, soft_wrap=True)
+    print_plain(console, *(f"note: {note}" for note in found.notes), *(f"assumed: {one}" for one in found.assumed))
+    print_plain(console, *filter(None, (found.beside_log(), found.turn, found.sentence())))

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.inputs.atomic_write import write_whole
-from eunomia.inputs.field_rules import MOST, Rule
+from eunomia.inputs.bounds import MOST
+from eunomia.inputs.field_rules import Rule
 from eunomia.inputs.open_table import read_table
 from eunomia.job_tuning.shapes import JobShape
 from eunomia.metrics.statistics import estimate

@@ -277,7 +277,10 @@ _BY_KIND: dict[str, dict[str, str | Callable[[Reason], str]]] = {
         "world_unknown": _then("it has accelerators, but its processes cannot be reached"),
         "holders_unknown": lambda it: f"{_UNKNOWN}: {listed(it.jobs, it.numbers[0])}",
     },
-    "backoff": {"backoff": _then("it failed, and waits before it is tried again")},
+    "backoff": {
+        "backoff": _then("it failed, and waits before it is tried again"),
+        "launch_delayed": _then("it has accelerators, but cannot be started yet"),
+    },
     "preempted": {"preempted": lambda it: f"it was preempted{describe_takers(it.jobs, it.numbers[0], it.names[0])}"},
     "type_drawn": {"type_drawn": _in_queue("it may only use {types}, where fewer than {size} are free")},
     "next_round": {"next_round": _round("seats are given when a round begins")},  # its size, free, end

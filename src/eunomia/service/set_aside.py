@@ -13,7 +13,7 @@ from eunomia.model.events import AcceleratorsTaken, JobCancelled
 from eunomia.model.job_lifecycle import FINAL, Stage
 from eunomia.service.controller import Controller
 from eunomia.service.job_row import QUARANTINED, JobRow
-from eunomia.service.store.base import DamagedRow
+from eunomia.service.store.checked_rows import DamagedRow
 
 UNUSABLE = "its row in the store cannot be used"
 _log = logging.getLogger(__name__)

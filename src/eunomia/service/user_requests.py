@@ -42,7 +42,7 @@ CHANGEABLE = ("weight", "deadline_s", "name", "labels", "max_run_s")
 
 def step(controller: Controller, now: float, inputs: Sequence[Input]) -> Turn:
     """Take in what has arrived by `now`, decide, and return all that changes."""
-    now = float(now)
+    now, controller.subject = float(now), ""
     turn = controller.turn = Turn(max(controller.at, now))
     if controller.wake <= now:
         at, controller.wake = max(controller.at, controller.wake), math.inf

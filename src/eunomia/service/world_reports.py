@@ -11,10 +11,12 @@ from eunomia.backends.reports import (
     GangEnded,
     GangFaulty,
     GangUnknown,
+    LaunchDelayed,
     Launched,
     MemoryUsed,
     NodeState,
     OrderTaken,
+    QuarantinedSeat,
     Report,
     SeatsIdle,
     SeatsTaken,
@@ -50,8 +52,9 @@ def take_report(controller: Controller, message: Report) -> None:
         _seats_taken(controller, message)
         return
     if isinstance(message, NodeState):
+        _check_place(message.node, len(controller.nodes), "node")
         if message.reason:
-            controller.take_out(message.node, message.reason)
+            controller.take_out(message.node, _plain(message.reason))
         elif not controller.is_removed(message.node):
             controller.bring_back(message.node)
         return
@@ -72,6 +75,8 @@ def take_report(controller: Controller, message: Report) -> None:
         case Launched() if row.state == "unknown":
             controller.move(row, "running", "")
             controller.set_timers(row)
+        case LaunchDelayed() if row.state == "starting":
+            controller.move(row, "starting", message.reason)
         case GangUnknown() if row.state == "running":
             controller.move(row, "unknown", _plain(message.reason))
         case StepsSaved() if message.steps != row.steps:
@@ -94,6 +99,12 @@ def take_report(controller: Controller, message: Report) -> None:
             _gang_ended(controller, row, replace(message, reason=_plain(message.reason)))
 
 
+def _check_place(place: int, count: int, what: str) -> None:
+    """Raise ValueError for a node or a seat that there is not."""
+    if place not in range(count):
+        raise ValueError(f"there is no {what} {str(place)[:40]}")
+
+
 def _plain(text: str) -> str:
     """Return words of a world as every store takes them: an engine, or the log of a job, may have any."""
     return str(text)[:MOST_REASON].replace("\0", "").encode(errors="replace").decode()
@@ -101,6 +112,8 @@ def _plain(text: str) -> str:
 
 def _seats_idle(controller: Controller, message: SeatsIdle) -> None:
     """Flag accelerators that their gangs hardly use."""
+    for seat, _ in message.idle_s:
+        _check_place(seat, len(controller.device_types), "seat")
     controller.idle_seats = {seat: controller.at - idle_s for seat, idle_s in message.idle_s}
     for row in controller.rows.values():
         if found := [seat for seat in row.seats if seat in controller.idle_seats]:
@@ -111,7 +124,12 @@ def _seats_idle(controller: Controller, message: SeatsIdle) -> None:
 
 def _seats_taken(controller: Controller, message: SeatsTaken) -> None:
     """Take seats that others use out of service, and put back those that they have left."""
-    holders, quarantined = with_kept(controller, dict(message.holders)), dict(message.quarantined)
+    for seat, _ in message.holders:
+        _check_place(seat, len(controller.device_types), "seat")
+    holders, quarantined = (
+        with_kept(controller, {seat: _plain(who) for seat, who in message.holders}),
+        dict(message.quarantined),
+    )
     out = controller.scheduler.state.taken
     known = {seat: "" for seat in range(len(out)) if out[seat]}  # from the store, without who uses them
     before = {**known, **controller.taken_seats}
@@ -127,12 +145,15 @@ def _seats_taken(controller: Controller, message: SeatsTaken) -> None:
     controller.emit("", AcceleratorsTaken(tuple(sorted(holders))))
 
 
-def _note_seat(controller: Controller, seat: int, holder: str | None, job_id: str | None) -> None:
+def _note_seat(controller: Controller, seat: int, holder: str | None, remains: QuarantinedSeat | None) -> None:
     """Add an event: the seat is taken by others, quarantined for the processes of a job, or free again."""
-    kind = "seat_free" if holder is None else "seat_taken" if job_id is None else "seat_quarantined"
-    mine = job_id or controller.quarantined.get(seat, "")
+    kind = "seat_free" if holder is None else "seat_taken" if remains is None else "seat_quarantined"
+    last = remains or controller.quarantined.get(seat)
+    mine = "" if last is None else last.job_id
     row = controller.row(mine) if mine else None
     detail = {"seat": seat, "holder": holder, "epoch": 0, "reason": holder or "free again"}
+    if remains is not None:
+        detail |= {"since": remains.since, "why": remains.why}
     controller.turn.news.append((mine, "" if row is None else row.tenant, kind, json.dumps(detail)))
 
 
@@ -151,6 +172,8 @@ def _gang_ended(controller: Controller, row: JobRow, report: GangEnded) -> None:
             controller.emit(row.id, JobFinished(row.id, row.epoch))
             controller.run_times[row.tenant, row.spec.get("job_type", "")].append(row.run_s)
             controller.end(row, "succeeded", "")
+        case "failed" if report.outcome == "lost":
+            _failed(controller, row, f"{report.reason}, {row.losses} times in a row without progress")
         case "failed":
             _failed(controller, row, report.reason)
         case "lost":

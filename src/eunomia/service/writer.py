@@ -249,7 +249,6 @@ class Writer:
         whole = Turn(self.controller.at)
         for message in (None, *inputs):
             memory = self.controller.memory()
-            self.controller.subject = ""
             given = [] if message is None else [message]
             try:
                 turn = self._turn(given)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from eunomia import traces
-from eunomia.inputs.field_rules import MOST_S
+from eunomia.inputs.bounds import MOST_S
 from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.job import Job

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.inputs.field_rules import MOST, Rule
+from eunomia.inputs.bounds import MOST
+from eunomia.inputs.field_rules import Rule
 from eunomia.inputs.open_table import read_table
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Floats

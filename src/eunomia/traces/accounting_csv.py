@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from eunomia.inputs.bounds import MOST
 from eunomia.inputs.columns import numbers
-from eunomia.inputs.field_rules import MOST
 from eunomia.inputs.open_table import read_table
 from eunomia.inputs.problems import refused
 from eunomia.inputs.table import InputTable

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eunomia.inputs.bounds import MOST_S
 from eunomia.inputs.columns import numbers
-from eunomia.inputs.field_rules import MOST_S
 from eunomia.inputs.problems import refused
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Floats

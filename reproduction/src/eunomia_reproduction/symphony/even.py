@@ -1,8 +1,7 @@
 """What it is worth to know loads where processors are 2 to 8 times apart: two that do not, beside the oracle that does.
 
 Training to a goal half-way between Graphene and the oracle would test what a belief saves; this shows how far apart
-they are on the machine `EVEN`, and how much their ratio differs from workload to workload. Workloads are those of
-`experiment`, of the kernels' times on that machine. Nothing is trained.
+they are on the machine `EVEN`, and how much their ratio differs from workload to workload. Nothing is trained.
 """
 
 from __future__ import annotations

@@ -345,7 +345,7 @@ def endpoint(service: Service, route: ApiRoute) -> Endpoint:
 
 
 def refusal_of(error: Exception, what: str) -> Refused:
-    """Return how a request is answered that raised an error: of an unexpected one the log has all."""
+    """Return how a request is answered that raised an error: the log has all of an unexpected one."""
     if isinstance(error, Refused):
         return error
     if isinstance(error, InvalidRequest):

@@ -43,10 +43,9 @@ from eunomia.service.turn import Turn
 KEPT_SNAPSHOTS = 2
 JOB = "number, id, tenant, state, body"
 TOKENS = 'SELECT id, hash, "user", tenant, role, created, expires, revoked, parent FROM tokens'
-FACTS: dict[str, Callable[[str], object]] = {
+FACTS: dict[str, Callable[[str], object]] = {  # of `meta`, that a start reads
     **dict.fromkeys(("generation", "origin", "era", "era_jobs", "last_job"), lambda fact: number(float(fact))),
-    **dict.fromkeys(("overrides", "setup"), json.loads),
-    "active_time": lambda fact: ActiveTime(*map(number, json.loads(fact))),
+    **dict.fromkeys(("overrides", "setup", "active_time"), json.loads),
 }
 ROWS_AT_ONCE = (64, 16, 4, 1)  # of an insertion: few texts, so that each is prepared once
 _log = logging.getLogger(__name__)
@@ -425,12 +424,10 @@ class ServiceStore:
         clocks = self._db.execute("SELECT at, boot, monotonic, wall FROM clock")
         usable(clocks, clock_of, lambda wrong: found.append(f"the clock {wrong} cannot be used"))
         for key, read in FACTS.items():
-            if (fact := self.meta(key)) is not None:
-                usable(
-                    [(fact,)],
-                    lambda row, read=read: read(row[0]),
-                    lambda wrong, key=key: found.append(f"the fact {key} {wrong} cannot be used"),
-                )
+            try:
+                read(self.meta(key) or "0")
+            except (ValueError, TypeError) as error:
+                found.append(f"the fact {key} cannot be used ({error})")
         for seat, job in self._db.execute(
             "SELECT seat, job FROM seats WHERE job NOT IN (SELECT id FROM jobs WHERE live = 1)"
         ):

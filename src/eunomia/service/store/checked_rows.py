@@ -68,8 +68,9 @@ def token_of(row: Sequence[Any]) -> Token:
         raise ValueError(f"its role is {str(role)[:40]!r}")
     expires, revoked = (None if at is None else number(at, MOST_S) for at in ends)
     made_by = None if parent is None else text(parent)
-    names = (text(value) for value in (token_id, hashed, user, tenant))
-    return Token(*names, role, number(created, MOST_S), expires, revoked, made_by)
+    return Token(
+        text(token_id), text(hashed), text(user), text(tenant), role, number(created, MOST_S), expires, revoked, made_by
+    )
 
 
 def sums_of(row: Sequence[Any]) -> TenantSums:
@@ -87,7 +88,7 @@ def ids_of(digest: Any, ids: Any) -> tuple[str, list[str]]:
 
 
 def usable(rows: Iterable[Sequence[Any]], read: Callable[[Sequence[Any]], T], note: Callable[[str], None]) -> list[T]:
-    """Return the rows that can be used; of each other one `note` is told what is wrong, after its first column."""
+    """Return the rows that can be used; of each other one `note` gets what is wrong, after its first column."""
     found = []
     for row in rows:
         try:

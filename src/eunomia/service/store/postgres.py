@@ -36,6 +36,7 @@ except ImportError:
 SCHEMA = "eunomia"  # holds all tables
 LEASE_S = 10.0  # without renewal for so long, another service may take over
 RENEW_S = 2.0
+LET_GO = "UPDATE leader SET holder = '' WHERE generation = ?"
 TRANSACTION_S = 5  # a transaction that idles for longer is ended by the server
 LEADER = """CREATE TABLE leader (one BIGINT PRIMARY KEY CHECK (one = 1), generation BIGINT NOT NULL,
     holder TEXT NOT NULL, renewed TIMESTAMPTZ NOT NULL)"""
@@ -137,7 +138,7 @@ class PostgresStore(ServiceStore):
         cls, url: str, folder: Path, *, must_exist: bool = False, wait: Callable[[str], None] | None = None
     ) -> PostgresStore:
         """Take the lead in a database, and make its tables if there are none; see `open_store`."""
-        db = connect(url)
+        db, lead = connect(url), 0
         try:
             if not exists(db):
                 if must_exist:
@@ -162,6 +163,8 @@ class PostgresStore(ServiceStore):
             check_head(folder, db.execute)
             _migrate(db, url)
         except BaseException:
+            with contextlib.suppress(psycopg.Error):  # the lease ends by itself
+                db.execute(LET_GO, (lead,))
             db.close()
             raise
         return cls(db, url, folder, lead, asked)
@@ -172,7 +175,7 @@ class PostgresStore(ServiceStore):
         self._closing.set()
         self._thread.join(2 * RENEW_S)
         with contextlib.suppress(psycopg.Error):  # the lease ends by itself
-            self._db.execute("UPDATE leader SET holder = '' WHERE generation = ?", (self._lead,))
+            self._db.execute(LET_GO, (self._lead,))
         self._db.close()
 
     def leads(self) -> bool:
