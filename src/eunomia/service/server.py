@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 SOCKET = "service.sock"
 JOBS = "jobs"  # folder of the jobs' folders
 MANY_JOBS = 500  # live ones: from here on decisions may take compiled kernels, which cost 50 MiB
-SWITCH_S = 0.001  # after so long a thread that computes lets the one that answers requests run; with 5 ms it waits longer
 SWEEP_S = 3600.0  # between removals of old jobs
 HOLD_S = 5.0  # between looks whether room on the disk can be reserved again
 COLLECT_AFTER = 20_000  # objects: with Python's 700, a list of jobs is looked through again and again while it is made
@@ -174,7 +173,6 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
     umask = os.umask(0o077)  # of the service's own files
     raise_open_files()  # each connection and each gang needs some
     gc.set_threshold(COLLECT_AFTER, 20, 20)
-    sys.setswitchinterval(SWITCH_S)
     running = start(site, umask)
     try:
         asyncio.run(_listen(running, announce))
