@@ -40,12 +40,14 @@ from urllib.request import urlopen
 from eunomia.backends.reports import GangEnded, Launched, OrderTaken
 from eunomia.service import writer as writer_module
 from eunomia.service.client import Address, Client
+from eunomia.service.clock import MonotonicClock
 from eunomia.service.job_document import parse_job
 from eunomia.service.messages import Launch, Principal, Request, Submit
+from eunomia.service.recovery import recover
 from eunomia.service.site import load_site
 from eunomia.service.solver_process import Solver
 from eunomia.service.store import open_store
-from eunomia.service.writer import MonotonicClock, Writer, recover
+from eunomia.service.writer import Writer
 
 SITE = """\
 [service]

@@ -15,12 +15,15 @@ from typing import Any
 from eunomia.backends.processes.supervisor import locked
 from eunomia.records.run import InlinePolicyRunner
 from eunomia.service.client import Address, Client
+from eunomia.service.controller import Controller
+from eunomia.service.failed_starts import suspects
 from eunomia.service.job_document import parse_job
 from eunomia.service.messages import Principal, Reply, Request, Submit
+from eunomia.service.recovery import recover
 from eunomia.service.site import Site, load_site
 from eunomia.service.store import open_store
 from eunomia.service.store.schema import StoredClock
-from eunomia.service.writer import Writer, recover
+from eunomia.service.writer import Writer
 
 SITE = """\
 check = true
@@ -70,11 +73,16 @@ class Bench:
             self.starts += self.starts >= 0
             name = f"start{self.starts}" if self.starts > 0 else ""
             runner = InlinePolicyRunner(self.site.setup.policy)
-            self.controller, self.orders = recover(self.store, self.site, runner, name)
+            controller, self.orders = recover(self.store, self.site, runner, name, suspects(self.site.state))
         except BaseException:
             self.store.close()
             raise
-        self.writer = Writer(self.controller, self.store, self.clock)
+        self.writer = Writer(controller, self.store, self.clock)
+
+    @property
+    def controller(self) -> Controller:
+        """The present one: after a turn that failed it is another one."""
+        return self.writer.controller
 
     def restart(self, site: str | None = None) -> None:
         self.store.close()

@@ -36,7 +36,7 @@ USERS = tuple(Principal(user, tenant, "submitter") for user, tenant in (("ann", 
 LEASE_S = 120.0
 
 
-class Crash(Exception):
+class Crash(BaseException):
     """The service dies here."""
 
 
@@ -406,6 +406,7 @@ class Simulation:
 
     def _check_now(self) -> None:
         self.bench.controller.check()
+        demand(not self.bench.writer.faults, "an input could not be handled, and was refused or set aside")
         rows = self.bench.controller.rows
         for gang in self.world.live():
             if gang.began >= 0:
@@ -435,7 +436,7 @@ class Simulation:
             assert row is not None
             mine = [gang for gang in world.gangs.values() if gang.job == job]
             finished = any(gang.outcome == "finished" and gang.began >= 0 for gang in mine)
-            demand(row.is_over, f"{job} is {row.state}")
+            demand(row.is_over and row.state != "quarantined", f"{job} is {row.state}")
             failed = sum(gang.outcome == "failed" and not gang.halted for gang in mine)
             demand(row.state != "succeeded" or failed <= row.spec.get("retries", 0), f"{job} failed {failed} times")
             demand((row.state == "succeeded") <= finished, f"{job} succeeded but never finished")

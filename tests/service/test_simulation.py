@@ -22,8 +22,7 @@ from eunomia.core.scheduler_state import SchedulerState
 from eunomia.core.state import State
 from eunomia.model.job import Job
 from eunomia.records import scheduler_digest
-from eunomia.service import user_requests, world_reports
-from eunomia.service import writer as writer_module
+from eunomia.service import recovery, user_requests, world_reports
 from eunomia.service.controller import Controller
 from eunomia.service.job_row import JobRow
 from eunomia.service.messages import Cancel, Launch, Reply
@@ -178,9 +177,7 @@ def timers_are_lost_at_a_restart(patch: Patch) -> None:
 
 def wake_time_is_lost_at_a_restart(patch: Patch) -> None:
     """The scheduler is never woken again after a restart, so what waits for a round waits for ever."""
-    _wrap(
-        patch, writer_module, "_replay", lambda old: lambda store, scheduler: (old(store, scheduler)[0], float("inf"))
-    )
+    _wrap(patch, recovery, "_replay", lambda old: lambda store, scheduler: (old(store, scheduler)[0], float("inf")))
 
 
 def snapshots_leave_out_the_queue(patch: Patch) -> None:
@@ -196,7 +193,7 @@ def snapshots_leave_out_the_queue(patch: Patch) -> None:
 
         return capture
 
-    _wrap(patch, writer_module, "capture", make)
+    _wrap(patch, recovery, "capture", make)
 
 
 def followers_are_forgotten(patch: Patch) -> None:
@@ -206,7 +203,7 @@ def followers_are_forgotten(patch: Patch) -> None:
 
 def drained_nodes_are_forgotten(patch: Patch) -> None:
     """After a restart a drained node cannot be put back into service."""
-    patch.setattr(SqliteStore, "drained", lambda self: {})
+    patch.setattr(SqliteStore, "drained", lambda self, nodes: {})
 
 
 def a_finished_gang_runs_again(patch: Patch) -> None:
@@ -265,7 +262,7 @@ def a_node_that_is_drained_keeps_its_seats(patch: Patch) -> None:
 
 def digests_are_of_nothing(patch: Patch) -> None:
     """A snapshot of another state is not noticed, and the state is restored without its seats."""
-    patch.setattr(writer_module, "digest", lambda scheduler: "same")
+    patch.setattr(recovery, "digest", lambda scheduler: "same")
 
     def make(old: Any) -> Any:
         def restored(fresh: Any, content: bytes) -> None:
@@ -274,8 +271,8 @@ def digests_are_of_nothing(patch: Patch) -> None:
 
         return restored
 
-    _wrap(patch, writer_module, "restore", make)
-    assert scheduler_digest.digest is not writer_module.digest
+    _wrap(patch, recovery, "restore", make)
+    assert scheduler_digest.digest is not recovery.digest
 
 
 def taken_seats_are_given_away(patch: Patch) -> None:

@@ -11,15 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.inputs.field_rules import MOST_S
+from eunomia.inputs.bounds import LEAST, MOST_DEMAND, MOST_WEIGHT
 from eunomia.traces import Trace, read, write_native
 from eunomia.traces.table import COLUMNS, trace_of
 
 ENDINGS = [".csv", ".csv.gz", ".parquet"]
-TEXT = st.text(st.characters(codec="utf-8"), max_size=6)
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=6)
 WORD = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6)
-POSITIVE = st.floats(0, exclude_min=True, allow_infinity=False)
-SECONDS = st.floats(0, allow_infinity=False)
+ID = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=6)
+POSITIVE = st.floats(LEAST, MOST_WEIGHT)
+SECONDS = st.floats(0, MOST_DEMAND)
 
 
 @st.composite
@@ -35,12 +36,12 @@ def traces(draw: st.DrawFn) -> Trace:
     submitted_s = np.sort(np.array(column(SECONDS)))
     return trace_of(
         "drawn",
-        draw(st.lists(WORD, min_size=jobs, max_size=jobs, unique=True)),
+        draw(st.lists(ID, min_size=jobs, max_size=jobs, unique=True)),
         submitted_s,
         np.array(column(st.integers(1, 1024))),
         job_type=column(WORD) if draw(st.booleans()) else None,
         total_steps=np.where(by_steps, work, nan),
-        duration_s=np.where(by_steps, nan, np.minimum(work, MOST_S)),
+        duration_s=np.where(by_steps, nan, work),
         tenant=column(TEXT),
         app=column(TEXT),
         weight=np.array(column(POSITIVE)),

@@ -116,8 +116,8 @@ EXPERIMENTS: dict[str, Entry] = {
     ),
     "symphony-decisions": Entry(
         "eunomia_reproduction.symphony.decisions:reproduce",
-        "Symphony beside Graphene when decisions take time, alone and in batches",
-        3,
+        "Symphony beside Graphene when decisions take time, alone and in batches, and with late counters",
+        4,
     ),
     "symphony-even": Entry(
         "eunomia_reproduction.symphony.even:reproduce",
@@ -182,7 +182,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "themis-simulator": Entry(
         "eunomia_reproduction.themis_simulator.experiment:reproduce",
         "Themis and its rivals in the world of the authors' simulator: the sweep of f, rivals, network, contention",
-        5,
+        7,
         least_seeds=10,
     ),
     "gavel-parity": Entry(

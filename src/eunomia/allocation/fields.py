@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from eunomia.inputs.field_rules import MOST_S, Rule
+from eunomia.inputs.bounds import MOST_S
+from eunomia.inputs.field_rules import Rule
 from eunomia.inputs.problems import SHOWN, Problems
 from eunomia.model.arrays import Array, Bools, Floats
 

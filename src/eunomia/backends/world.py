@@ -14,6 +14,7 @@ from typing import Any
 
 from eunomia.backends.orders import Order
 from eunomia.backends.processes.device_use import DeviceDriver
+from eunomia.backends.reports import GangFaulty
 from eunomia.model.topology import Topology
 
 NO_SAVE_GRACE_S = 0.5  # for a gang that need not save
@@ -45,7 +46,10 @@ class ProcessWorld:
     url = ""  # of the service, for the jobs that it launches
     renewals = 0  # of leases so far; an engine keeps gangs without any
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, inputs: WorldInputs) -> None:
+        self._report = inputs.report
+        self._is_run = inputs.lock is not None  # else of a service
+        self._faulty: set[tuple[str, int]] = set()  # starts that were reported as such
         self.failure: Exception | None = None  # what ended the thread unexpectedly
         self._closing = self._stops_jobs = self._hurries = False
         self._over = threading.Event()  # the thread has done its work
@@ -76,6 +80,28 @@ class ProcessWorld:
             self._wake()
             if self._over.wait(wait_s):  # no join: where an interrupt ends one, CPython takes the thread for ended
                 self._thread.join()
+
+    def _guard(self, about: tuple[str, int], step: Callable[..., None], *inputs: Any) -> bool:
+        """Do something about one start; say whether that went well.
+
+        What fails, such as for a file that its job has removed, ends a run. A service goes on with its other gangs, and
+        the fault is reported once. What is to be done again is no fault.
+        """
+        try:
+            step(*inputs)
+        except Exception as error:
+            if self._is_run or self._is_done_again(error):
+                raise
+            if about not in self._faulty:
+                self._faulty.add(about)
+                _log.error("start %d of job %r cannot be dealt with", about[1], about[0], exc_info=error)
+                self._report(GangFaulty(*about, f"{type(error).__name__}: {error}"[:300]))
+            return False
+        return True
+
+    def _is_done_again(self, error: Exception) -> bool:
+        """Say whether what has failed so is done again later."""
+        return False
 
     def _wake(self) -> None:
         """Wake the thread, which waits for orders."""

@@ -7,10 +7,8 @@ from math import inf
 
 import numpy as np
 
+from eunomia.inputs.bounds import LEAST, MOST, MOST_DEMAND, MOST_S, MOST_STEPS, MOST_WEIGHT
 from eunomia.model.arrays import Bools, Floats
-
-MOST = 1_000_000  # accelerators or retries of one job: beyond any cluster, and exact in every number type
-MOST_S = 1e12  # seconds of one job, 30,000 years: up to there a clock tells milliseconds apart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +44,9 @@ class Rule:
 
 
 SUBMITTED = Rule(
-    what="a finite number of seconds, at least 0",
+    what="a number of seconds, at least 0 and at most 1e12",
     least=0.0,
+    most=MOST_S,
     fix="write the submission time as seconds since the trace began",
 )
 STARTED = replace(SUBMITTED, fix="write when it started, counted like submitted_s, or leave it empty")
@@ -66,24 +65,32 @@ ACCELERATORS = Rule(
     what="a whole number of accelerators, at least 0", least=0, most=MOST, whole=True, fix="write 0 for none"
 )
 TOTAL_STEPS = Rule(
-    what="a finite number of steps above 0",
-    above=0.0,
+    what="a number of steps above 0, at least 1e-9 and at most 1e15",
+    least=LEAST,
+    most=MOST_STEPS,
     fix="write the steps that the job trains, over all its accelerators, or leave the job out",
 )
 DURATION = Rule(
-    what="a number of seconds above 0, at most 1e12",
-    above=0.0,
+    what="a number of seconds above 0, at least 1e-9 and at most 1e12",
+    least=LEAST,
     most=MOST_S,
     fix="write how long the job runs on the reference type, or leave the job out",
 )
-WEIGHT = Rule(what="a finite number above 0", above=0.0, empty=1.0, fix="leave it empty for a weight of 1")
+WEIGHT = Rule(
+    what="a number above 0, from 1e-9 to 1e9", least=LEAST, most=MOST_WEIGHT, empty=1.0,
+    fix="leave it empty for a weight of 1",
+)  # fmt: skip
 DEADLINE = replace(
     SUBMITTED,
     empty=inf,
     fix="write seconds counted like the submission time, or leave it empty for no deadline",
 )
 DEMAND = Rule(
-    what="a finite number, at least 0", least=0.0, empty=0.0, fix="write what the whole gang needs, or leave it empty"
+    what="a number, at least 0 and at most 1e9",
+    least=0.0,
+    most=MOST_DEMAND,
+    empty=0.0,
+    fix="write what the whole gang needs, or leave it empty",
 )
 RETRIES = Rule(
     what="a whole number, at least 0", least=0, most=MOST, whole=True, empty=0, fix="leave it empty for no retries"

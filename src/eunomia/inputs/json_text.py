@@ -6,12 +6,13 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from eunomia.inputs.problems import InvalidInput, Problem
 
 _SPACE = re.compile(r"[ \t\n\r]*")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 MOST_DIGITS = 300  # of a whole number: more are not a number of the machine
 
 
@@ -47,7 +48,7 @@ def parse_json(
             text,
             object_pairs_hook=once if unique else None,
             parse_int=integer or _whole,
-            parse_constant=_refuse if finite else None,
+            parse_constant=refuse_constant if finite else None,
             parse_float=_finite if finite else None,
         )
     except json.JSONDecodeError as error:
@@ -64,7 +65,7 @@ def items_under(text: str, key: str) -> Iterator[tuple[int, Any]]:
 
     Raises NotJson as `parse_json`, and where the object has no such list.
     """
-    decoder = json.JSONDecoder(parse_int=_whole, parse_constant=_refuse, parse_float=_finite)
+    decoder = json.JSONDecoder(parse_int=_whole, parse_constant=refuse_constant, parse_float=_finite)
     row = seen = 0
     has_list = False
     try:
@@ -137,7 +138,24 @@ def read_json(
         raise InvalidInput(problems or [Problem(file=file, row=error.row, rule=rule, fix=fix)]) from None
 
 
-def _refuse(name: str) -> NoReturn:
+def unusable_texts(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
+    """Yield where a text within a JSON value is one that no program and no database takes, and what it has."""
+    if isinstance(value, str):
+        if not value.isascii() and _SURROGATE.search(value):
+            yield place, "half of a surrogate pair"
+        elif "\0" in value:
+            yield place, "a NUL character"
+    elif isinstance(value, Mapping):
+        for name, part in value.items():
+            yield from unusable_texts(name, f"the key {name[:40]!r}" + (f" of {place}" if place else ""))
+            yield from unusable_texts(part, f"{place}.{name}" if place else str(name))
+    elif isinstance(value, list | tuple):
+        for number, part in enumerate(value):
+            yield from unusable_texts(part, f"{place}[{number}]")
+
+
+def refuse_constant(name: str) -> NoReturn:
+    """Raise NotJson for NaN and infinities, which the standard library takes for JSON."""
     raise NotJson(f"{name} is no number of JSON")
 
 

@@ -22,6 +22,8 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.spelling_suggestions import nearest
 
 MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?)?", re.ASCII)
+_UNUSABLE = re.compile("[\0\ud800-\udfff]")  # NUL, and half of a surrogate pair
+_CONTROL = re.compile("[\x01-\x1f\x7f-\x9f]")
 LONGEST = 80  # characters of a wrong value that a message repeats
 
 USUAL_NAMES = {  # columns of other systems, in lower case → ours
@@ -137,11 +139,19 @@ class InputTable:
 
     def text(self, name: str) -> tuple[str, ...]:
         """Return a column as written; empty text where the file lacks the column."""
+        is_new = name not in self.asked
         self.asked.add(name)
         if name not in self.columns:
             return ("",) * len(self)
         self.columns[name] = found = spelled(self.columns[name])
+        if is_new:
+            self._refuse_signs(name, _UNUSABLE, "has a NUL character, or half of a surrogate pair")
         return found
+
+    def _refuse_signs(self, name: str, signs: re.Pattern[str], rule: str) -> None:
+        values = self.text(name)
+        if signs.search("".join(values)):
+            self.refuse(name, np.array([bool(signs.search(value)) for value in values]), rule, "leave it out")
 
     def unread(self, *only_seen: str, instead: Mapping[str, str] | None = None) -> tuple[str, ...]:
         """Return the columns that no reader has looked at so far, and those of `only_seen`: checked, counted, no more.
@@ -160,8 +170,9 @@ class InputTable:
         return values
 
     def unique(self, name: str, fix: str = "give each job its own") -> tuple[str, ...]:
-        """Return a column of text in which no cell may be empty or repeat an earlier one."""
+        """Return a column of ids: none may be empty, repeat an earlier one, or have a control character."""
         self.filled(name)
+        self._refuse_signs(name, _CONTROL, "is no id: it has a control character")
         return self.distinct(name, fix)
 
     def distinct(self, name: str, fix: str = "give each job its own") -> tuple[str, ...]:

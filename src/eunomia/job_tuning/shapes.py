@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.inputs.field_rules import MOST
+from eunomia.inputs.bounds import MOST
 from eunomia.inputs.problems import refused
 from eunomia.model import elementary
 from eunomia.solvers.bayesian import SearchGrid

@@ -8,6 +8,7 @@ from bisect import bisect_left
 from pathlib import Path
 from typing import Any
 
+from eunomia.inputs.json_text import unusable_texts
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.scenario.source_locations import KeyPath, SourceLocations
 
@@ -54,6 +55,10 @@ def read_text(text: str, file: str) -> tuple[dict[str, Any], SourceLocations]:
         raise _refusal(file, None, None, "values are nested too deeply", "flatten them") from error
     except ValueError as error:
         raise _syntax_error(text, file, str(error)) from error
+    if wrong := list(unusable_texts(data)):
+        raise InvalidInput([
+            Problem(file=file, column=place, rule=f"has {what}", fix="leave it out") for place, what in wrong
+        ])  # fmt: skip
     return data, SourceLocations(file, {path: (file, line) for path, line in lines.items()})
 
 

@@ -13,11 +13,12 @@ import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from eunomia.backends.driver import Driver
-from eunomia.backends.reports import BY_ENGINE
+from eunomia.backends.reports import BY_ENGINE, QuarantinedSeat
 from eunomia.core.scheduler import Scheduler
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.arrays import Floats
@@ -42,7 +43,7 @@ from eunomia.records.scheduler_digest import digest
 from eunomia.runs.throughput_learning import ThroughputLearner, throughput_learner
 from eunomia.service.core_job import core_job, estimated_event
 from eunomia.service.job_document import JobDocument
-from eunomia.service.job_row import SEATED, WAITING, JobRow
+from eunomia.service.job_row import QUARANTINED, SEATED, WAITING, JobRow, ended_as
 from eunomia.service.messages import Order
 from eunomia.service.run_time_estimate import estimate_run_time
 from eunomia.service.site import Site
@@ -52,7 +53,11 @@ from eunomia.service.turn import LoggedMoment, Lookup, ServicePolicyRunner, Turn
 DIGEST_EVERY = 256  # moments
 MOST_MOMENTS = 1_000  # of one step: beyond, time is taken to have stalled
 REMOVED = "removed: "  # begins the reason of a node that is not only drained
-MOST_LOSSES = 3  # starts whose supervisor died before a job is counted as failed
+MOST_LOSSES = 3  # starts in a row whose supervisor died, before a job that does not advance is counted as failed
+IN_MEMORY = (
+    "taken_seats", "quarantined", "kept_seats", "idle_seats", "stale_reports", "fallbacks", "refused_answers",
+    "policy_problem",
+)  # fmt: skip
 REMEMBERED = 101  # run times per tenant and job type, of which the median is taken
 
 
@@ -79,7 +84,9 @@ class Controller:
         self.moments = 0  # handled so far
         self.drained: dict[int, str] = {}  # node → reason
         self.taken_seats: dict[int, str] = {}  # seat → who uses it, that is no gang of ours
-        self.quarantined: dict[int, str] = {}  # those of them with processes of a job that cannot be killed
+        self.quarantined: dict[int, QuarantinedSeat] = {}  # those of them with processes that cannot be killed
+        self.kept_seats: dict[int, str] = {}  # those of them that a quarantined job had, and may still use
+        self.subject = ""  # the job that is being dealt with, to be named where that fails
         self.fairness = TenantFairness()
         self.stale_reports = 0
         self.asked: Ask | None = None  # the last one
@@ -107,11 +114,20 @@ class Controller:
         self.drained = {}
         self.learner: ThroughputLearner | None = throughput_learner(site.setup, site.setup.believed)
         if forget_seats:
-            self.taken_seats, self.quarantined = {}, {}
+            self.taken_seats, self.quarantined, self.kept_seats = {}, {}, {}
 
     def believed_memory(self, job_type: str, declared: float | None) -> float:
         """Return the memory that a job needs on each accelerator, declared or that of like jobs; nan = not known."""
         return self.memory_gib.get(job_type, math.nan) if declared is None else float(declared)
+
+    def memory(self) -> dict[str, Any]:
+        """Return what is known of the world and of the policy, and stored nowhere."""
+        return {name: getattr(self, name) for name in IN_MEMORY}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Go on from what another controller knew."""
+        for name, value in memory.items():
+            setattr(self, name, value)
 
     def row(self, job_id: str) -> JobRow | None:
         """Return a job, also one that has ended in this turn or long ago."""
@@ -174,10 +190,12 @@ class Controller:
         if self.learner is None:
             return
         state = self.scheduler.state
-        self.learner.adopt_rates(self.scheduler.belief.learnt)
+        self.learner.adopt(self.scheduler.belief.learnt.items())
         for row in sorted(self.rows.values(), key=lambda one: one.number):
             if not row.is_over:
-                number = state.row_of[row.id]
+                number = state.row_of.get(row.id)
+                if number is None:  # it will be set aside
+                    continue
                 runs = state.jobs.stage[number] == Stage.RUNNING and state.jobs.partner[number] < 0
                 start = Start(row.id, row.epoch, row.seats, math.inf) if runs and row.seats else None
                 self.learner.resume(state.submitted[number], row.steps, start, self.at)
@@ -231,21 +249,32 @@ class Controller:
         rows: Iterable[JobRow],
         run_times: Iterable[tuple[str, str, float]] = (),
         memory_gib: Mapping[str, float] | None = None,
-    ) -> None:
-        """Take over the live jobs of the store after a restart, and what is known of earlier ones."""
+    ) -> dict[str, str]:
+        """Take over the live jobs of the store after a restart, and what is known of earlier ones.
+
+        Returns the jobs whose documents cannot be used, each with why.
+        """
         self.memory_gib.update(memory_gib or {})
+        unusable = {}
         for row in rows:
             self.rows[row.id] = row
             self.waiting[row.tenant] += row.state in WAITING
-            self.set_timers(row)
-            if row.state == "stopping":
-                self.end_soon(row, row.since)
-            if "after" in row.holds:
-                for earlier in row.spec.get("after", ()):
-                    self.followers[earlier].append(row.id)
+            try:
+                self._go_on_with(row)
+            except (TypeError, ValueError, LookupError, OverflowError) as error:
+                unusable[row.id] = f"its document in the store cannot be used ({error!r})"
         for tenant, kind, run_s in run_times:
             self.run_times[tenant, kind].append(run_s)
         self.go_on_learning()
+        return unusable
+
+    def _go_on_with(self, row: JobRow) -> None:
+        self.set_timers(row)
+        if row.state == "stopping":
+            self.end_soon(row, row.since)
+        if "after" in row.holds:
+            for earlier in row.spec.get("after", ()):
+                self.followers[earlier].append(row.id)
 
     def due(self) -> float:
         """Return when a step is due though nothing arrives."""
@@ -258,6 +287,11 @@ class Controller:
         if longest is not None and row.state == "running":
             heapq.heappush(self.timers, (row.started + longest, "max_run", row.id, row.epoch))
 
+    def forget_timers(self, job_id: str) -> None:
+        """Let nothing more fall due for a job."""
+        self.timers = [timer for timer in self.timers if timer[2] != job_id]
+        heapq.heapify(self.timers)
+
     # ---- the core --------------------------------------------------------------------------------------------
 
     def emit(self, job_id: str, *events: Event) -> None:
@@ -267,6 +301,10 @@ class Controller:
         if job_id:
             self._touched.add(job_id)
         self._events += events
+
+    def is_touched(self, job_id: str) -> bool:
+        """Say whether an event of the moment that is being collected is about a job."""
+        return job_id in self._touched
 
     def flush(self, at: float) -> None:
         """Hand the collected events to the scheduler, with all that follows from its decisions."""
@@ -353,7 +391,8 @@ class Controller:
                 self.end(row, "succeeded", "")
 
     def _stop(self, row: JobRow, epoch: int, save: bool) -> None:
-        row.seats = ()
+        if row.state != QUARANTINED:
+            row.seats = ()
         if row.ended_epoch >= epoch:
             return
         self.driver.stop(row.id, epoch, save=save)
@@ -366,6 +405,8 @@ class Controller:
         """Return the orders that a world which knows nothing needs for the processes of these jobs."""
         for row in rows:
             self.driver.resend(row.id, row, was_launched=row.launched_epoch == row.epoch)
+            if row.is_over and row.seats:
+                self.driver.stop(row.id, row.epoch, save=True)
         for node, reason in self.drained.items():
             if not reason.startswith(BY_ENGINE):  # else the engine itself reports it again
                 self.order_node(node)
@@ -462,7 +503,7 @@ class Controller:
                 continue
             if state != "succeeded":
                 self.emit(other.id, JobCancelled(other.id))
-                self.end(other, "cancelled", f"job {row.id}, which it follows, has {state}")
+                self.end(other, "cancelled", f"job {row.id}, which it follows, {ended_as(state)}")
             elif all(self.has_succeeded(earlier) for earlier in other.spec.get("after", ())):
                 self.unhold(other, "after")
 
@@ -483,18 +524,26 @@ class Controller:
         if news:
             self.turn.news.append((row.id, row.tenant, news, _detail(row.reason, row.epoch)))
 
+    def disagreement(self, row: JobRow) -> str:
+        """Return in what a row differs from the scheduler's state; "" for nothing."""
+        state = self.scheduler.state
+        number = state.row_of.get(row.id)
+        if number is None:
+            return "" if row.is_over else "the scheduler does not know the job"
+        stage = Stage(int(state.jobs.stage[number]))
+        if (stage == Stage.RUNNING) != (row.state in SEATED):
+            return f"it is {row.state}, and the scheduler has {stage.name}"
+        if (stage == Stage.PAUSED) != bool(row.holds):
+            return f"it is held for {row.holds}, and the scheduler has {stage.name}"
+        if row.state in SEATED and set(row.seats) != set(state.seats_of(number).tolist()):
+            return f"it has seats {row.seats}, and in the scheduler others"
+        return ""
+
     def check(self) -> None:
         """Raise AssertionError unless rows and the scheduler's state agree."""
-        state = self.scheduler.state
         holders: dict[int, str] = {}
         for row in self.rows.values():
-            stage = Stage(int(state.jobs.stage[state.row_of[row.id]]))
-            assert (stage == Stage.RUNNING) == (row.state in SEATED), (
-                f"job {row.id} is {row.state}, the core has {stage.name}"
-            )
-            assert (stage == Stage.PAUSED) == bool(row.holds), (
-                f"job {row.id} has holds {row.holds}, the core {stage.name}"
-            )
+            assert not (wrong := self.disagreement(row)), f"job {row.id}: {wrong}"
             for seat in row.seats:
                 assert row.shared or seat not in holders, f"seat {seat} has two holders: {row.id}, {holders[seat]}"
                 holders[seat] = row.id

@@ -14,8 +14,8 @@ from eunomia.model.job_lifecycle import Stage
 from eunomia.records.packed_objects import restore
 from eunomia.service.forecast_log import ForecastReader
 from eunomia.service.job_row import JobRow
+from eunomia.service.recovery import logged_moment, new_scheduler, setup_text
 from eunomia.service.site import Site
-from eunomia.service.writer import logged_moment, new_scheduler, setup_text
 
 MANY_MOMENTS = 1_000  # so far behind a snapshot is quicker than the moments before it
 

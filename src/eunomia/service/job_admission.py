@@ -12,6 +12,7 @@ from eunomia.model.job_kind import JobKind
 from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
 from eunomia.service.controller import Controller
 from eunomia.service.job_document import FieldProblem, JobDocument
+from eunomia.service.job_row import ended_as
 from eunomia.service.messages import Principal
 from eunomia.service.run_time_estimate import estimate_run_time
 
@@ -43,7 +44,7 @@ def check_job(
         if other is None or not who.may_see(other.tenant):
             found.append(FieldProblem("after", earlier, "no such job", "name a job that was submitted before"))
         elif other.is_over and other.state != "succeeded":
-            found.append(FieldProblem("after", earlier, f"it has {other.state}", "leave it out"))
+            found.append(FieldProblem("after", earlier, f"it {ended_as(other.state)}", "leave it out"))
     if found:
         return found, 1.0, False, ()
     wanted = (job.job_type, job.types, job.accelerator_memory_gib, job.accelerators, *job.other_sizes())

@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, ValidationError
 
-from eunomia.inputs.field_rules import MOST_S
+from eunomia.inputs.bounds import LEAST, MOST_S, MOST_STEPS, MOST_WEIGHT
+from eunomia.inputs.json_text import unusable_texts
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.scenario.schema_models import Finite, NotNegative, Section
+from eunomia.scenario.schema_models import Demand, Finite, Section
 from eunomia.scenario.source_locations import shown
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,62}"
@@ -24,7 +25,7 @@ LONGEST_DEBUG_S = 600.0
 
 Word: TypeAlias = Annotated[str, Field(max_length=MOST_TEXT)]
 Size: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
-Seconds: TypeAlias = Annotated[Finite, Field(gt=0, le=MOST_S)]
+Seconds: TypeAlias = Annotated[Finite, Field(gt=0, ge=LEAST, le=MOST_S)]
 
 
 class CheckpointTerms(Section):
@@ -59,17 +60,21 @@ class JobDocument(Section):
         default=(), description="accelerator types, any of which will do; empty = any"
     )
     job_type: Annotated[str, Field(max_length=200)] = Field(default="", description="what it trains: its throughputs")
-    total_steps: Annotated[Finite, Field(gt=0, le=1e15)] | None = Field(default=None, description="declared length")
+    total_steps: Annotated[Finite, Field(gt=0, ge=LEAST, le=MOST_STEPS)] | None = Field(
+        default=None, description="declared length"
+    )
     duration_s: Seconds | None = Field(default=None, description="declared length on the reference type")
-    weight: Annotated[Finite, Field(gt=0, le=1e9)] = Field(default=1.0, description="share among its tenant's jobs")
+    weight: Annotated[Finite, Field(gt=0, ge=LEAST, le=MOST_WEIGHT)] = Field(
+        default=1.0, description="share among its tenant's jobs"
+    )
     deadline_s: Seconds | None = Field(default=None, description="seconds from submission")
     retries: Annotated[int, Field(ge=0, le=1000)] = Field(default=0, description="further attempts after a failure")
     max_run_s: Seconds | None = Field(default=None, description="longest time on its seats, in one piece")
     min_accelerators: Size | None = Field(default=None, description="smallest gang at which it may run")
     max_accelerators: Size | None = Field(default=None, description="largest gang at which it may run")
-    cpus: NotNegative = Field(default=0.0, description="CPUs of the gang")
-    memory_gib: NotNegative = Field(default=0.0, description="memory of the gang in GiB")
-    accelerator_memory_gib: Annotated[Finite, Field(gt=0, le=1e6)] | None = Field(
+    cpus: Demand = Field(default=0.0, description="CPUs of the gang")
+    memory_gib: Demand = Field(default=0.0, description="memory of the gang in GiB")
+    accelerator_memory_gib: Annotated[Finite, Field(gt=0, ge=LEAST, le=1e6)] | None = Field(
         default=None, description="memory that it needs on each accelerator in GiB; left out: what like jobs have used"
     )
     debug: bool = Field(
@@ -97,6 +102,14 @@ class JobDocument(Section):
             return (None,)
         first, last = map(int, self.array.split("-"))
         return tuple(range(first, last + 1))
+
+    @property
+    def count(self) -> int:
+        """How many jobs it makes."""
+        if self.array is None:
+            return 1
+        first, last = map(int, self.array.split("-"))
+        return last - first + 1
 
     def other_sizes(self) -> tuple[int, ...]:
         """Return the further sizes of an elastic gang."""
@@ -148,6 +161,7 @@ def parse_job(data: Any, place: str = "") -> JobDocument:
     if not isinstance(data, dict):
         fix = 'send {"command": ["python", "train.py"], "accelerators": 1}'
         raise InvalidRequest([FieldProblem(place or "body", shown(data), "a job is a JSON object", fix)])
+    refuse_unusable(data, place)
     try:
         job = JobDocument.model_validate(data)
     except ValidationError as error:
@@ -156,6 +170,13 @@ def parse_job(data: Any, place: str = "") -> JobDocument:
     if problems:
         raise InvalidRequest(problems)
     return job
+
+
+def refuse_unusable(data: Any, place: str = "") -> None:
+    """Raise InvalidRequest for texts that no process and no database takes."""
+    if wrong := list(unusable_texts(data)):
+        fix = "leave it out"
+        raise InvalidRequest([FieldProblem(f"{place}{field}", None, f"has {what}", fix) for field, what in wrong])
 
 
 def _found(error: ValidationError, place: str) -> list[FieldProblem]:
@@ -176,9 +197,6 @@ def _found(error: ValidationError, place: str) -> list[FieldProblem]:
 def _contradictions(job: JobDocument) -> list[tuple[str, str | None, str, str]]:
     """Return what no single key says."""
     found: list[tuple[str, str | None, str, str]] = []
-    words = [*job.command, job.cwd, *job.env.values(), *job.labels.values(), *job.labels]
-    if any("\0" in word or not _is_text(word) for word in words):
-        found.append(("command", None, "must be text that a process can be given", "leave out NUL and lone surrogates"))
     if not job.command[0]:
         found.append(("command", "", "its first word names the program", "give a program"))
     if job.cwd and not job.cwd.startswith("/"):
@@ -204,14 +222,6 @@ def _contradictions(job: JobDocument) -> list[tuple[str, str | None, str, str]]:
         if not 0 <= last - first < MOST_ARRAY:
             found.append(("array", job.array, f"has 1 to {MOST_ARRAY:,} indices", "give first-last, split long ones"))
     return found
-
-
-def _is_text(word: str) -> bool:
-    try:
-        word.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def declared_end(job: Mapping[str, Any], submitted: float) -> float:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
 
 from eunomia.backends.orders import Launch
+from eunomia.inputs.json_text import refuse_constant, unusable_texts
 
 # The states of a job, in the order in which lists count them.
 STATES = {
@@ -24,8 +26,13 @@ STATES = {
     "failed": "it ended otherwise, and is not tried again",
     "cancelled": "its user cancelled it",
     "rejected": "the policy refused it before it ran",
+    "quarantined": "it was set aside, as what it reported or what is stored of it cannot be used",
 }
-TERMINAL = frozenset({"succeeded", "failed", "cancelled", "rejected"})
+QUARANTINED = "quarantined"
+MOST_COUNT = 2**62
+MOST_STORED = 1e24  # of a number in a row: sums of what is accepted stay below
+FIRST_S, LAST_S = -62_135_596_800.0, 253_402_300_799.9995  # the years 1 to 9999
+TERMINAL = frozenset({"succeeded", "failed", "cancelled", "rejected", QUARANTINED})
 WAITING = frozenset({"pending", "held", "preempted"})
 SEATED = frozenset({"starting", "running", "unknown"})
 
@@ -58,7 +65,8 @@ class JobRow:
     steps: float = 0.0  # in a checkpoint
     reason: str = ""
     failures: int = 0
-    losses: int = 0  # starts whose supervisor died
+    losses: int = 0  # starts in a row whose supervisor died, without progress between them
+    lost_at: float = -1.0  # steps in its checkpoint at the last of them
     first_started: float = math.nan
     started: float = math.nan  # of the last start
     ended: float = math.nan
@@ -81,6 +89,11 @@ class JobRow:
         return self.state in TERMINAL
 
     @property
+    def saved_steps(self) -> float:
+        """Steps in its checkpoint."""
+        return self.steps
+
+    @property
     def is_live(self) -> bool:
         """Whether the controller still has to do with it: it is not over, or its processes may still run."""
         return not self.is_over or self.ended_epoch < self.epoch
@@ -101,9 +114,17 @@ class JobRow:
 
     @classmethod
     def of(cls, body: str) -> JobRow:
-        """Return the row of a body."""
-        data = json.loads(body)
-        for name in ("seats", "other_shapes", "estimate", "active", "active_since", "preempted_by"):
+        """Return the row of a body. Raises ValueError or TypeError for one that cannot be used."""
+        data = json.loads(body, parse_constant=refuse_constant)
+        if type(data) is not dict:
+            raise ValueError("it is no object")
+        if "\\u" in body:
+            for place, wrong in unusable_texts(data):
+                raise ValueError(f"{place} has {wrong}")
+        for name, value in data.items():
+            if name not in _CHECKS or not _CHECKS[name](value):
+                raise ValueError(f"{name} is {repr(value)[:80]}")
+        for name in _TUPLES:
             if name in data:
                 data[name] = tuple(data[name])
         return cls(**data)
@@ -142,11 +163,44 @@ class JobRow:
         }
 
 
+def _all(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda values: type(values) is list and all(map(check, values))
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= MOST_COUNT
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and -MOST_STORED <= value <= MOST_STORED
+
+
+_BY_TYPE: dict[str, Callable[[Any], bool]] = {
+    "str": _is_text, "int": _is_count, "int | None": _is_count, "float": _is_number,
+    "bool": lambda value: type(value) is bool, "dict[str, Any]": lambda value: type(value) is dict,
+    "list[str]": _all(_is_text), "tuple[str, ...]": _all(_is_text), "tuple[int, ...]": _all(_is_count),
+    "tuple[float, ...]": _all(_is_number),
+}  # fmt: skip
+_CHECKS = {one.name: _BY_TYPE[str(one.type)] for one in fields(JobRow)} | {"state": STATES.__contains__}
+_TUPLES = tuple(one.name for one in fields(JobRow) if str(one.type).startswith("tuple"))
 _DEFAULTS = tuple((one.name, [] if one.name == "holds" else one.default) for one in fields(JobRow))
 _values = attrgetter(*(name for name, _ in _DEFAULTS))
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
+def ended_as(state: str, *, already: bool = False) -> str:
+    """Return what became of a job that is over, after its name."""
+    return f"has {'already ' * already}{'been ' * (state == QUARANTINED)}{state}"
+
+
 def iso(wall: float) -> str:
-    """Return a wall-clock time in UTC as text."""
-    return datetime.fromtimestamp(wall, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """Return a wall-clock time in UTC as text; one beyond the year 9999 is shown as its end."""
+    return (
+        datetime.fromtimestamp(wall if FIRST_S <= wall <= LAST_S else LAST_S, UTC)
+        .isoformat(timespec="milliseconds")
+        .replace("+00:00", "Z")
+    )

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from eunomia.model.job_lifecycle import Stage
-from eunomia.model.wait_reason import Reason
-from eunomia.model.wait_texts import HIDDEN, published
+from eunomia.model.wait_reason import HIDDEN, Reason, published
 from eunomia.records.learnt_rates import describe_throughput, learnt_rows
 from eunomia.records.preemptions import Preemption
 from eunomia.records.queue_position import SHOWN, QueuePosition
 from eunomia.records.wait_diagnosis import diagnose
 from eunomia.service.controller import Controller
-from eunomia.service.job_row import JobRow, iso
+from eunomia.service.job_row import QUARANTINED, JobRow, iso
 from eunomia.service.tenant_fairness import empty_periods
 
 _JOB_ID = re.compile(r"(?<![\w-])\d+-[a-z2-9]+")  # as the controller makes them
@@ -48,7 +47,8 @@ def why(
     if live is not None and (speed := _speed(controller, live)) is not None:
         shown["speed"] = f"it runs at {speed}"
     if live is None or live.is_over:
-        reasons = [reason(Reason("stated", text=row.reason))] if row.state == "rejected" else []
+        kind = {"rejected": "stated", QUARANTINED: QUARANTINED}.get(row.state)
+        reasons = [reason(Reason(kind, text=row.reason))] if kind else []
         return {**shown, "reasons": reasons, "ahead": 0, "would_run_if": [], "outcome": row.reason or None}
     row, scheduler = live, controller.scheduler
     number = scheduler.state.row_of[row.id]
@@ -63,7 +63,8 @@ def why(
         return {**shown, "reasons": reasons, "ahead": 0, "would_run_if": []}
     if scheduler.state.jobs.stage[number] != Stage.WAITING:
         text = "it has accelerators, and its processes are being started" if row.state == "starting" else "it runs"
-        return {**shown, "reasons": [], "ahead": 0, "would_run_if": [], "note": text}
+        delayed = [reason(Reason("launch_delayed", text=row.reason))] if row.state == "starting" and row.reason else []
+        return {**shown, "reasons": delayed, "ahead": 0, "would_run_if": [], "note": text}
     preempted = None
     if not math.isnan(row.preempted):
         names = tuple(name for name in row.preempted_by if _may_see(controller, name, may_see))
@@ -200,7 +201,14 @@ def nodes(controller: Controller) -> list[dict[str, Any]]:
             "taken": {
                 str(seat): holder for seat, holder in sorted(controller.taken_seats.items()) if topology.node[seat] == n
             },
-            "quarantined": [seat for seat in sorted(controller.quarantined) if topology.node[seat] == n],
+            "quarantined": [
+                seat for seat in sorted({*controller.quarantined, *controller.kept_seats}) if topology.node[seat] == n
+            ],
+            "quarantine": {
+                str(seat): {"job": remains.job_id, "since": remains.since, "why": remains.why}
+                for seat, remains in sorted(controller.quarantined.items())
+                if topology.node[seat] == n
+            },
             "idle": [seat for seat in sorted(controller.idle_seats) if topology.node[seat] == n],
             "jobs": jobs[n],
         }

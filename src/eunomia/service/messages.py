@@ -110,11 +110,12 @@ Action: TypeAlias = SaveProgress | Submit | Cancel | Hold | Release | ChangeJob 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An action of a user. `source` is where it came from, for the audit log."""
+    """An action of a user. `source` is where it came from, for the audit log; `request_id` names it in the log."""
 
     action: Action
     who: Principal
     source: str = ""
+    request_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

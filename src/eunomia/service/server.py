@@ -19,15 +19,19 @@ from typing import Any
 
 from eunomia.backends.process_backend import ProcessBackend
 from eunomia.backends.processes.device_use import DeviceDriver, NvidiaDriver
-from eunomia.backends.processes.environment import NO_DEVICE
+from eunomia.backends.processes.environment import NO_DEVICE, given_devices
+from eunomia.backends.processes.machine_limits import raise_open_files
 from eunomia.backends.registry import BACKENDS
 from eunomia.backends.world import ProcessWorld, WorldInputs
 from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.service.clock import MonotonicClock
 from eunomia.service.credentials import JobTokens, TokenRegistry, ensure_operator_token
+from eunomia.service.failed_starts import forget, note_end, suspects
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.json_lines import JsonLines
 from eunomia.service.messages import PolicyOverran, Principal
+from eunomia.service.recovery import recover
 from eunomia.service.site import Site, jobs_run, load_site
 from eunomia.service.site_change import apply_site, effective_site
 from eunomia.service.solver_process import Solver
@@ -35,8 +39,8 @@ from eunomia.service.store import ServiceStore, open_store
 from eunomia.service.store.reader import Reader
 from eunomia.service.submission_waits import EVERY_S, SubmissionWaits
 from eunomia.service.submissions import intake
-from eunomia.service.writer import MonotonicClock, Writer, recover
-from eunomia.setup.backend_factory import world_options
+from eunomia.service.writer import Writer
+from eunomia.setup.run_objects import world_options
 
 SOCKET = "service.sock"
 JOBS = "jobs"  # folder of the jobs' folders
@@ -82,7 +86,7 @@ def start(site: Site, umask: int) -> RunningService:
         clock = MonotonicClock(store.clock())
         solver = Solver()
         with _without_collection():
-            controller, orders = recover(store, site, solver.runner(site))
+            controller, orders = recover(store, site, solver.runner(site), suspects=suspects(site.state))
         writer = Writer(controller, store, clock)
         solver.begin(writer)
         if (pending := controller.scheduler.asks.pending) is not None:
@@ -144,7 +148,7 @@ def _driver(site: Site) -> DeviceDriver | None:
     if all(name == NO_DEVICE for name in site.setup.topology.types):
         return None
     try:
-        return NvidiaDriver()
+        return NvidiaDriver(given_devices(os.environ))
     except OSError as error:
         _log.warning("processes of others on the accelerators are not noticed: %s", error)
         return None
@@ -157,6 +161,7 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     umask = os.umask(0o077)  # of the service's own files
+    raise_open_files()  # each connection and each gang needs some
     gc.set_threshold(COLLECT_AFTER, 20, 20)
     running = start(site, umask)
     try:
@@ -169,7 +174,9 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
         running.store.close()
     if running.writer.failure is not None:
         _log.error("the service failed: %s", running.writer.failure)
+        note_end(site.state, running.writer.failure, running.writer.controller.subject)
         return 1
+    forget(site.state)
     return 0
 
 

@@ -14,8 +14,10 @@ from urllib.parse import urlsplit
 from pydantic import Field, ValidationError
 
 from eunomia.backends.processes.accounts import has_account
+from eunomia.backends.processes.machine_limits import describe_room
 from eunomia.backends.registry import BACKENDS
 from eunomia.backends.registry import DEFAULT as SIMULATED
+from eunomia.inputs.bounds import MOST_S
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.mechanisms import DEFAULT
 from eunomia.model.policy import Policy
@@ -36,7 +38,7 @@ from eunomia.setup.workload import Workload
 SERVING = tuple(name for name in BACKENDS if name != SIMULATED)  # backends behind a service
 USERS = "jobs of users"  # stands for the trace of a scenario
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-Positive = Annotated[Finite, Field(gt=0)]
+Positive = Annotated[Finite, Field(gt=0, ge=1e-6, le=MOST_S)]
 
 
 class ServiceSection(Section):
@@ -59,18 +61,18 @@ class ServiceSection(Section):
         default=(), description="further names by which it may be addressed, in Host and Origin"
     )
     history_days: Positive = Field(default=90.0, description="days for which ended jobs are kept")
-    max_pending_per_tenant: Annotated[int, Field(ge=1)] = Field(default=100_000, description="jobs that wait")
+    max_pending_per_tenant: Annotated[int, Field(ge=1, le=10**9)] = Field(default=100_000, description="jobs that wait")
     submit_per_second: Positive = Field(default=200.0, description="submissions of a tenant; a list counts as one")
     debug_lane: Annotated[Finite, Field(ge=0, le=1)] = Field(
         default=0.0, description="share of the accelerators that debug jobs may take at once; 0 = there is no lane"
     )
     solver_seconds: Positive = Field(default=10.0, description="longest time for one answer of the policy")
     solver_memory_gib: Positive = Field(default=4.0, description="most memory of the process that asks the policy")
-    forecast_every_s: Annotated[Finite, Field(ge=0)] = Field(
+    forecast_every_s: Annotated[Finite, Field(ge=0, le=MOST_S)] = Field(
         default=30.0, description="how often forecasts of waiting jobs are recorded; 0 = never"
     )
     drain_timeout_s: Positive = Field(default=600.0, description="longest wait for jobs of a drained node")
-    supervisor_lease_s: Annotated[Finite, Field(ge=2)] = Field(
+    supervisor_lease_s: Annotated[Finite, Field(ge=2, le=MOST_S)] = Field(
         default=120.0, description="how long jobs run on without the service before they save and stop"
     )
     log_mib: Annotated[Finite, Field(gt=0, le=1e6)] = Field(
@@ -281,6 +283,7 @@ def plan(site: Site) -> list[str]:
         f"cluster:   {capacity} on {setup.topology.nodes} node{'s' if setup.topology.nodes != 1 else ''}",
         f"policy:    {setup.policy.info.name} ({setup.policy.info.answer_type}); seats are given {cut}",
         f"jobs:      {jobs_run(site)}",
+        *(describe_room() if setup.scenario.world.backend == "local" else []),
         *(f"note:      {note}" for note in setup.notes),
     ]
 

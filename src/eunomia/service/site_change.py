@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ ANEW = (
     "seed",
     "check",
 )  # jobs are scheduled anew
+_log = logging.getLogger(__name__)
 KEPT = "overrides"  # in the store: what operators changed of the site file, and the digest of that file
 
 
@@ -59,9 +61,7 @@ def difference(old: Site, new: Site) -> SiteChange:
     may = {("service", name) for name in (*LIMITS, *DECIDING)}
     refused = [key for key in changed if key[0] in FIXED and key not in may]
     names = tuple(sorted({key[1] for key in changed if key[0] == "tenants"}))
-    lines = tuple(
-        f"{'.'.join(key)}: {_said(before.get(key))} → {_said(after.get(key))}" for key in sorted(changed)
-    )  # fmt: skip
+    lines = tuple(f"{'.'.join(key)}: {_said(before.get(key))} → {_said(after.get(key))}" for key in sorted(changed))
     return SiteChange(
         lines,
         tuple(".".join(key) for key in sorted(refused)),
@@ -108,17 +108,24 @@ class StoredFacts(Protocol):
 
 def effective_site(store: StoredFacts, site: Site) -> Site:
     """Return the site with what operators changed since its file was written; another file ends that."""
-    kept = json.loads(store.meta(KEPT) or "{}")
-    if kept.get("file") != file_digest(site.path):
-        return site
-    return load_site(site.path, kept["tables"])
+    tables = _kept_tables(store, file_digest(site.path))
+    return site if tables is None else load_site(site.path, tables)
+
+
+def _kept_tables(store: StoredFacts, digest: str) -> dict[str, Any] | None:
+    """Return what operators changed of the site file with that digest; None for nothing."""
+    try:
+        kept = json.loads(store.meta(KEPT) or "{}")
+        return dict(kept["tables"]) if kept.get("file") == digest else None
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        _log.warning("what operators changed of the site cannot be read (%s); the site file holds", error)
+        return None
 
 
 def overridden(store: ServiceStore, site: Site, more: Mapping[str, Any]) -> tuple[Site, dict[str, Any]]:
     """Return the site with further changes of an operator, and what to keep of them. Raises InvalidInput."""
     digest = file_digest(site.path)
-    kept = json.loads(store.meta(KEPT) or "{}")
-    tables = dict(kept["tables"]) if kept.get("file") == digest else {}
+    tables = _kept_tables(store, digest) or {}
     for name, value in more.items():
         tables[name] = {**tables.get(name, {}), **value} if name == "tenants" else value
     return load_site(site.path, tables), {"file": digest, "tables": tables}
@@ -154,7 +161,7 @@ def apply_site(
     if change.anew:
         drained = {controller.nodes[node]: ("remove" if controller.is_removed(node) else "drain", reason)
                    for node, reason in controller.drained.items()}  # fmt: skip
-        writer.begin_era(new, writer.make_runner(new), {KEPT: text}, cluster_changed=change.cluster)
+        writer.begin_era(new, {KEPT: text}, cluster_changed=change.cluster)
         again = [Request(ChangeNode(name, *change), who, source)
                  for name, change in drained.items() if name in controller.nodes]  # fmt: skip
         writer.turn(again)

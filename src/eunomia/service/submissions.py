@@ -22,7 +22,12 @@ def intake(writer: Writer, engine: str) -> Callable[[EngineReport], None]:
     def take(report: EngineReport) -> None:
         match report:
             case SubmissionFound():
-                _submit(writer, engine, report)
+                try:
+                    _submit(writer, engine, report)
+                except (TypeError, ValueError, OverflowError, RecursionError) as error:
+                    _log.warning(
+                        "a submission of %r to %s stays held, as it cannot be read: %s", report.user, engine, error
+                    )
             case SubmissionGone():
                 _cancel(writer, engine, report)
             case _:

@@ -16,7 +16,7 @@ from eunomia.service import world_reports
 from eunomia.service.controller import REMOVED, Controller
 from eunomia.service.job_admission import Room, check_job
 from eunomia.service.job_document import FieldProblem, InvalidRequest, parse_job
-from eunomia.service.job_row import SEATED, JobRow
+from eunomia.service.job_row import SEATED, JobRow, ended_as
 from eunomia.service.messages import (
     JOB_ROLE,
     Cancel,
@@ -42,7 +42,7 @@ CHANGEABLE = ("weight", "deadline_s", "name", "labels", "max_run_s")
 
 def step(controller: Controller, now: float, inputs: Sequence[Input]) -> Turn:
     """Take in what has arrived by `now`, decide, and return all that changes."""
-    now = float(now)
+    now, controller.subject = float(now), ""
     turn = controller.turn = Turn(max(controller.at, now))
     if controller.wake <= now:
         at, controller.wake = max(controller.at, controller.wake), math.inf
@@ -98,7 +98,9 @@ def _submit(controller: Controller, action: Submit, who: Principal) -> Reply:
         plans.append((job, tenant, total, estimated, shapes))
     if problems:
         return Reply(422, {"title": "the jobs cannot be accepted"}, tuple(problems))
-    count = Counter(tenant for job, tenant, *_ in plans for _ in job.indices())
+    count = Counter[str]()
+    for job, tenant, *_ in plans:
+        count[tenant] += job.count
     most = controller.site.service.max_pending_per_tenant
     over = [tenant for tenant, more in count.items() if controller.waiting[tenant] + more > most]
     if over:
@@ -152,7 +154,7 @@ def _cancel(controller: Controller, action: Cancel, who: Principal) -> Reply:
         return row
     if row.is_over:
         status = 200 if row.state == "cancelled" else 409
-        return Reply(status, {"id": row.id, "row": row, "title": f"the job has already {row.state}"})
+        return Reply(status, {"id": row.id, "row": row, "title": f"the job {ended_as(row.state, already=True)}"})
     controller.emit(row.id, JobCancelled(row.id))
     controller.end(row, "cancelled", f"cancelled by {who.user}")
     return Reply(200, {"id": row.id, "row": row})
@@ -163,7 +165,7 @@ def _hold(controller: Controller, action: Hold, who: Principal) -> Reply:
     if isinstance(row, Reply):
         return row
     if row.is_over:
-        return Reply(409, {"title": f"the job has already {row.state}"})
+        return Reply(409, {"title": f"the job {ended_as(row.state, already=True)}"})
     if "user" not in row.holds:
         if not row.holds:
             controller.emit(row.id, JobPaused(row.id))
@@ -187,7 +189,7 @@ def _change(controller: Controller, action: ChangeJob, who: Principal) -> Reply:
     if isinstance(row, Reply):
         return row
     if row.is_over:
-        return Reply(409, {"title": f"the job has already {row.state}"})
+        return Reply(409, {"title": f"the job {ended_as(row.state, already=True)}"})
     wrong = [key for key in action.values if key not in CHANGEABLE]
     try:
         parsed = parse_job({**row.spec, **action.values}) if not wrong else None

@@ -5,19 +5,24 @@ from __future__ import annotations
 import heapq
 import json
 import math
+from dataclasses import replace
 
 from eunomia.backends.reports import (
     GangEnded,
+    GangFaulty,
     GangUnknown,
+    LaunchDelayed,
     Launched,
     MemoryUsed,
     NodeState,
     OrderTaken,
+    QuarantinedSeat,
     Report,
     SeatsIdle,
     SeatsTaken,
     StepsSaved,
 )
+from eunomia.inputs.bounds import MOST_DEMAND, MOST_STEPS
 from eunomia.model.events import (
     AcceleratorsTaken,
     JobCancelled,
@@ -29,8 +34,10 @@ from eunomia.model.events import (
 )
 from eunomia.service.controller import Controller
 from eunomia.service.job_row import JobRow
+from eunomia.service.set_aside import give_back_seats, quarantine, with_kept
 
 MOST_BACKOFF_S = 300.0
+MOST_REASON = 1000  # characters
 
 
 def take_report(controller: Controller, message: Report) -> None:
@@ -45,11 +52,13 @@ def take_report(controller: Controller, message: Report) -> None:
         _seats_taken(controller, message)
         return
     if isinstance(message, NodeState):
+        _check_place(message.node, len(controller.nodes), "node")
         if message.reason:
-            controller.take_out(message.node, message.reason)
+            controller.take_out(message.node, _plain(message.reason))
         elif not controller.is_removed(message.node):
             controller.bring_back(message.node)
         return
+    controller.subject = message.job_id
     row = controller.rows.get(message.job_id)
     if row is None or message.epoch != row.epoch or row.ended_epoch >= message.epoch:
         controller.stale_reports += 1
@@ -66,24 +75,45 @@ def take_report(controller: Controller, message: Report) -> None:
         case Launched() if row.state == "unknown":
             controller.move(row, "running", "")
             controller.set_timers(row)
+        case LaunchDelayed() if row.state == "starting":
+            controller.move(row, "starting", message.reason)
         case GangUnknown() if row.state == "running":
-            controller.move(row, "unknown", message.reason)
+            controller.move(row, "unknown", _plain(message.reason))
         case StepsSaved() if message.steps != row.steps:
+            if not 0 <= message.steps <= MOST_STEPS:
+                raise ValueError(f"steps are {message.steps:g}, and a job has at most {MOST_STEPS:g}")
             row.steps = message.steps
             if not row.is_over:
                 controller.emit(row.id, Progressed((row.id,), (row.steps,)))
             controller.changed(row, "progress")
         case MemoryUsed() if message.gib > row.used_memory_gib:
+            if message.gib > MOST_DEMAND:
+                raise ValueError(f"it used {message.gib:g} GiB, and no accelerator has more than {MOST_DEMAND:g}")
             row.used_memory_gib = message.gib
             kind = row.spec.get("job_type", "")
             controller.memory_gib[kind] = max(message.gib, controller.memory_gib.get(kind, 0.0))
             controller.changed(row, "")
+        case GangFaulty():
+            quarantine(controller, row, _plain(message.reason))
         case GangEnded():
-            _gang_ended(controller, row, message)
+            _gang_ended(controller, row, replace(message, reason=_plain(message.reason)))
+
+
+def _check_place(place: int, count: int, what: str) -> None:
+    """Raise ValueError for a node or a seat that there is not."""
+    if place not in range(count):
+        raise ValueError(f"there is no {what} {str(place)[:40]}")
+
+
+def _plain(text: str) -> str:
+    """Return words of a world as every store takes them: an engine, or the log of a job, may have any."""
+    return str(text)[:MOST_REASON].replace("\0", "").encode(errors="replace").decode()
 
 
 def _seats_idle(controller: Controller, message: SeatsIdle) -> None:
     """Flag accelerators that their gangs hardly use."""
+    for seat, _ in message.idle_s:
+        _check_place(seat, len(controller.device_types), "seat")
     controller.idle_seats = {seat: controller.at - idle_s for seat, idle_s in message.idle_s}
     for row in controller.rows.values():
         if found := [seat for seat in row.seats if seat in controller.idle_seats]:
@@ -94,7 +124,12 @@ def _seats_idle(controller: Controller, message: SeatsIdle) -> None:
 
 def _seats_taken(controller: Controller, message: SeatsTaken) -> None:
     """Take seats that others use out of service, and put back those that they have left."""
-    holders, quarantined = dict(message.holders), dict(message.quarantined)
+    for seat, _ in message.holders:
+        _check_place(seat, len(controller.device_types), "seat")
+    holders, quarantined = (
+        with_kept(controller, {seat: _plain(who) for seat, who in message.holders}),
+        dict(message.quarantined),
+    )
     out = controller.scheduler.state.taken
     known = {seat: "" for seat in range(len(out)) if out[seat]}  # from the store, without who uses them
     before = {**known, **controller.taken_seats}
@@ -110,12 +145,15 @@ def _seats_taken(controller: Controller, message: SeatsTaken) -> None:
     controller.emit("", AcceleratorsTaken(tuple(sorted(holders))))
 
 
-def _note_seat(controller: Controller, seat: int, holder: str | None, job_id: str | None) -> None:
+def _note_seat(controller: Controller, seat: int, holder: str | None, remains: QuarantinedSeat | None) -> None:
     """Add an event: the seat is taken by others, quarantined for the processes of a job, or free again."""
-    kind = "seat_free" if holder is None else "seat_taken" if job_id is None else "seat_quarantined"
-    mine = job_id or controller.quarantined.get(seat, "")
+    kind = "seat_free" if holder is None else "seat_taken" if remains is None else "seat_quarantined"
+    last = remains or controller.quarantined.get(seat)
+    mine = "" if last is None else last.job_id
     row = controller.row(mine) if mine else None
     detail = {"seat": seat, "holder": holder, "epoch": 0, "reason": holder or "free again"}
+    if remains is not None:
+        detail |= {"since": remains.since, "why": remains.why}
     controller.turn.news.append((mine, "" if row is None else row.tenant, kind, json.dumps(detail)))
 
 
@@ -124,6 +162,7 @@ def _gang_ended(controller: Controller, row: JobRow, report: GangEnded) -> None:
         row.run_s += controller.at - row.started
     if row.is_over:
         row.ended_epoch = row.epoch
+        give_back_seats(controller, row)
         controller.changed(row, "")
         controller.forget(row)
         return
@@ -133,6 +172,8 @@ def _gang_ended(controller: Controller, row: JobRow, report: GangEnded) -> None:
             controller.emit(row.id, JobFinished(row.id, row.epoch))
             controller.run_times[row.tenant, row.spec.get("job_type", "")].append(row.run_s)
             controller.end(row, "succeeded", "")
+        case "failed" if report.outcome == "lost":
+            _failed(controller, row, f"{report.reason}, {row.losses} times in a row without progress")
         case "failed":
             _failed(controller, row, report.reason)
         case "lost":
@@ -156,6 +197,7 @@ def _failed(controller: Controller, row: JobRow, reason: str) -> None:
 
 
 def expire(controller: Controller, what: str, job_id: str, epoch: int) -> None:
+    controller.subject = job_id
     row = controller.rows.get(job_id)
     if what == "drain" and row is not None and row.ended_epoch < epoch:
         controller.driver.stop(row.id, epoch, save=False)

@@ -1,7 +1,7 @@
 """The one writer: takes what has arrived, lets the controller decide, commits, and only then replies and orders leave.
 
-`recover` rebuilds the controller from the store: the newest snapshot, then the moments after it through the same
-scheduler. Every replayed moment must give the stored decisions, and every stored digest the same state.
+What cannot be handled is refused or set aside by itself: the state is read anew from the store, where nothing of it is,
+and all else that had arrived is handled.
 """
 
 from __future__ import annotations
@@ -13,262 +13,35 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, Protocol
 
+from eunomia.backends.reports import GangEnded, GangFaulty
 from eunomia.backends.world import ProcessWorld
-from eunomia.core.kernel_arrays import FLAGS, FLOATS, INTS
-from eunomia.core.scheduler import Scheduler
-from eunomia.model.decisions import SetTimer
-from eunomia.model.events import JobSubmitted, Moment, TimerFired
 from eunomia.records.long_lists import WrittenParts
-from eunomia.records.packed_objects import CannotSnapshot, Captured, capture, restore
-from eunomia.records.record import from_json, step_lines
+from eunomia.records.packed_objects import CannotSnapshot, Captured, capture
 from eunomia.records.run import InlinePolicyRunner
 from eunomia.records.scheduler_digest import digest
+from eunomia.service.clock import ServiceClock
 from eunomia.service.controller import Controller
-from eunomia.service.core_job import core_job, estimated_event
+from eunomia.service.core_job import core_job
 from eunomia.service.fault_points import faultpoint
-from eunomia.service.job_row import SEATED, JobRow
+from eunomia.service.job_row import JobRow
+from eunomia.service.json_lines import REQUEST
 from eunomia.service.latency_histogram import LatencyHistogram
-from eunomia.service.messages import Input, Order, Principal, Reply, Request
+from eunomia.service.messages import Input, PolicyAnswered, PolicyOverran, Principal, Reply, Request
+from eunomia.service.recovery import begin_era, new_scheduler, reload, setup_text
+from eunomia.service.set_aside import keep_seats
 from eunomia.service.site import Site
-from eunomia.service.store import ServiceStore, StoreProblem
-from eunomia.service.store.schema import StoredClock
-from eunomia.service.tenant_fairness import HOUR_S, STORE_EVERY_S
+from eunomia.service.store import ServiceStore, StoreLost
+from eunomia.service.tenant_fairness import STORE_EVERY_S
 from eunomia.service.turn import ServicePolicyRunner, Turn
 from eunomia.service.user_requests import step
 
 BATCH = 500  # inputs of a turn
 SNAPSHOT_EVERY = 4096  # moments
+FAILED = "the service failed; its log says why"
 _log = logging.getLogger(__name__)
-
-
-class ServiceClock(Protocol):
-    """Where the writer gets the time from."""
-
-    def now(self) -> float:
-        """Return seconds of the service's time, which never go back."""
-        ...
-
-    def stored(self, at: float) -> StoredClock:
-        """Return what lets the next service go on from this time."""
-        ...
-
-
-class MonotonicClock:
-    """The service's time: it goes on with the machine's monotonic clock, over a reboot with the wall clock."""
-
-    def __init__(self, last: StoredClock | None) -> None:
-        self._boot = _boot_id()
-        mono, wall = time.monotonic(), time.time()
-        if last is None:
-            begin = 0.0
-        elif last.boot == self._boot and self._boot:
-            begin = last.at + max(mono - last.monotonic, 0.0)
-        else:
-            begin = last.at + max(wall - last.wall, 0.0)
-        self._origin = mono - begin
-
-    def now(self) -> float:
-        """Return seconds of the service's time."""
-        return time.monotonic() - self._origin
-
-    def stored(self, at: float) -> StoredClock:
-        """Return the clocks of this machine at time `at`."""
-        return StoredClock(at, self._boot, time.monotonic(), time.time())
-
-
-def _boot_id() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
-
-
-# ---- restart ---------------------------------------------------------------------------------------------------------
-
-
-def new_scheduler(site: Site) -> Scheduler:
-    """Return a scheduler of the site that knows no job."""
-    return site.setup.scheduler()
-
-
-def setup_text(site: Site) -> str:
-    """Return what decisions depend on besides the moments, as text: with another one, a new era begins."""
-    header = site.setup.record_header()
-    kept = {key: header[key] for key in ("seed", "nodes", "policy", "mechanism", "overheads", "version")}
-    kept["throughputs"] = header["scenario"]["throughputs"]
-    kept["belief"] = header["scenario"]["belief"]
-    kept["parameters"] = header["scenario"]["policy"]
-    kept["tenants"] = header["scenario"]["tenants"]
-    kept["inputs"] = header["inputs"]
-    kept["columns"] = [*INTS, *FLOATS, *FLAGS]  # a snapshot with others would be read as these
-    if site.service.debug_lane:
-        kept["debug_lane"] = site.service.debug_lane
-    if site.service.accelerator_memory_gib:
-        kept["accelerator_memory_gib"] = site.service.accelerator_memory_gib
-    return json.dumps(kept, sort_keys=True)
-
-
-def recover(
-    store: ServiceStore, site: Site, runner: ServicePolicyRunner, incarnation: str = ""
-) -> tuple[Controller, list[Order]]:
-    """Rebuild the controller, and return the orders that a world which knows nothing needs.
-
-    `incarnation` ends the ids of new jobs; left out, it is drawn. Raises StoreProblem if the replayed decisions or a
-    digest differ from the stored ones.
-    """
-    _, incarnation = store.begin_generation(incarnation)
-    text = setup_text(site)
-    before = store.meta("setup")
-    rows = store.live_jobs()
-    clock = store.clock()
-    at = 0.0 if clock is None else clock.at
-    is_same = before == text
-    scheduler, moments, wake = _replay(store, site) if is_same else (new_scheduler(site), 0, float("inf"))
-    unsent = store.unsent()
-    controller = Controller(
-        site, scheduler, runner, store,
-        incarnation=incarnation, next_job=store.next_job(), next_order=max(unsent, default=0) + 1,
-    )  # fmt: skip
-    controller.at, controller.wake, controller.moments = at, wake, moments
-    faultpoint("recover.half")
-    if not is_same:
-        _begin_era(store, controller, rows, text, is_first=before is None)
-    controller.fairness.restore(store.active_time(at), store.tenant_hours(int(at // HOUR_S)))
-    controller.adopt(rows, store.run_times(), store.memory_used())
-    if is_same:
-        controller.drained = store.drained()
-    store.clear_outbox()
-    return controller, controller.resend(rows)
-
-
-def _replay(store: ServiceStore, site: Site) -> tuple[Scheduler, int, float]:
-    """Return a scheduler at the last stored moment, the number of that, and when the scheduler wants to be woken.
-
-    It begins with the newest snapshot that is whole.
-    """
-    scheduler, last, wake, problems = new_scheduler(site), 0, float("inf"), list[str]()
-    for seq, stored, stored_wake, content in store.snapshots():
-        scheduler = new_scheduler(site)  # an attempt may have filled a part of the one before
-        try:
-            restore(scheduler, content)
-            found = digest(scheduler)
-        except (ValueError, LookupError, AttributeError, TypeError) as error:
-            problems.append(f"snapshot {seq} cannot be read ({error})")
-            continue
-        if found != stored:
-            problems.append(f"the state of snapshot {seq} has digest {found}, and {stored} was stored")
-            continue
-        last, wake = seq, float("inf") if stored_wake is None else stored_wake
-        break
-    else:
-        if problems:
-            raise _differs(store, "; ".join(problems))
-    if problems:
-        _log.warning("%s; the state is replayed from snapshot %d instead", "; ".join(problems), last)
-    for seq, lines, stored_digest in store.moments(last):
-        try:
-            moment = logged_moment(lines)
-        except (ValueError, LookupError, AttributeError, TypeError) as error:
-            raise _differs(store, f"moment {seq} cannot be read ({error})") from None
-        if any(isinstance(event, TimerFired) for event in moment.events):
-            wake = float("inf")
-        decisions = scheduler.handle(moment)
-        if "".join(step_lines(moment, decisions)) != lines:
-            raise _differs(store, f"moment {seq} gives other decisions than those that were stored")
-        if stored_digest is not None and (found := digest(scheduler)) != stored_digest:
-            raise _differs(store, f"the state after moment {seq} has digest {found}, and {stored_digest} was stored")
-        for decision in decisions:
-            if isinstance(decision, SetTimer):
-                wake = decision.at
-        last = seq
-    return scheduler, last, wake
-
-
-def logged_moment(lines: str) -> Moment:
-    """Return the moment of stored lines."""
-    line = json.loads(lines.partition("\n")[0])
-    return Moment(float(line["at"]), from_json(line["events"]))
-
-
-def _differs(store: ServiceStore, rule: str) -> StoreProblem:
-    fix = (
-        "start the version of Eunomia that wrote the store, restore a backup, or change the site file, such as a "
-        "parameter of the policy: live jobs are then scheduled anew, from their rows and without the log"
-    )
-    return StoreProblem.of(store.folder, f"the replay differs from the store: {rule}", fix)
-
-
-def _begin_era(
-    store: ServiceStore, controller: Controller, rows: list[JobRow], text: str, *, is_first: bool,
-    more: Mapping[str, str] | None = None,
-) -> None:  # fmt: skip
-    """Begin with a scheduler that has decided nothing yet, for the live jobs; their gangs save and stop.
-
-    This is what a changed policy or cluster means at a restart. Jobs keep their place in the queue, their progress,
-    failures and epochs; what they received so far is not counted any more.
-    """
-    sched, state = controller.scheduler._sched, controller.scheduler.state
-    turn = Turn(controller.at)
-    for row in rows:
-        if row.is_over:
-            continue
-        sched.submit(core_job(row))
-        number = state.row_of[row.id]
-        state.jobs.epoch[number], state.jobs.failures[number] = row.epoch, row.failures
-        state.jobs.ran[number] = row.epoch > 0
-        if row.estimate:
-            sched.estimate(number, estimated_event(row))
-        if row.steps > 0:
-            controller.scheduler.belief.done[number] = row.steps
-        if row.holds:
-            sched.pause(number, controller.at)
-        if row.state in SEATED:
-            row.state, row.reason = "stopping", "the site was changed"
-        row.seats = ()
-        turn.rows[row.id] = row
-    turn.nodes = dict.fromkeys(store.drained(), "")
-    controller.wake = controller.at  # ask at once
-    snapshot = capture(controller.scheduler).content()
-    seq = store.last_seq()
-    with store.transaction() as db:
-        store.write(db, turn, store.clock() or StoredClock(controller.at, "", 0.0, time.time()))
-        db.execute("DELETE FROM snapshots")
-        values = (seq, digest(controller.scheduler), controller.wake, snapshot)
-        db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", values)
-        for key, value in (
-            ("setup", text),
-            ("era", str(seq)),
-            ("era_jobs", str(sum(not row.is_over for row in rows))),
-            *(more or {}).items(),
-        ):
-            store.set_meta(db, key, value)
-    controller.moments = seq
-    if not is_first:
-        _log.warning("the site was changed: %d live jobs are scheduled anew, running ones save and stop", len(rows))
-
-
-def record_header(store: ServiceStore, site: Site) -> tuple[dict[str, Any], int]:
-    """Return the header of a record of all moments since the site was last changed, and the number before the first.
-
-    Raises StoreProblem if the site is another one now, or if jobs were live when it was changed.
-    """
-    if store.meta("setup") != setup_text(site):
-        raise StoreProblem.of(site.path, "the store was written with another site", "give the site as it was")
-    if store.meta("era_jobs") != "0":
-        rule = "jobs were live when the site was last changed, so a record could not begin there"
-        raise StoreProblem.of(store.folder, rule, "replay the store itself: eunomia serve does at each start")
-    first = int(store.meta("era") or 0)
-    events = (event for _, lines, _ in store.moments(first) for event in logged_moment(lines).events)
-    jobs = [event.job for event in events if isinstance(event, JobSubmitted)]
-    setup = replace(site.setup, jobs=tuple(jobs))
-    return setup.record_header(), first
-
-
-# ---- the writer ------------------------------------------------------------------------------------------------------
 
 
 class ReplyTarget(Protocol):
@@ -289,6 +62,14 @@ class ReplyTarget(Protocol):
     def set_exception(self, error: BaseException, /) -> None:
         """Say why there will be none."""
         ...
+
+
+def _named(message: Input | None, subject: str) -> str:
+    """Return what could not be handled, for the log."""
+    if isinstance(message, Request):
+        REQUEST.set(message.request_id)
+        return f"the request {type(message.action).__name__} of {message.who.user!r}"
+    return f"{'a timer' if message is None else type(message).__name__}{subject and f' about job {subject}'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,10 +98,12 @@ class Writer:
         controller.fairness.resume(controller.scheduler, clock.now())
         self.world: ProcessWorld | None = None
         self.make_runner: Callable[[Site], ServicePolicyRunner] = lambda site: InlinePolicyRunner(site.setup.policy)
-        self.origin = float(store.meta("origin") or 0.0)  # wall-clock time of second 0
+        last = store.clock()
+        self.origin = store.number("origin", 0.0 if last is None else last.wall - last.at)  # wall clock at second 0
         self.lock = threading.Lock()  # held while the state changes; readers of the state take it
         self.on_commit: Callable[[], None] = lambda: None
         self.failure: BaseException | None = None
+        self.faults = 0  # inputs that could not be handled
         self.turn_s: list[float] = []  # of the last turns
         self.decision_times, self.commit_times = LatencyHistogram(), LatencyHistogram()
         self._asked_at: float | None = None  # when the turn began whose ask is not answered yet
@@ -407,13 +190,96 @@ class Writer:
         faultpoint("reply.sent")
         for work in works:
             if callable(work.message) and work.answer is not None:
-                try:
-                    work.answer.set_result(work.message(self))
-                except ValueError as error:
-                    work.answer.set_exception(error)
+                self._make(work.message, work.answer)
+
+    def _make(self, change: Callable[[Writer], Any], answer: ReplyTarget) -> None:
+        """Make a change of the store; of one that fails unexpectedly nothing stays."""
+        site, runner = self.controller.site, self.controller.runner
+        try:
+            answer.set_result(change(self))
+        except ValueError as error:  # a refusal
+            answer.set_exception(error)
+        except Exception as error:
+            if self._must_end(error):
+                raise
+            is_other = self.controller.runner is not runner  # the one before has ended
+            self._undo(site, self.make_runner(site) if is_other else runner, error, "a change of site or store")
+            if is_other and (pending := self.controller.scheduler.asks.pending) is not None:
+                self.put(PolicyOverran(pending.asked, "it was asked before the site was changed"))
+            answer.set_exception(error)
 
     def turn(self, inputs: Sequence[Input]) -> Turn:
-        """Decide, commit, let orders leave; replies are in what is returned."""
+        """Decide, commit, let orders leave; replies are in what is returned.
+
+        If that fails, each input has a turn of its own, and what fails again is refused or set aside.
+        """
+        memory = self.controller.memory()
+        try:
+            return self._turn(inputs)
+        except Exception as error:
+            if self._must_end(error):
+                raise
+            self._undo(self.controller.site, self.controller.runner, error, "a turn", memory)
+            return self._each_alone(inputs)
+
+    def _must_end(self, error: Exception) -> bool:
+        """Say whether an error is not about what was handled, but about the store or, under `check`, about us."""
+        is_of_store = isinstance(error, self.store.errors) and not isinstance(error, self.store.refusals)
+        is_ours = self.controller.site.setup.scenario.check and isinstance(error, AssertionError)
+        return is_of_store or is_ours or isinstance(error, StoreLost | OSError)
+
+    def _undo(
+        self, site: Site, runner: ServicePolicyRunner, error: Exception, what: str,
+        memory: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        """Read the state anew, as it was at the last commit."""
+        self.faults += 1
+        _log.error("%s failed, and is undone", what, exc_info=error)
+        with self.lock:
+            self.controller.recall(memory or {})
+            self.controller = reload(self.store, self.controller, site, runner)
+        self._era += 1  # a snapshot that is being written may be of the state that was undone
+
+    def _each_alone(self, inputs: Sequence[Input]) -> Turn:
+        """Handle what falls due, then one input after the other."""
+        whole = Turn(self.controller.at)
+        for message in (None, *inputs):
+            memory = self.controller.memory()
+            given = [] if message is None else [message]
+            try:
+                turn = self._turn(given)
+            except Exception as error:
+                subject = self.controller.subject
+                if self._must_end(error) or (message is None and not subject):
+                    raise
+                self._undo(self.controller.site, self.controller.runner, error, _named(message, subject), memory)
+                turn = self._without(message, subject, error)
+            whole.orders += turn.orders
+            whole.replies += turn.replies
+        return whole
+
+    def _without(self, message: Input | None, subject: str, error: Exception) -> Turn:
+        """Return the turn that goes on after an input that failed: it is refused, or its job is set aside."""
+        reason = f"what it reported could not be handled ({type(error).__name__}: {str(error)[:200]})"
+        match message:
+            case Request():
+                turn = Turn(self.controller.at)
+                body = {"title": FAILED, "code": "failed", "request": message.request_id}
+                turn.replies.append(Reply(500, body))
+                return turn
+            case PolicyAnswered(asked, _, runner):
+                turn = self._turn([PolicyOverran(asked, "its answer could not be handled", runner)])
+            case _:
+                row = self.controller.rows.get(subject)
+                self.controller.forget_timers(subject)
+                inputs: list[Input] = [] if row is None else [GangFaulty(row.id, row.epoch, reason)]
+                if isinstance(message, GangEnded):
+                    inputs.append(GangEnded(message.job_id, message.epoch, "lost"))
+                turn = self._turn(inputs)
+        turn.replies = [] if message is None else [None]
+        return turn
+
+    def _turn(self, inputs: Sequence[Input]) -> Turn:
         begun = time.perf_counter()
         with self.lock:
             turn = step(self.controller, self.clock.now(), inputs)
@@ -429,7 +295,7 @@ class Writer:
             self.commit_times.add(time.perf_counter() - before)
         faultpoint("turn.committed")
         if not self.store.leads():
-            raise StoreProblem.of(self.store.folder, "another service has taken over", "start this one again")
+            raise StoreLost.of(self.store.folder, "another service has taken over", "start this one again")
         if turn.orders and self.world is not None:
             self.world.carry_out(turn.orders)
         faultpoint("orders.sent")
@@ -452,9 +318,7 @@ class Writer:
 
     # ---- changes of the site, in the writer's thread -----------------------------------------------------------
 
-    def begin_era(
-        self, site: Site, runner: ServicePolicyRunner, meta: Mapping[str, str], *, cluster_changed: bool = False
-    ) -> None:
+    def begin_era(self, site: Site, meta: Mapping[str, str], *, cluster_changed: bool = False) -> None:
         """Go on with another site: running jobs save and stop, and all live ones are scheduled anew.
 
         Changes nothing where it raises: CannotSnapshot for a policy whose state cannot be stored, and InvalidInput for
@@ -470,11 +334,12 @@ class Writer:
         with self.lock:
             rows = list(controller.rows.values())
             controller.fairness.advance(controller.scheduler, self.clock.now())
-            scheduler = new_scheduler(site)
+            scheduler, runner = new_scheduler(site), self.make_runner(site)
             if site.setup.learnt is not None:
                 scheduler.belief.take_over(controller.scheduler.belief)
             controller.use_site(site, scheduler, runner, forget_seats=cluster_changed)
-            _begin_era(self.store, controller, rows, setup_text(site), is_first=False, more=meta)
+            begin_era(self.store, controller, rows, setup_text(site), is_first=False, more=meta)
+            keep_seats(controller)
             controller.go_on_learning()
             self._snapshot_seq = controller.moments
             orders = controller.resend(rows)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from eunomia import traces
-from eunomia.inputs.field_rules import MOST_S
+from eunomia.inputs.bounds import MOST_S
 from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.job import Job
@@ -24,7 +24,7 @@ from eunomia.setup.tenants import check_tenant_paths, list_names, notes_on_idle_
 from eunomia.throughputs import job_mix
 from eunomia.throughputs.throughput_table import Throughputs
 from eunomia.traces import Trace
-from eunomia.traces.resampling import resample
+from eunomia.traces.sampling import resample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

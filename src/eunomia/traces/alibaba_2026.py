@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.inputs.field_rules import MOST, SCALE_FACTOR, SPAN, SUBMITTED, WEIGHT, Rule
+from eunomia.inputs.bounds import MOST
+from eunomia.inputs.field_rules import SCALE_FACTOR, SPAN, SUBMITTED, WEIGHT, Rule
 from eunomia.inputs.open_table import read_table
 from eunomia.inputs.options import one_of
 from eunomia.inputs.problems import refused

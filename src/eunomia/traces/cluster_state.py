@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from eunomia.inputs.field_rules import MOST, Rule
+from eunomia.inputs.bounds import MOST
+from eunomia.inputs.field_rules import Rule
 from eunomia.inputs.open_table import read_table
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Floats

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.inputs.bounds import MOST_S
 from eunomia.inputs.field_rules import (
     ACCELERATORS,
     DEADLINE,
     DEMAND,
     DURATION,
     FLAG,
-    MOST_S,
     SCALE_FACTOR,
     SPAN,
     SUBMITTED,

@@ -18,8 +18,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
+from eunomia.inputs.bounds import MOST, MOST_S
 from eunomia.inputs.columns import NUMBER, Cells
-from eunomia.inputs.field_rules import MOST, MOST_S, Rule
+from eunomia.inputs.field_rules import Rule
 from eunomia.inputs.file_contents import contents, decoded
 from eunomia.inputs.options import one_of
 from eunomia.inputs.problems import SHOWN

@@ -34,7 +34,7 @@ from eunomia_reproduction.symphony.network import (
     lstm,
     scores,
     see,
-)  # fmt: skip
+)
 from eunomia_reproduction.symphony.schedulers import Oracle, play
 from eunomia_reproduction.symphony.world import KernelWorld, draw_workload
 

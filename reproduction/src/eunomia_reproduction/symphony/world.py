@@ -27,7 +27,7 @@ from eunomia_reproduction.symphony.machine import (
     STANDARD,
     Machine,
     slowdown,
-)  # fmt: skip
+)
 
 WINDOW = 8  # ready tasks that can be seen, the oldest first
 NO_OP = -1

@@ -13,7 +13,7 @@ import secrets
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from eunomia.backends.engines.engine import (
     NOT_DONE,
@@ -35,7 +35,6 @@ from eunomia.backends.engines.nodes import EngineNodes
 from eunomia.backends.orders import DrainNode, Halt, Launch, Order
 from eunomia.backends.processes.folder import JobFolder
 from eunomia.backends.reports import (
-    EngineReport,
     GangEnded,
     GangUnknown,
     Launched,
@@ -58,9 +57,8 @@ class EngineGangs(ProcessWorld):
     """The gangs of an engine."""
 
     def __init__(self, engine: Engine, inputs: WorldInputs, times: EngineTimes | None = None) -> None:
-        super().__init__(engine.name)
+        super().__init__(engine.name, inputs)
         self.engine, self._workdir = engine, inputs.workdir.resolve()
-        self._report: Callable[[EngineReport], None] = inputs.report
         self._times = times or EngineTimes(poll_s=float(inputs.options.get("poll_s", 1.0)))
         self._forked = inputs.forked
         self._workdir.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -128,7 +126,7 @@ class EngineGangs(ProcessWorld):
                 return
             if self._closing:
                 for gang in self._live.values():
-                    self._halt(gang, saves=not self._hurries)
+                    self._guard(_about(gang), self._halt, gang, not self._hurries)
             now = time.monotonic()
             if now >= self._nodes_at:
                 self._nodes_at = now + self._times.nodes_s
@@ -161,10 +159,12 @@ class EngineGangs(ProcessWorld):
     def _take(self, order: Order) -> None:
         match order:
             case Launch():
-                self._launch(order)
+                about = order.job_id, order.epoch
+                if not self._guard(about, self._launch, order) and about not in self._live:
+                    self._report(GangEnded(*about, "failed", "it could not be started"))
             case Halt(_, job_id, epoch, save):
                 if (gang := self._live.get((job_id, epoch))) is not None:
-                    self._halt(gang, saves=save)
+                    self._guard((job_id, epoch), self._halt, gang, save)
             case DrainNode(_, node, reason):
                 self._nodes.set_node(node, reason)
         self._report(OrderTaken(order.number))
@@ -196,8 +196,8 @@ class EngineGangs(ProcessWorld):
                     self._end(gang, "stopped", gang.refused)
             elif gang.stop_grace_s is not None and not gang.may_exist:
                 self._end(gang, "stopped", "")
-            elif self._may_try(gang):
-                self._submit(gang)
+            elif self._may_try(gang) and not self._guard(_about(gang), self._submit, gang):
+                self._end(gang, "failed", "it could not be started")
 
     def _earlier_lives(self, gang: GangState) -> bool:
         """Whether another gang of the job holds seats, also one of an epoch that no order is about any more."""
@@ -247,7 +247,7 @@ class EngineGangs(ProcessWorld):
 
     # ---- stops -----------------------------------------------------------------------------------------------------
 
-    def _halt(self, gang: GangState, *, saves: bool) -> None:
+    def _halt(self, gang: GangState, saves: bool) -> None:
         """Call a gang back, through its lease file and with a signal; a second call can only shorten the grace."""
         grace_s = gang.grace_s if saves else min(gang.grace_s, NO_SAVE_GRACE_S)
         if gang.stop_grace_s is not None and grace_s >= gang.stop_grace_s:
@@ -295,7 +295,7 @@ class EngineGangs(ProcessWorld):
     def _poll(self) -> None:
         """Compare the engine's list with what was ordered."""
         for gang in self._live.values():
-            self._read_steps(gang)
+            self._guard(_about(gang), self._read_steps, gang)
         begun = time.monotonic()
         try:
             found = self.engine.gangs()
@@ -318,9 +318,9 @@ class EngineGangs(ProcessWorld):
         for gang in list(self._live.values()):
             entries = listed.get(gang.mark, [])
             if entries:
-                self._compare(gang, entries)
+                self._guard(_about(gang), self._compare, gang, entries)
             elif gang.may_exist:
-                self._miss(gang)
+                self._guard(_about(gang), self._miss, gang)
         self._find_orphans(listed)
         self._read_submissions(found)
         self._submit_due()
@@ -487,3 +487,7 @@ class EngineGangs(ProcessWorld):
     def _end(self, gang: GangState, outcome: str, reason: str) -> None:
         del self._live[gang.order.job_id, gang.order.epoch]
         self._report(GangEnded(gang.order.job_id, gang.order.epoch, outcome, reason))
+
+
+def _about(gang: GangState) -> tuple[str, int]:
+    return gang.order.job_id, gang.order.epoch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import hashlib
@@ -18,6 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from eunomia.backends.processes.accounts import Account
+from eunomia.backends.processes.gang_launch import what_ran_out
+from eunomia.inputs.bounds import MOST_STEPS
+from eunomia.inputs.json_text import parse_json
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.lease import CALLED_BACK, write_whole
 
@@ -25,6 +29,7 @@ MAX_NAME = 80  # characters of a folder's name
 TAIL_BYTES = 4096  # of a log, read for its last lines
 RETRY_S = 0.05  # between attempts to lock a folder
 SHOWN = 200  # characters of a line of a log
+LEASE_BYTES = 80  # length of each lease
 MAX_REPORT = 65_536  # bytes of a progress report
 _log = logging.getLogger(__name__)
 
@@ -41,12 +46,15 @@ def folder_name(job_id: str) -> str:
 class ExitRecord:
     """How a gang ended, as its supervisor wrote it down.
 
-    `cause`: exited (by itself), asked (an order), or why else its supervisor stopped it: expired, orphaned, signalled.
+    `cause`: exited (by itself), asked (an order), or why else its supervisor stopped it: expired, orphaned, signalled,
+    memory (it used too much), later (it was not launched, as the machine had none of something). The last two have a
+    `reason`.
     """
 
     code: int  # of the first process that failed; -n = killed by signal n
     cause: str
     epoch: int
+    reason: str = ""
 
     def outcome(self, *, was_stopped: bool, last_line: str) -> tuple[str, str]:
         """Return how the gang ended, and why if it failed; `was_stopped`: its stop was ordered.
@@ -55,6 +63,8 @@ class ExitRecord:
         """
         if self.code == 0:
             return "finished", ""
+        if self.cause == "memory":
+            return "failed", f"killed: {self.reason}"
         if self.cause == "asked" or (was_stopped and (self.cause != "exited" or self.code == CALLED_BACK)):
             return "stopped", ""
         return ("ended", "") if self.cause != "exited" else ("failed", self._reason(last_line))
@@ -119,6 +129,11 @@ class JobFolder:
         """Who supervises the gang."""
         return self.path / f"supervisor-{self.epoch}.json"
 
+    @property
+    def wake(self) -> Path:
+        """The named pipe that wakes the supervisor."""
+        return self.path / f"wake-{self.epoch}"
+
     def make(self, mode: int = 0o777) -> None:
         """Create the folders; those that the job writes to belong to its account, which passes through the others."""
         self.path.mkdir(parents=True, exist_ok=True, mode=mode)
@@ -140,27 +155,52 @@ class JobFolder:
         """Write the end of the lease, in s of time.monotonic, inf = without end; or an order to stop as well."""
         order = {} if stop_grace_s is None else {"stop": stop_grace_s}
         mode = None if self.account is None else 0o644  # its account reads it
-        write_whole(self.lease, json.dumps({"end_s": None if math.isinf(end_s) else end_s, **order}), mode=mode)
+        text = json.dumps({"end_s": None if math.isinf(end_s) else end_s, **order}).ljust(LEASE_BYTES)
+        try:
+            write_whole(self.lease, text, mode=mode)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not self.lease.exists():
+                raise
+            with open(self.lease, "r+b", buffering=0) as file:  # a full disk still has the room of the last one
+                file.write(text.encode())
+        if stop_grace_s is not None:
+            self.wake_supervisor()
+
+    def wake_supervisor(self) -> None:
+        """Have the supervisor read its lease now; one that an earlier version started does so by itself."""
+        with contextlib.suppress(OSError):  # no such pipe, or no supervisor any more
+            handle = os.open(self.wake, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                os.write(handle, b"!")
+            finally:
+                os.close(handle)
+
+    def forget_start(self) -> None:
+        """Remove what a start left behind that did not launch its gang, as it is tried again."""
+        last = read_json(self.last_exit)
+        for path in (self.exit, self.record, *[self.last_exit] * (last is not None and last["epoch"] == self.epoch)):
+            path.unlink(missing_ok=True)
 
     def read_progress(self, total_steps: float) -> float | None:
         """Return the saved steps that the job reports; None without a valid report."""
         try:
-            step = json.loads(_written_by_job(self.progress))["step"]
+            step = parse_json(_written_by_job(self.progress).decode())["step"]
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             _log.warning("%s: not a progress report (%s); write it with Lease.progress", self.progress, error)
             return None
-        if isinstance(step, bool) or not isinstance(step, (int, float)) or not 0 <= step < math.inf:
-            _log.warning("%s: step is %.100r, but it counts from 0; report ignored", self.progress, step)
+        if isinstance(step, bool) or not isinstance(step, (int, float)) or not 0 <= step <= MOST_STEPS:
+            rule = f"it is a number from 0 to {MOST_STEPS:g}"
+            _log.warning("%s: step is %.100r, but %s; report ignored", self.progress, step, rule)
             return None
         return min(float(step), total_steps)
 
     def read_loss(self) -> float:
         """Return the last loss that the job reported; nan without a valid one."""
         try:
-            loss = json.loads(_written_by_job(self.progress))["loss"]
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            loss = parse_json(_written_by_job(self.progress).decode())["loss"]
+        except (OSError, ValueError, KeyError, TypeError):
             return math.nan  # `read_progress` logs invalid reports
         return float(loss) if isinstance(loss, (int, float)) and not isinstance(loss, bool) else math.nan
 
@@ -172,7 +212,12 @@ class JobFolder:
         for path in (self.exit, self.last_exit):
             found = read_json(path)
             if found is not None:
-                record = ExitRecord(int(found["code"]), str(found["cause"]), int(found["epoch"]))
+                try:
+                    reason = str(found.get("reason", ""))
+                    record = ExitRecord(int(found["code"]), str(found["cause"]), int(found["epoch"]), reason)
+                except (LookupError, ValueError, TypeError, OverflowError) as error:
+                    _log.warning("%s: no exit record (%r); passed over", path, error)
+                    continue
                 if record.epoch == self.epoch or record.code == 0:
                     return record
         return None
@@ -184,12 +229,17 @@ class JobFolder:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Return the object in a file that was written whole; None without that file, or where a power cut emptied it."""
+    """Return the object in a file that was written whole; None without that file, or where a power cut emptied it.
+
+    Where jobs run under the account of the service they can write here, too.
+    """
     try:
-        return dict(json.loads(path.read_bytes()))
+        return dict(parse_json(_written_by_job(path).decode()))
     except FileNotFoundError:
         return None
-    except ValueError as error:
+    except (OSError, ValueError, TypeError) as error:
+        if isinstance(error, OSError) and what_ran_out(error):  # what it says is not known yet
+            raise
         _log.warning("%s: not as it was written (%s); passed over", path, error)
         return None
 
@@ -203,23 +253,31 @@ def _signal_name(number: int) -> str:
 
 def _written_by_job(path: Path) -> bytes:
     """Return the beginning of a file that a job may have replaced by anything. Raises OSError for what is no file."""
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    handle = _open_plain(path)
     try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(errno.EINVAL, "not a plain file", str(path))
         return os.read(handle, MAX_REPORT)
     finally:
         os.close(handle)
 
 
+def _open_plain(path: Path) -> int:
+    """Open a file that a job may have replaced by a pipe or a link. Raises OSError for anything but a plain file."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a plain file", str(path))
+    return handle
+
+
 def last_lines(log: Path, count: int) -> list[str]:
     """Return up to `count` last lines of a log, without control characters."""
     try:
-        with open(log, "rb") as file:
-            file.seek(max(file.seek(0, os.SEEK_END) - TAIL_BYTES, 0))
-            lines = file.read().decode(errors="replace").rstrip().splitlines()
-    except FileNotFoundError:
+        handle = _open_plain(log)
+    except OSError:
         return []
+    with open(handle, "rb") as file:
+        file.seek(max(file.seek(0, os.SEEK_END) - TAIL_BYTES, 0))
+        lines = file.read().decode(errors="replace").rstrip().splitlines()
     return ["".join(c for c in line.expandtabs() if c.isprintable()) for line in lines[-count:]]
 
 

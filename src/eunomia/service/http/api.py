@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import os
+import re
 import secrets
 import shutil
 import time
@@ -25,13 +26,13 @@ from eunomia.inputs.json_text import NotJson, parse_json
 from eunomia.service.credentials import JobTokens, TokenRegistry
 from eunomia.service.forecasts import Forecasts
 from eunomia.service.http.loop_replies import LoopReplies
-from eunomia.service.job_document import FieldProblem, InvalidRequest
+from eunomia.service.job_document import FieldProblem, InvalidRequest, refuse_unusable
 from eunomia.service.json_lines import REQUEST
 from eunomia.service.messages import JOB_ROLE, ROLES, Principal, Reply
 from eunomia.service.messages import Request as Asked
 from eunomia.service.site import LOOPBACK, Site
 from eunomia.service.store.reader import Reader
-from eunomia.service.writer import Writer
+from eunomia.service.writer import FAILED, Writer
 
 BODY_BYTES, LIST_BYTES = 2**20, 16 * 2**20
 BODY_S = 30.0  # longest time to receive a body
@@ -69,6 +70,7 @@ class Refused(Exception):
             "title": self.title,
             "status": self.status,
             "problems": [asdict(problem) for problem in self.problems],
+            **({"request": REQUEST.get()} if self.status == 500 else {}),  # by which the log names what happened
             **self.more,
         }
         headers = {"Retry-After": str(self.retry_s)} if self.retry_s else {}
@@ -165,7 +167,7 @@ class Service:
     async def ask(self, action: Any, who: Principal, source: str) -> Reply:
         """Hand an action to the writer; return the reply after the commit. Raises Refused for what it refuses."""
         answer = self.replies.awaited()
-        self.writer.hand_over(Asked(action, who, source), answer)
+        self.writer.hand_over(Asked(action, who, source, REQUEST.get()), answer)
         reply = await answer.future
         if reply.status >= 300:
             body = dict(reply.body)
@@ -231,9 +233,13 @@ async def read_json(request: Request, limit: int = BODY_BYTES) -> Any:
 
 
 def json_of(raw: bytes) -> Any:
-    """Return a body as strict JSON. Raises Refused for one that is none."""
+    """Return a body as strict JSON. Raises Refused for one that is none, InvalidRequest for texts that are none."""
     try:
-        return parse_json(raw.decode("utf-8"))
+        text = raw.decode("utf-8")
+        data = parse_json(text)
+        if "\\u" in text:  # nothing but an escape makes a text that cannot be used
+            refuse_unusable(data)
+        return data
     except UnicodeDecodeError as error:
         rule = f"it is not UTF-8 (byte {error.start})"
     except NotJson as error:
@@ -330,18 +336,23 @@ def endpoint(service: Service, route: ApiRoute) -> Endpoint:
                     )
             body = await route.handler(service, request, who)
             return body if isinstance(body, Response) else JsonAnswer(body)
-        except Refused as refusal:
-            service.refused += 1
-            return refusal.response()
-        except InvalidRequest as error:
-            return Refused(422, "the request cannot be accepted", error.problems, code="invalid").response()
         except ClientDisconnect:
             return Response(status_code=499)
-        except Exception:  # the log has it; the client learns nothing of our insides
-            _log.exception("%s %s failed", request.method, route.path)
-            return Refused(500, "the service failed; its log says why").response()
+        except Exception as error:
+            service.refused += isinstance(error, Refused)
+            return refusal_of(error, f"{request.method} {route.path}").response()
 
     return answer
+
+
+def refusal_of(error: Exception, what: str) -> Refused:
+    """Return how a request is answered that raised an error: the log has all of an unexpected one."""
+    if isinstance(error, Refused):
+        return error
+    if isinstance(error, InvalidRequest):
+        return Refused(422, "the request cannot be accepted", error.problems, code="invalid")
+    _log.error("%s failed", what, exc_info=error)
+    return Refused(500, FAILED, code="failed")
 
 
 class JsonAnswer(Response):
@@ -354,6 +365,7 @@ class JsonAnswer(Response):
         return _encode(content).encode()
 
 
+_NUL = re.compile(rb"%00|\0")
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _SECURITY = tuple((name.lower().encode(), value.encode()) for name, value in HEADERS.items())
 
@@ -392,6 +404,8 @@ class Guard:
             await self._app(scope, receive, guarded)
 
     def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> Refused | None:
+        if "\0" in scope["path"] or _NUL.search(scope["query_string"]):
+            return Refused(400, "an address has no NUL characters", code="nul")
         is_local = scope.get("state", {}).get("peer_uid") is not None
         host = headers.get(b"host", b"").decode("latin-1")
         if not is_local and host.lower() not in self._service.hosts:
@@ -418,10 +432,13 @@ def application(service: Service, routes: tuple[ApiRoute, ...], pages: Sequence[
         titles = {404: "there is no such page", 405: "this page has no such method"}
         return Refused(status, titles.get(status, "refused")).response()
 
+    async def on_failure(request: Request, error: Exception) -> Response:
+        return refusal_of(error, f"{request.method} {request.url.path}").response()
+
     endpoints = {(route.method, route.path): endpoint(service, route) for route in routes}
     starlette = Starlette(
         routes=[Route(path, answer, methods=[method]) for (method, path), answer in endpoints.items()] + list(pages),
-        exception_handlers={404: on_missing, 405: on_missing},
+        exception_handlers={404: on_missing, 405: on_missing, Exception: on_failure},
     )
     return Guard(starlette, service, {key: answer for key, answer in endpoints.items() if "{" not in key[1]})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,13 @@ from starlette.routing import Route
 from eunomia.service import pages
 from eunomia.service.forecasts import NoForecast
 from eunomia.service.http import routes as api
-from eunomia.service.http.api import COOKIE, Refused, Service, authenticate, read_body, source_of
+from eunomia.service.http.api import COOKIE, Refused, Service, authenticate, read_body, refusal_of, source_of
 from eunomia.service.http.forecast_routes import forecast_score, forecast_shown, what_if_shown
 from eunomia.service.http.tenant_routes import show_tenants
 from eunomia.service.http.visible_jobs import visible
 from eunomia.service.http.wait_routes import why_shown
 from eunomia.service.job_row import TERMINAL
+from eunomia.service.json_lines import REQUEST
 from eunomia.service.messages import Cancel, ChangeNode, Principal
 from eunomia.service.pages import render
 
@@ -114,11 +116,15 @@ async def _what_if(service: Service, request: Request, who: Principal) -> dict[s
         return await what_if_shown(service, who, {"policy": given["try_policy"]})
     if given["try_nodes"]:
         kind, _, count = given["try_nodes"].rpartition("=")
-        wanted = int(count) if count.lstrip("+-").isdigit() else count
-        return await what_if_shown(service, who, {"nodes": {kind: wanted}})
-    if given["try_gpus"].isdigit():
-        return await what_if_shown(service, who, {"job": {"accelerators": int(given["try_gpus"])}})
+        return await what_if_shown(service, who, {"nodes": {kind: _whole(count)}})
+    if given["try_gpus"]:
+        return await what_if_shown(service, who, {"job": {"accelerators": _whole(given["try_gpus"])}})
     return None
+
+
+def _whole(text: str) -> int | str:
+    """Return a whole number of the address; what is none as it is, for the rule that it breaks to be said."""
+    return int(text) if re.fullmatch(r"[+-]?[0-9]{1,18}", text) else text
 
 
 async def cancel(service: Service, request: Request, who: Principal) -> Response:
@@ -143,8 +149,11 @@ def _page(service: Service, handler: Page) -> Callable[[Request], Awaitable[Resp
             return RedirectResponse("/login", 303)
         try:
             return await handler(service, request, found[0])
-        except Refused as refusal:
-            text = render.refused_page(found[0].user, refusal.title)
+        except Exception as error:
+            refusal = refusal_of(error, f"the page {request.method} {request.scope['route'].path}")
+            named = f" (request {REQUEST.get()})" if refusal.status == 500 else ""
+            said = "; ".join(f"{one.field} {one.rule}" for one in refusal.problems)
+            text = render.refused_page(found[0].user, f"{refusal.title}{named}{said and f': {said}'}")
             return HTMLResponse(text, refusal.status)
 
     return answer

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from starlette.requests import Request
 
+from eunomia.inputs.bounds import MOST_STEPS
 from eunomia.service.http.api import Refused, Service, read_json, source_of
 from eunomia.service.job_document import FieldProblem
 from eunomia.service.messages import Principal, SaveProgress
@@ -19,8 +19,10 @@ async def save_progress(service: Service, request: Request, who: Principal) -> d
     service.pace_job(who.user)
     data = await read_json(request)
     steps = data.get("steps") if isinstance(data, dict) and set(data) == {"steps"} else None
-    if isinstance(steps, bool) or not isinstance(steps, int | float) or not 0 <= steps < math.inf:
-        problem = FieldProblem("steps", str(steps)[:40], "is a number of steps, 0 or more", 'send {"steps": 1200}')
+    if isinstance(steps, bool) or not isinstance(steps, int | float) or not 0 <= steps <= MOST_STEPS:
+        problem = FieldProblem(
+            "steps", str(steps)[:40], f"is a number of steps, 0 to {MOST_STEPS:g}", 'send {"steps": 1200}'
+        )
         raise Refused(422, "the progress cannot be taken", (problem,), code="invalid")
     reply = await service.ask(SaveProgress(who.user, who.epoch, float(steps)), who, source_of(request))
     return reply.body

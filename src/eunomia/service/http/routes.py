@@ -109,7 +109,7 @@ def _parsed(data: list[Any]) -> tuple[JobDocument, ...]:
                 break
     if problems:
         raise InvalidRequest(problems)
-    if sum(len(job.indices()) for job in jobs) > MOST_JOBS:
+    if sum(job.count for job in jobs) > MOST_JOBS:
         raise InvalidRequest([FieldProblem("array", None, f"a list makes at most {MOST_JOBS:,} jobs", "send several")])
     return tuple(jobs)
 

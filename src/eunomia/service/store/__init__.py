@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from eunomia.service.store.base import ServiceStore
-from eunomia.service.store.opening import StoreProblem
+from eunomia.service.store.opening import StoreLost, StoreProblem
 from eunomia.service.store.sqlite import SqliteStore
 
 
@@ -25,4 +25,4 @@ def open_store(
     return PostgresStore.open(place, folder, must_exist=must_exist, wait=wait)
 
 
-__all__ = ["ServiceStore", "SqliteStore", "StoreProblem", "open_store"]
+__all__ = ["ServiceStore", "SqliteStore", "StoreLost", "StoreProblem", "open_store"]

@@ -203,9 +203,9 @@ def export(site: object, target: Path) -> int:
     """Write the moments of a stopped service, since the site was last changed, as a record; return how many."""
     import gzip
 
+    from eunomia.service.recovery import record_header
     from eunomia.service.site import Site
     from eunomia.service.site_change import effective_site
-    from eunomia.service.writer import record_header
 
     assert isinstance(site, Site)
     _must_be_free(target)

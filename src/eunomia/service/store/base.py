@@ -10,7 +10,8 @@ import hashlib
 import json
 import logging
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, fields
 from functools import lru_cache
@@ -19,6 +20,18 @@ from typing import Any, ClassVar, Protocol
 
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import JobRow
+from eunomia.service.store.checked_rows import (
+    RESTORE,
+    DamagedRow,
+    clock_of,
+    ids_of,
+    is_finite,
+    job_row,
+    number,
+    sums_of,
+    token_of,
+    usable,
+)
 from eunomia.service.store.head import FILE as HEAD_FILE
 from eunomia.service.store.head import Head, HeadFile
 from eunomia.service.store.opening import StoreProblem
@@ -27,8 +40,13 @@ from eunomia.service.tenant_fairness import HISTORY_DAYS, HOUR_S, HOURS, ActiveT
 from eunomia.service.turn import Turn
 
 KEPT_SNAPSHOTS = 2
+JOB = "number, id, tenant, state, body"
+TOKENS = 'SELECT id, hash, "user", tenant, role, created, expires, revoked, parent FROM tokens'
+FACTS: dict[str, Callable[[str], object]] = {  # of `meta`, that a start reads
+    **dict.fromkeys(("generation", "origin", "era", "era_jobs", "last_job"), lambda fact: number(float(fact))),
+    **dict.fromkeys(("overrides", "setup", "active_time"), json.loads),
+}
 ROWS_AT_ONCE = (64, 16, 4, 1)  # of an insertion: few texts, so that each is prepared once
-RESTORE = "restore a backup: eunomia store restore"
 _log = logging.getLogger(__name__)
 
 
@@ -48,6 +66,7 @@ class ServiceStore:
     """The writer's side of a store. Subclasses open it, begin transactions, and say what is damaged."""
 
     errors: ClassVar[tuple[type[Exception], ...]]  # of the database
+    refusals: ClassVar[tuple[type[Exception], ...]]  # those of them that are about what was to be written
 
     def __init__(self, db: Connection, folder: Path) -> None:
         self._db, self.folder = db, folder
@@ -72,7 +91,7 @@ class ServiceStore:
         raise NotImplementedError
 
     def _next_generation(self) -> int:
-        return int(self.meta("generation") or 0) + 1
+        return int(self.number("generation")) + 1
 
     # ---- writing ---------------------------------------------------------------------------------------------
 
@@ -167,6 +186,12 @@ class ServiceStore:
                 values = (seat, taken, row.id, row.epoch)
                 db.execute("INSERT INTO seats (seat, lane, job, epoch) VALUES (?, ?, ?, ?)", values)
 
+    def rewrite_seats(self, rows: list[JobRow]) -> None:
+        """Write all live leases anew, as the rows of jobs have them."""
+        with self.transaction() as db:
+            db.execute("DELETE FROM seats")
+            self._write_seats(db, rows)
+
     def write_audit(self, db: Connection, at: float, entries: Iterable[tuple[str, str, str, str, str]]) -> None:
         """Append to the audit log; each entry's digest covers the one before it."""
         entries = list(entries)
@@ -218,10 +243,28 @@ class ServiceStore:
         found = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if found is None else str(found[0])
 
+    def number(self, key: str, otherwise: float = 0.0) -> float:
+        """Return a fact that is a number; `otherwise` where there is none, or one that cannot be used."""
+        found = self.meta(key)
+        try:
+            return otherwise if found is None else number(float(found))
+        except ValueError as error:
+            self._warn(f"the fact {key!r}", f"{error}; {otherwise:g} is used instead")
+            return otherwise
+
+    def _warn(self, what: str, why: str) -> None:
+        """Log that a row cannot be used, and what is done without it."""
+        _log.warning("%s: %s cannot be used: %s", self.folder, what, why)
+
     def clock(self) -> StoredClock | None:
-        """Return when the last turn was committed."""
+        """Return when the last turn was committed; where that cannot be read, when the last moment was."""
         found = self._db.execute("SELECT at, boot, monotonic, wall FROM clock").fetchone()
-        return None if found is None else StoredClock(*found)
+        try:
+            return None if found is None else clock_of(found)
+        except (ValueError, TypeError, OverflowError) as error:
+            self._warn("the clock", f"{error}; the time of the last moment is used instead")
+            latest = self._db.execute("SELECT at FROM moments ORDER BY seq DESC LIMIT 1").fetchone()
+            return StoredClock(float(latest[0]) if latest and is_finite(latest[0]) else 0.0, "", 0.0, time.time())
 
     def last_seq(self) -> int:
         """Return the number of the last moment."""
@@ -230,7 +273,7 @@ class ServiceStore:
     def next_job(self) -> int:
         """Return the number of the next job; numbers of removed jobs are not used again."""
         stored = int(self._db.execute("SELECT coalesce(max(number), 0) FROM jobs").fetchone()[0])
-        return max(stored, int(self.meta("last_job") or 0)) + 1
+        return max(stored, int(self.number("last_job"))) + 1
 
     def snapshots(self) -> Iterator[tuple[int, str, float, bytes]]:
         """Yield number, digest, wake time and content of each snapshot, newest first."""
@@ -240,85 +283,100 @@ class ServiceStore:
         """Yield number, lines and digest of the moments after one, in order."""
         yield from self._db.execute("SELECT seq, lines, digest FROM moments WHERE seq > ? ORDER BY seq", (after,))
 
-    def live_jobs(self) -> list[JobRow]:
-        """Return the rows of live jobs in order of submission. Raises StoreProblem for one that cannot be read."""
-        found = self._db.execute("SELECT id, body FROM jobs WHERE live = 1 ORDER BY number")
-        return [self._row(job_id, body) for job_id, body in found]
+    def live_jobs(self) -> tuple[list[JobRow], list[DamagedRow]]:
+        """Return the rows of live jobs in order of submission, and of those that cannot be used what is known."""
+        rows, damaged = list[JobRow](), list[DamagedRow]()
+        for found in self._db.execute(f"SELECT {JOB} FROM jobs WHERE live = 1 ORDER BY number"):
+            try:
+                rows.append(job_row(*found))
+            except (ValueError, TypeError, LookupError, OverflowError) as error:
+                count, job_id, tenant, _, body = found
+                reason = f"its row in the store cannot be used ({error}); eunomia store restore brings back a backup"
+                damaged.append(DamagedRow(int(count), str(job_id), str(tenant), reason, str(body)))
+        return rows, damaged
 
-    def _row(self, job_id: str, body: str) -> JobRow:
+    def _row(self, found: Sequence[Any]) -> JobRow:
         try:
-            return JobRow.of(body)
-        except (ValueError, TypeError) as error:
-            rule = f"the row of job {job_id} cannot be read ({error})"
+            return job_row(*found)
+        except (ValueError, TypeError, LookupError, OverflowError) as error:
+            rule = f"the row of job {found[1]} cannot be read ({error})"
             raise StoreProblem.of(self.folder, rule, RESTORE) from None
 
-    def _ended(self, text: str, count: int) -> list[Any]:
-        """Return what a statement finds in the rows of the last jobs; nothing where one of them cannot be read.
+    def _of_last_jobs(self, field: str, where: str, count: int) -> list[tuple[str, str, Any]]:
+        """Return tenant, job type and a field of the last jobs, the newest first.
 
-        Such a row stays as it is, and the log names it.
+        Where a row cannot be read it is left out, and the log names it.
         """
+        last = f"FROM jobs WHERE {where} ORDER BY number DESC LIMIT ?"
         try:
-            return list(self._db.execute(text, (count,)).fetchall())
-        except self.errors as error:
-            rows = self._db.execute("SELECT id, body FROM jobs WHERE live = 0 ORDER BY number DESC").fetchall()
-            wrong = [job_id for job_id, body in rows if not _is_readable(body)]
-            if not wrong:
-                raise
-            named = ", ".join(wrong[:5])
-            _log.warning("%s: nothing is learnt from earlier jobs, as rows of ended ones cannot be read (%s): %s. "
-                         "Restore a backup to have them again", self.folder, error, named)  # fmt: skip
-            return []
+            taken = f"SELECT tenant, job_type, json_extract(body, '$.{field}') {last}"
+            return list(self._db.execute(taken, (count,)).fetchall())
+        except self.errors:
+            rows = self._db.execute(f"SELECT {JOB} {last}", (count,)).fetchall()
+        wrong = list[str]()
+        found = usable([(one[1], one) for one in rows], lambda one: job_row(*one[1]), wrong.append)
+        self._warn(f"{len(wrong)} rows of jobs", f"{', '.join(wrong[:5])}; nothing is learnt from them")
+        return [(row.tenant, row.spec.get("job_type", ""), getattr(row, field)) for row in found]
 
     def run_times(self, count: int = 10_000) -> list[tuple[str, str, float]]:
         """Return tenant, job type and run time of the last jobs that succeeded, the oldest first."""
-        found = self._ended(
-            "SELECT tenant, job_type, json_extract(body, '$.run_s') FROM jobs WHERE state = 'succeeded' "
-            "ORDER BY number DESC LIMIT ?",
-            count,
-        )
-        return [(tenant, kind, float(run_s or 0.0)) for tenant, kind, run_s in reversed(found)]
+        found = self._of_last_jobs("run_s", "state = 'succeeded'", count)
+        return [(tenant, kind, run_s or 0.0) for tenant, kind, run_s in reversed(found) if is_finite(run_s or 0.0)]
 
     def memory_used(self, count: int = 10_000) -> dict[str, float]:
         """Return the most memory in GiB that the last jobs of each type used on one accelerator."""
-        found = self._ended(
-            "SELECT job_type, max(json_extract(body, '$.used_memory_gib')) FROM "
-            "(SELECT job_type, body FROM jobs ORDER BY number DESC LIMIT ?) AS latest GROUP BY job_type",
-            count,
-        )
-        return {kind: float(most) for kind, most in found if most is not None}
+        most = dict[str, float]()
+        for _, kind, used in self._of_last_jobs("used_memory_gib", "1 = 1", count):
+            if used is not None and is_finite(used):
+                most[kind] = max(float(used), most.get(kind, 0.0))
+        return most
 
     def tenant_hours(self, until: int) -> list[TenantHour]:
         """Return the sums of tenants in the day that ends with hour `until`."""
-        found = hours_of(self._db, until, 1, until - HOURS, until, None)
-        return [TenantHour(until - back, name, sums) for back, name, sums in found]
+        text = "SELECT tenant, hour, received, deserved, succeeded, rho_sum, rho_max FROM tenant_hours "
+        found = self._db.execute(f"{text} WHERE hour > ? AND hour <= ?", (until - HOURS, until)).fetchall()
+        return usable(
+            found,
+            lambda row: TenantHour(int(row[1]), str(row[0]), sums_of(row[2:])),
+            lambda wrong: self._warn("an hour of tenant", wrong),
+        )
 
     def active_time(self, at: float) -> ActiveTime:
         """Return `TenantFairness.active_time` as it was stored; nothing until `at` where it was not."""
         found = self.meta("active_time")
-        return ActiveTime(at) if found is None else ActiveTime(*map(float, json.loads(found)))
+        try:
+            return ActiveTime(at) if found is None else ActiveTime(*map(number, json.loads(found)))
+        except (ValueError, TypeError) as error:
+            self._warn("the fact 'active_time'", str(error))
+            return ActiveTime(at)
 
-    def drained(self) -> dict[int, str]:
-        """Return drained nodes and why."""
-        return dict(self._db.execute("SELECT node, reason FROM nodes").fetchall())
+    def drained(self, nodes: int) -> dict[int, str]:
+        """Return which of so many nodes are drained, and why."""
+        found = self._db.execute("SELECT node, reason FROM nodes").fetchall()
+        return {node: str(reason).replace("\0", "") for node, reason in found if 0 <= node < nodes}
 
     def key(self, tenant: str, key: str) -> tuple[str, list[str]] | None:
         """Return body digest and ids of an earlier submission. Raises StoreProblem if they cannot be read."""
         found = self._db.execute("SELECT digest, ids FROM keys WHERE tenant = ? AND key = ?", (tenant, key)).fetchone()
         try:
-            return None if found is None else (found[0], json.loads(found[1]))
-        except ValueError as error:
+            return None if found is None else ids_of(*found)
+        except (ValueError, TypeError) as error:
             rule = f"the row of the Idempotency-Key {key!r} cannot be read ({error})"
             raise StoreProblem.of(self.folder, rule, RESTORE) from None
 
     def job(self, job_id: str) -> JobRow | None:
         """Return any job. Raises StoreProblem if its row cannot be read."""
-        found = self._db.execute("SELECT body FROM jobs WHERE id = ?", (job_id,)).fetchone()
-        return None if found is None else self._row(job_id, found[0])
+        found = self._db.execute(f"SELECT {JOB} FROM jobs WHERE id = ?", (job_id,)).fetchone()
+        return None if found is None else self._row(found)
 
     def unsent(self) -> dict[int, dict[str, Any]]:
         """Return the orders that the world has not acknowledged."""
         found = self._db.execute("SELECT number, body FROM outbox ORDER BY number").fetchall()
         return {number: json.loads(body) for number, body in found}
+
+    def last_order(self) -> int:
+        """Return the number of the last order that the world has not acknowledged."""
+        return int(self._db.execute("SELECT coalesce(max(number), 0) FROM outbox").fetchone()[0])
 
     def clear_outbox(self) -> None:
         """Forget unacknowledged orders, which the resent ones replace."""
@@ -326,9 +384,8 @@ class ServiceStore:
             db.execute("DELETE FROM outbox")
 
     def tokens(self) -> list[Token]:
-        """Return all tokens."""
-        names = 'id, hash, "user", tenant, role, created, expires, revoked, parent'
-        return [Token(*found) for found in self._db.execute(f"SELECT {names} FROM tokens").fetchall()]
+        """Return all tokens that can be used."""
+        return usable(self._db.execute(TOKENS).fetchall(), token_of, lambda wrong: self._warn("token", wrong))
 
     def problems(self) -> list[str]:
         """Return what is wrong with the store, its seats, its audit log."""
@@ -341,9 +398,18 @@ class ServiceStore:
             if chain != stored:
                 found.append(f"the audit log was changed at entry {seq}")
                 break
-        for job_id, body in self._db.execute("SELECT id, body FROM jobs ORDER BY number"):
-            if not _is_readable(body):
-                found.append(f"the row of job {job_id} cannot be read")
+        rows = ((one[1], one) for one in self._db.execute(f"SELECT {JOB} FROM jobs ORDER BY number"))
+        usable(rows, lambda one: job_row(*one[1]), lambda wrong: found.append(f"the row of job {wrong} cannot be read"))
+        usable(self._db.execute(TOKENS), token_of, lambda wrong: found.append(f"the token {wrong} cannot be used"))
+        hours = self._db.execute("SELECT tenant, received, deserved, succeeded, rho_sum, rho_max FROM tenant_hours")
+        usable(hours, lambda row: sums_of(row[1:]), lambda wrong: found.append(f"an hour of tenant {wrong} is wrong"))
+        clocks = self._db.execute("SELECT at, boot, monotonic, wall FROM clock")
+        usable(clocks, clock_of, lambda wrong: found.append(f"the clock {wrong} cannot be used"))
+        for key, read in FACTS.items():
+            try:
+                read(self.meta(key) or "0")
+            except (ValueError, TypeError) as error:
+                found.append(f"the fact {key} cannot be used ({error})")
         for seat, job in self._db.execute(
             "SELECT seat, job FROM seats WHERE job NOT IN (SELECT id FROM jobs WHERE live = 1)"
         ):
@@ -387,16 +453,8 @@ def _insertion(table: str, rows: int, conflict: str) -> str:
     return f"INSERT INTO {table} VALUES {', '.join([one] * rows)}{conflict and f' ON CONFLICT {conflict}'}"
 
 
-def _is_readable(body: str) -> bool:
-    try:
-        JobRow.of(body)
-    except (ValueError, TypeError):
-        return False
-    return True
-
-
 def _chained(chain: str, at: float, entry: tuple[str, ...]) -> str:
-    return hashlib.sha256(json.dumps([chain, at, *entry]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([chain, at, *entry], default=repr).encode()).hexdigest()
 
 
 def _order(order: Any) -> str:

@@ -37,12 +37,12 @@ class Head:
         meta = dict(execute("SELECT key, value FROM meta WHERE key IN ('cluster_id', 'generation')").fetchall())
         moment = execute("SELECT coalesce(max(seq), 0) FROM moments").fetchone()[0]
         last = execute("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1").fetchone() or (0, "")
-        return cls(str(meta.get("cluster_id", "")), int(meta.get("generation", 0)), int(moment), int(last[0]), last[1])
+        return cls(str(meta.get("cluster_id", "")), _whole(meta.get("generation")), moment, last[0], last[1])
 
     def missing_in(self, execute: Callable[..., Any]) -> str:
         """Return what this head names and an open store lacks; "" where it went on from it, or was restored since."""
         restored = execute("SELECT value FROM meta WHERE key = ?", (RESTORED,)).fetchone()
-        if restored is not None and int(restored[0]) > self.generation:
+        if restored is not None and _whole(restored[0]) > self.generation:
             return ""
         found = Head.of(execute)
         if found.cluster_id != self.cluster_id:
@@ -103,6 +103,11 @@ class HeadFile:
     def close(self) -> None:
         """Close the file."""
         os.close(self._handle)
+
+
+def _whole(fact: Any) -> int:
+    """Return a fact of `meta` that is a whole number; 0, which is before every other, for any other."""
+    return int(fact) if str(fact).isascii() and str(fact).isdigit() and len(str(fact)) < 19 else 0
 
 
 def _packed(head: Head) -> bytes:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.fault_points import faultpoint
@@ -32,9 +33,13 @@ class StoreProblem(InvalidInput):
     """A store that cannot be used as it is; the message says what to do. Nothing was changed."""
 
     @classmethod
-    def of(cls, path: Path | str, rule: str, fix: str) -> StoreProblem:
+    def of(cls, path: Path | str, rule: str, fix: str) -> Self:
         """Return the error about one file, folder or database."""
         return cls([Problem(file=str(path), rule=rule, fix=fix)])
+
+
+class StoreLost(StoreProblem):
+    """Another service has taken the store over."""
 
 
 def connect(path: Path) -> sqlite3.Connection:

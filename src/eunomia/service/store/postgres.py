@@ -22,8 +22,9 @@ from typing import Any
 from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.store.base import ServiceStore
+from eunomia.service.store.checked_rows import RESTORE
 from eunomia.service.store.head import check_head
-from eunomia.service.store.opening import StoreProblem, check_mode, check_unused
+from eunomia.service.store.opening import StoreLost, StoreProblem, check_mode, check_unused
 from eunomia.service.store.schema import BASE, MIGRATIONS, VERSION
 
 try:
@@ -35,6 +36,7 @@ except ImportError:
 SCHEMA = "eunomia"  # holds all tables
 LEASE_S = 10.0  # without renewal for so long, another service may take over
 RENEW_S = 2.0
+LET_GO = "UPDATE leader SET holder = '' WHERE generation = ?"
 TRANSACTION_S = 5  # a transaction that idles for longer is ended by the server
 LEADER = """CREATE TABLE leader (one BIGINT PRIMARY KEY CHECK (one = 1), generation BIGINT NOT NULL,
     holder TEXT NOT NULL, renewed TIMESTAMPTZ NOT NULL)"""
@@ -117,6 +119,10 @@ class PostgresStore(ServiceStore):
     """The side of the service that leads. Open it with `PostgresStore.open`; close it at the end."""
 
     errors = (psycopg.Error,)
+    refusals = (
+        psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError, psycopg.NotSupportedError,
+        psycopg.errors.ProgramLimitExceeded,
+    )  # fmt: skip
 
     def __init__(self, db: PostgresConnection, url: str, folder: Path, lead: int, renewed: float) -> None:
         super().__init__(db, folder)
@@ -132,7 +138,7 @@ class PostgresStore(ServiceStore):
         cls, url: str, folder: Path, *, must_exist: bool = False, wait: Callable[[str], None] | None = None
     ) -> PostgresStore:
         """Take the lead in a database, and make its tables if there are none; see `open_store`."""
-        db = connect(url)
+        db, lead = connect(url), 0
         try:
             if not exists(db):
                 if must_exist:
@@ -157,6 +163,8 @@ class PostgresStore(ServiceStore):
             check_head(folder, db.execute)
             _migrate(db, url)
         except BaseException:
+            with contextlib.suppress(psycopg.Error):  # the lease ends by itself
+                db.execute(LET_GO, (lead,))
             db.close()
             raise
         return cls(db, url, folder, lead, asked)
@@ -167,7 +175,7 @@ class PostgresStore(ServiceStore):
         self._closing.set()
         self._thread.join(2 * RENEW_S)
         with contextlib.suppress(psycopg.Error):  # the lease ends by itself
-            self._db.execute("UPDATE leader SET holder = '' WHERE generation = ?", (self._lead,))
+            self._db.execute(LET_GO, (self._lead,))
         self._db.close()
 
     def leads(self) -> bool:
@@ -187,7 +195,7 @@ class PostgresStore(ServiceStore):
             self._lost = True
             self._db.execute("ROLLBACK")
             rule = f"another service has taken over from generation {self._lead}; nothing was written"
-            raise StoreProblem.of(self._url, rule, "start this one again: it stands by")
+            raise StoreLost.of(self._url, rule, "start this one again: it stands by")
         self._renewed = max(self._renewed, asked)
 
     def _keep(self) -> None:
@@ -258,7 +266,10 @@ def create(db: PostgresConnection, generation: int = 0, *, replaces: str = "") -
 
 def _migrate(db: PostgresConnection, url: str) -> None:
     """Bring an older store to this version. Raises StoreProblem for a newer one."""
-    version = int(db.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()[0])
+    found = db.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()
+    if found is None or not re.fullmatch("[0-9]{1,9}", found[0]):
+        raise StoreProblem.of(url, "the store does not say of which version it is", RESTORE)
+    version = int(found[0])
     if version > VERSION:
         rule = f"the store has version {version}, and this program knows up to {VERSION}"
         raise StoreProblem.of(url, rule, "start the version that wrote it, or a newer one")

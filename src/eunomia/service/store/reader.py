@@ -14,6 +14,7 @@ from typing import Any
 
 from eunomia.service.job_row import JobRow
 from eunomia.service.store.base import Connection, hours_of
+from eunomia.service.store.checked_rows import state_of
 from eunomia.service.store.opening import BUSY_S, FILE
 from eunomia.service.tenant_fairness import HOURS, TenantSums
 
@@ -25,10 +26,11 @@ def _row(number: int, job_id: str, tenant: str, state: str, body: str) -> JobRow
     """Return a job; of a damaged row what stands beside its body, so that lists and pages go on."""
     try:
         return JobRow.of(body)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, LookupError, OverflowError):
         reason = "its row in the store cannot be read; eunomia store restore brings back that of a backup"
-        return JobRow(id=job_id, number=number, tenant=tenant, owner="", name=job_id, spec={"command": []},
-                      submitted=math.nan, since=math.nan, state=state, reason=reason)  # fmt: skip
+        return JobRow(id=str(job_id), number=number, tenant=str(tenant), owner="", name=str(job_id),
+                      spec={"command": []}, submitted=math.nan, since=math.nan, state=state_of(state),
+                      reason=reason)  # fmt: skip
 
 
 def detail_of(text: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ class SqliteStore(ServiceStore):
     """The writer's side. Open it with `SqliteStore.open`, which locks the folder; close it at the end."""
 
     errors = (sqlite3.Error,)
+    refusals = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError, sqlite3.InterfaceError)
 
     def __init__(self, db: sqlite3.Connection, folder: Path, lock: int) -> None:
         super().__init__(db, folder)

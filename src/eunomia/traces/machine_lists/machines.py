@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from eunomia.inputs.field_rules import MOST, Rule
+from eunomia.inputs.bounds import MOST
+from eunomia.inputs.field_rules import Rule
 from eunomia.inputs.problems import refused
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Ints

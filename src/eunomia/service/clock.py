@@ -1,0 +1,51 @@
+"""The service's time: seconds that never go back, over restarts and reboots of the machine."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Protocol
+
+from eunomia.service.store.schema import StoredClock
+
+
+class ServiceClock(Protocol):
+    """Where the writer gets the time from."""
+
+    def now(self) -> float:
+        """Return seconds of the service's time, which never go back."""
+        ...
+
+    def stored(self, at: float) -> StoredClock:
+        """Return what lets the next service go on from this time."""
+        ...
+
+
+class MonotonicClock:
+    """The service's time: it goes on with the machine's monotonic clock, over a reboot with the wall clock."""
+
+    def __init__(self, last: StoredClock | None) -> None:
+        self._boot = _boot_id()
+        mono, wall = time.monotonic(), time.time()
+        if last is None:
+            begin = 0.0
+        elif last.boot == self._boot and self._boot:
+            begin = last.at + max(mono - last.monotonic, 0.0)
+        else:
+            begin = last.at + max(wall - last.wall, 0.0)
+        self._origin = mono - begin
+
+    def now(self) -> float:
+        """Return seconds of the service's time."""
+        return time.monotonic() - self._origin
+
+    def stored(self, at: float) -> StoredClock:
+        """Return the clocks of this machine at time `at`."""
+        return StoredClock(at, self._boot, time.monotonic(), time.time())
+
+
+def _boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,257 @@
+"""Rebuilds the controller from the store: the newest snapshot, then the moments after it through the same scheduler.
+
+Every replayed moment must give the stored decisions, and every stored digest the same state. A job whose row cannot be
+used is set aside by name, and all others go on.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from eunomia.core.kernel_arrays import FLAGS, FLOATS, INTS
+from eunomia.core.scheduler import Scheduler
+from eunomia.model.decisions import SetTimer
+from eunomia.model.events import JobSubmitted, Moment, TimerFired
+from eunomia.records.packed_objects import capture, restore
+from eunomia.records.record import from_json, step_lines
+from eunomia.records.scheduler_digest import digest
+from eunomia.service.controller import Controller
+from eunomia.service.core_job import core_job, estimated_event
+from eunomia.service.fault_points import faultpoint
+from eunomia.service.job_row import SEATED, JobRow
+from eunomia.service.messages import Order
+from eunomia.service.set_aside import UNUSABLE, keep_seats, set_aside_at_start
+from eunomia.service.site import Site
+from eunomia.service.store import ServiceStore, StoreProblem
+from eunomia.service.store.checked_rows import number
+from eunomia.service.store.schema import StoredClock
+from eunomia.service.tenant_fairness import HOUR_S
+from eunomia.service.turn import ServicePolicyRunner, Turn
+
+_log = logging.getLogger(__name__)
+
+
+def new_scheduler(site: Site) -> Scheduler:
+    """Return a scheduler of the site that knows no job."""
+    return site.setup.scheduler()
+
+
+def setup_text(site: Site) -> str:
+    """Return what decisions depend on besides the moments, as text: with another one, a new era begins."""
+    header = site.setup.record_header()
+    kept = {key: header[key] for key in ("seed", "nodes", "policy", "mechanism", "overheads", "version")}
+    kept["throughputs"] = header["scenario"]["throughputs"]
+    kept["belief"] = header["scenario"]["belief"]
+    kept["parameters"] = header["scenario"]["policy"]
+    kept["tenants"] = header["scenario"]["tenants"]
+    kept["inputs"] = header["inputs"]
+    kept["columns"] = [*INTS, *FLOATS, *FLAGS]  # a snapshot with others would be read as these
+    if site.service.debug_lane:
+        kept["debug_lane"] = site.service.debug_lane
+    if site.service.accelerator_memory_gib:
+        kept["accelerator_memory_gib"] = site.service.accelerator_memory_gib
+    return json.dumps(kept, sort_keys=True)
+
+
+def recover(
+    store: ServiceStore, site: Site, runner: ServicePolicyRunner, incarnation: str = "",
+    suspects: Mapping[str, str] | None = None,
+) -> tuple[Controller, list[Order]]:  # fmt: skip
+    """Rebuild the controller, and return the orders that a world which knows nothing needs.
+
+    `incarnation` ends the ids of new jobs; left out, it is drawn. `suspects` are jobs that earlier starts ended with,
+    each with why: they are set aside, like those whose rows cannot be used. Raises StoreProblem if the replayed
+    decisions or a digest differ from the stored ones.
+    """
+    _, incarnation = store.begin_generation(incarnation)
+    controller = _load(store, site, runner, incarnation, suspects or {})
+    rows = list(controller.rows.values())
+    store.rewrite_seats(rows)
+    store.clear_outbox()
+    return controller, controller.resend(rows)
+
+
+def reload(store: ServiceStore, old: Controller, site: Site, runner: ServicePolicyRunner) -> Controller:
+    """Return the controller as the store has it: nothing is left of what `old` has done since the last commit."""
+    controller = _load(store, site, runner, old.incarnation, {})
+    controller.driver.next_order = max(controller.driver.next_order, old.driver.next_order)
+    controller.recall(old.memory())
+    pending = controller.scheduler.asks.pending
+    if pending is not None and old.asked is not None and old.asked.asked == pending.asked:
+        controller.asked = old.asked
+    return controller
+
+
+def _load(
+    store: ServiceStore, site: Site, runner: ServicePolicyRunner, incarnation: str, suspects: Mapping[str, str]
+) -> Controller:
+    text, before = setup_text(site), store.meta("setup")
+    rows, damaged = store.live_jobs()
+    clock = store.clock()
+    at = 0.0 if clock is None else clock.at
+    is_same = before == text
+    scheduler, moments, wake = _replay(store, site) if is_same else (new_scheduler(site), 0, float("inf"))
+    controller = Controller(
+        site, scheduler, runner, store,
+        incarnation=incarnation, next_job=store.next_job(), next_order=store.last_order() + 1,
+    )  # fmt: skip
+    controller.at, controller.wake, controller.moments = at, wake, moments
+    faultpoint("recover.half")
+    unusable = {} if is_same else begin_era(store, controller, rows, text, is_first=before is None)
+    controller.fairness.restore(store.active_time(at), store.tenant_hours(int(at // HOUR_S)))
+    unusable |= controller.adopt(rows, store.run_times(), store.memory_used())
+    if is_same:
+        controller.drained = store.drained(len(controller.nodes))
+    turn = controller.turn = Turn(at)
+    keep_seats(controller)
+    set_aside_at_start(controller, damaged, {**unusable, **suspects}, compare=is_same)
+    controller.flush(at)
+    if not turn.is_empty:
+        turn.orders = controller.driver.take_orders()
+        with store.transaction() as db:
+            store.write(db, turn, clock or StoredClock(at, "", 0.0, time.time()))
+            for one in damaged:
+                store.set_meta(db, f"damaged {one.id}", one.body)
+    return controller
+
+
+def _replay(store: ServiceStore, site: Site) -> tuple[Scheduler, int, float]:
+    """Return a scheduler at the last stored moment, the number of that, and when the scheduler wants to be woken.
+
+    It begins with the newest snapshot that is whole.
+    """
+    scheduler, last, wake, problems = new_scheduler(site), 0, float("inf"), list[str]()
+    for seq, stored, stored_wake, content in store.snapshots():
+        scheduler = new_scheduler(site)  # an attempt may have filled a part of the one before
+        try:
+            restore(scheduler, content)
+            found, due = digest(scheduler), float("inf") if stored_wake in (None, math.inf) else number(stored_wake)
+        except Exception as error:  # whatever the damage does to who reads it
+            problems.append(f"snapshot {seq} cannot be read ({error})")
+            continue
+        if found != stored:
+            problems.append(f"the state of snapshot {seq} has digest {found}, and {stored} was stored")
+            continue
+        last, wake = seq, due
+        break
+    else:
+        if problems:
+            raise _differs(store, "; ".join(problems))
+    if problems:
+        _log.warning("%s; the state is replayed from snapshot %d instead", "; ".join(problems), last)
+    for seq, lines, stored_digest in store.moments(last):
+        try:
+            moment = logged_moment(lines)
+        except Exception as error:
+            raise _differs(store, f"moment {seq} cannot be read ({error})") from None
+        if any(isinstance(event, TimerFired) for event in moment.events):
+            wake = float("inf")
+        try:
+            decisions = scheduler.handle(moment)
+        except Exception as error:
+            raise _differs(store, f"moment {seq} cannot be handled ({error!r})") from error
+        if "".join(step_lines(moment, decisions)) != lines:
+            raise _differs(store, f"moment {seq} gives other decisions than those that were stored")
+        if stored_digest is not None and (found := digest(scheduler)) != stored_digest:
+            raise _differs(store, f"the state after moment {seq} has digest {found}, and {stored_digest} was stored")
+        for decision in decisions:
+            if isinstance(decision, SetTimer):
+                wake = decision.at
+        last = seq
+    return scheduler, last, wake
+
+
+def logged_moment(lines: str) -> Moment:
+    """Return the moment of stored lines."""
+    line = json.loads(lines.partition("\n")[0])
+    return Moment(float(line["at"]), from_json(line["events"]))
+
+
+def _differs(store: ServiceStore, rule: str) -> StoreProblem:
+    fix = (
+        "start the version of Eunomia that wrote the store, restore a backup, or change the site file, such as a "
+        "parameter of the policy: live jobs are then scheduled anew, from their rows and without the log"
+    )
+    return StoreProblem.of(store.folder, f"the replay differs from the store: {rule}", fix)
+
+
+def begin_era(
+    store: ServiceStore, controller: Controller, rows: list[JobRow], text: str, *, is_first: bool,
+    more: Mapping[str, str] | None = None,
+) -> dict[str, str]:  # fmt: skip
+    """Begin with a scheduler that has decided nothing yet, for the live jobs; their gangs save and stop.
+
+    Returns the jobs that cannot be scheduled, each with why.
+
+    This is what a changed policy or cluster means at a restart. Jobs keep their place in the queue, their progress,
+    failures and epochs; what they received so far is not counted any more.
+    """
+    sched, state = controller.scheduler._sched, controller.scheduler.state
+    turn, unusable = Turn(controller.at), dict[str, str]()
+    for row in rows:
+        if row.is_over:
+            if row.seats:  # kept until its gang has ended; the cluster may be another one now, so locks alone do that
+                row.seats, turn.rows[row.id] = (), row
+            continue
+        try:
+            job = core_job(row)
+        except (TypeError, ValueError, LookupError, OverflowError) as error:
+            unusable[row.id] = f"{UNUSABLE} ({error!r})"
+            continue
+        sched.submit(job)
+        number = state.row_of[row.id]
+        state.jobs.epoch[number], state.jobs.failures[number] = row.epoch, row.failures
+        state.jobs.ran[number] = row.epoch > 0
+        if row.estimate:
+            sched.estimate(number, estimated_event(row))
+        if row.steps > 0:
+            controller.scheduler.belief.done[number] = row.steps
+        if row.holds:
+            sched.pause(number, controller.at)
+        if row.state in SEATED:
+            row.state, row.reason = "stopping", "the site was changed"
+        row.seats = ()
+        turn.rows[row.id] = row
+    turn.nodes = dict.fromkeys(store.drained(len(controller.nodes)), "")
+    controller.wake = controller.at  # ask at once
+    snapshot = capture(controller.scheduler).content()
+    seq = store.last_seq()
+    with store.transaction() as db:
+        store.write(db, turn, store.clock() or StoredClock(controller.at, "", 0.0, time.time()))
+        db.execute("DELETE FROM snapshots")
+        values = (seq, digest(controller.scheduler), controller.wake, snapshot)
+        db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", values)
+        for key, value in (
+            ("setup", text),
+            ("era", str(seq)),
+            ("era_jobs", str(sum(not row.is_over for row in rows))),
+            *(more or {}).items(),
+        ):
+            store.set_meta(db, key, value)
+    controller.moments = seq
+    if not is_first:
+        _log.warning("the site was changed: %d live jobs are scheduled anew, running ones save and stop", len(rows))
+    return unusable
+
+
+def record_header(store: ServiceStore, site: Site) -> tuple[dict[str, Any], int]:
+    """Return the header of a record of all moments since the site was last changed, and the number before the first.
+
+    Raises StoreProblem if the site is another one now, or if jobs were live when it was changed.
+    """
+    if store.meta("setup") != setup_text(site):
+        raise StoreProblem.of(site.path, "the store was written with another site", "give the site as it was")
+    if store.meta("era_jobs") != "0":
+        rule = "jobs were live when the site was last changed, so a record could not begin there"
+        raise StoreProblem.of(store.folder, rule, "replay the store itself: eunomia serve does at each start")
+    first = int(store.meta("era") or 0)
+    events = (event for _, lines, _ in store.moments(first) for event in logged_moment(lines).events)
+    jobs = [event.job for event in events if isinstance(event, JobSubmitted)]
+    setup = replace(site.setup, jobs=tuple(jobs))
+    return setup.record_header(), first

@@ -1,0 +1,108 @@
+"""Rows of the store as values that can be used: each is read by one function, which says what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from eunomia.inputs.bounds import MOST_S
+from eunomia.inputs.json_text import unusable_texts
+from eunomia.service.job_row import MOST_STORED, STATES, JobRow
+from eunomia.service.messages import ROLES
+from eunomia.service.store.schema import StoredClock, Token
+from eunomia.service.tenant_fairness import TenantSums
+
+RESTORE = "restore a backup: eunomia store restore"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedRow:
+    """The row of a job that cannot be used: what stands beside its body, why, and the body."""
+
+    number: int
+    id: str
+    tenant: str
+    reason: str
+    body: str
+
+
+def number(value: Any, most: float = MOST_STORED) -> float:
+    """Return a number of a row. Raises ValueError for what is none, or too large."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -most <= value <= most:
+        raise ValueError(f"{str(value)[:40]!r} is no number that can be used")
+    return float(value)
+
+
+def text(value: Any) -> str:
+    """Return a text of a row. Raises ValueError for what is none."""
+    if not isinstance(value, str) or any(unusable_texts(value)):
+        raise ValueError(f"{str(value)[:40]!r} is no text that can be used")
+    return value
+
+
+def job_row(number: int, job_id: str, tenant: str, state: str, body: str) -> JobRow:
+    """Return a job. Raises ValueError or TypeError for a row that cannot be used."""
+    row = JobRow.of(body)
+    for said, name in ((number, "number"), (job_id, "id"), (tenant, "tenant"), (state, "state")):
+        if getattr(row, name) != said:
+            raise ValueError(f"its column {name} is {str(said)[:40]!r}, and its body has another one")
+    return row
+
+
+def clock_of(row: Sequence[Any]) -> StoredClock:
+    """Return the clock. Raises ValueError for one that cannot be used."""
+    at, boot, monotonic, wall = row
+    if number(at) < 0:
+        raise ValueError("it is before the service's time")
+    return StoredClock(number(at, MOST_S), text(boot), number(monotonic, MOST_S), number(wall, MOST_S))
+
+
+def token_of(row: Sequence[Any]) -> Token:
+    """Return a token. Raises ValueError for one that cannot be used."""
+    token_id, hashed, user, tenant, role, created, *ends, parent = row
+    if role not in ROLES:
+        raise ValueError(f"its role is {str(role)[:40]!r}")
+    expires, revoked = (None if at is None else number(at, MOST_S) for at in ends)
+    made_by = None if parent is None else text(parent)
+    return Token(
+        text(token_id), text(hashed), text(user), text(tenant), role, number(created, MOST_S), expires, revoked, made_by
+    )
+
+
+def sums_of(row: Sequence[Any]) -> TenantSums:
+    """Return the sums of a tenant. Raises ValueError for some that cannot be used."""
+    received, deserved, succeeded, total, most = map(number, row)
+    return TenantSums(received, deserved, int(succeeded), total, most)
+
+
+def ids_of(digest: Any, ids: Any) -> tuple[str, list[str]]:
+    """Return what an Idempotency-Key stands for. Raises ValueError where it cannot be read."""
+    found = json.loads(ids)
+    if not isinstance(found, list) or not found:
+        raise ValueError("it names no jobs")
+    return text(digest), [text(one) for one in found]
+
+
+def usable(rows: Iterable[Sequence[Any]], read: Callable[[Sequence[Any]], T], note: Callable[[str], None]) -> list[T]:
+    """Return the rows that can be used; of each other one `note` gets what is wrong, after its first column."""
+    found = []
+    for row in rows:
+        try:
+            found.append(read(row))
+        except (ValueError, TypeError, OverflowError) as error:
+            note(f"{str(row[0])[:40]!r} ({error})")
+    return found
+
+
+def state_of(value: Any) -> str:
+    """Return a state of a column, such as of a row whose body cannot be read."""
+    return value if value in STATES else "unknown"
+
+
+def is_finite(value: Any) -> bool:
+    """Say whether a value is a number that can be used."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
