@@ -16,7 +16,7 @@ from eunomia.model.answers import Grants
 from eunomia.model.view import View
 from eunomia.policies.grants.themis.themis import Themis
 from eunomia.runs.simulation import simulate
-from eunomia.traces.searches import Searches
+from eunomia.traces.generators import Searches
 from eunomia_reproduction.themis_runs import Played, scenario_of
 
 APPS, RATE_PER_HOUR = 2000, 3.75

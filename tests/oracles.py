@@ -217,9 +217,10 @@ def _pair_program(
     """Return the pairs of equal size, the coefficients (row) -> left side of its rate, and the base constraints.
 
     Variables: rows alone, then pairs, each on each column; then `extra` more. beside (row, row, column): rate of the
-    first while it shares with the second; on the diagonal the rate alone.
+    first while it shares with the second; on the diagonal the rate alone. Where it has more columns than there are
+    capacities, these are the same columns once more: other places on what the first have.
     """
-    rows, columns = len(size), len(capacity)
+    rows, columns, rooms = len(size), beside.shape[2], len(capacity)
     pairs = [(i, i) for i in range(rows)]
     pairs += [(i, j) for i, j in combinations(range(rows), 2) if size[i] == size[j]]
     program = Textbook(np.zeros(len(pairs) * columns + extra))
@@ -236,9 +237,9 @@ def _pair_program(
 
     for i in range(rows):
         program.demand(lefts(i)[1], -INF, 1.0)
-    for k in range(columns):
+    for k in range(rooms):
         left = np.zeros(len(program.cost))
-        left[k : len(pairs) * columns : columns] = [size[i] for i, _ in pairs]
+        left[k : len(pairs) * columns : rooms] = np.repeat([size[i] for i, _ in pairs], columns // rooms)
         program.demand(left, -INF, float(capacity[k]))
     return pairs, lefts, program
 

@@ -47,3 +47,12 @@ def test_one_that_died_says_how_with_its_last_lines_and_is_started_again(
     assert (str(caught.value), caught.value.lines) == (said, lines)
     assert not process.alive
     assert process.ask(b"again", LIMIT_S) == b"again"
+
+
+def test_one_that_is_stopped_after_a_message_is_not_started_to_wait_for_its_answer(process: ChildProcess) -> None:
+    process.send(b"hello")
+    process.stop()
+    with pytest.raises(ConnectionResetError, match="was stopped"):
+        process.receive(LIMIT_S)
+    assert not process.alive
+    assert process.ask(b"again", LIMIT_S) == b"again"

@@ -5,9 +5,10 @@
 
 A table that is done is not made again while no program changed; of one that was interrupted the finished runs are kept.
 --list names what is made, `performance` with its auctions and first calls. Not made, each with a command of its own:
-`eunomia reproduce` astraea-parity, estimator, ignorance, prediction, harmony, harmony-ablations, bo, metis, symphony,
-symphony-samples, symphony-decisions, pairs, learned-order; `python -m benchmarks.` auction_bound, themis, whole_run,
-`proportional --unlucky`, `gavel_policies --alone` and `philly --weights philly`.
+`eunomia reproduce` astraea-parity, estimator, ignorance, prediction, harmony, harmony-ablations, bo, metis,
+metis-rewards, symphony, symphony-samples, symphony-decisions, symphony-even, pairs, learned-order; and of
+`python -m benchmarks.` auction_bound, themis, whole_run, `proportional --unlucky`, `gavel_policies --alone` and
+`philly --weights philly`.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from eunomia.throughputs import Throughputs, load
-from eunomia.throughputs.job_type_aliases import model_of
+from eunomia.throughputs.job_type_facts import model_of
 from eunomia.throughputs.placement import PhillySlowdowns, Placement, ThemisSlowdowns
 from eunomia.throughputs.placement_level import CLOSEST, PlacementSpan
 from eunomia.throughputs.placement_tables import ByNodes, read_placement

@@ -29,8 +29,7 @@ from tests.slurm.loopback import LoopbackCluster
 from eunomia.backends.slurm.commands import records
 from eunomia.backends.slurm.queue import read_queue
 from eunomia.forecasts.intervals import NEEDED
-from eunomia.history.queue_forecast import forecast_starts
-from eunomia.history.queue_hindcast import calibrated_starts
+from eunomia.history.queue_forecast import calibrated_starts, forecast_starts
 from eunomia.history.slurm_queue import slurm_queue
 
 ASK_AFTER_S = 3.0  # so that Slurm's backfill has looked at the job

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from eunomia.traces import read as read_trace
     from eunomia.traces import window as trace_window
     from eunomia.traces import write_native as write_trace
-    from eunomia.tuners.trials import Trials
-    from eunomia.tuners.tuner import TunerRequests
+    from eunomia.tuners.tuner import Trials, TunerRequests
     from eunomia.verdict.run_figures import ReportContent, RunFigures
 
 __version__ = "0.1.0"

@@ -69,8 +69,10 @@ class ChildProcess:
             process.stdin.flush()
 
     def receive(self, limit_s: float) -> bytes:
-        """Return the next message. Raises TimeoutError after so many seconds, ProcessDied."""
-        process, deadline = self.start(), time.monotonic() + limit_s
+        """Return the next message. Raises TimeoutError after so many seconds, ProcessDied, OSError after `stop`."""
+        process, deadline = self._process, time.monotonic() + limit_s
+        if process is None:
+            raise ConnectionResetError("the process was stopped before it answered")
         assert process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)

@@ -3,85 +3,22 @@
 from __future__ import annotations
 
 import getpass
-import json
 import os
-import queue
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.backends.gangs_here import GangsHere, is_supervisor
 
-from eunomia.backends.processes import gangs, supervisor
 from eunomia.backends.processes.device_use import DeviceUse
-from eunomia.backends.processes.gangs import LocalGangs, processes_of, processes_with
-from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, SeatsIdle, SeatsTaken, StepsSaved
-from eunomia.backends.world import WorldInputs
-from eunomia.model.topology import Node, Topology
-from eunomia.service.messages import Halt, Launch
+from eunomia.backends.processes.gang_group import descendants
+from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, SeatsIdle, StepsSaved
 
 RENDEZVOUS = str(Path(__file__).with_name("rendezvous.py"))
-
-
-class GangsHere:
-    """Gangs on four accelerators, and their reports."""
-
-    def __init__(self, folder: Path, *, type: str = "cpu", **options: Any) -> None:
-        self.folder, self.number = folder, 0
-        self.reports: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        topology = Topology.of([Node(type=type, accelerators=4)])
-        inputs = WorldInputs(
-            workdir=folder / "jobs", topology=topology, lease_s=30.0, report=self.reports.put, **options
-        )
-        self.gangs = LocalGangs(inputs, look_s=0.1)
-        self.gangs.start()
-
-    def launch(self, job: str, *command: object, seats: tuple[int, ...] = (0,), epoch: int = 1, **spec: Any) -> None:
-        self.number += 1
-        words = ["python", *map(str, command)]
-        self.gangs.carry_out([Launch(self.number, job, epoch, seats, {"command": words, **spec})])
-
-    def halt(self, job: str, epoch: int = 1) -> None:
-        self.number += 1
-        self.gangs.carry_out([Halt(self.number, job, epoch)])
-
-    def wait(self, kind: type, job: str) -> Any:
-        """Return the next report of a kind about a job."""
-        deadline = time.monotonic() + 300
-        while True:
-            found = self.reports.get(timeout=max(deadline - time.monotonic(), 0.01))
-            if type(found) is kind and found.job_id == job:
-                return found
-
-    def seats_taken(self) -> dict[int, str]:
-        """Return the next report about seats."""
-        return dict(self.next(SeatsTaken).holders)
-
-    def next(self, kind: type) -> Any:
-        """Return the next report of a kind."""
-        while type(found := self.reports.get(timeout=300)) is not kind:
-            pass
-        return found
-
-    def processes(self, job: str, epoch: int = 1) -> list[int]:
-        lease = self.folder / "jobs" / job / f"lease-{epoch}.json"
-        return processes_with(f"EUNOMIA_LEASE_FILE={lease}".encode())
-
-    def log(self, job: str) -> str:
-        return (self.folder / "jobs" / job / "log").read_text()
-
-    def end(self) -> None:
-        for lease in (self.folder / "jobs").glob("*/lease-*.json"):
-            lease.write_text('{"end_s": 0, "stop": 0.0}')
-        self.gangs.close(stop_jobs=True)
-
-
-def is_supervisor(pid: int) -> bool:
-    return b"supervisor.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 @pytest.fixture
@@ -193,7 +130,7 @@ def test_our_own_processes_are_no_strangers_but_on_a_foreign_seat_they_are_and_t
     children: list[int] = []
     while not children:  # the program, and its child, may not have begun
         for first in [pid for pid in world.processes("a") if not is_supervisor(pid)]:
-            children = [pid for pid in supervisor.descendants(first) if pid not in world.processes("a")]
+            children = [pid for pid in descendants(first) if pid not in world.processes("a")]
         time.sleep(0.02)
     driver.processes[0] = {children[0]: 2.5, first: 1.0}
     while (used := world.wait(MemoryUsed, "a")).gib < 3.5:  # it may look before it knows the child
@@ -223,46 +160,6 @@ def test_an_accelerator_that_is_held_and_hardly_used_is_reported_and_no_more_onc
     world.halt("a")
 
 
-def test_what_remains_of_a_gang_whose_supervisor_was_killed_keeps_its_seat_until_it_is_gone(
-    world: GangsHere, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gangs, "kill_processes", processes_of)  # as if none would die
-    escaping = "import os, time; os.setsid() if os.fork() == 0 else None; print(7, flush=True); time.sleep(99)"
-    world.launch("a", "-c", escaping, seats=(1, 2))
-    world.wait(Launched, "a")
-    while world.log("a").count("7\n") < 2:
-        time.sleep(0.02)
-    (supervising,) = [pid for pid in world.processes("a") if is_supervisor(pid)]
-    os.kill(supervising, signal.SIGKILL)
-    found = world.next(SeatsTaken)
-    while not found.holders:
-        found = world.next(SeatsTaken)
-    assert dict(found.holders) == dict.fromkeys((1, 2), "processes of job a that cannot be killed")
-    assert dict(found.quarantined) == {1: "a", 2: "a"}
-    world.launch("b", "-c", "print('never')", seats=(2,))
-    assert world.wait(GangEnded, "b").outcome == "stopped"
-    for pid in world.processes("a"):
-        os.kill(pid, signal.SIGKILL)
-    assert world.wait(GangEnded, "a").outcome == "lost"
-    assert world.seats_taken() == {}
-
-
-def test_a_supervisor_says_when_processes_do_not_die(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read, write = os.pipe()
-    spec = {"progress": str(tmp_path / "p"), "record": str(tmp_path / "r"), "epoch": 1}
-    alive = iter([True, True, False])
-    monkeypatch.setattr(supervisor, "UNKILLABLE_S", 0.0)
-    monkeypatch.setattr(supervisor.Supervisor, "reap", lambda self: next(alive))
-    monkeypatch.setattr(supervisor, "descendants", lambda root: [])
-    said: list[bytes] = []
-    monkeypatch.setattr(supervisor.Supervisor, "tell", lambda self, byte: said.append(byte))
-    supervisor.Supervisor(spec, read).kill_remaining()
-    assert said == [b"U"]
-    assert json.loads((tmp_path / "r").read_text())["unkillable"] is True
-    os.close(read)
-    os.close(write)
-
-
 def test_python_is_that_of_the_shell_that_submitted_and_without_one_there_that_of_the_service(
     world: GangsHere, tmp_path: Path
 ) -> None:
@@ -287,23 +184,6 @@ def test_files_of_a_job_are_made_with_the_umask_that_it_is_given(tmp_path: Path)
     finally:
         os.umask(before)
         world.end()
-
-
-def test_a_log_that_is_too_long_is_moved_aside_and_one_old_part_is_kept(tmp_path: Path) -> None:
-    world = GangsHere(tmp_path, log_bytes=10_000)
-    until_moved = (
-        "import os, time\nsize = 0\n"
-        "while (now := os.fstat(1).st_size) >= size:\n"
-        "    size = now\n    print('x' * 999, flush=True)\n    time.sleep(0.02 if size < 10_000 else 0.5)\n"
-        "print('end')"
-    )
-    world.launch("a", "-c", until_moved)
-    assert world.wait(GangEnded, "a").outcome == "finished"
-    kept, log = ((tmp_path / "jobs" / "a" / name).read_text() for name in ("log.1", "log"))
-    assert 10_000 <= len(kept) < 20_000  # what was written while it was copied is kept too
-    assert log.endswith("end\n")
-    assert len(log) < 10_000
-    world.end()
 
 
 def test_a_gang_of_one_process_gets_no_variables_of_torchrun(world: GangsHere) -> None:

@@ -174,7 +174,9 @@ def test_answers_by_rank_are_those_of_the_policy(
     assert actions.by_rank > 0 and actions.answers < alone[0].answers / 2  # else nothing was compared
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: f"{policy.info.name}-{policy.info.jobs_independent}")
+@pytest.mark.parametrize(
+    "policy", POLICIES, ids=lambda policy: f"{policy.info.name}-{policy.info.promises.jobs_independent}"
+)
 @pytest.mark.parametrize(("devices", "step_s"), [(16, 1e-3), (20, 1000.0), (64, 60.0)])
 @pytest.mark.parametrize("replay", [False, True], ids=["", "replay"])
 def test_moments_played_together_are_those_played_one_by_one(
@@ -208,7 +210,7 @@ class Reversed(Fifo):
 
 def test_a_subclass_with_another_decision_is_asked() -> None:
     topology = Topology.of([Node(type="v100", accelerators=4)] * 4)
-    assert Fifo().info.ranks_by == "submission" and Reversed().info.ranks_by == ""
+    assert Fifo().info.promises.rank is not None and Reversed().info.promises.rank is None
     actions, _ = play_ranked(Reversed(), topology, 1.0, by_itself=True, replay=False)
     assert actions.answers > 0
 

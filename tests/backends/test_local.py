@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from eunomia.backends.engines.job_files import CLUSTER
 from eunomia.backends.processes import gangs
 from eunomia.backends.processes.backend import LocalBackend
+from eunomia.backends.processes.device_use import device_named
 from eunomia.backends.processes.environment import visible_devices
 from eunomia.backends.processes.folder import JobFolder, folder_name
 from eunomia.inputs.problems import InvalidInput
@@ -195,6 +196,14 @@ def test_seats_are_cuda_devices_counted_without_declared_cpus():
     mixed = Topology.of([Node(type="cpu", accelerators=2), Node(type="v100", accelerators=3)])
     assert visible_devices(mixed, [1, 2, 4], {}) == ["0", "2"]
     assert visible_devices(mixed, [2, 4], {"CUDA_VISIBLE_DEVICES": "5,6,GPU-8a"}) == ["5", "GPU-8a"]
+
+
+def test_a_device_is_named_by_its_index_or_the_beginning_of_its_uuid() -> None:
+    uuids = ["GPU-8a11", "GPU-8b22", "GPU-90ff"]
+    assert [device_named(name, uuids) for name in ("2", "GPU-8b", "GPU-90ff")] == [2, 1, 2]
+    for unknown in ("3", "GPU-8", "MIG-8a11", ""):
+        with pytest.raises(OSError, match="the driver has the devices GPU-8a11, GPU-8b22, GPU-90ff"):
+            device_named(unknown, uuids)
 
 
 def test_jobs_arrive_when_submitted_and_the_last_timer_counts(tmp_path):

@@ -14,7 +14,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from eunomia.backends.processes.gangs import LocalGangs, processes_with
+from eunomia.backends.processes.gang_group import processes_with
+from eunomia.backends.processes.gangs import LocalGangs
 from eunomia.backends.simulated import FaultModel, Simulation
 from eunomia.backends.world import WorldInputs
 from eunomia.model.decisions import SetTimer, Start, Stop
@@ -186,7 +187,7 @@ class LocalDriver(ProcessDriver):
         with ExitStack() as others:
 
             def take_id() -> None:
-                for each in (pid, *processes_with(f"{GANG}={self._folder_of(job_id)}".encode())):
+                for each in (pid, *processes_with({f"{GANG}={self._folder_of(job_id)}".encode()})):
                     os.kill(each, signal.SIGKILL)
                 other.append(others.enter_context(process_with_id(pid)))
 

@@ -86,7 +86,7 @@ def test_a_start_costs_what_it_costs_on_average_however_it_falls_between_two_pol
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("eunomia.runs.engine_overheads.time", HandClock())
-    monkeypatch.setattr("eunomia.setup.backend_factory.world_options", lambda _: {"poll_s": 1.0})
+    monkeypatch.setattr("eunomia.setup.run_objects.world_options", lambda _: {"poll_s": 1.0})
     monkeypatch.setattr(_Bench, "stopped", lambda *_: (0.0, 0.0))
     (tmp_path / "own.py").write_text(SCRIPTED + POLLED)
     (tmp_path / "site.toml").write_text(SCENARIO.replace('"local"', '"own.py:Polled"'))

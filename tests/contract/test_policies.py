@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from eunomia import Answer, InvalidAnswer, Order, PolicyInfo, Rows, Shares, UndeclaredColumn, View, policies
+from eunomia.model.rank import Rank
 from eunomia.testing import PolicyContract
 from eunomia.testing.policy_rules import LEASE_TERMS, SEEDS, check_world
 from eunomia.testing.small_worlds import NeverEnds
 
+PLACED_PAIRS = {"placement": "sensitive", "space_sharing": True}
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "fifo": [{}, {"backfill": "skip"}, {"backfill": "easy"}, {"types": "agnostic"}],
     "srtf": [{}, {"types": "agnostic"}, {"measure": "service"}, {"ties": "last"}],
@@ -49,22 +51,25 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "learned_order": [{}, {"size_weight": 1.0}],
     "las": [{"quantum": 50.0}, {"quantum": 500.0}, {"types": "agnostic"}],
     "max_min_fairness": [{}, {"types": "agnostic"}, {"space_sharing": True}, {"placement": "sensitive"},
-                         {"point": "closest"}, {"point": "central"}],
+                         {"point": "closest"}, {"point": "central"}, PLACED_PAIRS],
     "finish_time_fairness": [{}, {"types": "agnostic"}, {"space_sharing": True}, {"weighted": True},
-                             {"weighted_speeds": True}, {"placement": "sensitive"}],
-    "makespan": [{}, {"types": "agnostic"}, {"space_sharing": True}, {"placement": "sensitive"}],
+                             {"weighted_speeds": True}, {"placement": "sensitive"}, PLACED_PAIRS],
+    "makespan": [{}, {"types": "agnostic"}, {"space_sharing": True}, {"placement": "sensitive"}, PLACED_PAIRS],
     "max_throughput": [{}, {"types": "agnostic"}, {"space_sharing": True}, {"normalised": False},
                        {"priority": "arrival"},
-                       {"placement": "sensitive"}, {"point": "closest"}, {"point": "central"}],
+                       {"placement": "sensitive"}, {"point": "closest"}, {"point": "central"}, PLACED_PAIRS],
     "throughput_per_cost": [{}, {"objective": "sum"}, {"objective": "raw"}, {"deadlines": True},
                             {"placement": "sensitive"},
                             {"space_sharing": True}, {"deadlines": True, "space_sharing": True},
-                            {"objective": "sum", "deadlines": True, "space_sharing": True}],
-    "min_cost": [{}, {"deadlines": False}, {"placement": "sensitive"}, {"space_sharing": True}, {"point": "closest"}],
-    "proportional_fairness": [{}, {"types": "agnostic"}, {"space_sharing": True}, {"placement": "sensitive"}],
-    "water_filling": [{}, {"types": "agnostic"}, {"space_sharing": True}, {"placement": "sensitive"}],
+                            {"objective": "sum", "deadlines": True, "space_sharing": True},
+                            {**PLACED_PAIRS, "deadlines": True}],
+    "min_cost": [{}, {"deadlines": False}, {"placement": "sensitive"}, {"space_sharing": True}, {"point": "closest"},
+                 PLACED_PAIRS],
+    "proportional_fairness": [{}, {"types": "agnostic"}, {"space_sharing": True}, {"placement": "sensitive"},
+                              PLACED_PAIRS],
+    "water_filling": [{}, {"types": "agnostic"}, {"space_sharing": True}, {"placement": "sensitive"}, PLACED_PAIRS],
     "hierarchical": [{}, {"inner": "fifo"}, {"inner": "max_throughput"}, {"space_sharing": True},
-                     {"inner": "fifo", "space_sharing": True}, {"placement": "sensitive"}],
+                     {"inner": "fifo", "space_sharing": True}, {"placement": "sensitive"}, PLACED_PAIRS],
     "strategy_proof": [{}, {"types": "agnostic"}],
     "fifo_packed": [{}, {"types": "agnostic"}],
     "pop": [{"parts": 1}, {"parts": 3}, {"parts": 2, "inner": "makespan"}],
@@ -202,11 +207,11 @@ class TestTheSuiteItself:
     @pytest.mark.parametrize(
         ("policy", "claim", "message"),
         [
-            ("smallest_first", {"ranks_by": "submission"}, "not that of submission"),
-            ("srtf?measure=service", {"ranks_by": "remaining_time"}, "not that of remaining_time"),
-            ("fifo", {"ranks_by": "submission", "jobs_independent": True}, "skip"),
-            ("las?quantum=50", {"service_quantum": 60.0}, "levels of 60|another time"),
-            ("smallest_first", {"ranks_by": "", "service_quantum": 1e9}, "not in info.needs"),
+            ("smallest_first", {"rank": Rank("submission")}, "not that of submission"),
+            ("srtf?measure=service", {"rank": Rank("remaining_time")}, "not that of remaining_time"),
+            ("fifo", {"jobs_independent": True}, "skip"),
+            ("las?quantum=50", {"rank": Rank("service", quantum=60.0)}, "levels of 60|another time"),
+            ("smallest_first", {"rank": Rank("service", quantum=1e9)}, "not in info.needs"),
         ],
     )
     def test_a_policy_that_ranks_by_something_else_than_it_says_fails(
@@ -215,7 +220,7 @@ class TestTheSuiteItself:
         honest = policies.build(policy)
 
         class Pretends:
-            info = replace(honest.info, **claim)
+            info = replace(honest.info, promises=replace(honest.info.promises, **claim))
 
             def decide(self, view: View) -> Answer:
                 return honest.decide(view)

@@ -7,11 +7,13 @@ import math
 import zlib
 from importlib import import_module
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.conftest import Sit
 
+from eunomia.core.belief import LearntThroughput
 from eunomia.model.events import Estimated, JobSubmitted
 from eunomia.model.job import InvalidJob, Job
 from eunomia.policies import build
@@ -30,6 +32,16 @@ JOBS = st.lists(
     ),
     max_size=6,
 )  # fmt: skip
+
+
+def test_a_field_that_a_snapshot_was_made_without_has_its_default() -> None:
+    content = pack(LearntThroughput(np.ones(2), np.zeros(2), np.zeros(2, dtype=bool), np.array([3, 0])))
+    size = int.from_bytes(content[:8], "big")
+    head = json.loads(content[8 : 8 + size])
+    del head["objects"][0][2]["failed_starts"]
+    older = json.dumps(head).encode()
+    assert unpack(content).failed.tolist() == [3, 0]
+    assert unpack(len(older).to_bytes(8, "big") + older + content[8 + size :]).failed.tolist() == [0, 0]
 
 
 @given(JOBS)
@@ -98,6 +110,16 @@ def test_a_job_in_a_list_is_read_and_a_wrong_one_is_refused() -> None:
         unpack(framed([["Q", "Job", [[1, {"job_id": ["a"], "total_steps": [-5.0]}]]]]))
     with pytest.raises(ValueError, match=r"shorter|longer"):
         unpack(framed([["Q", "Job", [[3, {"job_id": ["a", "b"], "total_steps": [5.0]}]]]]))
+
+
+def test_a_restored_scheduler_keeps_its_own_card_of_the_policy_whatever_fields_the_snapshot_has_of_it(sit: Sit) -> None:
+    scheduler = sit(build("srtf")).scheduler
+    card = ["i", "eunomia.model.policy:PolicyInfo", {"complete": True}]
+    objects = [["i", "eunomia.core.scheduler:Scheduler", {"info": {"o": 1}, "seed": 7}], card]
+    head = json.dumps({"root": {"o": 0}, "objects": objects, "arrays": []}).encode()
+    restore(scheduler, zlib.compress(len(head).to_bytes(8, "big") + head))
+    assert vars(scheduler)["seed"] == 7 and scheduler.info is scheduler.asks.info
+    assert b"PolicyInfo" not in pack(scheduler)
 
 
 @pytest.mark.parametrize("former", MOVED)

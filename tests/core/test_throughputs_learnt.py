@@ -216,9 +216,45 @@ def test_a_type_on_which_nothing_can_be_measured_is_tried_three_times(ends: str)
     assert isinstance(event, ThroughputsLearnt)
     assert event.tried.tolist() == [[True, False]]  # the other type still is
     assert event.throughput[0, SLOW] == 5.0  # as stated
+    assert event.failed is not None and event.failed.tolist() == [[0, 3]]
     assert found.given_up() == [(("a", 1), SLOW)]
     assert "not tried any more after 3 starts without progress: a on 1 slow" in learning_note(found, 1e6)
     assert found.take(400.0, [job("3", steps=1e6)]) == []
+
+
+def test_a_measurement_after_all_ends_that_a_type_is_given_up() -> None:
+    found = learner(table({"a": (10.0, 5.0)}), explore=0.5)
+    found.take(0.0, [job("1", steps=1e6)])
+    for at in (100.0, 200.0, 300.0):
+        found.order(at, start("1", SLOW))
+        found.take(at + 5.0, [JobFailed("1", 1, "chance")])
+    found.order(400.0, start("1", SLOW))
+    found.take(400.0, [Progressed(("1",), (10.0,))])
+    found.take(430.0, [Progressed(("1",), (20.0,))])  # may be what the start before saved
+    (event,) = found.take(500.0, [Progressed(("1",), (300.0,))])
+    assert isinstance(event, ThroughputsLearnt) and event.failed is None
+    assert found.given_up() == []
+
+
+def test_a_learner_that_takes_moments_of_a_record_learns_what_the_first_one_did() -> None:
+    first, again = (learner(table({"a": (10.0, 5.0)}), explore=0.5, tolerance=0.0) for _ in range(2))
+    moments: list[tuple[float, int | None, list[Event]]] = [
+        (0.0, FAST, [job("1", steps=1e6)]),
+        (0.0, None, [Progressed(("1",), (0.0,))]),
+        (60.0, None, [Progressed(("1",), (600.0,))]),
+        (120.0, None, [Progressed(("1",), (1800.0,))]),  # twice as fast: the average of both
+        (200.0, SLOW, [JobFailed("1", 1, "chance")]),
+        (210.0, None, [JobFailed("1", 2, "chance")]),
+    ]
+    for at, seat, events in moments:
+        again.take(at, [*events, *first.take(at, events)])
+        for one in (first, again) if seat is not None else ():
+            one.order(at, start("1", seat))
+        known, twice = first.learnt.rates("a", 1), again.learnt.rates("a", 1)
+        assert (known.median.tolist(), known.measured_s.tolist()) == (twice.median.tolist(), twice.measured_s.tolist())
+        assert first._failed == again._failed
+    assert (known.median[FAST], known.measured_s[FAST]) == (15.0, 120.0)
+    assert first._failed == {(("a", 1), SLOW): 1}
 
 
 @pytest.mark.parametrize("ends", ["stopped soon", "measured"])

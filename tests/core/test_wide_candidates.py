@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from eunomia.model.answers import ONE_MACHINE, Answer, Grants, Order, Rows, Shares
+from eunomia.model.answers import ANYWHERE, ONE_MACHINE, Answer, Grants, Order, Rows, Shares
 from eunomia.model.decisions import Renew, Stop
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
@@ -196,6 +196,26 @@ def test_what_a_machine_is_too_full_for_is_left_to_the_next_in_line() -> None:
     # a and b fill the first machine, c sits on the second. At 11 a has gone: one free on each; d waits for a whole
     # machine, which is the first when b goes at 31. e takes the hole that fits it at 12.
     assert played.finished == {"a": 10, "b": 31, "c": 42, "d": 36, "e": 17}
+
+
+@pytest.mark.parametrize(("within", "begin"), [(ONE_MACHINE, 31), (ANYWHERE, 11)])
+def test_a_pair_waits_for_one_machine_only_if_it_asks_for_one(within: int, begin: float) -> None:
+    """Two machines of 2 with one free each from 10 on; b leaves the first at 31. Both of the pair run at half speed."""
+
+    @dataclass(frozen=True)
+    class NearPair:
+        info: ClassVar[PolicyInfo] = card("near pair", "order", "scale_factor", terms=LeaseTerms())
+
+        def decide(self, view: View) -> Order:
+            wide = np.flatnonzero(view.scale_factor == 2)
+            job = np.append(np.flatnonzero(view.scale_factor == 1), wide[:1])
+            partner = np.where(view.scale_factor[job] == 2, wide[-1] if len(wide) > 1 else -1, -1)
+            return Order(Rows(job, np.zeros_like(job), partner=partner, within=np.where(partner >= 0, within, -1)))
+
+    speeds = DrawnRates(types=("gpu",), by_kind={"": (1.0,)}, shared=0.5)
+    jobs = line_up((0, 10), (1, 30), (2, 40), (11, 5, 2), (11, 5, 2))
+    played = play(NearPair(), SmallWorld(nodes=(Node(type="gpu", accelerators=2),) * 2, jobs=jobs, speeds=speeds))
+    assert played.finished == {"a": 10, "b": 31, "c": 42, "d": begin + 10, "e": begin + 10}
 
 
 # ---- leases that end by themselves

@@ -47,8 +47,9 @@ def test_a_walk_names_what_its_files_define() -> None:
 def test_the_files_to_open_are_there_and_counted() -> None:
     behaviours = list(rows("Files to open"))
     assert len(behaviours) == 4
-    for _, before, now, files in behaviours:
+    for _, before, now, read, files in behaviours:
         assert int(now) == len(quoted(files)) < int(before)
+        assert int(read) == len(quoted(re.sub(r"\([^)]*\)", "", files)))
         assert all((PACKAGE / file).is_file() for file in quoted(files))
 
 

@@ -17,7 +17,7 @@ from eunomia.metrics import Metrics
 from eunomia.model.events import JobSubmitted, Moment
 from eunomia.model.job import Job
 from eunomia.model.topology import Node, Topology
-from eunomia.model.wait_texts import KINDS
+from eunomia.model.wait_reason import KINDS
 from eunomia.runs.compare import KNOWS_DURATIONS, PRICES, cases, compare, write_table
 from eunomia.runs.simulation import tenants_table
 from eunomia.scenario import scenario_from_dict

@@ -17,10 +17,8 @@ from eunomia import simulate
 from eunomia.cli.app import app
 from eunomia.history import judged_comparison
 from eunomia.history.judged_comparison import MOST_JOBS, run_each, sample_of
-from eunomia.history.logged_wait import LoggedWait, baseline_of, logged_wait
-from eunomia.history.preemption_costs import ASSUMED, preemption_s, with_costs
-from eunomia.history.turning_point import CANNOT_SAVE, CostRange, Outcome, at_cost
-from eunomia.history.weeks import Period
+from eunomia.history.turning_point import ASSUMED, CANNOT_SAVE, CostRange, Outcome, at_cost, preemption_s, with_costs
+from eunomia.history.weeks import LoggedWait, Period, baseline_of, logged_wait
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
 from eunomia.traces.table import trace_of
 

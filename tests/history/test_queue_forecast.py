@@ -15,8 +15,7 @@ from eunomia.backends.slurm.commands import records
 from eunomia.backends.slurm.queue import read_queue
 from eunomia.cli.app import app
 from eunomia.history.kueue_queue import kueue_queue
-from eunomia.history.queue_forecast import EarlierJob, QueueJob, QueueSnapshot, forecast_starts
-from eunomia.history.queue_hindcast import calibrated_starts
+from eunomia.history.queue_forecast import EarlierJob, QueueJob, QueueSnapshot, calibrated_starts, forecast_starts
 from eunomia.inputs.problems import InvalidInput
 
 THIRD = {"ann": [1 / 3] * 9}  # jobs use a third of their limits

@@ -10,12 +10,17 @@ import numpy as np
 import pytest
 
 from eunomia.inputs.problems import InvalidInput
-from eunomia.job_tuning.measurements import MeasuredShape, read_measurements, write_measurements
+from eunomia.job_tuning.measurements import (
+    MeasuredShape,
+    StepRate,
+    rate_of_reports,
+    read_measurements,
+    write_measurements,
+)
 from eunomia.job_tuning.objective import objective_of
 from eunomia.job_tuning.progress import Progress, StepsToMeasure
 from eunomia.job_tuning.search import JobSearch, JobTuning, first_shapes, tune_job
 from eunomia.job_tuning.shapes import JobShape, ShapeSpace, parse_counts
-from eunomia.job_tuning.step_rate import StepRate, rate_of_reports
 from eunomia.solvers.bayesian.gaussian_process import GaussianProcess
 
 SPACE = ShapeSpace(tuple(range(1, 17)), (1, 2, 4), ("v100", "k80"))

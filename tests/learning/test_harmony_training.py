@@ -209,6 +209,21 @@ def test_what_training_sees_is_what_the_policy_sees(scenario: Path) -> None:
     assert scores.shape == (len(actions),) == (len(see_actions(state, actions)),)
 
 
+def test_likelihoods_in_a_batch_are_those_of_each_decision_alone_however_many_actions_others_have(
+    scenario: Path,
+) -> None:
+    work, rng = HarmonyTraining(load_scenario(scenario), 8, np.random.default_rng(0)), np.random.default_rng(1)
+    batch = [
+        Decision(rng.normal(size=(count, len(work.features))), int(rng.integers(count)), 1.0, np.zeros(1), 0)
+        for count in (1, 7, 3)
+    ]
+    logs, entropies = work._log_likelihoods(batch)
+    for one, log, entropy in zip(batch, logs.tolist(), entropies.tolist(), strict=True):
+        chances = work._chances(one.seen)
+        assert log == pytest.approx(np.log(chances[one.chosen]), abs=1e-5)
+        assert entropy == pytest.approx(-(chances * np.log(chances)).sum(), abs=1e-5)
+
+
 def test_a_scenario_without_interference_is_refused_by_name(scenario: Path) -> None:
     scenario.write_text(SMALL.replace('neighbours = "synthetic"', ""))
     ran = train(scenario, "m.safetensors")

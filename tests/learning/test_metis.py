@@ -165,6 +165,37 @@ def test_every_decision_of_a_slot_has_the_return_of_the_slot_discounted_by_slots
     assert len(slots) > 2 * len(set(slots))  # several decisions of a slot, all with its return
 
 
+def test_the_reward_for_time_adds_up_to_minus_the_slots_that_jobs_spend_short_of_90_percent() -> None:
+    pytest.importorskip("torch", reason="training needs torch")
+    from eunomia.learning.metis.training import TIME_SCALE, episode
+
+    jobs = replace(jobs_of(5.0, 2.0, 9.0), arrival=np.array([0, 1, 3]))
+
+    def choose(state: SlotState, step: Any, x: Floats, c: Floats, allowed: Any) -> int:
+        return int(np.argmax(allowed))
+
+    def allocate(state: SlotState) -> Any:
+        step = np.zeros(state.jobs, dtype=np.int64)
+        while (some := state.allowed(step)).any():
+            step[int(np.argmax(some))] += 1
+        return step
+
+    rewards = episode(jobs, 8, choose, "time")[1]
+    run = play(jobs, 8, allocate)
+    assert sum(rewards) == pytest.approx(-TIME_SCALE * run.time_to[0].sum()) and max(rewards) <= 0
+    assert sum(episode(jobs, 8, choose, "loss")[1]) == pytest.approx(3)
+
+
+def test_the_logits_of_training_are_those_of_inference_up_to_rounding() -> None:
+    pytest.importorskip("torch", reason="training needs torch")
+    from eunomia.learning.metis.training import MetisTraining
+
+    work = MetisTraining(load_scenario(Path("examples/learning/metis.toml")), 1, np.random.default_rng(0))
+    state = drawn_state(4)
+    seen = state.encode(np.zeros(state.jobs, dtype=np.int64))
+    assert work.network(np.matmul).logits(*seen) == pytest.approx(work.network().logits(*seen), rel=1e-9)
+
+
 def test_rewards_that_are_not_numbers_end_the_training_and_write_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

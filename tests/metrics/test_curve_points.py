@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.metrics.collector import MetricsCollector
-from eunomia.metrics.curve_points import CurveBlock, steps_of
 from eunomia.metrics.job_timelines import POINT
+from eunomia.metrics.step_functions import CurveBlock, steps_of
 from eunomia.model.events import JobCancelled, JobSubmitted, Moment
 from eunomia.model.job import Job
 from eunomia.model.topology import Node, Topology

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.metrics.hourly_usage import entitled
-from eunomia.metrics.owned_shares import OwnedShares
+from eunomia.metrics.entitlement import OwnedShares
+from eunomia.metrics.sharing import entitled
 from eunomia.metrics.step_functions import Steps, at_times
 from eunomia.model.arrays import Floats
 from eunomia.model.fair_share import FairShares, of_tenants

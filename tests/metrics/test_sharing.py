@@ -11,11 +11,9 @@ import pytest
 
 from eunomia.core.entitlements import ActiveJobs, Entitlements
 from eunomia.metrics import Figures, Metrics
-from eunomia.metrics.entitlement import deserved_service, weight_intervals
+from eunomia.metrics.entitlement import OwnedShares, deserved_service, weight_intervals
 from eunomia.metrics.fairness import jain
-from eunomia.metrics.hourly_usage import hours_of
-from eunomia.metrics.owned_shares import OwnedShares
-from eunomia.metrics.sharing import sharing_of
+from eunomia.metrics.sharing import hours_of, sharing_of
 from eunomia.metrics.step_functions import Steps
 from eunomia.model.decisions import Decision, Refuse, Start
 from eunomia.model.events import Event, JobCancelled, JobFinished, JobSubmitted, JobUpdated, Moment, NodeLost

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eunomia.model.wait_reason import Reason, WaitReasons
-from eunomia.model.wait_texts import KINDS, TEXTS
+from eunomia.model.wait_reason import KINDS, TEXTS, Reason, WaitReasons
 from eunomia.records.record import from_json, to_json
 
 NO_SEATS, NOT_YET = Reason("all_leased"), Reason("auction_due")

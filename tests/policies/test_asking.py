@@ -13,6 +13,7 @@ from eunomia.backends.simulated import FaultModel
 from eunomia.model.decisions import Decision
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import LeaseTerms, Policy
+from eunomia.model.promises import Promises
 from eunomia.placement.radix_sort import rising
 from eunomia.policies.order.fifo import Fifo
 from eunomia.policies.order.las import Las
@@ -33,7 +34,7 @@ class AlwaysAsked:
     """The same policy, promising nothing."""
 
     def __init__(self, policy: Policy):
-        self.info = replace(policy.info, covers_all_jobs=False, jobs_independent=False)
+        self.info = replace(policy.info, promises=Promises())
         self.decide = policy.decide
 
 

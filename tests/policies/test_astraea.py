@@ -14,6 +14,7 @@ from eunomia.model.events import JobFinished
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import LeaseTerms
+from eunomia.model.promises import Promises
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node
 from eunomia.policies.grants.astraea.astraea import Astraea
@@ -79,7 +80,7 @@ def test_a_lease_that_is_renewed_costs_nothing_and_moves_no_job() -> None:
 
 def asked_at_every_end(policy: Astraea) -> Astraea:
     """Return the policy without its promise, so that the core asks it about each lease that ends."""
-    object.__setattr__(policy, "info", replace(policy.info, renews_leases=False))
+    object.__setattr__(policy, "info", replace(policy.info, promises=Promises()))
     return policy
 
 

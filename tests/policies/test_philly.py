@@ -17,6 +17,7 @@ from eunomia.model.answers import Grants
 from eunomia.model.decisions import Refuse, Renew, Stop
 from eunomia.model.job import Job
 from eunomia.model.policy import LeaseTerms, PolicyInfo
+from eunomia.model.promises import Promises
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
@@ -176,7 +177,7 @@ def test_a_small_gang_moves_where_that_makes_a_whole_machine() -> None:
 def test_asked_only_while_a_job_waits_it_seats_the_same_gangs_at_the_same_times(seed: int) -> None:
     there, terms = draw(seed, jobs=25), {"defragment": 1, "isolate": bool(seed % 2)}
     often = Philly(**terms)
-    object.__setattr__(often, "info", replace(often.info, renews_leases=False))
+    object.__setattr__(often, "info", replace(often.info, promises=Promises()))
     asked = [play(policy, there, faults=FaultModel(job_failures_per_hour=2.0)) for policy in (Philly(**terms), often)]
     assert asked[0].finished == asked[1].finished
     assert asked[0].starts == asked[1].starts

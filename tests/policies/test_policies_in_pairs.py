@@ -40,7 +40,8 @@ def decide(spelling: str, one: Instance, **more: Any) -> tuple[Shares, Floats]:
         **more,
     }
     needed = {name: columns[name] for name in policy.info.needs}
-    answer = policy.decide(View(at=0.0, types=tuple("abc"[:types]), jobs=jobs, columns=needed))
+    memory = {name: np.full(jobs, default) for name, default in policy.info.memory_columns.items()}
+    answer = policy.decide(View(at=0.0, types=tuple("abc"[:types]), jobs=jobs, columns=needed, memory=memory))
     assert isinstance(answer, Shares)
     assert answer.certificate is not None
     assert answer.certificate.gap <= max(answer.certificate.tolerance, 1e-9)

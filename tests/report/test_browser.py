@@ -19,8 +19,7 @@ import pytest
 import eunomia
 from eunomia.report.page import page
 from eunomia.report.sweep.page import page as sweep_page
-from eunomia.report.trace_charts import trace_charts
-from eunomia.report.trace_page import trace_page
+from eunomia.report.trace_charts import trace_charts, trace_page
 from eunomia.traces.statistics import describe
 from eunomia.verdict.run_figures import TenantFigures
 from eunomia.verdict.sweep_content import BaselineDifference, Group, Interval, SweepContent, SweepSetting, Verdict

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from eunomia.report.curves import MOST_POINTS, cdf, thinned
+from eunomia.report.chart import MOST_POINTS, cdf, thinned
 
 values = arrays(np.float64, st.integers(1, 1500), elements=st.floats(0, 1e6), fill=st.floats(0, 1e6))
 

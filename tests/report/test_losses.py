@@ -10,7 +10,7 @@ import pytest
 from eunomia.metrics.lost_time import LOST, name_of
 from eunomia.report.all_charts import charts
 from eunomia.report.chart import Chart
-from eunomia.report.losses import LABEL_BY_CAUSE, NOT_LOST
+from eunomia.report.summary_charts import LABEL_BY_CAUSE, NOT_LOST
 from eunomia.verdict.run_figures import ReportContent
 
 HOUR = 3600.0

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from eunomia.report import write_report
+from eunomia.report.chart import styles_of
 from eunomia.report.page import page
-from eunomia.report.styles import styles_of
 
 HOUR = 3600.0
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&<!--\u202egnp\x00 https://evil.example/"

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from eunomia.inputs.problems import InvalidInput
-from eunomia.verdict.certainty import signed
-from eunomia.verdict.columns import COLUMNS
 from eunomia.verdict.findings import findings
 from eunomia.verdict.further_notes import worst_at_own_measure
 from eunomia.verdict.judgement import blocks
 from eunomia.verdict.number_format import shown
+from eunomia.verdict.ranking import COLUMNS, signed
 from eunomia.verdict.run_figures import TenantFigures
 from eunomia.verdict.seed_groups import seed_groups
 

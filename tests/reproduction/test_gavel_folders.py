@@ -92,6 +92,25 @@ def test_a_run_and_its_log_that_were_worked_by_hand_are_met(tmp_path: Path) -> N
     assert all(row["within"] is not False and row["note"] == "" for row in rows.values())
 
 
+@pytest.mark.parametrize(
+    ("trace", "possible", "renewed"),
+    [
+        (TRACE, 1, 1),  # job 0 goes on where it was, job 1 ends with its round
+        (LINE.format(steps=1800) + LINE.format(steps=7200), 2, 1),  # job 1 moves to the V100 for two rounds
+        (TRACE + LINE.format(steps=100), 1, 1),  # job 2 comes in where job 1 was
+    ],
+)
+def test_leases_that_could_be_renewed_are_counted_and_those_that_were(
+    trace: str, possible: int, renewed: int, tmp_path: Path
+) -> None:
+    said = {"lease_extensions": renewed, "lease_opportunities": possible, "jct": {}, "window": None}
+    _, rows = compared(written(tmp_path / "gavel", {**RUN, **said}, trace=trace))
+    row = rows["one", "leases renewed"]
+    assert (row["published"], row["measured"]) == (renewed / possible, renewed / possible)
+    _, rows = compared(written(tmp_path / "other", RUN))
+    assert ("one", "leases renewed") not in rows
+
+
 @pytest.mark.parametrize("at", [360.0, 720.0])
 def test_an_allocation_without_jobs_answers_no_question(at: float, tmp_path: Path) -> None:
     empty: dict[str, Any] = {"t": at, "allocation": {}}
@@ -154,6 +173,8 @@ WRONG: list[tuple[str, Any, str]] = [
     ("average_jct", None, "average_jct"),
     ("makespan", float("nan"), "makespan"),
     ("utilization", "full", "utilization"),
+    ("lease_extensions", 0.5, "lease_extensions"),
+    ("lease_opportunities", -1, "lease_opportunities"),
     ("window", [1], "window"),
     ("window", ["a", "b"], "window"),
     ("window", [1, 1], "window"),

@@ -29,6 +29,7 @@ SHOWN = FigurePoint(
     dropped=0,
     late=0,
     rounds=1,
+    leases_renewed=0.5,
     cpu_s=0.0,
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -13,9 +13,9 @@ import pytest
 from eunomia.learning.metis.baselines import steepest
 from eunomia.learning.metis.slot_state import SlotState
 from eunomia.learning.metis.slot_world import SlotRun, draw_jobs
-from eunomia.model.arrays import Floats
 from eunomia_reproduction import bayesian, harmony_ablations, metis
 from eunomia_reproduction.symphony import decisions as symphony_decisions
+from eunomia_reproduction.symphony import even as symphony_even
 from eunomia_reproduction.symphony import experiment as symphony
 from eunomia_reproduction.table import FigureTable, Request
 
@@ -86,6 +86,21 @@ def test_symphony_is_compared_with_its_baselines_and_the_published_ratios(
     assert {("symphony ÷ paragon", 0.68), ("symphony ÷ oracle", 1.06)} <= published
 
 
+def test_on_the_even_machine_schedulers_without_loads_are_compared_with_the_oracle_by_workload(
+    reproduce: Callable[[ModuleType, int], FigureTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert symphony_even.FEWEST >= 20
+    monkeypatch.setattr(symphony_even, "TASKS", 10)
+    monkeypatch.setattr(symphony_even, "FEWEST", 3)
+    rows = {(row.series, row.quantity): row.measured or 0.0 for row in reproduce(symphony_even, 1).rows}
+    for other in ("graphene", "paragon"):
+        mean = "mean time of a kernel, ratio"
+        low, ratio, high = (rows[f"{other} ÷ oracle", mean + end] for end in (", low", "", ", high"))
+        assert low <= ratio <= high
+        half = np.log(high / ratio) / 4.303 * 3**0.5  # Student's t of three workloads
+        assert rows[f"{other} ÷ oracle", f"{mean}, deviation of its logarithm"] == pytest.approx(half, abs=2e-3)
+
+
 def test_the_search_has_a_row_for_every_method_and_the_published_share_of_seeds(
     reproduce: Callable[[ModuleType, int], FigureTable], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,11 +137,17 @@ def test_the_rate_of_harmonys_actor_is_chosen_on_traces_that_do_not_judge(
 ) -> None:
     slow, fast = harmony_ablations.RATES
 
-    def trained(without: tuple[str, ...], seed: int, rate: float) -> tuple[float, Floats]:
-        return (0.2, np.full(2, 30.0 + seed)) if rate == slow else (0.1, np.full(2, 10.0))  # gain, and mean JCTs
+    def trained(
+        runs: Iterable[harmony_ablations.Training], request: Request
+    ) -> tuple[dict[harmony_ablations.Training, harmony_ablations.Trained], dict[str, str]]:
+        found = {
+            run: harmony_ablations.Trained(*((0.2, (30.0 + run.seed,) * 2) if run.rate == slow else (0.1, (10.0,) * 2)))
+            for run in runs
+        }  # gain, and mean JCTs
+        return found, {}
 
     monkeypatch.setattr("eunomia_reproduction.harmony.TRACES", (1000, 1001))
-    monkeypatch.setattr(harmony_ablations, "_require_training", lambda: None)
+    monkeypatch.setattr(harmony_ablations, "trainable_class", lambda name: None)
     monkeypatch.setattr(harmony_ablations, "_trained", trained)
     table = reproduce(harmony_ablations, 2)
     found = {(row.series, row.x): row.measured for row in table.rows if row.quantity.startswith("mean JCT")}

@@ -11,6 +11,7 @@ from eunomia.inputs.problems import InvalidInput
 from eunomia.mechanisms.leases import Leases
 from eunomia.model.job import Job
 from eunomia.model.topology import Node
+from eunomia_reproduction import learned_order
 from eunomia_reproduction.peers import blox, systems
 from eunomia_reproduction.peers.pollux import scattered
 from eunomia_reproduction.peers.pollux.profile import Profile, Validation, split
@@ -216,3 +217,9 @@ def test_batches_grow_at_measured_epochs_and_no_further_than_the_largest() -> No
     assert [grown("ResNet-18", 32, 1, epoch) for epoch in (20, 21, 31, 51, 500)] == [32, 64, 128, 256, 256]
     assert foreseen("LM", "accordion", 10, 1, 20)[9:12] == [10, 80, 80]
     assert foreseen("Transformer", "accordion", 16, 1, 3) == [16, 16, 16]
+
+
+def test_of_the_shorter_half_of_the_jobs_those_slowed_more_than_five_times_are_counted() -> None:
+    jobs = {"jct_s": np.array([60.0, 50.0, 9e9, 300.0, np.nan]), "slowdown": np.array([6.0, 5.0, 90.0, 1.0, np.nan])}
+    row = learned_order.slowed("fifo", 1.0, jobs)  # they ran 10, 10, 1e8 and 300 s; the last did not end
+    assert (row.series, row.measured) == ("venus, fifo", 0.5)

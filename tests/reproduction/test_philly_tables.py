@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from eunomia.setup.tenants import PHILLY as WEIGHT
 from eunomia.testing.small_worlds import SmallWorld, line_up, one_type, play
 from eunomia.traces import Trace
 from eunomia.traces.table import trace_of
-from eunomia_reproduction.philly import delays, failures, played, reproduce, traced
+from eunomia_reproduction.philly import delays, failures, played, quotas, reproduce, table_runs, traced
 from eunomia_reproduction.philly.averages import range_note
 from eunomia_reproduction.philly.figure4 import waits_by_spread
 from eunomia_reproduction.philly.filled import ended, running_jobs
@@ -240,6 +241,24 @@ def test_only_jobs_from_october_on_count() -> None:
     found = traced.waited(_trace([(before, 8, "6214e9", ""), (begin, 8, "ed69ec", ""), (begin + 9, 4, "x", "")]), 0)
     assert found.size.tolist() == [8, 4]
     assert found.tally.tries.sum() == 0
+
+
+def test_a_play_is_made_once_and_what_it_showed_comes_back_as_it_was(tmp_path: Path) -> None:
+    lines = ["job_index,submit_s,gpus,span_s,service_s,vc,status"]
+    lines += [f"{m},{traced.SINCE_S + 60 * m},{8 if m % 3 else 16},36000,36000,6214e9,Pass" for m in range(200)]
+    (tmp_path / "philly_jobs.csv.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    reported: list[str] = []
+    request = Request(reference=tmp_path, keep=tmp_path / "runs", processes=1, tell=reported.append)
+    play = quotas.Play("weight", "a quarter of an hour", "no preemption")
+    first, failed = table_runs.made((), (play,), request)
+    mine = quotas.waited(traced.three_weeks(traced.read(tmp_path)), play)
+    assert failed == {} and mine.tally.tries.sum() > 0 < len(mine.tally.first_starts)
+    assert (first[play].seconds == mine.seconds).all() and (first[play].size == mine.size).all()
+    assert first[play].preempted == mine.preempted
+    assert repr(first[play].tally) == repr(mine.tally)
+    again, _ = table_runs.made((), (play,), request)
+    assert reported[-1] == "1 of 1 runs are there already"
+    assert repr(again) == repr(first)
 
 
 def test_a_folder_without_the_trace_is_named_with_what_should_be_there(tmp_path: Path) -> None:

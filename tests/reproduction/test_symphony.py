@@ -42,7 +42,7 @@ def test_every_task_ends_after_its_parents_on_a_processor_that_implements_it(nam
     world = play(work, schedulers(seed)[name], seed)
     for task, parents in enumerate(work.parents):
         assert all(world.begin[task] >= world.end[parent] for parent in parents)
-        assert np.isfinite(machine.SECONDS[work.kernel[task], world.processor[task], 0])
+        assert np.isfinite(work.seconds[task, world.processor[task]])
     for u in range(len(machine.PROCESSORS)):  # kernels are not preempted, one at a time
         own = np.flatnonzero(world.processor == u)
         own = own[np.argsort(world.begin[own])]
@@ -65,6 +65,19 @@ def test_waiting_while_nothing_runs_and_other_illegal_decisions_are_refused_and_
     assert np.isinf(world.begin).all()
     world.carry_out(KernelDecision(0, 0))
     world.carry_out(KernelDecision(NO_OP))  # legal now
+
+
+def test_where_processors_are_even_each_kernel_takes_2_to_8_times_as_long_on_its_slowest() -> None:
+    near = machine.EVEN.seconds.min(axis=2)
+    slowest = np.where(np.isfinite(near), near, 0.0).max(axis=1)
+    apart = {one.name: ratio for one, ratio in zip(machine.KERNELS, slowest / machine.EVEN.best_s, strict=True)}
+    several = [ratio for one, ratio in zip(machine.KERNELS, apart.values(), strict=True) if any(one.seconds[1:])]
+    assert len(several) == 5 and min(several) >= 2 and max(several) <= 8
+    assert (machine.EVEN.demand == machine.STANDARD.demand).all()
+    work = draw_workload(np.random.default_rng(1), tasks=12, load=1.0, machine=machine.EVEN)
+    world = play(work, baselines(1)["oracle"], 1)
+    alone = machine.EVEN.seconds[work.kernel, world.processor, work.data]
+    assert (world.end - world.begin >= alone * (1 - 1e-9)).all()
 
 
 def test_an_fpga_is_reconfigured_before_it_runs_another_kernel() -> None:

@@ -237,7 +237,7 @@ def test_names_stay_whole_and_numbers_in_columns_at_80_columns(tmp_path: Path, m
         (("peers", "--out", "out", "--reference", "gone"), "--reference", "there is no folder gone", "data/peers"),
         (("peers", "--out", "out", "--reference", "."), "--reference", "none of tiresias", "data/peers"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_command_line_is_reported_with_what_to_type(
     words: tuple[str, ...], column: str, rule: str, fix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,8 +16,16 @@ from eunomia_reproduction.themis_simulator.auction import by_program, by_states,
 from eunomia_reproduction.themis_simulator.bids import DRAWN, LOWEST_FIRST, WORST_FIRST, bids_of, worst_off
 from eunomia_reproduction.themis_simulator.fairness import jain, rho_as_reported, rho_by_arrivals, rho_by_present
 from eunomia_reproduction.themis_simulator.play import Auctions, award, play
-from eunomia_reproduction.themis_simulator.rivals import GANDIVA, OPTIMUS, SRSF, SRTF, TIRESIAS
-from eunomia_reproduction.themis_simulator.workloads import online, searches, stopped_early
+from eunomia_reproduction.themis_simulator.rivals import (
+    GANDIVA,
+    OPTIMUS,
+    SRSF,
+    SRTF,
+    TIRESIAS,
+    WHOLE,
+    give_singly,
+)
+from eunomia_reproduction.themis_simulator.workloads import MIXED, online, searches, stopped_early
 from eunomia_reproduction.themis_simulator.world import PRESENT, Cluster, Jobs, Run, cluster_of, lease_to, new_run
 
 SMALL = cluster_of([[[2, 1]], [[1], [1]]])  # 5 accelerators: a machine of two slots, and a rack of two machines
@@ -237,6 +245,27 @@ def test_all_jobs_end_under_auctions_and_none_faster_than_alone(f: float) -> Non
     assert (rho_by_present(jobs, played.ended, 5) > 0).all()
 
 
+@pytest.mark.parametrize(
+    ("rule", "holders"), [(TIRESIAS, [1, 0, 1, 0, 0]), (TIRESIAS + WHOLE, [0, 1, 1, 0, 0])], ids=["singly", "whole"]
+)
+def test_a_rival_gives_single_accelerators_in_turn_or_a_whole_job_together(rule: int, holders: list[int]) -> None:
+    machines = cluster_of([[[1], [2], [2]]])
+    jobs = jobs_of([10, 10], [3, 2], [5.0, 5.0])
+    run = new_run(machines, jobs)
+    run.stage[:] = PRESENT
+    run.lost_at[1] -= 1.0  # has waited longer, and wins the first accelerator
+    assert give_singly(machines, jobs, run, rule, 20.0)
+    assert run.holder.tolist() == holders
+    assert not give_singly(machines, jobs, run, rule, 20.0)
+
+
+@pytest.mark.parametrize("rival", [OPTIMUS, GANDIVA, SRTF])
+def test_every_job_ends_under_rivals_that_serve_whole_jobs(rival: int) -> None:
+    jobs = online(1)
+    ended = play(MIXED, jobs, rival + WHOLE, 20.0).ended
+    assert (ended - jobs.arrival >= jobs.iterations * jobs.minutes / jobs.width * (1 - 1e-9)).all()
+
+
 def test_a_job_alone_keeps_its_accelerators_until_it_ends() -> None:
     jobs = jobs_of([60], [2], [2.0])
     played = play(SMALL, jobs, Auctions(1.0), 20.0)
@@ -278,7 +307,7 @@ def test_rows_are_means_over_draws_and_counts_of_draws(monkeypatch: pytest.Monke
     def made(orders: dict[int, Any], *_: object) -> tuple[dict[int, Any], dict[int, str]]:
         def figures(setting: experiment.Setting, seed: int) -> dict[str, float]:
             worst = 1.0 + seed + (setting.f == 0.0) - (setting.f == 1.0) * (seed - 0.5)
-            return dict.fromkeys(experiment.QUANTITIES, 0.0) | {"worst ρ": worst}
+            return dict.fromkeys((*experiment.QUANTITIES, experiment.LEASES_GIVEN), 1.0) | {"worst ρ": worst}
 
         return {
             seed: {experiment._key(one): figures(one, seed) for one in experiment.settings(seed)} for seed in orders
@@ -294,4 +323,5 @@ def test_rows_are_means_over_draws_and_counts_of_draws(monkeypatch: pytest.Monke
     held = row["worst ρ is larger at f = 1 than at 0.8, leases of 20 min", "", "draws"]
     assert (held.measured, held.within) == (1, False)
     assert row["searches, SRTF, leases of 20 min", "", "worst ρ"].published == 2.0
+    assert row["testbed: SLAQ, whole jobs ÷ one accelerator at a time", "", "worst ρ"].measured == 1.0
     assert [figure.name for figure in table.figures] == ["themis-simulator"]

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from eunomia_reproduction import harmony, learned_order, pairs
+from eunomia.sweeps.worker import attempt
+from eunomia_reproduction import (
+    harmony,
+    harmony_ablations,
+    learned_order,
+    metis,
+    metis_rewards,
+    pairs,
+    training_worker,
+)
+from eunomia_reproduction.run_cache import TRAINING_WORKER
 from eunomia_reproduction.symphony import samples as symphony_samples
 from eunomia_reproduction.table import Request
 
@@ -65,6 +77,55 @@ def test_symphony_and_its_twin_are_trained_in_both_ways(tmp_path: Path, monkeypa
     assert all(row.measured in (1.0, 2.0) for row in counted)
     ratios = [row for row in table.rows if row.published == symphony_samples.PUBLISHED]
     assert [row.series for row in ratios] == [f"black-box twin ÷ symphony, {way}" for way in symphony_samples.WAYS]
+
+
+def test_a_training_of_harmony_shows_its_gain_and_the_mean_jct_of_each_trace_that_judges(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("torch", reason="training needs torch")
+    from eunomia.learning.harmony import training
+
+    monkeypatch.setattr(training, "PLACEMENTS", 100)
+    monkeypatch.setattr(training, "JUDGED", (1,))
+    monkeypatch.setattr(training.HarmonyTraining, "default_steps", 4)
+    monkeypatch.setattr(training.HarmonyTraining, "judge_every", 2)
+    monkeypatch.setattr(harmony, "TRACES", (1000, 1001))
+    monkeypatch.setitem(harmony_ablations.SCENARIO, "workload", {"generator": "poisson", "jobs": 6, "rate_per_hour": 3})
+    harmony_ablations._with_reward_model.cache_clear()
+    one, other = (harmony_ablations.show(("warm_start",), 0, rate, 1) for rate in (1e-5, 1e-2))
+    harmony_ablations._with_reward_model.cache_clear()
+    assert one["gain"] < 1 and len(one["jct"]) == len(other["jct"]) == 2 and min(one["jct"]) > 0
+    assert one != other  # the rate is of the actor, which is trained after what both share
+
+
+def test_metis_is_trained_under_both_rewards_and_compared_with_the_rule_that_it_starts_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch", reason="training needs torch")
+    from eunomia.learning.metis import training
+
+    monkeypatch.setattr(training, "JOBS", 3)
+    monkeypatch.setattr(training, "JUDGED", 1)
+    monkeypatch.setattr(metis_rewards, "STEPS", 1)
+    monkeypatch.setattr(training.MetisTraining, "judge_every", 1)
+    monkeypatch.setattr(metis, "JOBS", 4)
+    monkeypatch.setattr(metis_rewards, "FEWEST", 2)
+
+    def here(orders: Any, worker: str, read: Any, tell: Any, request: Request) -> Any:
+        assert worker == TRAINING_WORKER
+        for run, order in orders.items():
+            attempt({**order.task, "file": str(tmp_path / f"{run.reward}-{run.seed}")}, training_worker.work)
+        return {run: read(tmp_path / f"{run.reward}-{run.seed}") for run in orders}, {}
+
+    monkeypatch.setattr(metis_rewards, "make_all", here)
+    table = metis_rewards.reproduce(replace(request_of(tmp_path), seeds=2))
+    ratios = [row for row in table.rows if row.quantity == "time to 90 % quality, ratio"]
+    assert [(row.series.split(" ÷ ")[0], row.x) for row in ratios] == [
+        (f"trained for the {what}", seed)
+        for what in ("time to 90 % quality", "decrease of the loss")
+        for seed in (0, 1)
+    ]
+    assert all((row.measured or 0.0) > 0.5 for row in ratios)
 
 
 def test_a_network_is_there_at_the_first_of_two_losses_within_30_percent() -> None:

@@ -12,6 +12,7 @@ from tests.service.bench import ADMIN, ANN, BOB, OPERATOR, SITE, Bench
 
 from eunomia.backends.reports import (
     GangEnded,
+    LaunchDelayed,
     Launched,
     MemoryUsed,
     NodeState,
@@ -23,6 +24,7 @@ from eunomia.backends.reports import (
 from eunomia.records.scheduler_digest import digest
 from eunomia.service import living_state
 from eunomia.service.core_job import core_job
+from eunomia.service.living_state import why
 from eunomia.service.messages import Cancel, ChangeJob, ChangeNode, Halt, Hold, Launch, Release, Request
 from eunomia.service.site import load_site
 from eunomia.service.site_change import apply_site
@@ -236,13 +238,51 @@ def test_a_failing_job_waits_longer_before_each_attempt_and_then_has_failed(benc
     ]  # fmt: skip
 
 
-def test_a_lost_supervisor_costs_no_attempt_and_a_fourth_one_ends_the_job(bench: Bench) -> None:
+def lose(bench: Bench, job: str, epoch: int, **how: bool) -> None:
+    bench.do(Launched(job, epoch), GangEnded(job, epoch, "lost", "its supervisor was killed", **how))
+
+
+def test_a_lost_supervisor_costs_no_attempt_and_a_fourth_one_without_progress_ends_the_job(bench: Bench) -> None:
     job = bench.submit().body["id"]
     for epoch in range(1, 4):
-        bench.do(Launched(job, epoch), GangEnded(job, epoch, "lost", "its supervisor was killed"))
+        lose(bench, job, epoch)
         assert bench.state(job) == "starting"
-    bench.do(Launched(job, 4), GangEnded(job, 4, "lost", "its supervisor was killed"))
+    lose(bench, job, 4)
     assert bench.state(job) == "failed"
+    row = bench.store.job(job)
+    assert row is not None
+    assert row.reason == "its supervisor was killed, 4 times in a row without progress"
+
+
+def test_a_job_whose_checkpoints_advance_never_fails_for_lost_supervisors(bench: Bench) -> None:
+    job = bench.submit(total_steps=1000).body["id"]
+    for epoch in range(1, 10):
+        bench.do(StepsSaved(job, epoch, 10.0 * epoch))
+        lose(bench, job, epoch)
+        assert bench.state(job) == "starting"
+    for epoch in range(10, 13):  # from here on it does not advance; the loss before was the first of four
+        if epoch == 11:
+            bench.restart()
+        lose(bench, job, epoch)
+    assert bench.state(job) == "failed"
+
+
+def test_a_machine_that_was_started_again_says_nothing_about_its_jobs(bench: Bench) -> None:
+    job = bench.submit().body["id"]
+    for epoch in range(1, 10):
+        lose(bench, job, epoch, by_restart=True)
+    assert bench.state(job) == "starting"
+
+
+def test_a_job_that_its_machine_has_no_room_for_says_so_until_it_runs(bench: Bench) -> None:
+    job = bench.submit().body["id"]
+    bench.do(LaunchDelayed(job, 1, "this machine has no open files left for it"))
+    found = why(bench.controller, bench.controller.rows[job], 0.0)
+    assert bench.state(job) == "starting"
+    text = "it has accelerators, but cannot be started yet: this machine has no open files left for it"
+    assert [(one["code"], one["text"]) for one in found["reasons"]] == [("backoff", text)]
+    bench.do(Launched(job, 1))
+    assert why(bench.controller, bench.controller.rows[job], 0.0)["reasons"] == []
 
 
 def test_reports_of_earlier_epochs_change_nothing_and_are_counted(bench: Bench) -> None:

@@ -17,8 +17,8 @@ from eunomia.scenario.load import scenario_from_dict
 from eunomia.service.debug_lane import DebugLane
 from eunomia.service.messages import Halt
 from eunomia.service.site import load_site
-from eunomia.setup.backend_factory import virtual_backend
 from eunomia.setup.run_config import set_up
+from eunomia.setup.run_objects import virtual_backend
 from eunomia.setup.workload import Workload
 
 LANE = SITE.replace("[cluster]", "debug_lane = 0.5\n[cluster]")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.service.bench import SITE, Bench, LiveService, until
 
-from eunomia.backends.reports import Launched, StepsSaved
+from eunomia.backends.reports import GangEnded, Launched, StepsSaved
 from eunomia.service import living_state
 from eunomia.throughputs import load
 
@@ -52,6 +52,28 @@ def test_reports_of_a_job_change_what_is_believed_of_its_type_and_a_restart_keep
     assert rates(bench) == {"resnet": (2.5, "measured")}
     later = bench.submit(job_type="resnet", duration_s=100.0).body["id"]
     assert bench.controller.rows[later].total_steps == 250.0  # at the speed that was learnt
+
+
+def test_a_type_on_which_all_starts_failed_is_named_by_why_and_a_restart_does_not_try_it_anew(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, MEASURED.replace("cpu = 2", "a100 = 1, k80 = 1") + "explore = 0.5\n")
+    jobs = [bench.submit(job_type="resnet", total_steps=1e6).body["id"] for _ in range(9)]
+    given_up = "not tried any more after 3 starts without progress"
+
+    def speed(job: str) -> str:
+        return str(living_state.why(bench.controller, bench.controller.rows[job], bench.clock.at)["speed"])
+
+    assert "on a100, to be tried at the upper end of its interval" in speed(jobs[-1])
+    for job in jobs[:-1]:
+        row = bench.controller.rows[job]
+        if row.state == "starting":
+            bench.do(Launched(job, row.epoch))
+            bench.do(GangEnded(job, row.epoch, "failed", "no driver"))
+    said = speed(jobs[-1])
+    assert said == f"it runs at 1 steps/s on a100, estimated, {given_up}; 1 on k80, estimated, {given_up}"
+    bench.restart()
+    assert speed(jobs[-1]) == said
+    bench.submit(job_type="resnet", total_steps=1e6)  # worth a trial, if one were still to be made
+    assert speed(jobs[-1]) == said
 
 
 def test_a_job_that_is_refused_leaves_no_job_type_among_those_that_are_learnt(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.service.bench import ANN, BOB, OPERATOR, SITE, Bench, LiveService, until
 
-from eunomia.backends.reports import GangEnded, Launched, SeatsTaken
+from eunomia.backends.reports import GangEnded, Launched, QuarantinedSeat, SeatsTaken
 from eunomia.service import living_state
 from eunomia.service.client import Address, Client, ServiceRefusal
 from eunomia.service.json_lines import REQUEST, JsonLines
@@ -276,8 +276,9 @@ def events(bench: Bench) -> list[tuple[str, str, str, str]]:
 def test_a_quarantined_seat_is_an_event_of_its_job_until_it_is_free_over_a_restart_too(bench: Bench) -> None:
     job = bench.submit(duration_s=9).body["id"]
     bench.do(Launched(job, 1))
-    text = f"processes of job {job} that cannot be killed"
-    taken = SeatsTaken(((0, text), (1, "python (process 7) of user eve")), ((0, job),))
+    text, since = f"processes of job {job} that cannot be killed", "2026-11-27T22:00:00Z"
+    remains = QuarantinedSeat(job, since, "it was killed, and some of it does not die")
+    taken = SeatsTaken(((0, text), (1, "python (process 7) of user eve")), ((0, remains),))
     bench.do(taken)
     bench.do(GangEnded(job, 1, "finished"))
     assert events(bench) == [
@@ -285,6 +286,7 @@ def test_a_quarantined_seat_is_an_event_of_its_job_until_it_is_free_over_a_resta
     ]  # fmt: skip
     (node,) = {one["name"]: one for one in living_state.nodes(bench.controller)}.values()
     assert node["quarantined"] == [0]
+    assert node["quarantine"] == {"0": {"job": job, "since": since, "why": remains.why}}
     bench.do(taken)
     assert len(events(bench)) == 2
     bench.do(SeatsTaken(()))

@@ -34,6 +34,8 @@ def test_the_board_and_the_alerts_ask_for_figures_that_there_are(shared: LiveSer
 def test_the_unit_stops_the_service_alone_and_checks_the_site_first() -> None:
     unit = (FOLDER / "eunomia.service").read_text()
     assert "KillMode=process" in unit
+    assert "Delegate=yes\nDelegateSubgroup=service" in unit
+    assert "ProtectControlGroups" not in unit  # it would make them read-only
     assert re.search(r"ExecStartPre=\S+/eunomia serve \S+ --check", unit)
 
 

@@ -16,7 +16,8 @@ from tests.service.bench import ANN, BOB, OPERATOR, SITE, Bench
 from eunomia.backends.reports import GangEnded, GangUnknown, Launched
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.job_lifecycle import Stage
-from eunomia.model.wait_texts import KINDS, PUBLISHED, published
+from eunomia.model.rank import Rank
+from eunomia.model.wait_reason import KINDS, PUBLISHED, published
 from eunomia.records.explain import explain
 from eunomia.records.queue_position import jobs_ahead, seat_holders
 from eunomia.records.record import Record
@@ -202,7 +203,7 @@ def _ahead_plainly(scheduler: Scheduler, row: int) -> list[int] | None:
     last, state = scheduler.mechanism.candidates, scheduler.state
     assert last is not None
     order = list(dict.fromkeys(last.job.tolist()))
-    if scheduler.info.ranks_by == "submission":
+    if scheduler.info.promises.rank == Rank("submission"):
         before = [m for m in state.active.tolist() if m < row]
     elif row in order:
         before = order[: order.index(row)]

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from eunomia.model.arrays import Floats
 from eunomia.model.equations import cholesky, solve_lower
 from eunomia.solvers.bayesian import METHODS, GridSearch, SearchGrid
-from eunomia.solvers.bayesian.acquisition import expected_improvement, lower_bound
+from eunomia.solvers.bayesian.acquisition import distribution, expected_improvement, lower_bound
 from eunomia.solvers.bayesian.gaussian_process import GaussianProcess
 from eunomia.solvers.bayesian.grid import scaled, unordered
-from eunomia.solvers.bayesian.normal import distribution
 from eunomia.solvers.bayesian.random_forest import RandomForest
 from eunomia_reproduction.bayesian import best_ratios, times
 

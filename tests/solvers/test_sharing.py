@@ -13,10 +13,9 @@ from tests import oracles
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.alike_rows import Classes, group
 from eunomia.solvers.packing.activities import ALONE, Activities
-from eunomia.solvers.packing.disaggregation import parted
 from eunomia.solvers.packing.pair_programs import Shared, best_shared_total, highest_shared_level
 from eunomia.solvers.packing.per_job_needs import best_shared_total_own, highest_shared_level_own
-from eunomia.solvers.packing.row_times import Entries, expand
+from eunomia.solvers.packing.row_times import Entries, expand, parted
 from eunomia.solvers.program import Infeasible
 
 EXAMPLES = settings(max_examples=40)

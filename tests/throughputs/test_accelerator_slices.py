@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eunomia.throughputs.accelerator_slices import slice_of
+from eunomia.throughputs.catalogue import slice_of
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.topology import Node, Topology
 from eunomia.throughputs import load
-from eunomia.throughputs.job_type_aliases import model_of
+from eunomia.throughputs.job_type_facts import model_of
 from eunomia.throughputs.placed_throughputs import PlacedThroughputs, TableSpread
 from eunomia.throughputs.placement import PhillySlowdowns, Placement, ThemisSlowdowns, profile_of
 from eunomia.throughputs.placement_level import CLOSEST, ClusterUnits, PlacementLevel, PlacementSpan

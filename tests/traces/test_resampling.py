@@ -11,7 +11,7 @@ import pytest
 from eunomia.inputs.problems import InvalidInput
 from eunomia.scenario import scenario_from_dict
 from eunomia.setup.workload import read_trace
-from eunomia.traces.resampling import BLOCK_S, resample
+from eunomia.traces.sampling import BLOCK_S, resample
 from eunomia.traces.table import Trace, trace_of
 
 DAY = BLOCK_S["days"]

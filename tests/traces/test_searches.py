@@ -9,7 +9,7 @@ import pytest
 
 from eunomia.inputs.problems import InvalidInput
 from eunomia.traces import generate
-from eunomia.traces.searches import COMPUTE_BOUND
+from eunomia.traces.generators import COMPUTE_BOUND
 
 
 def test_apps_and_jobs_have_the_published_quantiles() -> None:

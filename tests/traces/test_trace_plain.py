@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunomia.inputs.columns import blanks, numbers, spelled
-from eunomia.inputs.fast_csv import read_plain
-from eunomia.inputs.open_table import read_any
+from eunomia.inputs.open_table import read_any, read_plain
 
 CELL = st.text(alphabet="ab1.-+eé ;#'\t", max_size=4) | st.sampled_from(
     ["nan", "NaN", "1e5", " 7", "null", "inf", "NA"]

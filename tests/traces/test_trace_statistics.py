@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunomia.inputs.problems import InvalidInput
-from eunomia.report.trace_charts import trace_charts
-from eunomia.report.trace_page import trace_page
+from eunomia.report.trace_charts import trace_charts, trace_page
 from eunomia.report.trace_tables import facts, trace_tables
 from eunomia.traces import Trace, read
 from eunomia.traces.cluster_state import read_cluster_history

@@ -44,8 +44,7 @@ from eunomia.throughputs.placed_throughputs import PlacedThroughputs
 from eunomia.throughputs.placement_level import ClusterUnits
 from eunomia.tuners.halving import Halving
 from eunomia.tuners.late_promotion import LatePromotion
-from eunomia.tuners.trials import Trials
-from eunomia.tuners.tuner import Tuner
+from eunomia.tuners.tuner import Trials, Tuner
 from eunomia.tuners.tuner_backend import TunerBackend
 
 LOSS = {"t0": 0.4, "t1": 0.7, "t2": 0.5, "t3": 0.6}  # of each trial, however far it is

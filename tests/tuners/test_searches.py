@@ -16,8 +16,7 @@ from eunomia.tuners.brackets import brackets_of, rungs_of
 from eunomia.tuners.halving import Halving
 from eunomia.tuners.hyperdrive import HyperDrive, predict_loss, threshold
 from eunomia.tuners.late_promotion import LatePromotion, OpenRungs
-from eunomia.tuners.trials import Trials
-from eunomia.tuners.tuner import Tuner, TunerRequests
+from eunomia.tuners.tuner import Trials, Tuner, TunerRequests
 
 
 def trials(count: int, steps: float = 81.0) -> list[Job]:

@@ -14,7 +14,7 @@ from eunomia.tuners.tuner import InvalidTunerRequest
 
 Scene = Callable[..., Mapping[str, Any]]
 FIRST_ONLY = """\
-from eunomia.tuners.trials import Trials
+from eunomia.tuners.tuner import Trials
 from eunomia.tuners.tuner import NOTHING, TunerRequests
 
 

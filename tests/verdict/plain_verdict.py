@@ -269,7 +269,7 @@ class Verdict:
             r"(\S+)(?: (s|min|h|d))?, "
             rf"(\S+)(?: (s|min|h|d))? under ({self.label})\.": self._worst,
             r"([\d,]+) differences were judged at 95 %: .*": lambda match: None,
-        }  # fmt: skip
+        }
         for pattern, check in every.items():
             if match := re.fullmatch(pattern, text):
                 check(match)

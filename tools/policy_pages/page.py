@@ -7,7 +7,9 @@ import json
 import math
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
+from itertools import combinations
 from types import UnionType
 from typing import Any, get_args, get_type_hints
 
@@ -152,7 +154,7 @@ def _reads(policy: Any) -> Iterator[str]:
     """Name the columns that the policy reads, and what a parameter adds."""
     usual = policy().info.needs
     yield _columns(usual)
-    kinds = get_type_hints(policy)
+    kinds, alone = get_type_hints(policy), dict[tuple[str, Any], frozenset[str]]()
     for one in fields(policy):
         known = (True, False) if kinds[one.name] is bool else _choices(kinds[one.name])
         for value in known:
@@ -163,7 +165,14 @@ def _reads(policy: Any) -> Iterator[str]:
                 yield f"{spelling}: {needs_another_parameter}"
                 continue
             if more:
+                alone[one.name, value] = more
                 yield f"with {spelling} also {_columns(more)}"
+    known_alone = usual.union(*alone.values())
+    for both in combinations(alone, 2):
+        with suppress(ValueError):  # some exclude each other
+            if more := policy(**dict(both)).info.needs - known_alone:
+                said = " and ".join(f"`{name}={_shown(value)}`" for name, value in both)
+                yield f"with {said} also {_columns(more)}"
 
 
 def _columns(names: Iterable[str]) -> str:

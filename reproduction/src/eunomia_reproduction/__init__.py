@@ -103,6 +103,12 @@ EXPERIMENTS: dict[str, Entry] = {
         "Metis against equal shares, FIFO, SRTF, Optimus and SLAQ on unseen traces of elastic jobs",
         2,
     ),
+    "metis-rewards": Entry(
+        "eunomia_reproduction.metis_rewards:reproduce",
+        "Metis trained for the decrease of the loss and for the time to 90 % quality (needs the extra learning)",
+        15,
+        least_seeds=3,
+    ),
     "symphony": Entry(
         "eunomia_reproduction.symphony.experiment:reproduce",
         "kernels placed by Symphony against Sparrow, Graphene, Paragon and an oracle on unseen workloads",
@@ -110,8 +116,13 @@ EXPERIMENTS: dict[str, Entry] = {
     ),
     "symphony-decisions": Entry(
         "eunomia_reproduction.symphony.decisions:reproduce",
-        "Symphony beside Graphene when decisions take time, alone and in batches",
-        3,
+        "Symphony beside Graphene when decisions take time, alone and in batches, and with late counters",
+        4,
+    ),
+    "symphony-even": Entry(
+        "eunomia_reproduction.symphony.even:reproduce",
+        "what knowing loads is worth to a scheduler of kernels where processors are 2 to 8 times apart",
+        1,
     ),
     "symphony-samples": Entry(
         "eunomia_reproduction.symphony.samples:reproduce",
@@ -171,7 +182,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "themis-simulator": Entry(
         "eunomia_reproduction.themis_simulator.experiment:reproduce",
         "Themis and its rivals in the world of the authors' simulator: the sweep of f, rivals, network, contention",
-        5,
+        7,
         least_seeds=10,
     ),
     "gavel-parity": Entry(

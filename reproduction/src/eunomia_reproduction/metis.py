@@ -13,6 +13,7 @@ Student's t of log ratios).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -44,12 +45,11 @@ def reproduce(request: Request) -> FigureTable:
     methods: dict[str, Allocate] = {"metis": network.allocate, **BASELINES, TOWARDS: towards_quality}
     runs: dict[str, list[SlotRun]] = {name: [] for name in methods}
     workloads: list[ElasticJobs] = []
-    for k, load in enumerate(np.linspace(*LOADS, traces).tolist()):
-        jobs = draw_jobs(np.random.default_rng(FROM + k), jobs=JOBS, nodes=NODES, load=load)
+    for jobs in traces_judged(traces):
         workloads.append(jobs)
         for name, allocate in methods.items():
             runs[name].append(play(jobs, NODES, allocate))
-        request.tell(f"trace {k + 1} of {traces}, load {load:.2f}")
+        request.tell(f"trace {len(workloads)} of {traces}")
     rows = [row for name, played in runs.items() for row in _means(name, played, workloads)]
     for other in BASELINES:
         mine, theirs = ([run.mean_time for run in runs[name]] for name in ("metis", other))
@@ -66,6 +66,12 @@ def reproduce(request: Request) -> FigureTable:
         f"A slot is {SLOT_S / 60:g} minutes. All methods know the curves; the simulator is slotted, not the core.",
     )
     return FigureTable(rows=tuple(rows), notes=notes)
+
+
+def traces_judged(count: int) -> Iterator[ElasticJobs]:
+    """Yield the traces, of rising load."""
+    for k, load in enumerate(np.linspace(*LOADS, count).tolist()):
+        yield draw_jobs(np.random.default_rng(FROM + k), jobs=JOBS, nodes=NODES, load=load)
 
 
 def towards_quality(state: SlotState) -> Ints:

@@ -17,6 +17,8 @@ from eunomia.inputs.atomic_write import write_whole
 from eunomia.sweeps.pool import Answer, Pool, Task
 from eunomia_reproduction.table import FigureRow, Request
 
+TRAINING_WORKER = "eunomia_reproduction.training_worker"
+
 
 class RunRequest(NamedTuple):
     """One run to make."""
@@ -24,6 +26,12 @@ class RunRequest(NamedTuple):
     name: str  # what people call it
     key: str  # all that makes its result, but for the source of this package
     task: Task  # sent to its worker; `file` is added to it, where to write the result
+
+
+def training_request(name: str, experiment: str, **training: object) -> RunRequest:
+    """Return the request for one training, made by the function `show` of the experiment's module."""
+    task = {"experiment": experiment, "training": training}
+    return RunRequest(name, json.dumps(task, sort_keys=True), task)
 
 
 R = TypeVar("R", bound=Hashable)

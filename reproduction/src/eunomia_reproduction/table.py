@@ -24,7 +24,7 @@ COLUMNS = (
     "within",
     "source",
     "note",
-)  # fmt: skip
+)
 SLACK = 1e-9  # of a tolerance: what rounding may add
 Number = float | int | None
 

@@ -32,7 +32,7 @@ from eunomia.model.overheads import Overheads
 from eunomia.model.topology import Node, Topology
 from eunomia.policies import build
 from eunomia.throughputs import load
-from eunomia.throughputs.job_type_aliases import LARGEST_OF_MB
+from eunomia.throughputs.job_type_facts import LARGEST_OF_MB
 from eunomia.traces import Trace
 from eunomia_reproduction.peers.running import lives
 from eunomia_reproduction.table import FigureRow, FigureTable, Request

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from eunomia.allocation.answer import Solution
+from eunomia.allocation.answer import SUFFIXES, Solution, write_solution
 from eunomia.allocation.auctions.auction_result import AuctionResult
 from eunomia.allocation.parse_problem import problem_of
 from eunomia.allocation.problem import AllocationProblem
 from eunomia.allocation.reading import read_problem
 from eunomia.allocation.single_decision import solve
-from eunomia.allocation.writing import SUFFIXES, write_solution
 
 __all__ = [
     "SUFFIXES",

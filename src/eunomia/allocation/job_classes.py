@@ -1,7 +1,8 @@
 """Kinds of jobs (same job type and scale factor), and the throughput of each kind packed with each other.
 
-`pairs` is either a list of records {type, job_type, partner_job_type, scale_factor, steps_per_s, partner_steps_per_s}
-with job types by name, or an array (kind, kind, type) with job types as its rows.
+`pairs`, and `pairs_apart` of pairs spread over machines, are each either a list of records {type, job_type,
+partner_job_type, scale_factor, steps_per_s, partner_steps_per_s} with job types by name, or an array (kind, kind, type)
+with job types as its rows.
 """
 
 from __future__ import annotations
@@ -17,25 +18,27 @@ from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.spelling_suggestions import nearest
 
 _Kind: TypeAlias = tuple[str, int]  # job type, scale factor
+PAIR_FIELDS = ("pairs", "pairs_apart")
 _RECORD = ("type", "job_type", "partner_job_type", "scale_factor", "steps_per_s", "partner_steps_per_s")
 
 
 def read_kinds(
     fields: Mapping[str, object], size: Ints, names: AxisNames, problems: Problems
-) -> tuple[Ints | None, Floats | None]:
-    """Return each job's row in the table of pairs, and the table; None where a field is missing or wrong."""
+) -> dict[str, Ints | Floats | None]:
+    """Return each job's row in the tables of pairs, `kind`, and the tables; None where a field is missing or wrong."""
+    given = {field: fields[field] for field in PAIR_FIELDS if field in fields}
     if "job_type" not in fields:
-        if "pairs" in fields:
-            problems.add("names pairs of job types, but no job has one", "add job_type", column="pairs")
-        return None, None
-    raw, pairs = fields["job_type"], fields.get("pairs")
+        for field in given:
+            problems.add("names pairs of job types, but no job has one", "add job_type", column=field)
+        return {}
+    raw, given = fields["job_type"], {field: pairs for field, pairs in given.items() if pairs is not None}
     if isinstance(raw, np.ndarray) and raw.dtype.kind in "iu":
-        return _by_row(raw, pairs, size, names, problems)
+        return _by_row(raw, given, size, names, problems)
     job_type = read_texts("job_type", raw, names.jobs, problems)
     if job_type is None:
-        return None, None
+        return {}
     kinds, kind = _distinct(job_type, size)
-    return kind, None if pairs is None else _table(pairs, kinds, names, problems)
+    return {"kind": kind, **{field: _table(field, given[field], kinds, names, problems) for field in given}}
 
 
 def _distinct(job_type: Array, size: Ints) -> tuple[list[_Kind], Ints]:
@@ -46,30 +49,30 @@ def _distinct(job_type: Array, size: Ints) -> tuple[list[_Kind], Ints]:
     return [(str(job_types[c // base]), int(c % base)) for c in codes.tolist()], kind.astype(np.int64)
 
 
-def _table(pairs: object, kinds: list[_Kind], names: AxisNames, problems: Problems) -> Floats | None:
+def _table(field: str, pairs: object, kinds: list[_Kind], names: AxisNames, problems: Problems) -> Floats | None:
     """Return steps/s (kind, kind, type) from records; 0 (they do not fit together) where there is no record."""
     if not isinstance(pairs, list | tuple):
         rule = "must be a list of records where job types are names"
-        problems.add(rule, f"write {{{', '.join(_RECORD)}}} for each pair", column="pairs")
+        problems.add(rule, f"write {{{', '.join(_RECORD)}}} for each pair", column=field)
         return None
     row_of = {kind: row for row, kind in enumerate(kinds)}
     known = {job_type for job_type, _ in kinds}
     table = np.full((len(kinds), len(kinds), len(names.types)), np.nan)
     for row, record in enumerate(pairs, start=1):
         wrong = problems.count
-        _check_record(record, row, known, names, problems)
+        _check_record(field, record, row, known, names, problems)
         if problems.count == wrong:
-            _enter(table, record, row, row_of, names, problems)
+            _enter(field, table, record, row, row_of, names, problems)
     half = np.isnan(table) & ~np.isnan(table.transpose(1, 0, 2))
     for i, other, j in first_of(np.argwhere(half), problems):
         rule = f"{kinds[other][0]} beside {kinds[i][0]} on {names.types[j]} is given, but not the other half"
-        problems.add(rule, "add partner_steps_per_s to the record", column="pairs")
+        problems.add(rule, "add partner_steps_per_s to the record", column=field)
     return np.asarray(np.nan_to_num(table))
 
 
-def _check_record(record: Any, row: int, known: set[str], names: AxisNames, problems: Problems) -> None:
+def _check_record(pairs: str, record: Any, row: int, known: set[str], names: AxisNames, problems: Problems) -> None:
     def wrong(field: str, rule: str, fix: str, value: object = None) -> None:
-        problems.add(rule, fix, row=row, column=f"pairs.{field}" if field else "pairs", value=value)
+        problems.add(rule, fix, row=row, column=f"{pairs}.{field}" if field else pairs, value=value)
 
     if not isinstance(record, Mapping):
         wrong("", "must be an object", f"write {{{', '.join(_RECORD)}}}", short(record))
@@ -94,11 +97,17 @@ def _check_record(record: Any, row: int, known: set[str], names: AxisNames, prob
 
 
 def _enter(
-    table: Floats, record: Mapping[str, Any], row: int, row_of: dict[_Kind, int], names: AxisNames, problems: Problems
+    field: str,
+    table: Floats,
+    record: Mapping[str, Any],
+    row: int,
+    row_of: dict[_Kind, int],
+    names: AxisNames,
+    problems: Problems,
 ) -> None:
     """Write a record into the table; a record of a kind that no job has is ignored."""
     size = record.get("scale_factor", 1)
-    i, other = (row_of.get((record[field], size)) for field in ("job_type", "partner_job_type"))
+    i, other = (row_of.get((record[name], size)) for name in ("job_type", "partner_job_type"))
     if i is None or other is None:
         return
     j = names.types.index(record["type"])
@@ -107,40 +116,43 @@ def _enter(
         entries.setdefault((other, i), record["partner_steps_per_s"])
     for (first, second), speed in entries.items():
         if not np.isnan(table[first, second, j]):
-            problems.add("this pair was given before", "give it once", row=row, column="pairs")
+            problems.add("this pair was given before", "give it once", row=row, column=field)
         table[first, second, j] = speed
 
 
 def _by_row(
-    raw: Array, pairs: object, size: Ints, names: AxisNames, problems: Problems
-) -> tuple[Ints | None, Floats | None]:
-    """Read kinds that are rows of an array."""
+    raw: Array, given: Mapping[str, Any], size: Ints, names: AxisNames, problems: Problems
+) -> dict[str, Ints | Floats | None]:
+    """Read kinds that are rows of arrays."""
     before = problems.count
     if raw.shape != (names.jobs,):
         problems.add(f"has the shape {raw.shape}, but must be ({names.jobs},)", "give one each", column="job_type")
-        return None, None
+        return {}
     kind = raw.astype(np.int64)
     count = int(kind.max()) + 1
-    if pairs is not None:
+    for field, pairs in given.items():
         wanted = f"({count} or more, the same, {len(names.types)})"
         if not isinstance(pairs, np.ndarray) or pairs.dtype.kind not in "iuf" or pairs.ndim != 3:
             rule = f"must be an array of numbers of shape {wanted} where job types are rows of it"
-            problems.add(rule, "save it as float64", column="pairs")
+            problems.add(rule, "save it as float64", column=field)
         elif pairs.shape[0] < count or pairs.shape[1:] != (pairs.shape[0], len(names.types)):
-            problems.add(f"has the shape {pairs.shape}, but must be {wanted}", "see docs/solve.md", column="pairs")
+            problems.add(f"has the shape {pairs.shape}, but must be {wanted}", "see docs/solve.md", column=field)
         else:
             count = len(pairs)
-            _check_speeds(pairs, problems)
+            _check_speeds(field, pairs, problems)
     _check_rows(kind, count, size, problems)
+    if problems.count == before and len(shapes := {np.shape(pairs) for pairs in given.values()}) > 1:
+        rule = f"tables of pairs have one shape, not {' and '.join(map(str, sorted(shapes)))}"
+        problems.add(rule, "give both the same rows", column=PAIR_FIELDS[-1])
     if problems.count > before:
-        return None, None
-    return kind, None if pairs is None else np.asarray(pairs, dtype=np.float64)
+        return {}
+    return {"kind": kind, **{field: np.asarray(pairs, dtype=np.float64) for field, pairs in given.items()}}
 
 
-def _check_speeds(pairs: Array, problems: Problems) -> None:
+def _check_speeds(field: str, pairs: Array, problems: Problems) -> None:
     for at in first_of(np.argwhere(~((pairs >= 0) & (pairs < np.inf))), problems):
         rule = f"must be a finite number, at least 0, at {at}"
-        problems.add(rule, "0 = they do not fit", row=at[0] + 1, column="pairs", value=pairs[tuple(at)])
+        problems.add(rule, "0 = they do not fit", row=at[0] + 1, column=field, value=pairs[tuple(at)])
 
 
 def _check_rows(kind: Ints, count: int, size: Ints, problems: Problems) -> None:

@@ -35,6 +35,7 @@ class AllocationProblem:
     entities: Tenants | None = None
     kind: Ints | None = None  # (job,) rows of `pairs`: jobs believed to behave alike
     pairs: Floats | None = None  # (kind, kind, type) steps/s of the first beside the second; 0 = they do not fit
+    pairs_apart: Floats | None = None  # (kind, kind, type) the same of two that are spread over machines
 
     @property
     def jobs(self) -> int:
@@ -46,6 +47,27 @@ class AllocationProblem:
         if self.throughput_apart is None or self.accelerators_per_node is None:
             return self.throughput
         return np.where(self.scale_factor[:, None] > self.accelerators_per_node, self.throughput_apart, self.throughput)
+
+    @property
+    def spread_pairs(self) -> Floats | None:
+        """(kind, kind, type) steps/s of pairs spread over machines: as given, else slowed as the first is alone."""
+        if self.pairs_apart is not None or self.pairs is None or self.kind is None or self.throughput_apart is None:
+            return self.pairs_apart
+        kind, first = np.unique(self.kind, return_index=True)
+        alone, spread = self.throughput[first], self.throughput_apart[first]
+        part = np.zeros((len(self.pairs), len(self.types)))
+        part[kind] = np.divide(spread, alone, out=np.zeros_like(spread), where=alone > 0)
+        return np.asarray(self.pairs * part[:, None])
+
+    @property
+    def placed_pairs(self) -> Floats | None:
+        """(kind, kind, type) steps/s of pairs in their best place, as `placed_throughput`."""
+        apart = self.spread_pairs
+        if self.pairs is None or self.kind is None or apart is None or self.accelerators_per_node is None:
+            return self.pairs
+        size = np.ones(len(self.pairs), dtype=np.int64)
+        size[self.kind] = self.scale_factor
+        return np.where((size[:, None] > self.accelerators_per_node)[:, None], apart, self.pairs)
 
     def name(self, job: int) -> str | int:
         """Return the id of a job, or its row counted from 0 where jobs have none."""

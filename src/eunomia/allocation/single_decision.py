@@ -15,6 +15,7 @@ from eunomia.allocation.auctions.auction_result import AuctionResult
 from eunomia.allocation.auctions.problem import AuctionPolicy
 from eunomia.allocation.auctions.reading import auction_of, is_auction
 from eunomia.allocation.fields import AxisNames, read_numbers, read_texts
+from eunomia.allocation.job_classes import PAIR_FIELDS
 from eunomia.allocation.parse_problem import problem_of
 from eunomia.allocation.problem import AllocationProblem
 from eunomia.allocation.reading import read_fields
@@ -29,8 +30,7 @@ from eunomia.model.policy import Policy
 from eunomia.placement.selection import MISFIT, Candidates, PlacementResult, choose
 from eunomia.records.policy_call import ask_policy
 from eunomia.scenario import parse_policy
-from eunomia.setup.policy_lookup import find_policy, no_place
-from eunomia.setup.policy_names import check_names
+from eunomia.setup.policy_lookup import check_names, find_policy, no_place
 from eunomia.throughputs import load
 
 Asked: TypeAlias = AllocationProblem | Mapping[str, object] | Path | str
@@ -188,8 +188,8 @@ def with_belief(fields: Mapping[str, object], table: Path, file: str) -> dict[st
     """Return the fields of a problem with `throughput` and `throughput_estimated` from the table of throughputs.
 
     The problem has `job_type`, and needs no throughput of its own. Raises InvalidInput for a problem of bids, for one
-    with `pairs` or `throughput_apart`, which may not fit the table, for wrong `types`, `job_type` or `scale_factor`,
-    for a table that cannot be read, and for throughputs that it does not have.
+    with `pairs`, `pairs_apart` or `throughput_apart`, which may not fit the table, for wrong `types`, `job_type` or
+    `scale_factor`, for a table that cannot be read, and for throughputs that it does not have.
     """
     if is_auction(fields):
         rule = "bids say what they are worth, so a table of throughputs changes nothing"
@@ -198,7 +198,7 @@ def with_belief(fields: Mapping[str, object], table: Path, file: str) -> dict[st
     for field, fix in (("types", "add types, as in docs/solve.md"), ("job_type", "add the job type of each job")):
         if field not in fields:
             problems.add("is missing, and the table names throughputs by it", fix, column=field)
-    for field in ("pairs", "throughput_apart"):
+    for field in (*PAIR_FIELDS, "throughput_apart"):
         if field in fields:
             rule = "these throughputs would stay as they are beside those of the table"
             problems.add(rule, "leave it out, or leave --belief out", column=field)

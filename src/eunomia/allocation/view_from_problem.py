@@ -117,7 +117,8 @@ SOURCES: Mapping[str, _Source] = {
     "spread_throughput": _of("throughput_apart"),
     "job_type": _Source((), lambda p: np.full(p.jobs, "", dtype=object)),  # a problem numbers its kinds of jobs
     "job_class": _of("kind"),
-    "packed_throughput": _of("pairs"),
+    "packed_throughput": _Source(("pairs",), lambda p: p.placed_pairs),
+    "packed_spread_throughput": _Source(("pairs", "throughput_apart"), lambda p: p.spread_pairs),
     "equal_share_throughput": _Source((), _isolated),
     "deadline": _of("deadline_s"),
     "submitted": _Source(("elapsed_s",), _submitted),

@@ -15,11 +15,17 @@ from eunomia.backends.reports import GangEnded
 class Started(Protocol):
     """A job and its last start, as a run or a service keeps it."""
 
+    @property
+    def saved_steps(self) -> float:
+        """Steps in its checkpoint."""
+        ...
+
     epoch: int
     seats: tuple[int, ...]  # () = its stop was ordered
     shared: bool  # a partner has the same seats
     ended_epoch: int  # the last epoch whose gang has ended
-    losses: int  # starts that ended through no fault of the job
+    losses: int  # starts in a row that ended through no fault of the job, without progress between them
+    lost_at: float  # steps in its checkpoint at the last of them; -1 = there was none
     finished_early: bool  # it finished while it was being stopped
 
     def launch(self, number: int, adopt_only: bool) -> Launch:
@@ -28,7 +34,10 @@ class Started(Protocol):
 
 
 class Driver:
-    """Numbers orders, and knows what an end means. `most_losses`: a job that was lost more often has failed."""
+    """Numbers orders, and knows what an end means.
+
+    A job that was lost more than `most_losses` times in a row, and whose checkpoints did not advance meanwhile, failed.
+    """
 
     def __init__(self, next_order: int = 1, most_losses: float = math.inf) -> None:
         self.next_order, self.most_losses = next_order, most_losses
@@ -85,7 +94,9 @@ class Driver:
             return "stopped"
         if report.outcome == "finished":
             return "finished"
-        job.losses += report.outcome == "lost"
+        if report.outcome == "lost" and not report.by_restart:
+            advanced = job.saved_steps > job.lost_at
+            job.losses, job.lost_at = 1 if advanced else job.losses + 1, job.saved_steps
         return "failed" if report.outcome == "failed" or job.losses > self.most_losses else "lost"
 
     def _number(self) -> int:

@@ -19,7 +19,15 @@ from eunomia.backends.engines.job_files import CLUSTER
 from eunomia.backends.inputs import BackendClass, BackendInputs
 from eunomia.backends.orders import Launch
 from eunomia.backends.processes.folder import JobFolder, lock
-from eunomia.backends.reports import EngineReport, GangEnded, GangUnknown, NodeState, SeatsTaken, StepsSaved
+from eunomia.backends.reports import (
+    EngineReport,
+    GangEnded,
+    GangUnknown,
+    LaunchDelayed,
+    NodeState,
+    SeatsTaken,
+    StepsSaved,
+)
 from eunomia.backends.run_clock import RunClock
 from eunomia.backends.world import ProcessWorld, WorldInputs
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, SetTimer, Start, Starts, Stop
@@ -62,8 +70,13 @@ class RunJob:
     end_s: float = math.inf  # of its lease, in s of time.monotonic
     ended_epoch: int = 0
     losses: int = 0
+    lost_at: float = -1.0
     finished_early: bool = False
     steps: float | None = None  # in a checkpoint, as last reported
+
+    @property
+    def saved_steps(self) -> float:
+        return self.steps or 0.0
 
     def launch(self, number: int, adopt_only: bool) -> Launch:
         return Launch(
@@ -352,6 +365,8 @@ class ProcessBackend(BackendClass):
                 taken, self._taken = self._taken, tuple(seat for seat, _ in holders)
                 if taken != self._taken:
                     self._events.append(AcceleratorsTaken(self._taken))
+            case LaunchDelayed(job_id, _, reason):
+                _log.warning("job %r is launched later: %s", job_id, reason)
             case GangUnknown(job_id, _, reason):
                 _log.warning("nothing is known of job %r: %s", job_id, reason)
 

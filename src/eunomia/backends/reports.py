@@ -27,6 +27,16 @@ class GangEnded:
     epoch: int
     outcome: str
     reason: str = ""
+    by_restart: bool = False  # of the machine, which says nothing about the job
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchDelayed:
+    """The gang is launched later, as its machine has none of something now. `Launched` or `GangEnded` follows."""
+
+    job_id: str
+    epoch: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +83,21 @@ class NodeState:
 
 
 @dataclass(frozen=True, slots=True)
+class QuarantinedSeat:
+    """Why a seat is out of service: processes of a job's gang that should have ended."""
+
+    job_id: str
+    since: str  # moment in UTC
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class SeatsTaken:
     """All seats that cannot be given away now, each with who uses it: a stranger's processes, or some of an ended gang
-    that cannot be killed. The latter are in `quarantined` too, with the job."""
+    that cannot be killed. The latter are in `quarantined` too."""
 
     holders: tuple[tuple[int, str], ...]
-    quarantined: tuple[tuple[int, str], ...] = ()
+    quarantined: tuple[tuple[int, QuarantinedSeat], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +136,7 @@ class SubmissionGone:
 
 Report: TypeAlias = (
     Launched
+    | LaunchDelayed
     | GangEnded
     | GangFaulty
     | GangUnknown

@@ -85,12 +85,12 @@ class ProcessWorld:
         """Do something about one start; say whether that went well.
 
         What fails, such as for a file that its job has removed, ends a run. A service goes on with its other gangs, and
-        the fault is reported once.
+        the fault is reported once. What is to be done again is no fault.
         """
         try:
             step(*inputs)
         except Exception as error:
-            if self._is_run:
+            if self._is_run or self._is_done_again(error):
                 raise
             if about not in self._faulty:
                 self._faulty.add(about)
@@ -98,6 +98,10 @@ class ProcessWorld:
                 self._report(GangFaulty(*about, f"{type(error).__name__}: {error}"[:300]))
             return False
         return True
+
+    def _is_done_again(self, error: Exception) -> bool:
+        """Say whether what has failed so is done again later."""
+        return False
 
     def _wake(self) -> None:
         """Wake the thread, which waits for orders."""

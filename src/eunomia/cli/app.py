@@ -17,30 +17,22 @@ from eunomia import __version__
 from eunomia.cli.calibrate import calibrate
 from eunomia.cli.check import check as check_policy
 from eunomia.cli.check import check_policies_of_files
+from eunomia.cli.command import Output, command
 from eunomia.cli.data import app as data
-from eunomia.cli.errors import (
-    FAILED,
-    INTERRUPTED,
-    MISUSED,
-    fail_if_unfinished,
-    finished_before_interruption,
-    handle_errors,
-)
+from eunomia.cli.errors import FAILED, INTERRUPTED, MISUSED, fail_if_unfinished, finished_before_interruption
 from eunomia.cli.estimate import estimate
 from eunomia.cli.failures import app as failures
 from eunomia.cli.figure import figure
 from eunomia.cli.history import app as history
 from eunomia.cli.options import (
-    ChartsOption,
-    FontOption,
-    JsonOption,
-    NameOption,
     OutOption,
     PictureOptions,
     ScenarioArgument,
     TurnOption,
-    WidthOption,
+    argument,
+    flag,
     new_results_folder,
+    option,
     title_of,
     with_default_formats,
 )
@@ -73,13 +65,12 @@ app = typer.Typer(
 )
 
 SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override one key, such as workload.load=1.3. May be repeated."),
+    list[str] | None, option("KEY=VALUE", "Override one key, such as workload.load=1.3. May be repeated.", "--set")
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing results folder.")]
-CheckOption = Annotated[bool, typer.Option("--check", help="Check every invariant after every moment (slow).")]
+ForceOption = Annotated[bool, flag("Replace an existing results folder.", "--force")]
+CheckOption = Annotated[bool, flag("Check every invariant after every moment (slow).", "--check")]
 RECORD_HELP = "A record.jsonl.gz, or the folder of its run."
-RecordOption = Annotated[bool, typer.Option("--record", help="Write moments and decisions to record.jsonl.gz.")]
+RecordOption = Annotated[bool, flag("Write moments and decisions to record.jsonl.gz.", "--record")]
 
 USUAL = ["fifo", "las", "max_min_fairness_agnostic", "max_min_fairness"]  # policies that `compare` defaults to
 
@@ -92,7 +83,7 @@ _MISUSE: type[Exception] = typer.BadParameter.__mro__[1]  # base of all usage er
 
 
 @app.callback(invoke_without_command=True)
-def eunomia(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+def eunomia(version: Annotated[bool, flag("Print the version.", "--version")] = False) -> None:
     """Print the version if asked."""
     if version:
         print(f"eunomia {__version__}")
@@ -100,94 +91,76 @@ def eunomia(version: Annotated[bool, typer.Option("--version", help="Print the v
 
 
 @app.command(epilog="Example:  eunomia simulate examples/demo.toml --policy las")
+@command
 def simulate(
+    output: Output,
     scenario: ScenarioArgument,
     out: OutOption = None,
     set_: SetOption = None,
-    policy: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Use this policy: NAME, NAME?key=value&…, or path.py:Class.")
-    ] = None,
+    policy: Annotated[str | None, option("NAME", "Use this policy: NAME, NAME?key=value&…, or path.py:Class.")] = None,
     record: RecordOption = False,
     check: CheckOption = False,
-    charts: ChartsOption = None,
-    width: WidthOption = None,
-    font: FontOption = None,
-    name: NameOption = None,
+    drawing: PictureOptions = PictureOptions(),
     force: ForceOption = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Replay one scenario in virtual time.
 
     Writes summary.json, jobs.csv, tenants.csv, timing.json and report.html into DIR. Exit code 1 when jobs were left
     unfinished.
     """
-    with handle_errors(as_json):
-        from eunomia.cli.output import progress_bar, show_summary
-        from eunomia.report.run_report import write_run_report
-        from eunomia.runs.results_dir import check_free, whole_folder
-        from eunomia.runs.scenario_variants import spelling, varied
-        from eunomia.runs.simulation import simulate as run
-        from eunomia.scenario import load_scenario
+    from eunomia.cli.output import progress_bar, show_summary
+    from eunomia.report.run_report import write_run_report
+    from eunomia.runs.results_dir import check_free, whole_folder
+    from eunomia.runs.scenario_variants import spelling, varied
+    from eunomia.runs.simulation import simulate as run
+    from eunomia.scenario import load_scenario
 
-        place, given = new_results_folder(out, scenario, force=force), Together()
-        with given.check():
-            check_free(place, force=force)
-        with given.check():
-            pictures = PictureOptions.of(charts, width, font, name or [])
-        with given.check():
-            wanted = varied(load_scenario(scenario, set_ or []), policy=policy, check=check or None)
-        given.raise_if_any()
-        label = pictures.names.get(spelling(wanted), spelling(wanted))
-        check_policies_of_files([wanted])
-        with whole_folder(place, force=force) as folder, progress_bar(as_json) as bar:
-            result = run(
-                wanted,
-                record_to=folder / "record.jsonl.gz" if record else None,
-                progress=bar(label),
-            )
-            result.write(folder)
-            write_run_report(
-                [(label, result)],
-                f"{title_of(scenario)} under {label}",
-                folder,
-                charts=pictures.formats,
-                style=pictures.style,
-            )
-        if as_json:
-            print(json.dumps(result.as_dict(), allow_nan=False))
-        else:
-            show_summary([(label, result)], result.notes)
-            print(f"report: {place / 'report.html'}")
-        fail_if_unfinished([(label, result.unfinished)])
+    place, given = new_results_folder(out, scenario, force=force), Together()
+    with given.check():
+        check_free(place, force=force)
+    with given.check():
+        pictures = drawing.parsed()
+    with given.check():
+        wanted = varied(load_scenario(scenario, set_ or []), policy=policy, check=check or None)
+    given.raise_if_any()
+    label = pictures.names.get(spelling(wanted), spelling(wanted))
+    check_policies_of_files([wanted])
+    with whole_folder(place, force=force) as folder, progress_bar(output.as_json) as bar:
+        result = run(wanted, record_to=folder / "record.jsonl.gz" if record else None, progress=bar(label))
+        result.write(folder)
+        write_run_report(
+            [(label, result)],
+            f"{title_of(scenario)} under {label}",
+            folder,
+            charts=pictures.formats,
+            style=pictures.style,
+        )
+
+    report = f"report: {place / 'report.html'}"
+    output.show(result.as_dict, lambda: show_summary([(label, result)], result.notes), report)
+    fail_if_unfinished([(label, result.unfinished)])
 
 
 @app.command(
     epilog="Example:  eunomia compare examples/demo.toml --policy fifo --policy 'las?types=agnostic' --seed 0 1 2"
 )
+@command
 def compare(
+    output: Output,
     scenario: ScenarioArgument,
     out: OutOption = None,
     policy: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help=f"A policy to compare: NAME or 'NAME?key=value'. May be repeated. Without: {', '.join(USUAL)}.",
-        ),
+        option("NAME", f"A policy to compare: NAME or 'NAME?key=value'. May be repeated. Without: {', '.join(USUAL)}."),
     ] = None,
-    load: Annotated[
-        list[float] | None, typer.Option(metavar="X", help="Divide submission times by this. May be repeated.")
-    ] = None,
-    seed: Annotated[list[int] | None, typer.Option(metavar="N", help="A seed. May be repeated.")] = None,
+    load: Annotated[list[float] | None, option("X", "Divide submission times by this. May be repeated.")] = None,
+    seed: Annotated[list[int] | None, option("N", "A seed. May be repeated.")] = None,
     set_: SetOption = None,
     record: RecordOption = False,
     check: CheckOption = False,
-    charts: ChartsOption = None,
-    width: WidthOption = None,
-    font: FontOption = None,
-    name: NameOption = None,
+    drawing: PictureOptions = PictureOptions(),
     turn: TurnOption = True,
     force: ForceOption = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Replay jobs under several policies.
 
@@ -196,62 +169,56 @@ def compare(
     declares none, and the verdict says at which cost it turns. Exit code 1 when a run left jobs unfinished. After
     Ctrl-C DIR has the runs that are finished, and the same command makes the others.
     """
-    with handle_errors(as_json):
-        from eunomia.cli.output import progress_bar, show_comparison
-        from eunomia.report.run_report import write_run_report
-        from eunomia.runs.compare import as_rows, write_table, write_tenants
-        from eunomia.runs.compare import compare as run
-        from eunomia.runs.results_dir import check_free, whole_folder
-        from eunomia.runs.scenario_variants import varied
-        from eunomia.runs.unfinished_comparison import copy_runs, finished_runs, keep_unfinished
-        from eunomia.scenario import load_scenario
+    from eunomia.cli.output import progress_bar, show_comparison
+    from eunomia.report.run_report import write_run_report
+    from eunomia.runs.compare import as_rows, write_table, write_tenants
+    from eunomia.runs.compare import compare as run
+    from eunomia.runs.results_dir import check_free, whole_folder
+    from eunomia.runs.scenario_variants import varied
+    from eunomia.runs.unfinished_comparison import copy_runs, finished_runs, keep_unfinished
+    from eunomia.scenario import load_scenario
 
-        place = new_results_folder(out, scenario, force=force, goes_on=True)
-        given, done, history = Together(), {}, None
-        with given.check():
-            pictures = PictureOptions.of(charts, width, font, name or [])
-        with given.check():
-            wanted = varied(load_scenario(scenario, set_ or []), check=check or None)
-            history, combinations = _judged_cases(wanted, policy or USUAL, load or [], seed or [], turn)
-            done = {} if force else finished_runs(place, combinations)
-        replaces = force or bool(done)
-        with given.check():
-            check_free(place, force=replaces)
-        given.raise_if_any()
-        check_policies_of_files(case.scenario for case in combinations)
-        with whole_folder(place, force=replaces) as folder, progress_bar(as_json, len(combinations)) as bar:
-            copy_runs(place, folder, list(done))
-            labels = {case.folder: _label(case, combinations) for case in combinations}
-            running = run(
-                combinations, folder, record=record, progress=lambda case: bar(labels[case.folder]), done=done
-            )
-            results = finished_before_interruption(running)
-            interrupted = len(results) < len(combinations)
-            write_table(folder / "compare.csv", results)
-            write_tenants(folder / "tenants.csv", results)
-            shown = [(pictures.names.get(case.policy, case.policy), result) for case, result in results]
-            content = write_run_report(
-                shown,
-                f"{title_of(scenario)}: {_compared(combinations)}",
-                folder,
-                charts=pictures.formats,
-                style=pictures.style,
-                folders=[case.folder for case, _ in results],
-                judge=None if interrupted or history is None else history.judge(results, pictures.names),
-            )
-            if interrupted:
-                keep_unfinished(folder, results)
+    place = new_results_folder(out, scenario, force=force, goes_on=True)
+    given, done, history = Together(), {}, None
+    with given.check():
+        pictures = drawing.parsed()
+    with given.check():
+        wanted = varied(load_scenario(scenario, set_ or []), check=check or None)
+        history, combinations = _judged_cases(wanted, policy or USUAL, load or [], seed or [], turn)
+        done = {} if force else finished_runs(place, combinations)
+    replaces = force or bool(done)
+    with given.check():
+        check_free(place, force=replaces)
+    given.raise_if_any()
+    check_policies_of_files(case.scenario for case in combinations)
+    with whole_folder(place, force=replaces) as folder, progress_bar(output.as_json, len(combinations)) as bar:
+        copy_runs(place, folder, list(done))
+        labels = {case.folder: _label(case, combinations) for case in combinations}
+        running = run(combinations, folder, record=record, progress=lambda case: bar(labels[case.folder]), done=done)
+        results = finished_before_interruption(running)
+        interrupted = len(results) < len(combinations)
+        write_table(folder / "compare.csv", results)
+        write_tenants(folder / "tenants.csv", results)
+        shown = [(pictures.names.get(case.policy, case.policy), result) for case, result in results]
+        content = write_run_report(
+            shown,
+            f"{title_of(scenario)}: {_compared(combinations)}",
+            folder,
+            charts=pictures.formats,
+            style=pictures.style,
+            folders=[case.folder for case, _ in results],
+            judge=None if interrupted or history is None else history.judge(results, pictures.names),
+        )
         if interrupted:
-            finished = f"{len(results)} of {len(combinations)} runs are finished, in {place}"
-            same = f"the same command{' without --force' * force}"
-            print(f"interrupted; {finished}; {same} goes on from there", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED)
-        if as_json:
-            print(json.dumps(as_rows(results), allow_nan=False))
-        else:
-            show_comparison(shown, content)
-            print(f"report: {place / 'report.html'}")
-        fail_if_unfinished([(_label(case, combinations), result.unfinished) for case, result in results])
+            keep_unfinished(folder, results)
+    if interrupted:
+        finished = f"{len(results)} of {len(combinations)} runs are finished, in {place}"
+        same = f"the same command{' without --force' * force}"
+        print(f"interrupted; {finished}; {same} goes on from there", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED)
+    report = f"report: {place / 'report.html'}"
+    output.show(lambda: as_rows(results), lambda: show_comparison(shown, content), report)
+    fail_if_unfinished([(_label(case, combinations), result.unfinished) for case, result in results])
 
 
 def _judged_cases(
@@ -286,101 +253,86 @@ def _label(case: Case, combinations: list[Case]) -> str:
 
 
 @app.command(epilog="Example:  eunomia replay out/demo")
-def replay(
-    record: Annotated[Path, typer.Argument(metavar="FILE", help=RECORD_HELP)],
-    as_json: JsonOption = False,
-) -> None:
+@command
+def replay(output: Output, record: Annotated[Path, argument("FILE", RECORD_HELP)]) -> None:
     """Check that a record decides the same again.
 
     Feeds its events to a new scheduler. Exit code 0: the same throughout; 1: with the first difference.
     """
-    with handle_errors(as_json):
-        from eunomia.records.record import Record
-        from eunomia.records.replay import first_difference
+    from eunomia.records.record import Record
+    from eunomia.records.replay import first_difference
 
-        difference = first_difference(Record(record))
-        if difference is None:
-            print(json.dumps({"identical": True}) if as_json else "identical")
-            return
-        if as_json:
-            sides = {"recorded": difference.recorded, "decided": difference.decided}
-            print(json.dumps({"identical": False, "index": difference.row, "at": difference.at, **sides}))
-        else:
-            print(f"first difference at line {difference.row}, {difference.at:g} s")
-            print(f"  recorded: {json.dumps(difference.recorded)}")
-            print(f"  decided:  {json.dumps(difference.decided)}")
-        raise typer.Exit(FAILED)
+    difference = first_difference(Record(record))
+    if difference is None:
+        output.show({"identical": True}, "identical")
+        return
+    sides = {"recorded": difference.recorded, "decided": difference.decided}
+    lines = (
+        f"first difference at line {difference.row}, {difference.at:g} s",
+        f"  recorded: {json.dumps(difference.recorded)}",
+        f"  decided:  {json.dumps(difference.decided)}",
+    )
+    output.show({"identical": False, "index": difference.row, "at": difference.at, **sides}, "\n".join(lines))
+    raise typer.Exit(FAILED)
 
 
 @app.command(epilog="Example:  eunomia explain job-17 --record out/demo")
+@command
 def explain(
-    job: Annotated[str, typer.Argument(metavar="JOB", help="The job's id.")],
-    record: Annotated[Path, typer.Option("--record", metavar="FILE", help=RECORD_HELP)],
-    at: Annotated[float | None, typer.Option("--at", metavar="T", help="Only the wait at that second.")] = None,
-    details: Annotated[bool, typer.Option("--details", help="Every interval, not only the longest.")] = False,
-    as_json: JsonOption = False,
+    output: Output,
+    job: Annotated[str, argument("JOB", "The job's id.")],
+    record: Annotated[Path, option("FILE", RECORD_HELP)],
+    at: Annotated[float | None, option("T", "Only the wait at that second.")] = None,
+    details: Annotated[bool, flag("Every interval, not only the longest.", "--details")] = False,
 ) -> None:
     """Say why a job waited, and how it ended.
 
     First a summary with the parts of its wait, such as no capacity, fragmentation or jobs ahead, then the longest
     intervals. Times are dates where the trace has them.
     """
-    with handle_errors(as_json):
-        from eunomia.cli.output import show_explanation
-        from eunomia.records.explain import explain as ask
-        from eunomia.records.record import Record
+    from eunomia.cli.output import show_explanation
+    from eunomia.records.explain import explain as ask
+    from eunomia.records.record import Record
 
-        explanation = ask(Record(record), job, at)
-        if as_json:
-            print(json.dumps(explanation.as_dict(), allow_nan=False))
-        else:
-            show_explanation(explanation, at, details=details)
+    explanation = ask(Record(record), job, at)
+    output.show(explanation.as_dict, lambda: show_explanation(explanation, at, details=details))
 
 
 @app.command(epilog="Example:  eunomia solve --policy max_min_fairness --problem examples/two_jobs.json")
+@command
 def solve(
-    policy: Annotated[str, typer.Option(metavar="NAME", help="NAME, 'NAME?key=value&…', or path.py:Class.")],
-    problem: Annotated[Path, typer.Option(metavar="FILE", help="The problem, .json or .npz: see docs/solve.md.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write the whole answer to this .json or .npz.")
-    ] = None,
+    output: Output,
+    policy: Annotated[str, option("NAME", "NAME, 'NAME?key=value&…', or path.py:Class.")],
+    problem: Annotated[Path, option("FILE", "The problem, .json or .npz: see docs/solve.md.")],
+    out: Annotated[Path | None, option("FILE", "Write the whole answer to this .json or .npz.")] = None,
     belief: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Table of throughputs by job type, in place of the problem's throughput."),
+        Path | None, option("FILE", "Table of throughputs by job type, in place of the problem's throughput.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-    as_json: JsonOption = False,
+    force: Annotated[bool, flag("Replace an existing file.", "--force")] = False,
 ) -> None:
     """Ask a policy once, without a simulation.
 
     Prints the share of time of each job on each accelerator type, the objective, and a bound on the optimum.
     """
-    with handle_errors(as_json):
-        from eunomia.allocation import SUFFIXES, AuctionResult, write_solution
-        from eunomia.allocation import solve as ask
-        from eunomia.cli.output import show_auction, show_solution
-        from eunomia.inputs.atomic_write import check_place
+    from eunomia.allocation import SUFFIXES, AuctionResult, write_solution
+    from eunomia.allocation import solve as ask
+    from eunomia.cli.output import show_auction, show_solution
+    from eunomia.inputs.atomic_write import check_place
 
-        if out is not None:
-            check_place(out, force=force, endings=SUFFIXES, column="--out")
-        solution = ask(policy, problem, belief=belief)
-        if out is not None:
-            write_solution(solution, out)
-        if as_json:
-            print(json.dumps(solution.as_dict(), allow_nan=False))
-        else:
-            if isinstance(solution, AuctionResult):
-                show_auction(solution)
-            else:
-                show_solution(solution)
-            if out is not None:
-                print(f"answer: {out}")
+    if out is not None:
+        check_place(out, force=force, endings=SUFFIXES, column="--out")
+    solution = ask(policy, problem, belief=belief)
+    if out is not None:
+        write_solution(solution, out)
+    written = [] if out is None else [f"answer: {out}"]
+    if isinstance(solution, AuctionResult):
+        output.show(solution.as_dict, lambda: show_auction(solution), *written)
+    else:
+        output.show(solution.as_dict, lambda: show_solution(solution), *written)
 
 
 @app.command(epilog="Example:  eunomia schema > scenario.schema.json")
-def schema(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout, which it always does.")] = False,
-) -> None:
+def schema(as_json: Annotated[bool, flag("Print JSON to stdout, which it always does.", "--json")] = False) -> None:
     """Print the JSON Schema of scenario files, for editors."""
     from eunomia.scenario import json_schema
 

@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from eunomia.cli.errors import handle_errors
-from eunomia.cli.options import JsonOption
+from eunomia.cli.command import Output, command
+from eunomia.cli.options import argument, flag, option
 from eunomia.inputs.problems import refused
 
 if TYPE_CHECKING:
     from eunomia.throughputs.measured_table import Measurements
 
 
+@command
 def calibrate(
+    output: Output,
     measured: Annotated[
         Path,
-        typer.Argument(
-            metavar="MEASURED",
-            help="Long table (type, job_type, scale_factor, steps_per_s), or the folder or record of `eunomia run`.",
+        argument(
+            "MEASURED",
+            "Long table (type, job_type, scale_factor, steps_per_s), or the folder or record of `eunomia run`.",
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE.csv", help="Table to write, for [throughputs] source.")],
-    types: Annotated[
-        str, typer.Option("--types", metavar="A,B", help="Accelerator types of the catalogue to estimate for, too.")
-    ] = "",
-    sizes: Annotated[str, typer.Option("--sizes", metavar="1,2", help="Sizes of gangs to estimate for.")] = "1,2,4,8",
+    out: Annotated[Path, option("FILE.csv", "Table to write, for [throughputs] source.")],
+    types: Annotated[str, option("A,B", "Accelerator types of the catalogue to estimate for, too.")] = "",
+    sizes: Annotated[str, option("1,2", "Sizes of gangs to estimate for.")] = "1,2,4,8",
     check: Annotated[
-        Path | None,
-        typer.Option(
-            "--check", metavar="DIR", help="Folder for truth.svg, each measurement by the others, and errors.svg."
-        ),
+        Path | None, option("DIR", "Folder for truth.svg, each measurement by the others, and errors.svg.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing FILE.csv and DIR.")] = False,
-    as_json: JsonOption = False,
+    force: Annotated[bool, flag("Replace an existing FILE.csv and DIR.", "--force")] = False,
 ) -> None:
     """Estimate throughputs on all types and sizes from your own few measurements.
 
@@ -46,49 +39,45 @@ def calibrate(
 
     Example: eunomia calibrate measured.csv --types v100,a100-80gb,h100 --out throughputs.csv
     """
-    with handle_errors(as_json):
-        import numpy as np
+    import numpy as np
 
-        from eunomia.inputs.atomic_write import check_place, write_output
-        from eunomia.records.measured_rates import measured_rates
-        from eunomia.records.record import Record
-        from eunomia.throughputs import read_table
-        from eunomia.throughputs.estimators.calibration import as_csv, interval_width
-        from eunomia.throughputs.estimators.calibration import calibrate as estimate
+    from eunomia.inputs.atomic_write import check_place, write_output
+    from eunomia.records.learnt_rates import measured_rates
+    from eunomia.records.record import Record
+    from eunomia.throughputs import read_table
+    from eunomia.throughputs.estimators.calibration import as_csv, interval_width
+    from eunomia.throughputs.estimators.calibration import calibrate as estimate
 
-        check_place(out, force=force, endings=(".csv",), column="--out")
-        found = measured_rates(Record(measured)) if _is_run(measured) else read_table(str(measured))
-        rows = estimate(found, [name.strip() for name in types.split(",") if name.strip()], _sizes(sizes))
-        checked = None if check is None else _check(found, check, force=force)
-        write_output(out, as_csv(rows).encode(), column="--out")
-        widths = interval_width(rows)
-        summary = {
-            "measurements": len(found.alone.keys() - found.estimated),
-            "rows": len(rows),
-            "measured": sum(row.is_measured and row.median > 0 for row in rows),
-            "estimated": sum(not row.is_measured and row.median > 0 for row in rows),
-            "cannot_run": len(rows) - len(widths),
-            "median_p90_over_p10": round(float(np.median(widths)), 4) if len(widths) else None,
-            "out": str(out),
-        } | (checked or {})
-        if as_json:
-            print(json.dumps(summary))
-        else:
-            counts = f"{summary['rows']} rows from {summary['measurements']} measurements"
-            origins = f"{summary['measured']} measured, {summary['estimated']} estimated"
-            print(f"{counts}: {origins}, {summary['cannot_run']} cannot run")
-            print(f"p90 / p10 is {summary['median_p90_over_p10']} in the median")
-            if checked is not None:
-                print(
-                    f"{checked['checked']} measurements estimated from the others: mean error "
-                    f"{checked['mean_error']:.1%}, {checked['coverage80']:.0%} inside the 80 % interval: {check}"
-                )
-            print(f"written: {out}")
+    check_place(out, force=force, endings=(".csv",), column="--out")
+    found = measured_rates(Record(measured)) if _is_run(measured) else read_table(str(measured))
+    rows = estimate(found, [name.strip() for name in types.split(",") if name.strip()], _sizes(sizes))
+    checked = None if check is None else _check(found, check, force=force)
+    write_output(out, as_csv(rows).encode(), column="--out")
+    widths = interval_width(rows)
+    summary = {
+        "measurements": len(found.alone.keys() - found.estimated),
+        "rows": len(rows),
+        "measured": sum(row.is_measured and row.median > 0 for row in rows),
+        "estimated": sum(not row.is_measured and row.median > 0 for row in rows),
+        "cannot_run": len(rows) - len(widths),
+        "median_p90_over_p10": round(float(np.median(widths)), 4) if len(widths) else None,
+        "out": str(out),
+    } | (checked or {})
+    counts = f"{summary['rows']} rows from {summary['measurements']} measurements"
+    origins = f"{summary['measured']} measured, {summary['estimated']} estimated"
+    lines = [
+        f"{counts}: {origins}, {summary['cannot_run']} cannot run",
+        f"p90 / p10 is {summary['median_p90_over_p10']} in the median",
+    ]
+    if checked is not None:
+        error = f"mean error {checked['mean_error']:.1%}, {checked['coverage80']:.0%} inside the 80 % interval"
+        lines.append(f"{checked['checked']} measurements estimated from the others: {error}: {check}")
+    output.show(summary, *lines, f"written: {out}")
 
 
 def _check(found: Measurements, folder: Path, *, force: bool) -> dict[str, Any]:
     """Estimate each measurement from the others, write that into a folder, and return its figures."""
-    from eunomia.report.estimate_page import write_check, write_errors
+    from eunomia.report.measured_pages import write_check, write_errors
     from eunomia.runs.results_dir import whole_folder
     from eunomia.throughputs.estimators.calibration import check_one_by_one, errors_by_count
 

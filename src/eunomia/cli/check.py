@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eunomia.cli.errors import FAILED, handle_errors
-from eunomia.cli.options import JsonOption
+from eunomia.cli.command import Output, command
+from eunomia.cli.errors import FAILED
+from eunomia.cli.options import argument, option
 from eunomia.inputs.problems import InvalidInput, Problem
 
 if TYPE_CHECKING:
@@ -25,12 +26,11 @@ BEFORE_A_RUN = (1, 5)  # seeds of views that a policy of a file is asked about b
 _WORDS = {"pass": "PASS", "fail": "FAIL", "note": "note"}
 
 
+@command
 def check(
-    policy: Annotated[str, typer.Argument(metavar="POLICY", help="path.py:Class, NAME, or either with ?key=value&….")],
-    seeds: Annotated[
-        int, typer.Option("--seeds", metavar="N", min=1, max=1000, help="Views and worlds to draw for each rule.")
-    ] = SEEDS,
-    as_json: JsonOption = False,
+    output: Output,
+    policy: Annotated[str, argument("POLICY", "path.py:Class, NAME, or either with ?key=value&….")],
+    seeds: Annotated[int, option("N", "Views and worlds to draw for each rule.", min=1, max=1000)] = SEEDS,
 ) -> None:
     """Check a policy: its answers, what its card promises, and whole runs in small random worlds.
 
@@ -40,23 +40,21 @@ def check(
     These are the rules of eunomia.testing.PolicyContract, which docs/how-to/add-a-policy.md explains. Exit code 1 when
     a rule is broken.
     """
-    with handle_errors(as_json):
-        from eunomia.testing.policy_examination import examine
+    from eunomia.testing.policy_examination import examine
 
-        found: list[RuleFinding] = []
-        for finding in examine(_find(policy), range(seeds)):
-            if not as_json:
-                _show(finding, is_known=any(finding.text == earlier.text for earlier in found))
-            found.append(finding)
-        broken = sum(finding.outcome == "fail" for finding in found)
-        if as_json:
-            print(json.dumps({"policy": policy, "broken": broken, "rules": [one.as_dict() for one in found]}))
-        elif broken:
-            print(f"{policy}: {broken} of {len(found)} rules {'is' if broken == 1 else 'are'} broken")
-        else:
-            print(f"{policy}: no rule is broken")
-        if broken:
-            raise typer.Exit(FAILED)
+    found: list[RuleFinding] = []
+    for finding in examine(_find(policy), range(seeds)):
+        if not output.as_json:
+            _show(finding, is_known=any(finding.text == earlier.text for earlier in found))
+        found.append(finding)
+    broken = sum(finding.outcome == "fail" for finding in found)
+    verdict = (
+        f"{broken} of {len(found)} rules {'is' if broken == 1 else 'are'} broken" if broken else "no rule is broken"
+    )
+    rules = [one.as_dict() for one in found]
+    output.show({"policy": policy, "broken": broken, "rules": rules}, f"{policy}: {verdict}")
+    if broken:
+        raise typer.Exit(FAILED)
 
 
 def _find(spelling: str) -> Policy:

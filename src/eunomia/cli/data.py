@@ -9,71 +9,63 @@ from typing import Annotated
 
 import typer
 
-from eunomia.cli.errors import FAILED, handle_errors
-from eunomia.cli.options import JsonOption
+from eunomia.cli.command import Output, command
+from eunomia.cli.errors import FAILED
+from eunomia.cli.options import argument, group, option
 
-app = typer.Typer(
-    help="Find public traces, and download a verified copy of one. None comes with the project.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Find public traces, and download a verified copy of one. None comes with the project.")
 
 
 @app.command("list", epilog="Example:  eunomia data list")
-def list_(as_json: JsonOption = False) -> None:
+@command
+def list_(output: Output) -> None:
     """List the public sources.
 
     With licence, size, how a copy is verified, and the format that reads it.
     """
-    with handle_errors(as_json):
-        from eunomia.traces.sources import SOURCES
+    from eunomia.traces.sources import SOURCES
 
-        if as_json:
-            print(json.dumps([one.as_dict() for one in SOURCES]))
-            return
-        width = max(len(one.name) for one in SOURCES)
-        for one in SOURCES:
-            size = "size not known" if one.size_bytes is None else _size(one.size_bytes)
-            reads = f"format {one.format}" if one.format else "no reader"
-            print(f"{one.name:<{width}}  {one.about}")
-            print(f"{'':<{width}}  {one.paper}; {one.licence}; {size}; {one.checksum}; {reads}")
+    width, lines = max(len(one.name) for one in SOURCES), []
+    for one in SOURCES:
+        size = "size not known" if one.size_bytes is None else _size(one.size_bytes)
+        reads = f"format {one.format}" if one.format else "no reader"
+        lines.append(f"{one.name:<{width}}  {one.about}")
+        lines.append(f"{'':<{width}}  {one.paper}; {one.licence}; {size}; {one.checksum}; {reads}")
+    output.show([one.as_dict() for one in SOURCES], *lines)
 
 
 @app.command(epilog="Example:  eunomia data get philly")
+@command
 def get(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A source of eunomia data list.", show_default=False)],
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="The new folder; without it data/NAME.")
-    ] = None,
+    output: Output,
+    name: Annotated[str, argument("NAME", "A source of eunomia data list.")],
+    out: Annotated[Path | None, option("DIR", "The new folder; without it data/NAME.")] = None,
     mirror: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Where the same paths are, OWNER/REPOSITORY/COMMIT/FILE, instead of GitHub."),
+        str | None, option("URL", "Where the same paths are, OWNER/REPOSITORY/COMMIT/FILE, instead of GitHub.")
     ] = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Download a source, verified.
 
     The folder is created atomically. The same command resumes an interrupted download. A file that differs from what
     was published is refused, with the checksum that it should have and the one that it has.
     """
-    with handle_errors(as_json):
-        from eunomia.traces.sources import source
-        from eunomia.traces.sources.fetching import NotFetched, fetch
+    from eunomia.traces.sources import source
+    from eunomia.traces.sources.fetching import NotFetched, fetch
 
-        wanted = source(name)
-        try:
-            folder = fetch(wanted, out or Path("data") / name, mirror=mirror, report=_log)
-        except NotFetched as failure:
-            if as_json:
-                print(json.dumps(failure.as_dict()))
-            else:
-                print(f"error: {failure}", file=sys.stderr)
-            raise typer.Exit(FAILED) from None
-        if as_json:
-            print(json.dumps({"folder": str(folder), **wanted.as_dict()}))
+    wanted = source(name)
+    try:
+        folder = fetch(wanted, out or Path("data") / name, mirror=mirror, report=_log)
+    except NotFetched as failure:
+        if output.as_json:
+            print(json.dumps(failure.as_dict()))
         else:
-            print(f"{len(wanted.files)} file{'s' * (len(wanted.files) != 1)}, {wanted.checksum}: {folder}")
-            print(f"licence: {wanted.licence}; cite {wanted.paper}")
+            print(f"error: {failure}", file=sys.stderr)
+        raise typer.Exit(FAILED) from None
+    output.show(
+        {"folder": str(folder), **wanted.as_dict()},
+        f"{len(wanted.files)} file{'s' * (len(wanted.files) != 1)}, {wanted.checksum}: {folder}",
+        f"licence: {wanted.licence}; cite {wanted.paper}",
+    )
 
 
 def _size(size_bytes: int) -> str:

@@ -62,6 +62,19 @@ def handle_errors(as_json: bool) -> Iterator[None]:
         else:
             print(f"error: {problem}", file=sys.stderr)
         raise typer.Exit(FAILED) from None
+    except _failed_runs() as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise typer.Exit(FAILED) from None
+
+
+@contextmanager
+def resumable(kept: str, command: str = "the same command") -> Iterator[None]:
+    """Say after Ctrl-C where what is finished is kept, and that the command continues from there; exit with 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"interrupted; {kept}, and {command} continues from there", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def finished_before_interruption(running: Iterable[Finished]) -> list[Finished]:
@@ -118,6 +131,12 @@ def _output_path() -> Path | None:
     found = next((given[name] for name in ("out", "to") if isinstance(given.get(name), Path)), None)
     source = next((given[name] for name in ("scenario", "file") if isinstance(given.get(name), Path)), None)
     return results_folder(None, source) if found is None and "out" in given and source is not None else found
+
+
+def _failed_runs() -> tuple[type[Exception], ...]:
+    from eunomia.sweeps import RunsFailed
+
+    return (RunsFailed,)
 
 
 def plugin_errors() -> tuple[type[Exception], ...]:

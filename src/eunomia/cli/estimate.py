@@ -2,51 +2,39 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from time import process_time
 from typing import Annotated, Any
 
-import typer
-
-from eunomia.cli.errors import handle_errors
-from eunomia.cli.options import JsonOption
+from eunomia.cli.command import Output, command
+from eunomia.cli.options import flag, option
 from eunomia.inputs.problems import refused
 
 
+@command
 def estimate(
-    table: Annotated[
-        Path,
-        typer.Option("--table", metavar="TABLE", help="Measured throughputs with pairs: Gavel's JSON or a long CSV."),
-    ],
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Folder for summary.json, cells.csv and truth.svg.")
-    ] = None,
-    method: Annotated[
-        str, typer.Option(metavar="NAME", help="best (ours), match (Gavel's matrix completion), or column_mean.")
-    ] = "best",
-    references: Annotated[int, typer.Option(metavar="R", help="Reference jobs, drawn by the seed.")] = 16,
+    output: Output,
+    table: Annotated[Path, option("TABLE", "Measured throughputs with pairs: Gavel's JSON or a long CSV.")],
+    out: Annotated[Path | None, option("DIR", "Folder for summary.json, cells.csv and truth.svg.")] = None,
+    method: Annotated[str, option("NAME", "best (ours), match (Gavel's matrix completion), or column_mean.")] = "best",
+    references: Annotated[int, option("R", "Reference jobs, drawn by the seed.")] = 16,
     profiled: Annotated[
         str,
-        typer.Option(
-            metavar="Q[,Q]",
-            help="Share of a new job's pairs with references that is measured; errors.svg in DIR has further ones.",
+        option(
+            "Q[,Q]", "Share of a new job's pairs with references that is measured; errors.svg in DIR has further ones."
         ),
     ] = "0.2",
     choose: Annotated[
-        str, typer.Option(metavar="NAME", help="Which pairs are measured: random, or telling (those that teach most).")
+        str, option("NAME", "Which pairs are measured: random, or telling (those that teach most).")
     ] = "random",
-    solver: Annotated[str, typer.Option(metavar="NAME", help="Of match: als, soft_impute or svt.")] = "als",
-    noise: Annotated[
-        float, typer.Option(metavar="SIGMA", min=0.0, help="Standard deviation of measured pair rates.")
-    ] = 0.0,
+    solver: Annotated[str, option("NAME", "Of match: als, soft_impute or svt.")] = "als",
+    noise: Annotated[float, option("SIGMA", "Standard deviation of measured pair rates.", min=0.0)] = 0.0,
     legacy_indexing: Annotated[
-        bool, typer.Option("--legacy-indexing", help="Of match: read fingerprints as the public code of Gavel does.")
+        bool, flag("Of match: read fingerprints as the public code of Gavel does.", "--legacy-indexing")
     ] = False,
-    seed: Annotated[int, typer.Option(metavar="S", min=0, help="Draws references and profiled pairs.")] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing DIR.")] = False,
-    as_json: JsonOption = False,
+    seed: Annotated[int, option("S", "Draws references and profiled pairs.", min=0)] = 0,
+    force: Annotated[bool, flag("Replace an existing DIR.", "--force")] = False,
 ) -> None:
     """Judge how well pair throughputs are estimated from few measurements.
 
@@ -55,52 +43,48 @@ def estimate(
 
     Example: eunomia estimate --table simulation_throughputs.json.gz --profiled 0.2 --out estimate-out
     """
-    with handle_errors(as_json):
-        from eunomia.throughputs import read_table
-        from eunomia.throughputs.estimators.completion import SOLVERS
-        from eunomia.throughputs.estimators.judging import CHOICES, METHODS, JudgeSettings, judge
-        from eunomia.throughputs.estimators.pair_table import PairTable
+    from eunomia.throughputs import read_table
+    from eunomia.throughputs.estimators.completion import SOLVERS
+    from eunomia.throughputs.estimators.judging import CHOICES, METHODS, JudgeSettings, judge
+    from eunomia.throughputs.estimators.pair_table import PairTable
 
-        _check_name("--method", method, METHODS)
-        _check_name("--choose", choose, CHOICES)
-        _check_name("--solver", solver, tuple(SOLVERS))
-        shares = _shares(profiled, out)
-        settings = JudgeSettings(
-            references=references,
-            profiled=shares[0],
-            method=method,
-            solver=solver,
-            legacy_indexing=legacy_indexing,
-            noise=noise,
-            seed=seed,
-            choose=choose,
-        )
-        measured = PairTable.of(read_table(str(table)))
-        begun = process_time()
-        found = judge(measured, settings)
-        summary: dict[str, Any] = {
-            "table": str(table),
-            "method": method,
-            "references": references,
-            "profiled": shares[0],
-            "seed": seed,
-            **found.summary(),
-        }
-        summary["seconds"] = round(process_time() - begun, 3)
-        if out is not None:
-            from eunomia.report.estimate_page import write_errors, write_judgement
-            from eunomia.runs.results_dir import whole_folder
+    _check_name("--method", method, METHODS)
+    _check_name("--choose", choose, CHOICES)
+    _check_name("--solver", solver, tuple(SOLVERS))
+    shares = _shares(profiled, out)
+    settings = JudgeSettings(
+        references=references,
+        profiled=shares[0],
+        method=method,
+        solver=solver,
+        legacy_indexing=legacy_indexing,
+        noise=noise,
+        seed=seed,
+        choose=choose,
+    )
+    measured = PairTable.of(read_table(str(table)))
+    begun = process_time()
+    found = judge(measured, settings)
+    summary: dict[str, Any] = {
+        "table": str(table),
+        "method": method,
+        "references": references,
+        "profiled": shares[0],
+        "seed": seed,
+        **found.summary(),
+    }
+    summary["seconds"] = round(process_time() - begun, 3)
+    if out is not None:
+        from eunomia.report.measured_pages import write_errors, write_judgement
+        from eunomia.runs.results_dir import whole_folder
 
-            with whole_folder(out, force=force) as folder:
-                write_judgement(found, summary, folder)
-                if len(shares) > 1:
-                    judged = [judge(measured, replace(settings, profiled=share)).summary() for share in sorted(shares)]
-                    points = [(float(each["measurements"] or 0), float(each["mae_hidden"] or 0)) for each in judged]
-                    write_errors(points, f"pairs measured, {method}, {choose}, seed {seed}", "errors", folder)
-        if as_json:
-            print(json.dumps(summary, allow_nan=False))
-        else:
-            _show(summary, out)
+        with whole_folder(out, force=force) as folder:
+            write_judgement(found, summary, folder)
+            if len(shares) > 1:
+                judged = [judge(measured, replace(settings, profiled=share)).summary() for share in sorted(shares)]
+                points = [(float(each["measurements"] or 0), float(each["mae_hidden"] or 0)) for each in judged]
+                write_errors(points, f"pairs measured, {method}, {choose}, seed {seed}", "errors", folder)
+    output.show(summary, lambda: _show(summary, out))
 
 
 def _shares(text: str, out: Path | None) -> list[float]:

@@ -2,57 +2,48 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import zlib
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from eunomia.cli.errors import handle_errors
-from eunomia.cli.options import JsonOption
+from eunomia.cli.command import Output, command
+from eunomia.cli.options import argument, group
 from eunomia.inputs.problems import InvalidInput, Problem
 
 if TYPE_CHECKING:
     from eunomia.failures import Classification
 
-app = typer.Typer(
-    help="Say why a job failed, by what its log says.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Say why a job failed, by what its log says.")
 STDIN = "-"
 
 
 @app.command(epilog="Example:  eunomia failures classify out/local/work/*/log.txt")
+@command
 def classify(
-    files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Logs of failed jobs, also packed as .gz; - reads stdin.")
-    ],
-    as_json: JsonOption = False,
+    output: Output,
+    files: Annotated[list[str], argument("FILE...", "Logs of failed jobs, also packed as .gz; - reads stdin.")],
 ) -> None:
     """Say why the jobs of these logs failed.
 
     Prints reason, category, the signature that matched, and the line. Of a log above 9 MiB the first one and the last 8
     are read. With several files --json prints a list.
     """
-    with handle_errors(as_json):
-        classified = _classify_files(files)
-        if as_json:
-            results = [_as_dict(name, result) for name, result in classified]
-            print(json.dumps(results if len(results) > 1 else results[0]))
-            return
-        for name, result in classified:
-            place = "" if result.line is None else f":{result.line}"
-            category = f" ({result.category})" if result.category else ""
-            print(f"{name}{place}: {result.reason}{category}")
-            if result.text is not None:
-                print(f"    {result.signature}: {result.text}")
+    classified = _classify_files(files)
+    results, lines = [{"file": name, **asdict(result)} for name, result in classified], []
+    for name, result in classified:
+        place = "" if result.line is None else f":{result.line}"
+        category = f" ({result.category})" if result.category else ""
+        lines.append(f"{name}{place}: {result.reason}{category}")
+        if result.text is not None:
+            lines.append(f"    {result.signature}: {result.text}")
+    output.show(results if len(results) > 1 else results[0], *lines)
 
 
 @app.command("list", epilog="Example:  eunomia failures list")
-def list_(as_json: JsonOption = False) -> None:
+@command
+def list_(output: Output) -> None:
     """List the signatures in the order in which a line is compared with them."""
     from eunomia.failures.classifier import CATEGORY
     from eunomia.failures.signatures import SIGNATURES
@@ -67,11 +58,7 @@ def list_(as_json: JsonOption = False) -> None:
         }
         for one in SIGNATURES
     ]
-    if as_json:
-        print(json.dumps(rows))
-        return
-    for one in SIGNATURES:
-        print(f"{one.reason:22} {CATEGORY[one.reason]:8} {one.tier}  {one.name}")
+    output.show(rows, *(f"{one.reason:22} {CATEGORY[one.reason]:8} {one.tier}  {one.name}" for one in SIGNATURES))
 
 
 def _classify_files(files: list[str]) -> list[tuple[str, Classification]]:
@@ -93,14 +80,3 @@ def _classify_files(files: list[str]) -> list[tuple[str, Classification]]:
     if problems:
         raise InvalidInput(problems)
     return results
-
-
-def _as_dict(name: str, result: Classification) -> dict[str, object]:
-    return {
-        "file": name,
-        "reason": result.reason,
-        "category": result.category,
-        "signature": result.signature,
-        "line": result.line,
-        "text": result.text,
-    }

@@ -3,45 +3,38 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from eunomia.cli.errors import handle_errors
-from eunomia.cli.options import FontOption, JsonOption, NameOption, WidthOption
+from eunomia.cli.command import Output, command
+from eunomia.cli.options import FontOption, NameOption, WidthOption, argument, option
 from eunomia.inputs.problems import InvalidInput, Problem
 
 TABLES = ("compare.csv", "sweep.parquet")
 
 
+@command
 def figure(
-    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder of compare or sweep, or its table.")],
-    y: Annotated[str, typer.Option("--y", metavar="FIELD", help="A field of summary.json.")] = "jct_mean_s",
-    x: Annotated[
-        str, typer.Option("--x", metavar="COLUMN", help="A column of numbers, such as load; policy draws bars.")
-    ] = "policy",
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The picture, .pdf, .svg or .png.")] = Path(
-        "figure.pdf"
-    ),
+    output: Output,
+    results: Annotated[Path, argument("RESULTS", "Folder of compare or sweep, or its table.")],
+    y: Annotated[str, option("FIELD", "A field of summary.json.")] = "jct_mean_s",
+    x: Annotated[str, option("COLUMN", "A column of numbers, such as load; policy draws bars.")] = "policy",
+    out: Annotated[Path, option("FILE", "The picture, .pdf, .svg or .png.")] = Path("figure.pdf"),
     width: WidthOption = None,
     font: FontOption = None,
     name: NameOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Draw a figure of results, with 95 % intervals over the seeds.
 
     Text is TrueType, there is no title, and the lines and bars differ in grey too. An existing file is replaced.
     """
-    with handle_errors(as_json):
-        from eunomia.report.figure import draw_figure, save_figure
-        from eunomia.report.figure_style import FigureStyle, parse_names, parse_style
+    from eunomia.report.figure import draw_figure, save_figure
+    from eunomia.report.figure_style import FigureStyle, parse_names, parse_style
 
-        style = parse_style(width, font, name or []) or FigureStyle(names=parse_names(name or []))
-        save_figure(draw_figure(read_results(results), y, x, style), out, style)
-        print(json.dumps({"figure": str(out)}) if as_json else f"figure: {out}")
+    style = parse_style(width, font, name or []) or FigureStyle(names=parse_names(name or []))
+    save_figure(draw_figure(read_results(results), y, x, style), out, style)
+    output.show({"figure": str(out)}, f"figure: {out}")
 
 
 def read_results(path: Path) -> list[dict[str, Any]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,57 +19,86 @@ OUT = "out"  # folder of the results without --out
 SCENARIO = "scenario.toml"  # what an import calls its scenario, whatever was imported
 FORMATS = re.compile(r"(pdf|svg|png)(,(pdf|svg|png))*")
 
-ScenarioArgument = Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="What to run: see docs/scenario.md.")]
+
+def group(help: str) -> typer.Typer:
+    """Return a group of commands, which shows them when none is named."""
+    return typer.Typer(help=help, no_args_is_help=True, rich_markup_mode=None)
+
+
+def argument(metavar: str, help: str) -> Any:
+    """Return what a command says of an argument."""
+    return typer.Argument(metavar=metavar, help=help, show_default=False)
+
+
+def option(metavar: str, help: str, *names: str, min: float | None = None, max: float | None = None) -> Any:
+    """Return what a command says of an option with a value; without `names` the parameter's name is the option's."""
+    return typer.Option(*names, metavar=metavar, help=help, min=min, max=max)
+
+
+def flag(help: str, *names: str) -> Any:
+    """Return what a command says of an option without a value."""
+    return typer.Option(*names, help=help)
+
+
+ScenarioArgument = Annotated[Path, argument("SCENARIO.toml", "What to run: see docs/scenario.md.")]
 TurnOption = Annotated[
-    bool, typer.Option("--turn/--no-turn", help="Of a history: look for the cost of a preemption that turns a verdict.")
+    bool, flag("Of a history: look for the cost of a preemption that turns a verdict.", "--turn/--no-turn")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON to stdout, errors included.")]
+JsonOption = Annotated[bool, flag("Print JSON to stdout, errors included.", "--json")]
+JobsOption = Annotated[int | None, option("N", "Processes at a time; without it, one a core.", "--jobs", min=1)]
 OutOption = Annotated[
     Path | None,
-    typer.Option(
+    option(
+        "DIR",
+        "Folder for the results, written whole or not at all. Without: out/NAME, or out/NAME-2 and so on.",
         "--out",
-        metavar="DIR",
-        help="Folder for the results, written whole or not at all. Without: out/NAME, or out/NAME-2 and so on.",
-    ),
-]
-ChartsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--charts",
-        metavar="[pdf,svg,png]",
-        help="Write every chart as a picture too, into charts/. PNG and SVG if no format is named.",
     ),
 ]
 WidthOption = Annotated[
-    str | None, typer.Option("--width", metavar="3.33in", help="Width of pictures for a paper: no title, in, mm or pt.")
+    str | None, option("3.33in", "Width of pictures for a paper: no title, in, mm or pt.", "--width")
 ]
-FontOption = Annotated[
-    float | None, typer.Option("--font", metavar="PT", help="Size of the text in pictures for a paper.")
-]
+FontOption = Annotated[float | None, option("PT", "Size of the text in pictures for a paper.", "--font")]
 NameOption = Annotated[
-    list[str] | None,
-    typer.Option("--name", metavar="POLICY=NAME", help="Show a policy under this name. May be repeated."),
+    list[str] | None, option("POLICY=NAME", "Show a policy under this name. May be repeated.", "--name")
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PictureOptions:
-    """What --charts, --width, --font and --name ask for."""
+class Pictures:
+    """What the picture options ask for."""
 
     formats: tuple[str, ...]
     style: FigureStyle | None
     names: Mapping[str, str]  # to show, by policy
 
-    @staticmethod
-    def of(charts: str | None, width: str | None, font: float | None, names: Sequence[str]) -> PictureOptions:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PictureOptions:
+    """The options about pictures, as they were typed."""
+
+    charts: Annotated[
+        str | None,
+        option("[pdf,svg,png]", "Write every chart as a picture too, into charts/. PNG and SVG if no format is named."),
+    ] = None
+    width: WidthOption = None
+    font: FontOption = None
+    name: NameOption = None
+
+    def parsed(self) -> Pictures:
         """Return the checked options. Raises InvalidInput."""
         from eunomia.report.figure_style import parse_formats, parse_names, parse_style
 
-        return PictureOptions(
-            formats=parse_formats(charts) if charts else (),
-            style=parse_style(width, font, names),
+        names = self.name or []
+        return Pictures(
+            formats=parse_formats(self.charts) if self.charts else (),
+            style=parse_style(self.width, self.font, names),
             names=parse_names(names),
         )
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def results_folder(out: Path | None, source: Path) -> Path:

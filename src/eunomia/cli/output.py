@@ -50,6 +50,12 @@ def clock(at: float, began: str | None = None) -> str:
     return f"{at:,.0f} s" if at >= 1000 or at == round(at) else f"{at:.4g} s"
 
 
+def print_plain(console: Console, *lines: str) -> None:
+    """Print lines as they are: nothing in them is markup or highlighted, and none is broken."""
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
 @contextmanager
 def progress_bar(quiet: bool, runs: int = 1) -> Iterator[Callable[[str], Progress | None]]:
     """Yield a function that starts a progress bar; without a terminal lines, the first after a few seconds."""
@@ -131,10 +137,9 @@ def show_summary(
     if all_done:
         console.print(f"all {summaries[0]['jobs_submitted']:,} jobs finished", highlight=False)
     for label, result in results:
-        _show_endings(label, result.endings, console)
+        print_plain(console, *(f"  {line}" if k else f"{label}: {line}" for k, line in enumerate(result.endings)))
         if lost := result.summary["apps_without_model"]:
-            sentence = f"{label}: {without_model(lost)}, as none of their trials came to its end"
-            console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+            print_plain(console, f"{label}: {without_model(lost)}, as none of their trials came to its end")
     rows = [
         {
             "run": f"{label} {KNOWS_MARK}" if result.knows_durations else label,
@@ -149,10 +154,8 @@ def show_summary(
         console.print(f"not shown for want of width: {', '.join(left_out)}", markup=False, highlight=False)
     knowing = [label for label, result in results if result.knows_durations]
     if knowing:
-        line = f"{KNOWS_MARK} knows durations, which a real cluster does not"
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    for note in notes:
-        console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
+        print_plain(console, f"{KNOWS_MARK} knows durations, which a real cluster does not")
+    print_plain(console, *(f"note: {note}" for note in notes))
 
 
 def _fitting(rows: Sequence[Mapping[str, str]], width: int) -> tuple[Table, list[str]]:
@@ -201,12 +204,6 @@ def show_verdict(content: ReportContent) -> None:
     found = findings(content)
     for line in filter(None, ("", *found.warnings, found.answer, found.certainty)):
         Console().print(line, markup=False, highlight=False)
-
-
-def _show_endings(label: str, endings: Sequence[str], console: Console) -> None:
-    """Print the counts of jobs that did not finish, then the reasons."""
-    for number, line in enumerate(endings):
-        console.print(f"  {line}" if number else f"{label}: {line}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _cells(result: Result, *, searches: bool, done: bool) -> dict[str, str]:
@@ -274,7 +271,7 @@ def _preemptions(found: Explanation, every: bool) -> Iterator[str]:
 
 def _preemption(found: Explanation, one: Preemption) -> str:
     """Return `at 20 s by b, which srtf ranks before it`."""
-    from eunomia.model.wait_texts import describe_takers
+    from eunomia.model.wait_reason import describe_takers
     from eunomia.records.queue_position import SHOWN
 
     at = f"at {clock(one.at, found.began)}"
@@ -286,7 +283,7 @@ def _preemption(found: Explanation, one: Preemption) -> str:
 
 def _waited(found: Explanation) -> str:
     """Return `it waited 59.5 h: 71 % behind earlier jobs, 29 % nothing large enough was free`."""
-    from eunomia.model.wait_texts import KINDS
+    from eunomia.model.wait_reason import KINDS
 
     parts = found.parts()
     total = sum(seconds for _, seconds in parts)
@@ -317,24 +314,23 @@ def _fate(found: Explanation) -> str:
 
 def show_solution(found: Solution) -> None:
     """Print the quality of a decision, then the first jobs, one row each."""
-    from eunomia.verdict.estimated_throughputs import on_estimates
+    from eunomia.verdict.further_notes import on_estimates
 
     console = Console(highlight=False)
     problem, proof = found.problem, found.certificate
     head = f"{found.policy}: {found.status} in {found.seconds:.3g} s, {problem.jobs:,} job{'s' * (problem.jobs != 1)}"
-    console.print(head, markup=False, soft_wrap=True)
+    print_plain(console, head)
     if proof is not None:
         quality = f"objective {proof.objective:.10g}, bound {proof.bound:.10g}, relative gap {proof.gap:.2g}"
-        console.print(quality, markup=False, soft_wrap=True)
+        print_plain(console, quality)
         if proof.price is not None:
-            console.print(f"prices: {proof.exchange_rates(problem.types)}", markup=False, soft_wrap=True)
+            print_plain(console, f"prices: {proof.exchange_rates(problem.types)}")
     if found.answer.late:
         late = ", ".join(str(problem.name(m)) for m in found.answer.late[:ROWS_SHOWN])
         more = f" and {len(found.answer.late) - ROWS_SHOWN:,} more" * (len(found.answer.late) > ROWS_SHOWN)
-        console.print(f"late: {late}{more}", markup=False, soft_wrap=True)
+        print_plain(console, f"late: {late}{more}")
     console.print(_shares_table(found))
-    for sentence in on_estimates([found.origins]):
-        console.print(sentence, markup=False, soft_wrap=True)
+    print_plain(console, *on_estimates([found.origins]))
     if problem.jobs > ROWS_SHOWN:
         console.print(f"… and {problem.jobs - ROWS_SHOWN:,} jobs more; --json or --out FILE has all")
 
@@ -359,9 +355,8 @@ def show_auction(found: AuctionResult) -> None:
     console, problem = Console(highlight=False), found.problem
     bidders, names = len(problem.bidders), problem.classes
     head = f"{found.policy}: {found.status} in {found.seconds:.3g} s, {bidders:,} bidder{'s' * (bidders != 1)}"
-    console.print(head, markup=False, soft_wrap=True)
     quality = f"objective {found.partial.objective:.10g} (sum of logarithms), relative gap {found.gap:.2g}"
-    console.print(quality, markup=False, soft_wrap=True)
+    print_plain(console, head, quality)
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("bidder")
     has_leases = problem.indivisible == "lease"
@@ -374,7 +369,7 @@ def show_auction(found: AuctionResult) -> None:
     console.print(table)
     if bidders > ROWS_SHOWN:
         console.print(f"… and {bidders - ROWS_SHOWN:,} bidders more; --json or --out FILE has all")
-    console.print(f"left over: {_amounts(found.leftover, names)}", markup=False, soft_wrap=True)
+    print_plain(console, f"left over: {_amounts(found.leftover, names)}")
 
 
 def _amounts(by_class: Array, names: Sequence[str]) -> str:

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors
-from eunomia.cli.options import JsonOption, ScenarioArgument, numbers_by_type
-from eunomia.cli.whatif import JobsOption, RunLines, cores
+from eunomia.cli.command import Output, command
+from eunomia.cli.errors import resumable
+from eunomia.cli.options import JobsOption, ScenarioArgument, cores, numbers_by_type, option
+from eunomia.cli.whatif import run_lines
 
 if TYPE_CHECKING:
     from eunomia.history.purchase import Purchase
 
 
+@command
 def plan(
+    output: Output,
     scenario: ScenarioArgument,
-    budget_usd: Annotated[float, typer.Option("--budget-usd", metavar="N", help="What the accelerators may cost.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the report; resumes a plan in it.")],
-    months: Annotated[
-        float, typer.Option(metavar="N", min=0.1, max=1200, help="Months for which prices of an hour are paid.")
-    ] = 36.0,
+    budget_usd: Annotated[float, option("N", "What the accelerators may cost.")],
+    out: Annotated[Path, option("DIR", "Folder for the report; resumes a plan in it.")],
+    months: Annotated[float, option("N", "Months for which prices of an hour are paid.", min=0.1, max=1200)] = 36.0,
     price: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TYPE=USD", help="Price of one accelerator, bought, such as h100=32000. May be repeated."),
+        list[str] | None, option("TYPE=USD", "Price of one accelerator, bought, such as h100=32000. May be repeated.")
     ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="TYPE", help="Consider this type and no other. May be repeated.")
-    ] = None,
-    weeks: Annotated[int, typer.Option(metavar="N", min=1, help="Weeks of the history on which to judge.")] = 4,
+    only: Annotated[list[str] | None, option("TYPE", "Consider this type and no other. May be repeated.")] = None,
+    weeks: Annotated[int, option("N", "Weeks of the history on which to judge.", min=1)] = 4,
     jobs: JobsOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Say which accelerators to buy for a budget.
 
@@ -41,42 +36,29 @@ def plan(
     two, and so on. Writes report.html, plan.svg, plan.csv and plan.json into DIR. After an interruption, type the same
     command again: finished runs are not repeated.
     """
-    with handle_errors(as_json):
-        from eunomia.history.paired_runs import opened
-        from eunomia.history.plan_page import PAGE, write_plan
-        from eunomia.history.purchase import plan_purchase
-        from eunomia.inputs.problems import refused
-        from eunomia.scenario import load_scenario
-        from eunomia.sweeps import RunsFailed
+    from eunomia.history.paired_runs import opened
+    from eunomia.history.plan_page import PAGE, write_plan
+    from eunomia.history.purchase import plan_purchase
+    from eunomia.inputs.problems import refused
+    from eunomia.scenario import load_scenario
 
-        if not 0 < budget_usd < 1e12:
-            raise refused("command line", "--budget-usd", budget_usd, "must be above 0", "give US$, such as 500000")
-        today, prices = load_scenario(scenario), numbers_by_type("--price", price, most=1e12, example="h100=32000")
-        try:
-            with opened(out, jobs or cores(), RunLines()) as runs:
-                found = plan_purchase(
-                    today,
-                    budget_usd,
-                    months=months,
-                    prices=prices,
-                    only=only or (),
-                    weeks=weeks,
-                    folder=out / "weeks",
-                    runs=runs,
-                    tell=lambda text: typer.echo(text, err=True),
-                )
-                write_plan(found, out)
-        except RunsFailed as error:
-            print(f"error: {error}", file=sys.stderr)
-            raise typer.Exit(FAILED) from None
-        except KeyboardInterrupt:
-            typer.echo(f"interrupted; finished runs are in {out}, and the same command continues from there", err=True)
-            raise typer.Exit(INTERRUPTED) from None
-        if as_json:
-            print(json.dumps(found.as_dict(), allow_nan=False))
-        else:
-            _show(found)
-            print(f"report: {out / PAGE}")
+    if not 0 < budget_usd < 1e12:
+        raise refused("command line", "--budget-usd", budget_usd, "must be above 0", "give US$, such as 500000")
+    today, prices = load_scenario(scenario), numbers_by_type("--price", price, most=1e12, example="h100=32000")
+    with resumable(f"finished runs are in {out}"), opened(out, jobs or cores(), run_lines()) as runs:
+        found = plan_purchase(
+            today,
+            budget_usd,
+            months=months,
+            prices=prices,
+            only=only or (),
+            weeks=weeks,
+            folder=out / "weeks",
+            runs=runs,
+            tell=lambda text: typer.echo(text, err=True),
+        )
+        write_plan(found, out)
+    output.show(found.as_dict, lambda: _show(found), f"report: {out / PAGE}")
 
 
 def _show(found: Purchase) -> None:
@@ -84,6 +66,7 @@ def _show(found: Purchase) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from eunomia.cli.output import print_plain
     from eunomia.history.plan_page import HEADINGS, row_of
     from eunomia.history.purchase import recommend
 
@@ -94,7 +77,5 @@ def _show(found: Purchase) -> None:
     for one in found.ranked:
         table.add_row(*row_of(one))
     console.print(table)
-    for sentence in found.assumed:
-        console.print(f"assumed: {sentence}", markup=False, soft_wrap=True)
-    for sentence in (found.log_sentence, recommend(found)):
-        console.print(sentence, markup=False, soft_wrap=True)
+    assumed = (f"assumed: {sentence}" for sentence in found.assumed)
+    print_plain(console, *assumed, found.log_sentence, recommend(found))

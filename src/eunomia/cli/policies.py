@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
@@ -11,8 +10,8 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from eunomia.cli.errors import handle_errors
-from eunomia.cli.options import JsonOption
+from eunomia.cli.command import Output, command
+from eunomia.cli.options import option
 from eunomia.inputs.problems import Problems
 from eunomia.model.spelling_suggestions import nearest
 
@@ -22,41 +21,39 @@ FACTS = {  # columns of a view and what a scheduler must believe of jobs to fill
     "throughput": "throughputs",
     "shape_throughput": "throughputs",
     "packed_throughput": "throughputs of pairs",
+    "packed_spread_throughput": "throughputs of spread pairs",
     "spread_throughput": "throughputs of spread gangs",
     "slowdown": "throughputs of spread gangs",
 }
 
 
+@command
 def policies(
+    output: Output,
     name: Annotated[str | None, typer.Argument(help="Show one policy whole.")] = None,
     where: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--where", metavar="AXIS=VALUE", help="Only those, such as objective=deadline. May be repeated: all hold."
-        ),
+        list[str] | None, option("AXIS=VALUE", "Only those, such as objective=deadline. May be repeated: all hold.")
     ] = None,
-    door: Annotated[str | None, typer.Option("--door", metavar="DOOR", help="shares, order or grants only.")] = None,
-    as_json: JsonOption = False,
+    door: Annotated[str | None, option("DOOR", "shares, order or grants only.")] = None,
 ) -> None:
     """List the policies, or show one.
 
     The list has names and what they are for; --json adds door, technique, paper, all axes of the survey's taxonomy,
     parameters, what a policy needs to see, and which wrong beliefs it suffers from.
     """
-    with handle_errors(as_json):
-        cards = chosen(policy_cards(name), where or (), door)
-        if as_json:
-            plain = [{**card, "parameters": _plain(card["parameters"])} for card in cards]
-            for card in plain:
-                del card["rules"]
-            print(json.dumps(plain, allow_nan=False))
-        elif name is None:
-            _show_all(cards)
-        elif not cards:
-            print(f"{name} does not match: {', '.join([*(where or ()), *([f'door={door}'] if door else [])])}")
-        else:
-            for card in cards:
-                _show(card)
+    cards = chosen(policy_cards(name), where or (), door)
+    if output.as_json:
+        plain = [{**card, "parameters": _plain(card["parameters"])} for card in cards]
+        for card in plain:
+            del card["rules"]
+        output.show(plain)
+    elif name is None:
+        _show_all(cards)
+    elif not cards:
+        print(f"{name} does not match: {', '.join([*(where or ()), *([f'door={door}'] if door else [])])}")
+    else:
+        for card in cards:
+            _show(card)
 
 
 def policy_cards(name: str | None) -> list[dict[str, Any]]:

@@ -13,32 +13,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eunomia.cli.check import check_policies_of_files
-from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors, plugin_errors
+from eunomia.cli.command import Output, command
+from eunomia.cli.errors import FAILED, INTERRUPTED, plugin_errors
 from eunomia.cli.live import printable, say
-from eunomia.cli.options import JsonOption, ScenarioArgument, results_folder, title_of
+from eunomia.cli.options import ScenarioArgument, flag, option, results_folder, title_of
 from eunomia.inputs.interruption import is_interruption
 
 if TYPE_CHECKING:
     from eunomia.runs.simulation import Result
-    from eunomia.verdict.job_outcomes import JobOutcome
+    from eunomia.verdict.run_figures import JobOutcome
 
 LOG_LINES = 5  # shown of the log of an unfinished job
 SHOWN_JOBS = 20  # unfinished
 
 
+@command
 def run(
+    output: Output,
     scenario: ScenarioArgument,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder of the run: record, logs, checkpoints. Without: out/NAME."),
+        Path | None, option("DIR", "Folder of the run: record, logs, checkpoints. Without: out/NAME.")
     ] = None,
     set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override one key, such as policy.name=las. May be repeated."),
+        list[str] | None, option("KEY=VALUE", "Override one key, such as policy.name=las. May be repeated.", "--set")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Resume the unfinished run in DIR.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Start again; remove the run or results in DIR.")] = False,
-    as_json: JsonOption = False,
+    resume: Annotated[bool, flag("Resume the unfinished run in DIR.", "--resume")] = False,
+    force: Annotated[bool, flag("Start again; remove the run or results in DIR.", "--force")] = False,
 ) -> None:
     """Run the jobs for real, on this machine.
 
@@ -46,35 +46,34 @@ def run(
     and the record. However the command ends, DIR keeps the record, the logs and the checkpoints, and --resume
     continues from them. Exit code 1 when a job did not finish.
     """
-    with handle_errors(as_json):
-        from eunomia.cli.live import watching
-        from eunomia.report.run_report import write_run_report
-        from eunomia.runs.local_run import run_real, work_folder
-        from eunomia.runs.run_directory import RunDirectoryState, check_folder
-        from eunomia.runs.scenario_variants import spelling
-        from eunomia.scenario import load_scenario
+    from eunomia.cli.live import watching
+    from eunomia.report.run_report import write_run_report
+    from eunomia.runs.local_run import run_real, work_folder
+    from eunomia.runs.run_directory import RunDirectoryState, check_folder
+    from eunomia.runs.scenario_variants import spelling
+    from eunomia.scenario import load_scenario
 
-        out = results_folder(out, scenario)
-        command = _resume_command(scenario, out, set_ or [])
-        state = check_folder(out, resume=resume, force=force, command=command)
-        if resume and state is RunDirectoryState.FINISHED:
-            _show_finished(out, as_json)
-            return
-        wanted = load_scenario(scenario, set_ or [])
-        check_policies_of_files([wanted])
-        verb = "resuming the run" if resume else "run"
-        with _resumable(out, command), watching() as watcher:
-            announcing = _Announcing(
-                watcher, f"{verb} in {out}; logs and checkpoints: {work_folder(wanted, out)}", command
-            )
+    out = results_folder(out, scenario)
+    command = _resume_command(scenario, out, set_ or [])
+    state = check_folder(out, resume=resume, force=force, command=command)
+    if resume and state is RunDirectoryState.FINISHED:
+        summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+        report_at = f"report: {out / 'report.html'}"
+        output.show(summary, f"the run in {out} is finished; nothing was changed", report_at)
+        return
+    wanted = load_scenario(scenario, set_ or [])
+    check_policies_of_files([wanted])
+    verb = "resuming the run" if resume else "run"
+    with _resumable(out, command), watching() as watcher:
+        announcing = _Announcing(watcher, f"{verb} in {out}; logs and checkpoints: {work_folder(wanted, out)}", command)
 
-            def report(result: Result, folder: Path) -> None:
-                write_run_report([(spelling(wanted), result)], f"{title_of(scenario)}: a real run", folder)
+        def report(result: Result, folder: Path) -> None:
+            write_run_report([(spelling(wanted), result)], f"{title_of(scenario)}: a real run", folder)
 
-            result = run_real(wanted, out, resume=resume, restart=force, watcher=announcing, report=report)
-        _show(result, out, as_json)
-        if not all(outcome.done for outcome in result.outcomes):
-            raise typer.Exit(FAILED)
+        result = run_real(wanted, out, resume=resume, restart=force, watcher=announcing, report=report)
+    _show(result, out, output)
+    if not all(outcome.done for outcome in result.outcomes):
+        raise typer.Exit(FAILED)
 
 
 class _Announcing:
@@ -143,39 +142,27 @@ def _resume_command(scenario: Path, out: Path, overrides: list[str]) -> str:
     return shlex.join(["eunomia", "run", str(scenario), *options, "--out", str(out), "--resume"])
 
 
-def _show_finished(out: Path, as_json: bool) -> None:
-    """Print that there is nothing to resume."""
-    if as_json:
-        print(json.dumps(json.loads((out / "summary.json").read_text(encoding="utf-8"))))
-        return
-    print(f"the run in {out} is finished; nothing was changed")
-    print(f"report: {out / 'report.html'}")
-
-
-def _show(result: Result, out: Path, as_json: bool) -> None:
+def _show(result: Result, out: Path, output: Output) -> None:
     """Print the results, and each job that did not finish with its reason."""
     from eunomia.cli.output import show_summary
     from eunomia.runs.scenario_variants import spelling
-    from eunomia.verdict.job_outcomes import by_urgency
+    from eunomia.verdict.run_figures import by_urgency
 
     unfinished = [outcome for outcome in by_urgency(result.outcomes) if not outcome.done]
-    if as_json:
-        named = [
-            {"job_id": one.job_id, "status": one.status, "reason": one.reason, "log": one.log} for one in unfinished
-        ]
-        print(json.dumps({**result.as_dict(), "not_finished": named}, allow_nan=False))
-        return
-    for outcome in unfinished[:SHOWN_JOBS]:
-        _show_outcome(outcome)
+    named = [{"job_id": one.job_id, "status": one.status, "reason": one.reason, "log": one.log} for one in unfinished]
+    lines = [printable(line) for outcome in unfinished[:SHOWN_JOBS] for line in _outcome_lines(outcome)]
     if len(unfinished) > SHOWN_JOBS:
-        print(f"and {len(unfinished) - SHOWN_JOBS:,} jobs more that did not finish; the report names them")
-    show_summary([(spelling(result.scenario), result)], result.notes)
-    print(f"report: {out / 'report.html'}")
+        lines.append(f"and {len(unfinished) - SHOWN_JOBS:,} jobs more that did not finish; the report names them")
+    output.show(
+        lambda: {**result.as_dict(), "not_finished": named},
+        *lines,
+        lambda: show_summary([(spelling(result.scenario), result)], result.notes),
+        f"report: {out / 'report.html'}",
+    )
 
 
-def _show_outcome(outcome: JobOutcome) -> None:
-    """Print an unfinished job with its reason and the last lines of its log."""
+def _outcome_lines(outcome: JobOutcome) -> list[str]:
+    """Return an unfinished job with its reason and the last lines of its log."""
     lines = [f"job {outcome.job_id} {outcome.status}{': ' * bool(outcome.reason)}{outcome.reason}"]
     lines += [f"    {line}" for line in outcome.last_lines[-LOG_LINES:]]
-    for line in [*lines, f"  log: {outcome.log}"] if outcome.log else lines:
-        print(printable(line))
+    return [*lines, f"  log: {outcome.log}"] if outcome.log else lines

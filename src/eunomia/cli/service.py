@@ -1,60 +1,170 @@
-"""The command `serve`, and the list of the service's commands."""
+"""The commands `serve` and `store …`, and the list of the service's commands."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from eunomia.cli.check import check_policies_of_files
-from eunomia.cli.errors import handle_errors
-from eunomia.cli.options import JsonOption
+from eunomia.cli.command import Output, command
+from eunomia.cli.errors import FAILED
+from eunomia.cli.options import argument, flag, group, option
 from eunomia.cli.service_access import login, token_app
-from eunomia.cli.service_cluster import cluster, drain, node_app, nodes, resume, site_app, summary, tenants
+from eunomia.cli.service_cluster import cluster, drain, node_app, nodes, resume, site_app, summary, tenants, throughputs
 from eunomia.cli.service_forecasts import forecast_app, when
 from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, submit, why
-from eunomia.cli.service_store import store_app
-from eunomia.cli.service_throughputs import throughputs
+
+store_app = group("Check, back up and restore the store.")
+StateOption = Annotated[
+    str, option("DIR", "The state folder of the service, or postgresql://user@host/name.", "--state")
+]
 
 
+def _place(state: str) -> Path | str:
+    return state if state.startswith(("postgresql://", "postgres://")) else Path(state)
+
+
+@store_app.command("check")
+@command
+def store_check(output: Output, state: StateOption = "state") -> None:
+    """Check the store of a service that is stopped: its file, its seats, its audit log.
+
+    For example: eunomia store check --state state
+    """
+    from eunomia.service.store import open_store
+
+    store = open_store(_place(state), Path(), must_exist=True)
+    try:
+        found = store.problems()
+    finally:
+        store.close()
+    output.show({"problems": found}, "\n".join(found) or "the store is sound")
+    if found:
+        raise typer.Exit(FAILED)
+
+
+@store_app.command("backup")
+@command
+def store_backup(
+    output: Output,
+    target: Annotated[Path, argument("FILE", "File to write; it must not exist.")],
+    state: StateOption = "state",
+) -> None:
+    """Copy the store into one file, also while the service runs.
+
+    For example: eunomia store backup /backup/monday.db --state state
+    """
+    from eunomia.service.store.backup import back_up
+
+    back_up(_place(state), target)
+    output.show({"backup": str(target)}, f"written: {target}")
+
+
+@store_app.command("restore")
+@command
+def store_restore(
+    output: Output,
+    source: Annotated[Path, argument("FILE", "A file that `store backup` wrote.")],
+    state: StateOption = "state",
+) -> None:
+    """Put a backup in place of the store; the old file is kept beside it.
+
+    For example: eunomia store restore /backup/monday.db --state state
+    """
+    from eunomia.service.store.backup import put_back, put_back_database
+
+    place = _place(state)
+    kept = put_back(source, place) if isinstance(place, Path) else put_back_database(source, place)
+    text = f"restored from {source}" + (f"; the old store is {kept}" if kept else "")
+    output.show({"restored": str(state), "kept": str(kept) if kept else None}, text)
+
+
+@store_app.command("export")
+@command
+def store_export(
+    output: Output,
+    site: Annotated[Path, argument("SITE.toml", "The site of a service that is stopped.")],
+    target: Annotated[Path, argument("FILE", "A record.jsonl.gz to write; it must not exist.")],
+) -> None:
+    """Write what the service decided as a record, for replay and explain.
+
+    For example: eunomia store export site.toml day.jsonl.gz, and then eunomia replay day.jsonl.gz
+    """
+    from eunomia.service.site import load_site
+    from eunomia.service.store.backup import export
+
+    count = export(load_site(site), target)
+    output.show({"moments": count}, f"{count:,} moments written to {target}")
+
+
+@store_app.command("orphans")
+@command
+def store_orphans(
+    output: Output,
+    state: StateOption = "state",
+    jobs_folder: Annotated[
+        Path | None, option("DIR", "The jobs' folder. Default: jobs in the state folder.", "--jobs")
+    ] = None,
+    end: Annotated[list[str] | None, option("JOB", "Stop this one; repeatable.", "--end")] = None,
+    grace_s: Annotated[float, option("SECONDS", "Time to save.", "--grace", min=0.0)] = 10.0,
+) -> None:
+    """List gangs of this machine that the store does not know to run, as after a backup was put back; or stop them.
+
+    For example: eunomia store orphans --state state --end 12-k3f9a
+    """
+    from eunomia.service.orphans import end_orphans, orphans
+
+    place = _place(state)
+    folder = jobs_folder or (place / "jobs" if isinstance(place, Path) else Path("jobs"))
+    found = orphans(place, folder)
+    stopped = end_orphans(found, end or [], grace_s, folder)
+    rows = [{"job": one.job_id, "start": one.epoch, "seats": [*one.seats], "process": one.supervisor[0],
+             "stopped": one.job_id in stopped} for one in found]  # fmt: skip
+    lines = [
+        f"{one.job_id}  start {one.epoch}, seats {', '.join(map(str, one.seats)) or 'unknown'}"
+        + "; is being stopped" * (one.job_id in stopped)
+        for one in found
+    ]
+    output.show({"orphans": rows}, "\n".join(lines) or "every gang that runs here is known to the store")
+
+
+@command
 def serve(
-    site: Annotated[Path, typer.Argument(metavar="SITE.toml", help="The site: see docs/service.md.")],
-    check: Annotated[bool, typer.Option("--check", help="Check the site and print the plan; start nothing.")] = False,
+    output: Output,
+    site: Annotated[Path, argument("SITE.toml", "The site: see docs/service.md.")],
+    check: Annotated[bool, flag("Check the site and print the plan; start nothing.", "--check")] = False,
     stop_jobs: Annotated[
-        bool,
-        typer.Option("--stop-jobs", help="At the end, stop the jobs with a checkpoint; they go on at the next start."),
+        bool, flag("At the end, stop the jobs with a checkpoint; they go on at the next start.", "--stop-jobs")
     ] = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Run the scheduler of a cluster.
 
     Takes jobs from many users over HTTP, decides with the site's policy, and runs them on this machine. Whatever ends
     it, no accepted job is lost. For example: eunomia serve site.toml
     """
-    with handle_errors(as_json):
-        from eunomia.service.server import check_extra
-        from eunomia.service.server import serve as run
-        from eunomia.service.site import load_site, plan
+    from eunomia.service.server import check_extra
+    from eunomia.service.server import serve as run
+    from eunomia.service.site import load_site, plan
 
-        wanted = load_site(site)
-        if check:
-            check_extra()
-            print(json.dumps({"plan": plan(wanted)}) if as_json else "\n".join(plan(wanted)))
-            return
-        if isinstance(wanted.place, Path) and not wanted.place.exists():  # a service that has run goes on
-            check_policies_of_files([wanted.setup.scenario])
-        code = run(wanted, announce=lambda line: print(line, flush=True), stop_jobs=stop_jobs)
-        if code:
-            raise typer.Exit(code)
+    wanted = load_site(site)
+    if check:
+        check_extra()
+        output.show({"plan": plan(wanted)}, "\n".join(plan(wanted)))
+        return
+    if isinstance(wanted.place, Path) and not wanted.place.exists():  # a service that has run goes on
+        check_policies_of_files([wanted.setup.scenario])
+    code = run(wanted, announce=lambda line: print(line, flush=True), stop_jobs=stop_jobs)
+    if code:
+        raise typer.Exit(code)
 
 
 def add_service_commands(app: typer.Typer) -> None:
     """Add the commands of the service."""
-    for command in (serve, submit, jobs, job, cancel, hold, release, logs, why, when, cluster, nodes, drain, resume,
+    for one in (serve, submit, jobs, job, cancel, hold, release, logs, why, when, cluster, nodes, drain, resume,
                     tenants, summary, throughputs, login):  # fmt: skip
-        app.command()(command)
+        app.command()(one)
     app.command("queue", help="List jobs, the newest first: another name of `jobs`. For example: eunomia queue")(jobs)
     app.add_typer(forecast_app, name="forecast")
     app.add_typer(node_app, name="node")

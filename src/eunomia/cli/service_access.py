@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from eunomia.cli.options import JsonOption
+from eunomia.cli.command import Output, command
+from eunomia.cli.options import argument, flag, group, option
 from eunomia.cli.service_session import (
     ServiceSession,
     TokenFileOption,
@@ -19,19 +17,17 @@ from eunomia.cli.service_session import (
     show_table,
 )
 
-token_app = typer.Typer(help="Create, list and revoke tokens.", no_args_is_help=True, rich_markup_mode=None)
+token_app = group("Create, list and revoke tokens.")
 
 
 @token_app.command("create")
 @client_command
 def token_create(
     session: ServiceSession,
-    user: Annotated[str | None, typer.Option(metavar="NAME", help="Whose token it is.")] = None,
-    tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Tenant of the user.")] = None,
-    role: Annotated[
-        str | None, typer.Option(metavar="ROLE", help="One of viewer, submitter, tenant-admin, operator.")
-    ] = None,
-    days: Annotated[float | None, typer.Option(metavar="N", help="Days until it expires.")] = None,
+    user: Annotated[str | None, option("NAME", "Whose token it is.")] = None,
+    tenant: Annotated[str | None, option("NAME", "Tenant of the user.")] = None,
+    role: Annotated[str | None, option("ROLE", "One of viewer, submitter, tenant-admin, operator.")] = None,
+    days: Annotated[float | None, option("N", "Days until it expires.")] = None,
 ) -> None:
     """Create a token and print it, which happens once.
 
@@ -73,9 +69,9 @@ def token_list(session: ServiceSession) -> None:
 @client_command
 def token_revoke(
     session: ServiceSession,
-    token_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, as `eunomia token list` shows it.")],
+    token_id: Annotated[str, argument("ID", "Id of the token, as `eunomia token list` shows it.")],
     keep_children: Annotated[
-        bool, typer.Option("--keep-children", help="Keep the tokens that it made, as an operator may.")
+        bool, flag("Keep the tokens that it made, as an operator may.", "--keep-children")
     ] = False,
 ) -> None:
     """Revoke a token at once, and with it the tokens that it made, and those that they made.
@@ -87,17 +83,18 @@ def token_revoke(
     session.show(found, lambda: show_lines(f"{token_id}: revoked{ended}"))
 
 
+@command
 def login(
-    url: Annotated[str, typer.Argument(metavar="URL", help="Where the service is, such as http://127.0.0.1:8642.")],
+    output: Output,
+    url: Annotated[str, argument("URL", "Where the service is, such as http://127.0.0.1:8642.")],
     token_file: TokenFileOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Remember a service and its token for later commands.
 
     The token is read from the file, or from standard input; a unix socket needs none. For example: eunomia login
     http://127.0.0.1:8642
     """
-    with service_errors(as_json):
+    with service_errors(output.as_json):
         from eunomia.service.client import Address, Client, write_settings
 
         if token_file is None and url.startswith("unix:"):
@@ -111,4 +108,4 @@ def login(
         address = Address(url.rstrip("/"), text.strip())
         Client(address).get("/v1/cluster")
         path = write_settings(address.url, address.token)
-        print(json.dumps({"settings": str(path)}) if as_json else f"remembered in {path}")
+        output.show({"settings": str(path)}, f"remembered in {path}")

@@ -1,4 +1,4 @@
-"""Commands about the cluster: `cluster`, `nodes`, `drain`, `resume`, `node remove`, `tenants`, `summary`, `site`."""
+"""Commands about the cluster: `cluster`, `nodes`, `node`, `tenants`, `summary`, `site`, and what it has learnt."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
-import typer
-
+from eunomia.cli.options import argument, flag, group, option
 from eunomia.cli.service_session import ServiceSession, WatchOption, client_command, show_lines, show_table
+from eunomia.service.node_texts import describe_taken
+
+node_app = group("Change the nodes of the cluster.")
+site_app = group("Change the site of a running service.")
+NodeArgument = Annotated[str, argument("NODE", "Name of the node, as `eunomia nodes` lists it.")]
+NOTHING_LEARNT = 'write kind = "measured" below [belief] of the site, and submit jobs with --job-type'
 
 
 @client_command
-def cluster(
-    session: ServiceSession,
-    watch: WatchOption = False,
-) -> None:
+def cluster(session: ServiceSession, watch: WatchOption = False) -> None:
     """Show what is free and busy, and how many jobs there are.
 
     For example: eunomia cluster --watch
@@ -43,10 +45,7 @@ def cluster(
 
 
 @client_command
-def nodes(
-    session: ServiceSession,
-    watch: WatchOption = False,
-) -> None:
+def nodes(session: ServiceSession, watch: WatchOption = False) -> None:
     """List the nodes.
 
     For example: eunomia nodes
@@ -72,17 +71,16 @@ def nodes(
 
 def _reason(node: dict[str, Any]) -> str:
     """Return why a node, or some of its accelerators, are not given away."""
-    taken = [f"{seat}: {holder}" for seat, holder in node["taken"].items()]
     idle = [f"{seat}: held, but under 5 % busy for 30 min" for seat in node["idle"]]
-    return "; ".join([node["reason"]] * bool(node["reason"]) + taken + idle)
+    return "; ".join([node["reason"]] * bool(node["reason"]) + describe_taken(node) + idle)
 
 
 @client_command
 def drain(
     session: ServiceSession,
-    node: Annotated[str, typer.Argument(metavar="NODE", help="Name of the node, as `eunomia nodes` lists it.")],
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why, for other users.")] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the jobs that would move.")] = False,
+    node: NodeArgument,
+    reason: Annotated[str, option("TEXT", "Why, for other users.")] = "",
+    dry_run: Annotated[bool, flag("Only list the jobs that would move.", "--dry-run")] = False,
 ) -> None:
     """Take a node out of service: its jobs save and go on elsewhere.
 
@@ -92,10 +90,7 @@ def drain(
 
 
 @client_command
-def resume(
-    session: ServiceSession,
-    node: Annotated[str, typer.Argument(metavar="NODE", help="Name of the node, as `eunomia nodes` lists it.")],
-) -> None:
+def resume(session: ServiceSession, node: NodeArgument) -> None:
     """Put a drained or removed node back into service.
 
     For example: eunomia resume v100-0
@@ -103,17 +98,14 @@ def resume(
     _change_node(session, node, {"action": "resume"}, False)
 
 
-node_app = typer.Typer(help="Change the nodes of the cluster.", no_args_is_help=True, rich_markup_mode=None)
-
-
 @node_app.command("remove")
 @client_command
 def node_remove(
     session: ServiceSession,
-    node: Annotated[str, typer.Argument(metavar="NODE", help="Name of the node, as `eunomia nodes` lists it.")],
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why, for other users.")] = "",
+    node: NodeArgument,
+    reason: Annotated[str, option("TEXT", "Why, for other users.")] = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only list the jobs that would move, and those that could run nowhere.")
+        bool, flag("Only list the jobs that would move, and those that could run nowhere.", "--dry-run")
     ] = False,
 ) -> None:
     """Remove a node that is gone for good: its jobs save and go on elsewhere, and it counts no more.
@@ -138,9 +130,7 @@ def _change_node(session: ServiceSession, node: str, body: dict[str, str], dry_r
 @client_command
 def tenants(
     session: ServiceSession,
-    days: Annotated[
-        int, typer.Option(metavar="N", help="LTGF and ρ of so many days, counted back from now.", min=1)
-    ] = 1,
+    days: Annotated[int, option("N", "LTGF and ρ of so many days, counted back from now.", min=1)] = 1,
     watch: WatchOption = False,
 ) -> None:
     """Show what each tenant received and holds, what it received of what it deserved, and ρ of its jobs.
@@ -172,10 +162,7 @@ def tenants(
 
 
 @client_command
-def summary(
-    session: ServiceSession,
-    days: Annotated[int, typer.Option("--days", metavar="N", help="Days to look back.")] = 7,
-) -> None:
+def summary(session: ServiceSession, days: Annotated[int, option("N", "Days to look back.")] = 7) -> None:
     """Sum up who got what in the last days, as plain text that can be mailed.
 
     For example: eunomia summary --days 7 | mail -s "last week" lab@example.org
@@ -198,15 +185,12 @@ def _summary_lines(found: dict[str, Any]) -> list[str]:
     return lines if users else [*lines, "no job ended or runs"]
 
 
-site_app = typer.Typer(help="Change the site of a running service.", no_args_is_help=True, rich_markup_mode=None)
-
-
 @site_app.command("apply")
 @client_command
 def site_apply(
     session: ServiceSession,
-    site: Annotated[Path, typer.Argument(metavar="SITE.toml", help="The site file of the running service.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would change.")] = False,
+    site: Annotated[Path, argument("SITE.toml", "The site file of the running service.")],
+    dry_run: Annotated[bool, flag("Only print what would change.", "--dry-run")] = False,
 ) -> None:
     """Let a running service take its changed site file.
 
@@ -217,3 +201,57 @@ def site_apply(
     found = session.client.send("PUT", path, {"file": str(site.resolve())})
     verb = "would change" if dry_run else "changed"
     session.show(found, lambda: show_lines(*(f"{verb}  {line}" for line in found["changes"]), str(found["effect"])))
+
+
+@client_command
+def throughputs(
+    session: ServiceSession,
+    out: Annotated[Path | None, option("FILE.csv", "Write them as a table for [throughputs] source.")] = None,
+    force: Annotated[bool, flag("Replace an existing file.", "--force")] = False,
+) -> None:
+    """Show how fast job types run, as the service has learnt from their jobs.
+
+    A site learns with [belief] kind = "measured". For example: eunomia throughputs --out learnt.csv
+    """
+    from eunomia.inputs.atomic_write import check_place, write_output
+    from eunomia.inputs.problems import refused
+    from eunomia.throughputs.estimators.calibration import CalibratedRate, as_csv
+
+    if out is not None:
+        check_place(out, force=force, endings=(".csv",), column="--out")
+    found = session.client.get("/v1/throughputs")
+    rows = [
+        CalibratedRate(
+            one["type"],
+            one["job_type"],
+            one["scale_factor"],
+            one["steps_per_s"],
+            one["steps_per_s_p10"],
+            one["steps_per_s_p90"],
+            one["origin"] == "measured",
+        )
+        for one in found["throughputs"]
+    ]
+    if out is not None and not rows:
+        rule = "the service has learnt no throughputs, and a table holds at least one"
+        raise refused(str(out), "--out", None, rule, NOTHING_LEARNT)
+    if out is not None:
+        write_output(out, as_csv(rows).encode(), column="--out")
+    session.show(found, lambda: _show(rows, out))
+
+
+def _show(rows: list[Any], out: Path | None) -> None:
+    shown = [
+        (
+            row.job_type,
+            str(row.scale_factor),
+            row.type,
+            *(f"{each:.4g}" for each in (row.median, row.low, row.high)),
+            "measured" if row.is_measured else "estimated",
+        )
+        for row in rows
+    ]
+    heads = ("job type", "accelerators", "on", "steps/s", "10 %", "90 %", "")
+    show_table(heads, shown, f"nothing is learnt: {NOTHING_LEARNT}")
+    if out is not None:
+        show_lines(f"table: {out}")

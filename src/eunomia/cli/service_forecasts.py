@@ -1,16 +1,14 @@
-"""Commands about what comes: `when`, what-if on the living service, `forecast score`."""
+"""Commands about what comes: `when` (of the service, of Slurm, of Kueue), what-if on the service, `forecast score`."""
 
 from __future__ import annotations
 
-import json
+import math
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from eunomia.cli.errors import handle_errors
-from eunomia.cli.options import JsonOption
+from eunomia.cli.command import Output, command
+from eunomia.cli.options import argument, flag, group, option
 from eunomia.cli.service_session import (
     ServiceSession,
     TokenFileOption,
@@ -20,27 +18,27 @@ from eunomia.cli.service_session import (
     show_table,
 )
 
-forecast_app = typer.Typer(help="Say how good forecasts were.", no_args_is_help=True, rich_markup_mode=None)
+if TYPE_CHECKING:
+    from eunomia.history.queue_forecast import StartForecast
+
+forecast_app = group("Say how good forecasts were.")
 MOST_SHOWN = 20
+MOST_QUEUED = 50
 
 
+@command
 def when(
-    job_id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="The job's id; may be left out with --slurm and --kueue.")
-    ] = None,
-    arrivals: Annotated[
-        bool, typer.Option("--arrivals", help="Let tenants go on submitting jobs as they did before.")
-    ] = False,
+    output: Output,
+    job_id: Annotated[str | None, argument("[ID]", "The job's id; may be left out with --slurm and --kueue.")] = None,
+    arrivals: Annotated[bool, flag("Let tenants go on submitting jobs as they did before.", "--arrivals")] = False,
     slurm: Annotated[
-        bool, typer.Option("--slurm", help="Jobs that wait in the Slurm that squeue speaks to, without a service.")
+        bool, flag("Jobs that wait in the Slurm that squeue speaks to, without a service.", "--slurm")
     ] = False,
     kueue: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Workloads that wait in Kueue, a file of kubectl get -o json."),
+        Path | None, option("FILE", "Workloads that wait in Kueue, a file of kubectl get -o json.")
     ] = None,
     url: UrlOption = None,
     token_file: TokenFileOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Say when a job starts and finishes.
 
@@ -48,26 +46,24 @@ def when(
     eunomia when --slurm 1234
     """
     if slurm or kueue is not None:
-        from eunomia.cli.queue_forecasts import show_queue
-
-        show_queue(job_id, slurm, kueue, as_json)
+        show_queue(job_id, slurm, kueue, output)
         return
-    with service_errors(as_json):
+    with service_errors(output.as_json):
         from eunomia.inputs.problems import refused
 
         if job_id is None:
             fix = "give an id of eunomia jobs, or --slurm or --kueue FILE"
             raise refused("command line", "ID", None, "which job is not said", fix)
-        session = _session(url, token_file, as_json)
+        session = _session(url, token_file, output)
         path = f"{session.client.job_path(job_id)}/when"
         found = session.client.get(path, **({"arrivals": "true"} if arrivals else {}))
         session.show(found, lambda: _show_when(found))
 
 
-def _session(url: str | None, token_file: Path | None, as_json: bool) -> ServiceSession:
+def _session(url: str | None, token_file: Path | None, output: Output) -> ServiceSession:
     from eunomia.service.client import Client, find_service
 
-    return ServiceSession(Client(find_service(url, token_file)), as_json)
+    return ServiceSession(output.as_json, Client(find_service(url, token_file)))
 
 
 def _show_when(found: dict[str, Any]) -> None:
@@ -104,10 +100,10 @@ def _span(seconds: float) -> str:
     return f"in {duration(seconds)}" if seconds >= 0 else f"{duration(-seconds)} ago"
 
 
-def ask_service(url: str | None, token_file: Path | None, as_json: bool, body: dict[str, Any]) -> None:
+def ask_service(url: str | None, token_file: Path | None, output: Output, body: dict[str, Any]) -> None:
     """Ask a service what a change would do, and show it."""
-    with service_errors(as_json):
-        session = _session(url, token_file, as_json)
+    with service_errors(output.as_json):
+        session = _session(url, token_file, output)
         found = session.client.send("POST", "/v1/whatif", body)
         session.show(found, lambda: _show_what_if(found))
 
@@ -137,32 +133,29 @@ def _show_what_if(found: dict[str, Any]) -> None:
 
 
 @forecast_app.command("score")
+@command
 def forecast_score(
+    output: Output,
     record: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A recorded run: forecasts are made and scored while it is played again."),
+        Path | None, option("FILE", "A recorded run: forecasts are made and scored while it is played again.")
     ] = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", metavar="N", min=1, help="With --record: jobs whose forecasts are made, at most.")
-    ] = 500,
-    futures: Annotated[int, typer.Option(metavar="N", min=1, help="With --record: futures of each forecast.")] = 20,
+    jobs: Annotated[int, option("N", "With --record: jobs whose forecasts are made, at most.", min=1)] = 500,
+    futures: Annotated[int, option("N", "With --record: futures of each forecast.", min=1)] = 20,
     url: UrlOption = None,
     token_file: TokenFileOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Say how good forecasts were.
 
     Without --record, those of the service that runs. For example: eunomia forecast score --record out/record.jsonl.gz
     """
     if record is not None:
-        with handle_errors(as_json):
-            from eunomia.forecasts.record_forecasts import score_record
+        from eunomia.forecasts.record_forecasts import score_record
 
-            found = score_record(record, jobs=jobs, futures=futures)
-            print(json.dumps(found)) if as_json else _show_score(found)
+        found = score_record(record, jobs=jobs, futures=futures)
+        output.show(found, lambda: _show_score(found))
         return
-    with service_errors(as_json):
-        session = _session(url, token_file, as_json)
+    with service_errors(output.as_json):
+        session = _session(url, token_file, output)
         answer = session.client.get("/v1/forecasts")
         session.show(answer, lambda: _show_score(answer))
 
@@ -187,3 +180,40 @@ def _show_score(found: dict[str, Any]) -> None:
 
 def _percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f} %"
+
+
+def show_queue(job_id: str | None, slurm: bool, kueue: Path | None, output: Output) -> None:
+    """Print when one job of a queue starts, or all that wait."""
+    from eunomia.history.kueue_queue import kueue_queue
+    from eunomia.history.queue_forecast import calibrated_starts
+    from eunomia.history.slurm_queue import slurm_queue
+    from eunomia.inputs.problems import refused
+
+    if slurm and kueue is not None:
+        raise refused("command line", "--slurm", None, "stands beside --kueue", "give one of the two")
+    queue = slurm_queue() if kueue is None else kueue_queue(kueue)
+    found = calibrated_starts(queue)
+    if job_id is not None:
+        found = [one for one in found if one.job_id == job_id]
+        if not found:
+            rule = "no such job waits there"
+            raise refused(queue.source, "JOB", job_id, rule, "leave it out to see all that wait")
+    lines = [f"{one.job_id}: {_start_text(one)}; {one.reason}" for one in found[:MOST_QUEUED]]
+    if len(found) > MOST_QUEUED:
+        lines.append(f"and {len(found) - MOST_QUEUED:,} jobs more; --json has all")
+    output.show({"source": queue.source, "jobs": [_plain(one) for one in found]}, *(lines or ["no job waits"]))
+
+
+def _plain(one: StartForecast) -> dict[str, object]:
+    points = {name: getattr(one, f"{name}_s") for name in ("p10", "p50", "p90")}
+    start = {f"{name}_s": None if math.isinf(value) else round(value, 1) for name, value in points.items()}
+    return {"job_id": one.job_id, "start_in": start, "reason": one.reason}
+
+
+def _start_text(one: StartForecast) -> str:
+    from eunomia.verdict.number_format import duration
+
+    if math.isinf(one.p50_s):
+        return "its start is not foreseen"
+    last = "later" if math.isinf(one.p90_s) else duration(one.p90_s)
+    return f"starts in {duration(one.p50_s)}; in 80 % of futures in {duration(one.p10_s)} to {last}"

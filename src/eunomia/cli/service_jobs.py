@@ -9,56 +9,44 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from eunomia.cli.options import argument, flag, option
 from eunomia.cli.service_session import ServiceSession, WatchOption, ago, client_command, show_lines, show_table
 
 if TYPE_CHECKING:
     from eunomia.service.client import Client
 
-JobArgument = Annotated[str, typer.Argument(metavar="ID", help="The job's id.")]
-JobsArgument = Annotated[list[str], typer.Argument(metavar="ID…", help="Ids of jobs.")]
+JobArgument = Annotated[str, argument("ID", "The job's id.")]
+JobsArgument = Annotated[list[str], argument("ID…", "Ids of jobs.")]
 SHELL = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX")  # with which it finds programs
 
 
 @client_command
 def submit(
     session: ServiceSession,
-    command: Annotated[
-        list[str] | None, typer.Argument(metavar="-- COMMAND…", help="Program and arguments, after two dashes.")
-    ] = None,
-    gpus: Annotated[int, typer.Option("--gpus", metavar="N", help="Accelerators of the gang.")] = 1,
-    type_: Annotated[str, typer.Option("--type", metavar="A,B", help="Accelerator types, any of which will do.")] = "",
+    command: Annotated[list[str] | None, argument("-- COMMAND…", "Program and arguments, after two dashes.")] = None,
+    gpus: Annotated[int, option("N", "Accelerators of the gang.")] = 1,
+    type_: Annotated[str, option("A,B", "Accelerator types, any of which will do.", "--type")] = "",
     processes: Annotated[
-        str, typer.Option(metavar="HOW", help="one, or per_accelerator with RANK and the rest as torchrun sets them.")
+        str, option("HOW", "one, or per_accelerator with RANK and the rest as torchrun sets them.")
     ] = "one",
-    debug: Annotated[bool, typer.Option("--debug", help="At most 10 min, started at once in the debug lane.")] = False,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="Name for display.")] = None,
-    job_type: Annotated[str, typer.Option("--job-type", metavar="TYPE", help="What it trains: its throughputs.")] = "",
-    steps: Annotated[float | None, typer.Option(metavar="N", help="Steps that it trains, if known.")] = None,
-    duration: Annotated[float | None, typer.Option(metavar="S", help="Seconds that it takes, if known.")] = None,
-    retries: Annotated[int, typer.Option(metavar="N", help="Further attempts after a failure.")] = 0,
-    max_run: Annotated[float | None, typer.Option("--max-run", metavar="S", help="Longest time on its seats.")] = None,
-    weight: Annotated[float, typer.Option(metavar="W", help="Share among its tenant's jobs.")] = 1.0,
-    after: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="A job that must succeed first. May be repeated.")
-    ] = None,
-    array: Annotated[str | None, typer.Option(metavar="A-B", help="One job for each index, as in 0-99.")] = None,
+    debug: Annotated[bool, flag("At most 10 min, started at once in the debug lane.", "--debug")] = False,
+    name: Annotated[str | None, option("NAME", "Name for display.")] = None,
+    job_type: Annotated[str, option("TYPE", "What it trains: its throughputs.")] = "",
+    steps: Annotated[float | None, option("N", "Steps that it trains, if known.")] = None,
+    duration: Annotated[float | None, option("S", "Seconds that it takes, if known.")] = None,
+    retries: Annotated[int, option("N", "Further attempts after a failure.")] = 0,
+    max_run: Annotated[float | None, option("S", "Longest time on its seats.")] = None,
+    weight: Annotated[float, option("W", "Share among its tenant's jobs.")] = 1.0,
+    after: Annotated[list[str] | None, option("ID", "A job that must succeed first. May be repeated.")] = None,
+    array: Annotated[str | None, option("A-B", "One job for each index, as in 0-99.")] = None,
     env: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="A variable to set. May be repeated. On the service's machine PATH is this shell's.",
-        ),
+        option("NAME=VALUE", "A variable to set. May be repeated. On the service's machine PATH is this shell's."),
     ] = None,
-    label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A label. May be repeated.")] = None,
-    cwd: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to start in; default: this one.")] = None,
-    file: Annotated[
-        Path | None, typer.Option("--file", metavar="JSONL", help="Many jobs, one JSON document a line.")
-    ] = None,
-    key: Annotated[
-        str | None, typer.Option("--key", metavar="KEY", help="Idempotency key; one is made if left out.")
-    ] = None,
+    label: Annotated[list[str] | None, option("KEY=VALUE", "A label. May be repeated.")] = None,
+    cwd: Annotated[Path | None, option("DIR", "Folder to start in; default: this one.")] = None,
+    file: Annotated[Path | None, option("JSONL", "Many jobs, one JSON document a line.")] = None,
+    key: Annotated[str | None, option("KEY", "Idempotency key; one is made if left out.")] = None,
 ) -> None:
     """Submit a job.
 
@@ -124,10 +112,10 @@ def _pairs(words: list[str] | None, option: str) -> dict[str, str]:
 @client_command
 def jobs(
     session: ServiceSession,
-    state: Annotated[str, typer.Option(metavar="A,B", help="Only jobs in these states, such as pending,running.")] = "",
-    label: Annotated[str, typer.Option(metavar="KEY=VALUE", help="Only jobs with this label.")] = "",
-    tenant: Annotated[str, typer.Option(metavar="NAME", help="Only jobs of this tenant; for operators.")] = "",
-    limit: Annotated[int, typer.Option(metavar="N", help="At most so many, the newest first.")] = 50,
+    state: Annotated[str, option("A,B", "Only jobs in these states, such as pending,running.")] = "",
+    label: Annotated[str, option("KEY=VALUE", "Only jobs with this label.")] = "",
+    tenant: Annotated[str, option("NAME", "Only jobs of this tenant; for operators.")] = "",
+    limit: Annotated[int, option("N", "At most so many, the newest first.")] = 50,
     watch: WatchOption = False,
 ) -> None:
     """List jobs, the newest first.
@@ -158,10 +146,7 @@ def jobs(
 
 
 @client_command
-def job(
-    session: ServiceSession,
-    job_id: JobArgument,
-) -> None:
+def job(session: ServiceSession, job_id: JobArgument) -> None:
     """Show a job and its history.
 
     For example: eunomia job 17-k3f9a
@@ -195,10 +180,7 @@ def _steps(found: dict[str, Any]) -> str:
 
 
 @client_command
-def cancel(
-    session: ServiceSession,
-    job_ids: JobsArgument,
-) -> None:
+def cancel(session: ServiceSession, job_ids: JobsArgument) -> None:
     """Cancel jobs; once it is answered they never start again.
 
     For example: eunomia cancel 17-k3f9a
@@ -207,10 +189,7 @@ def cancel(
 
 
 @client_command
-def hold(
-    session: ServiceSession,
-    job_ids: JobsArgument,
-) -> None:
+def hold(session: ServiceSession, job_ids: JobsArgument) -> None:
     """Hold jobs: running ones save and stop.
 
     For example: eunomia hold 17-k3f9a
@@ -219,10 +198,7 @@ def hold(
 
 
 @client_command
-def release(
-    session: ServiceSession,
-    job_ids: JobsArgument,
-) -> None:
+def release(session: ServiceSession, job_ids: JobsArgument) -> None:
     """Release held jobs.
 
     For example: eunomia release 17-k3f9a
@@ -239,7 +215,7 @@ def _each(session: ServiceSession, job_ids: list[str], method: str, suffix: str)
 def logs(
     session: ServiceSession,
     job_id: JobArgument,
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until the job is over.")] = False,
+    follow: Annotated[bool, flag("Go on until the job is over.", "-f", "--follow")] = False,
 ) -> None:
     """Print the output of a job.
 
@@ -266,11 +242,7 @@ def logs(
 
 
 @client_command
-def why(
-    session: ServiceSession,
-    job_id: JobArgument,
-    watch: WatchOption = False,
-) -> None:
+def why(session: ServiceSession, job_id: JobArgument, watch: WatchOption = False) -> None:
     """Say why a job does not run.
 
     For example: eunomia why 17-k3f9a

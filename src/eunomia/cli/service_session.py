@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import json
 import sys
 import time
@@ -15,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from eunomia.cli.command import Output, with_options
 from eunomia.cli.errors import FAILED, MISUSED, handle_errors
-from eunomia.cli.options import JsonOption
+from eunomia.cli.options import JsonOption, flag, option
 
 if TYPE_CHECKING:
     from eunomia.service.client import Client
@@ -24,26 +24,16 @@ if TYPE_CHECKING:
 UNREACHABLE = 3
 MOST_CELL = 60  # characters
 WATCH_S = 2.0
-UrlOption = Annotated[str | None, typer.Option("--url", metavar="URL", help="Where the service is.")]
-TokenFileOption = Annotated[
-    Path | None, typer.Option("--token-file", metavar="FILE", help="File that holds the token.")
-]
-WatchOption = Annotated[bool, typer.Option("--watch", help="Show it again every 2 s until Ctrl-C.")]
+UrlOption = Annotated[str | None, option("URL", "Where the service is.", "--url")]
+TokenFileOption = Annotated[Path | None, option("FILE", "File that holds the token.", "--token-file")]
+WatchOption = Annotated[bool, flag("Show it again every 2 s until Ctrl-C.", "--watch")]
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceSession:
+class ServiceSession(Output):
     """A client of the service, and how its answers are shown."""
 
     client: Client
-    as_json: bool
-
-    def show(self, found: Any, show: Callable[[], object]) -> None:
-        """Print an answer as JSON, or call `show` to print it as text."""
-        if self.as_json:
-            print(json.dumps(found), flush=True)
-        else:
-            show()
 
     def watch(self, read: Callable[[], dict[str, Any]], show: Callable[[dict[str, Any]], None], watch: bool) -> None:
         """Read and show once, or with `watch` every 2 s."""
@@ -60,27 +50,14 @@ class ServiceSession:
 def client_command(function: Callable[..., None]) -> Callable[..., None]:
     """Return a command with --url, --token-file and --json for a function whose first parameter is the session."""
 
-    @functools.wraps(function)
-    def command(*, url: str | None, token_file: Path | None, as_json: bool, **given: Any) -> None:
+    def call(given: dict[str, Any], url: str | None, token_file: Path | None, as_json: bool) -> None:
         from eunomia.service.client import Client, find_service
 
         with service_errors(as_json):
-            function(ServiceSession(Client(find_service(url, token_file)), as_json), **given)
+            function(ServiceSession(as_json, Client(find_service(url, token_file))), **given)
 
-    signature = inspect.signature(function, eval_str=True)
-    _, *own = signature.parameters.values()
-    shared = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, annotation, default in (
-            ("url", UrlOption, None),
-            ("token_file", TokenFileOption, None),
-            ("as_json", JsonOption, False),
-        )
-    ]
-    given = [*own, *shared]
-    command.__signature__ = signature.replace(parameters=given)  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in given}
-    return command
+    connection = {"url": (UrlOption, None), "token_file": (TokenFileOption, None)}
+    return with_options(function, call, **connection, as_json=(JsonOption, False))
 
 
 @contextmanager

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,16 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors
-from eunomia.cli.options import (
-    ChartsOption,
-    FontOption,
-    JsonOption,
-    NameOption,
-    PictureOptions,
-    WidthOption,
-    results_folder,
-)
+from eunomia.cli.command import Output, command
+from eunomia.cli.errors import FAILED, resumable
+from eunomia.cli.options import JobsOption, PictureOptions, Pictures, argument, cores, flag, option, results_folder
 
 if TYPE_CHECKING:
     from eunomia.sweeps import PlannedRun, SweepFile
@@ -32,30 +23,22 @@ if TYPE_CHECKING:
 SHOWN_RUNS = 20  # of a plan
 
 
+@command
 def sweep(
-    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="What to run: see docs/sweep.md.")],
+    output: Output,
+    file: Annotated[Path, argument("FILE.toml", "What to run: see docs/sweep.md.")],
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder for the results; resumes a sweep in it. Without: out/NAME."),
+        Path | None, option("DIR", "Folder for the results; resumes a sweep in it. Without: out/NAME.")
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", metavar="N", min=1, help="Processes at a time; without it, one a core.")
-    ] = None,
+    jobs: JobsOption = None,
     on: Annotated[
-        str,
-        typer.Option(
-            "--on", metavar="WHERE", help="local, or the address of a Ray cluster; auto: the one that runs here."
-        ),
+        str, option("WHERE", "local, or the address of a Ray cluster; auto: the one that runs here.")
     ] = "local",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything, list the runs, estimate the time; run nothing.")
+        bool, flag("Check everything, list the runs, estimate the time; run nothing.", "--dry-run")
     ] = False,
-    charts: ChartsOption = None,
-    width: WidthOption = None,
-    font: FontOption = None,
-    name: NameOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Start anew: remove the runs of a sweep in DIR.")] = False,
-    as_json: JsonOption = False,
+    drawing: PictureOptions = PictureOptions(),
+    force: Annotated[bool, flag("Start anew: remove the runs of a sweep in DIR.", "--force")] = False,
 ) -> None:
     """Run every combination of policies, loads, seeds and more.
 
@@ -68,31 +51,25 @@ def sweep(
     others; the exit code is then 1, and the same command retries it. The exit code is also 1 when a run left jobs
     unfinished, which is not retried.
     """
-    with handle_errors(as_json):
-        from eunomia.sweeps import plan, read
-        from eunomia.sweeps.analysis import content_of
-        from eunomia.sweeps.axes import frame_of
-        from eunomia.sweeps.store import check_place
+    from eunomia.sweeps import plan, read
+    from eunomia.sweeps.analysis import content_of
+    from eunomia.sweeps.axes import frame_of
+    from eunomia.sweeps.store import check_place
 
-        place = results_folder(out, file)
-        check_place(place)
-        pictures = PictureOptions.of(charts, width, font, name or [])
-        sweep_file = read(file)
-        rows = plan(sweep_file)
-        frame = frame_of(sweep_file, rows)
-        workers = jobs or _cores()
-        if dry_run:
-            _show_plan(sweep_file, rows, place, workers, as_json)
-            return
-        outcome = _carry_out(sweep_file, rows, place, workers if on == "local" else jobs or 0, on, anew=force)
-        _report(content_of(sweep_file, frame, outcome).renamed(pictures.names), outcome, place, pictures, as_json)
-        if outcome.failures or outcome.unfinished:
-            raise typer.Exit(FAILED)
-
-
-def _cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    place = results_folder(out, file)
+    check_place(place)
+    pictures = drawing.parsed()
+    sweep_file = read(file)
+    rows = plan(sweep_file)
+    frame = frame_of(sweep_file, rows)
+    workers = jobs or cores()
+    if dry_run:
+        _show_plan(sweep_file, rows, place, workers, output)
+        return
+    outcome = _carry_out(sweep_file, rows, place, workers if on == "local" else jobs or 0, on, anew=force)
+    _report(content_of(sweep_file, frame, outcome).renamed(pictures.names), outcome, place, pictures, output)
+    if outcome.failures or outcome.unfinished:
+        raise typer.Exit(FAILED)
 
 
 def _carry_out(
@@ -100,13 +77,9 @@ def _carry_out(
 ) -> SweepResult:
     from eunomia.sweeps.runner import carry_out
 
-    try:
-        with _progress(len(rows)) as report:
-            return carry_out(sweep_file, rows, out, workers, report, on=on, anew=anew)
-    except KeyboardInterrupt:
-        same = f"the same command{' without --force' * anew}"
-        typer.echo(f"interrupted; what is finished is in {out}, and {same} continues from there", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    same = f"the same command{' without --force' * anew}"
+    with resumable(f"what is finished is in {out}", same), _progress(len(rows)) as report:
+        return carry_out(sweep_file, rows, out, workers, report, on=on, anew=anew)
 
 
 @contextmanager
@@ -156,7 +129,7 @@ def _left(seconds: float | None) -> str:
     return "time left not known yet" if seconds is None else f"about {span(seconds)} left"
 
 
-def _show_plan(sweep_file: SweepFile, rows: Sequence[PlannedRun], out: Path, workers: int, as_json: bool) -> None:
+def _show_plan(sweep_file: SweepFile, rows: Sequence[PlannedRun], out: Path, workers: int, output: Output) -> None:
     """Print the runs, which of them are done, and the estimated time of the others."""
     from eunomia.cli.output import span
     from eunomia.sweeps.estimate import PILOT_JOBS, RunTimeEstimates
@@ -171,30 +144,29 @@ def _show_plan(sweep_file: SweepFile, rows: Sequence[PlannedRun], out: Path, wor
         tried = costs.pilot(waiting)
         basis = f"a pilot of {PILOT_JOBS} jobs under {', '.join(tried)}" if tried else "nothing: every pilot failed"
     estimate = costs.wall(waiting, workers)
-    if as_json:
-        listed = [
-            {
-                **_labels(row),
-                "scenario_hash": row.scenario_hash,
-                "jobs": row.jobs,
-                "done": row.scenario_hash not in not_done,
-                "estimate_s": costs.of(row),
-            }
-            for row in rows
-        ]
-        summary = {"runs": listed, "waiting": len(waiting), "workers": workers, "estimate_s": estimate, "basis": basis}
-        typer.echo(json.dumps(summary, allow_nan=False))
-        return
+    lines = []
     for row in rows[:SHOWN_RUNS]:
         done = "done" if row.scenario_hash not in not_done else f"about {span(costs.of(row))}"
-        typer.echo(f"  {row.name}: {row.jobs:,} jobs, {done}")
+        lines.append(f"  {row.name}: {row.jobs:,} jobs, {done}")
     if len(rows) > SHOWN_RUNS:
-        typer.echo(f"  … and {len(rows) - SHOWN_RUNS:,} runs more; --json lists them all")
-    typer.echo(f"{len(rows):,} runs, {len(waiting):,} to run: about {span(estimate)} with {workers} processes")
-    typer.echo(f"judged by {basis}, as if time grew with the number of jobs")
+        lines.append(f"  … and {len(rows) - SHOWN_RUNS:,} runs more; --json lists them all")
+    lines.append(f"{len(rows):,} runs, {len(waiting):,} to run: about {span(estimate)} with {workers} processes")
+    lines.append(f"judged by {basis}, as if time grew with the number of jobs")
+    listed = [
+        {
+            **_labels(row),
+            "scenario_hash": row.scenario_hash,
+            "jobs": row.jobs,
+            "done": row.scenario_hash not in not_done,
+            "estimate_s": costs.of(row),
+        }
+        for row in rows
+    ]
+    summary = {"runs": listed, "waiting": len(waiting), "workers": workers, "estimate_s": estimate, "basis": basis}
+    output.show(summary, *lines)
 
 
-def _report(content: SweepContent, outcome: SweepResult, out: Path, pictures: PictureOptions, as_json: bool) -> None:
+def _report(content: SweepContent, outcome: SweepResult, out: Path, pictures: Pictures, output: Output) -> None:
     """Write the report and pictures of its charts, and print the results as text or JSON."""
     from eunomia.report.sweep import write_averages, write_sweep_report
     from eunomia.sweeps.runner import TABLE
@@ -210,19 +182,19 @@ def _report(content: SweepContent, outcome: SweepResult, out: Path, pictures: Pi
         export_drawn(charts(content), out / "charts", pictures.formats, pictures.style)
     found = findings(content)
     sentences = (*found.sentences, *details(content))
-    if as_json:
-        typer.echo(json.dumps(_as_json(outcome, out / TABLE, out / "report.html", sentences), allow_nan=False))
-        return
-    for failure in outcome.failures:
-        typer.echo(f"failed: {failure.row.name}: {failure.error}", err=True)
-    for run in outcome.unfinished:
-        typer.echo(f"unfinished: {run.row.name}: {'; '.join(run.why)}", err=True)
+    if not output.as_json:
+        for failure in outcome.failures:
+            typer.echo(f"failed: {failure.row.name}: {failure.error}", err=True)
+        for run in outcome.unfinished:
+            typer.echo(f"unfinished: {run.row.name}: {'; '.join(run.why)}", err=True)
     done = f"{plural(len(outcome.rows), 'run')} done ({outcome.found_done:,} were before)"
-    typer.echo(f"{done}, {len(outcome.failures):,} failed")
-    typer.echo("\n".join(found.sentences))
-    for sentence in details(content):
-        typer.echo(f"- {sentence}")
-    typer.echo(f"table: {out / TABLE}\nreport: {out / 'report.html'}")
+    output.show(
+        lambda: _as_json(outcome, out / TABLE, out / "report.html", sentences),
+        f"{done}, {len(outcome.failures):,} failed",
+        "\n".join(found.sentences),
+        *(f"- {sentence}" for sentence in details(content)),
+        f"table: {out / TABLE}\nreport: {out / 'report.html'}",
+    )
 
 
 def _labels(row: PlannedRun) -> dict[str, Any]:

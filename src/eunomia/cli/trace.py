@@ -8,185 +8,155 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from eunomia.cli.errors import handle_errors
-from eunomia.cli.options import JsonOption
+from eunomia.cli.command import Output, command
+from eunomia.cli.options import argument, flag, group, option
 
 if TYPE_CHECKING:
     from eunomia.traces import Trace
-    from eunomia.traces.cluster_state import ClusterHistory
     from eunomia.traces.machine_lists import MachineList
     from eunomia.traces.statistics import Description
 
-app = typer.Typer(
-    help="Look into a trace of jobs, write it in our own format, or take a part of it. Formats: docs/traces.md.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = group("Look into a trace of jobs, write it in our own format, or take a part of it. Formats: docs/traces.md.")
 
-TraceArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A trace, or the folder that it lies in.", show_default=False)
-]
-FormatOption = Annotated[
-    str, typer.Option("--format", metavar="NAME", help="How it is written; auto tells by the first line.")
-]
+TraceArgument = Annotated[Path, argument("FILE", "A trace, or the folder that it lies in.")]
+FormatOption = Annotated[str, option("NAME", "How it is written; auto tells by the first line.", "--format")]
 ReaderOption = Annotated[
-    list[str] | None,
-    typer.Option("--option", metavar="KEY=VALUE", help="An option of the format, such as fraction=drop. Repeatable."),
+    list[str] | None, option("KEY=VALUE", "An option of the format, such as fraction=drop. Repeatable.", "--option")
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+ForceOption = Annotated[bool, flag("Replace what is there.", "--force")]
 
 
 @app.command(epilog="Example:  eunomia trace describe jobs.csv --out trace-out")
+@command
 def describe(
+    output: Output,
     file: TraceArgument,
     format: FormatOption = "auto",
     option: ReaderOption = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Write trace.html, with charts, and trace.json into DIR."),
-    ] = None,
+    out: Annotated[Path | None, option("DIR", "Write trace.html, with charts, and trace.json into DIR.")] = None,
     force: ForceOption = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Describe a trace.
 
     Number, sizes, durations, arrivals, tenants and outcomes of jobs; and what its reader estimated or left out. Also
     describes a list of machines, and the published state of a cluster minute by minute.
     """
-    with handle_errors(as_json):
-        from eunomia.traces.cluster_state import is_cluster_state, read_cluster_history
-        from eunomia.traces.machine_lists import is_machine_list
+    from eunomia.report.trace_tables import state_lines
+    from eunomia.traces.cluster_state import is_cluster_state, read_cluster_history
+    from eunomia.traces.machine_lists import is_machine_list
 
-        if format == "auto" and is_machine_list(file):
-            _show_machines(_machines(file, format, option), as_json)
-        elif format == "auto" and is_cluster_state(file):
-            _show_states(read_cluster_history(file), as_json)
-        else:
-            _describe(_read(file, format, option), out, force, as_json)
+    if format == "auto" and is_machine_list(file):
+        _show_machines(_machines(file, format, option), output)
+    elif format == "auto" and is_cluster_state(file):
+        states = read_cluster_history(file)
+        output.show(states.as_dict, *state_lines(states), lambda: _print_notes("note", states.notes))
+    else:
+        _describe(_read(file, format, option), out, force, output)
 
 
 @app.command(epilog="Example:  eunomia trace machines machines.csv --to nodes.csv")
+@command
 def machines(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A list of machines, or its folder.", show_default=False)
-    ],
+    output: Output,
+    file: Annotated[Path, argument("FILE", "A list of machines, or its folder.")],
     format: FormatOption = "auto",
     option: ReaderOption = None,
-    to: Annotated[
-        Path | None, typer.Option("--to", metavar="OUT.csv", help="Write the list as type,count,accelerators,rack.")
-    ] = None,
+    to: Annotated[Path | None, option("OUT.csv", "Write the list as type,count,accelerators,rack.")] = None,
     force: ForceOption = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Look into a list of machines, or write it in our own format.
 
     A scenario uses such a file as its cluster: nodes_file = "machines.csv?only=v100,p100".
     """
-    with handle_errors(as_json):
-        from eunomia.inputs.atomic_write import check_place
-        from eunomia.traces.machine_lists.native import write
+    from eunomia.inputs.atomic_write import check_place
+    from eunomia.traces.machine_lists.layouts import write
 
-        if to is not None:
-            check_place(to, force=force, endings=(".csv",))
-        found = _machines(file, format, option)
-        if to is not None:
-            write(found, to)
-        _show_machines(found, as_json)
+    if to is not None:
+        check_place(to, force=force, endings=(".csv",))
+    found = _machines(file, format, option)
+    if to is not None:
+        write(found, to)
+    _show_machines(found, output)
 
 
 @app.command(epilog="Example:  eunomia trace convert cluster_job_log.json --format philly --to jobs.csv")
+@command
 def convert(
+    output: Output,
     file: TraceArgument,
-    to: Annotated[
-        Path, typer.Option("--to", metavar="OUT", help="The new file: .csv, .csv.gz or .parquet.", show_default=False)
-    ],
+    to: Annotated[Path, option("OUT", "The new file: .csv, .csv.gz or .parquet.")],
     format: FormatOption = "auto",
     option: ReaderOption = None,
     force: ForceOption = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Write a trace in our own format.
 
     Every column that the format has is kept exactly; what it lacks is listed.
     """
-    with handle_errors(as_json):
-        from eunomia.inputs.atomic_write import check_place
-        from eunomia.traces.writing import ENDINGS
+    from eunomia.inputs.atomic_write import check_place
+    from eunomia.traces.writing import ENDINGS
 
-        check_place(to, force=force, endings=ENDINGS)
-        _write(_read(file, format, option), to, as_json)
+    check_place(to, force=force, endings=ENDINGS)
+    _write(_read(file, format, option), to, output)
 
 
 @app.command(epilog="Example:  eunomia trace sample jobs.csv --max-jobs 500 --out some.csv")
+@command
 def sample(
+    output: Output,
     file: TraceArgument,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="OUT", help="The new file: .csv, .csv.gz or .parquet.", show_default=False)
-    ],
+    out: Annotated[Path, option("OUT", "The new file: .csv, .csv.gz or .parquet.")],
     format: FormatOption = "auto",
     option: ReaderOption = None,
-    start: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Leave earlier jobs out; time is counted from there.")
-    ] = None,
-    end: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Leave out jobs submitted then or later.")
-    ] = None,
-    tenant: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Keep the jobs of this tenant (VC, user). Repeatable.")
-    ] = None,
+    start: Annotated[float | None, option("SECONDS", "Leave earlier jobs out; time is counted from there.")] = None,
+    end: Annotated[float | None, option("SECONDS", "Leave out jobs submitted then or later.")] = None,
+    tenant: Annotated[list[str] | None, option("NAME", "Keep the jobs of this tenant (VC, user). Repeatable.")] = None,
     rate: Annotated[
-        float,
-        typer.Option(metavar="X", help="Jobs kept or copied per job, at random: days and weeks keep their shape."),
+        float, option("X", "Jobs kept or copied per job, at random: days and weeks keep their shape.")
     ] = 1.0,
-    load: Annotated[
-        float, typer.Option(metavar="X", help="Divide submission times by this: the gaps keep their shape.")
-    ] = 1.0,
-    max_jobs: Annotated[int | None, typer.Option(metavar="N", help="Keep the first N of what is left.")] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of the draws of --rate.")] = 0,
+    load: Annotated[float, option("X", "Divide submission times by this: the gaps keep their shape.")] = 1.0,
+    max_jobs: Annotated[int | None, option("N", "Keep the first N of what is left.")] = None,
+    seed: Annotated[int, option("N", "Of the draws of --rate.")] = 0,
     force: ForceOption = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Take a part of a trace, or more of it.
 
     Some tenants, a stretch of time, a tenth of the jobs, twice the load. The same seed draws the same jobs.
     """
-    with handle_errors(as_json):
-        from eunomia.inputs.atomic_write import check_place
-        from eunomia.traces.sampling import sample as taken
-        from eunomia.traces.writing import ENDINGS
+    from eunomia.inputs.atomic_write import check_place
+    from eunomia.traces.sampling import sample as taken
+    from eunomia.traces.writing import ENDINGS
 
-        check_place(out, force=force, endings=ENDINGS)
-        part = taken(
-            _read(file, format, option),
-            tenants=tenant or (),
-            start_s=start,
-            end_s=end,
-            rate=rate,
-            load=load,
-            max_jobs=max_jobs,
-            seed=seed,
-        )
-        _write(part, out, as_json)
+    check_place(out, force=force, endings=ENDINGS)
+    part = taken(
+        _read(file, format, option),
+        tenants=tenant or (),
+        start_s=start,
+        end_s=end,
+        rate=rate,
+        load=load,
+        max_jobs=max_jobs,
+        seed=seed,
+    )
+    _write(part, out, output)
 
 
 def _read(file: Path, format: str, option: list[str] | None) -> Trace:
-    from eunomia.scenario.reader_options import parse_options
+    from eunomia.scenario.policy_spec import parse_options
     from eunomia.traces import read
 
     return read(file, format, **dict(parse_options(option or [], "--option")))
 
 
 def _machines(file: Path, format: str, option: list[str] | None) -> MachineList:
-    from eunomia.scenario.reader_options import parse_options
+    from eunomia.scenario.policy_spec import parse_options
     from eunomia.traces.machine_lists import read_nodes
 
     options: dict[str, Any] = dict(parse_options(option or [], "--option"))
     return read_nodes(file, format, **options)
 
 
-def _describe(trace: Trace, out: Path | None, force: bool, as_json: bool) -> None:
+def _describe(trace: Trace, out: Path | None, force: bool, output: Output) -> None:
     """Print a description of the trace; with `out` write trace.html and trace.json."""
     from eunomia.report.trace_tables import facts, trace_tables
     from eunomia.traces.statistics import describe as description
@@ -194,23 +164,17 @@ def _describe(trace: Trace, out: Path | None, force: bool, as_json: bool) -> Non
     found = description(trace)
     if out is not None:
         _write_page(trace, found, out, force)
-    if as_json:
-        print(json.dumps(found.as_dict(), allow_nan=False))
-        return
     rows = facts(found)
     width = max(len(name) for name, _ in rows)
-    print(f"{found.source}\n")
-    print("\n".join(f"{name:<{width}}  {value}" for name, value in rows))
+    lines = [found.source, "", *(f"{name:<{width}}  {value}" for name, value in rows)]
     for table in trace_tables(found):
-        print("\n".join(["", *table.lines()]))
-    _print_notes("note", found.notes)
-    if out is not None:
-        print(f"page: {out / 'trace.html'}")
+        lines += ["", *table.lines()]
+    page = [] if out is None else [f"page: {out / 'trace.html'}"]
+    output.show(found.as_dict, *lines, lambda: _print_notes("note", found.notes), *page)
 
 
 def _write_page(trace: Trace, found: Description, out: Path, force: bool) -> None:
-    from eunomia.report.trace_charts import trace_charts
-    from eunomia.report.trace_page import trace_page
+    from eunomia.report.trace_charts import trace_charts, trace_page
     from eunomia.runs.results_dir import whole_folder
 
     page = trace_page(Path(found.source).name, found, trace_charts(trace, found))
@@ -219,24 +183,10 @@ def _write_page(trace: Trace, found: Description, out: Path, force: bool) -> Non
         (folder / "trace.json").write_text(json.dumps(found.as_dict(), indent=1, allow_nan=False) + "\n")
 
 
-def _show_states(found: ClusterHistory, as_json: bool) -> None:
-    from eunomia.report.trace_tables import state_lines
-
-    if as_json:
-        print(json.dumps(found.as_dict(), allow_nan=False))
-        return
-    print("\n".join(state_lines(found)))
-    _print_notes("note", found.notes)
-
-
-def _show_machines(found: MachineList, as_json: bool) -> None:
+def _show_machines(found: MachineList, output: Output) -> None:
     from eunomia.report.trace_tables import machine_lines
 
-    if as_json:
-        print(json.dumps(found.as_dict()))
-        return
-    print("\n".join(machine_lines(found)))
-    _print_notes("note", found.notes)
+    output.show(found.as_dict, *machine_lines(found), lambda: _print_notes("note", found.notes))
 
 
 def _print_notes(what: str, sentences: Iterable[str]) -> None:
@@ -244,19 +194,17 @@ def _print_notes(what: str, sentences: Iterable[str]) -> None:
         print(f"{what}: {sentence}", file=sys.stderr)
 
 
-def _write(trace: Trace, path: Path, as_json: bool) -> None:
+def _write(trace: Trace, path: Path, output: Output) -> None:
     """Write the trace, then print what was written and what was not."""
     from eunomia.traces import write_native
     from eunomia.traces.writing import list_losses
 
     write_native(trace, path)
-    if as_json:
-        print(
-            json.dumps(
-                {"file": str(path), "jobs": len(trace), "notes": trace.notes, "lost": list_losses(trace, path.suffix)}
-            )
-        )
-        return
-    print(f"{len(trace):,} jobs: {path}")
-    _print_notes("note", trace.notes)
-    _print_notes("not written", list_losses(trace, path.suffix))
+    lost = list_losses(trace, path.suffix)
+
+    def show_notes() -> None:
+        _print_notes("note", trace.notes)
+        _print_notes("not written", lost)
+
+    about = {"file": str(path), "jobs": len(trace), "notes": trace.notes, "lost": lost}
+    output.show(about, f"{len(trace):,} jobs: {path}", show_notes)

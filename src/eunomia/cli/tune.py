@@ -5,17 +5,15 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors
-from eunomia.cli.options import JsonOption, ScenarioArgument
-from eunomia.cli.whatif import JobsOption, cores
+from eunomia.cli.command import Output, command
+from eunomia.cli.errors import resumable
+from eunomia.cli.options import JobsOption, ScenarioArgument, cores, option
 
 if TYPE_CHECKING:
     from eunomia.history.tuning import TuningRequest, TuningResult
@@ -42,26 +40,20 @@ app = typer.Typer(
 
 
 @app.command("scenario", epilog="Example:  eunomia tune scenario scenario.toml --space space.toml --out tune-out")
+@command
 def tune(
+    output: Output,
     scenario: ScenarioArgument,
-    space: Annotated[
-        Path, typer.Option("--space", metavar="SPACE.toml", help="Parameters and their values: see docs/tune.md.")
-    ],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the results; resumes a search in it.")],
-    method: Annotated[
-        str, typer.Option(metavar="NAME", help="gp-ei, gp-lcb, rf-ei, rf-lcb, random or grid.")
-    ] = "gp-ei",
-    budget: Annotated[int, typer.Option(metavar="N", min=1, help="Combinations that are measured at most.")] = 15,
-    weeks: Annotated[
-        int, typer.Option(metavar="N", min=2, help="Weeks of the history: half to search on, half to judge.")
-    ] = 8,
+    space: Annotated[Path, option("SPACE.toml", "Parameters and their values: see docs/tune.md.")],
+    out: Annotated[Path, option("DIR", "Folder for the results; resumes a search in it.")],
+    method: Annotated[str, option("NAME", "gp-ei, gp-lcb, rf-ei, rf-lcb, random or grid.")] = "gp-ei",
+    budget: Annotated[int, option("N", "Combinations that are measured at most.", min=1)] = 15,
+    weeks: Annotated[int, option("N", "Weeks of the history: half to search on, half to judge.", min=2)] = 8,
     epsilon: Annotated[
-        float,
-        typer.Option(metavar="X", min=0.0, max=1.0, help="End when less than this share of improvement is expected."),
+        float, option("X", "End when less than this share of improvement is expected.", min=0.0, max=1.0)
     ] = 0.01,
-    seed: Annotated[int, typer.Option(metavar="S", min=0, help="Draws the first combinations.")] = 0,
+    seed: Annotated[int, option("S", "Draws the first combinations.", min=0)] = 0,
     jobs: JobsOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Search parameters of a policy on half of a history's weeks.
 
@@ -70,37 +62,32 @@ def tune(
 
     After an interruption, type the same command again: what was measured is not repeated.
     """
-    with handle_errors(as_json):
-        from eunomia.history.tuning import TuningRequest
-        from eunomia.history.tuning_space import read_space
-        from eunomia.inputs.options import one_of
-        from eunomia.scenario import load_scenario
-        from eunomia.solvers.bayesian import METHODS
+    from eunomia.history.tuning import TuningRequest
+    from eunomia.history.tuning_space import read_space
+    from eunomia.inputs.options import one_of
+    from eunomia.scenario import load_scenario
+    from eunomia.solvers.bayesian import METHODS
 
-        one_of("command line", "--method", method, METHODS)
-        today = load_scenario(scenario)
-        request = TuningRequest(
-            scenario=today,
-            space=read_space(space, today),
-            method=method,
-            budget=budget,
-            seed=seed,
-            weeks=weeks,
-            epsilon=epsilon,
-        )
-        found = _search(request, out, jobs or cores())
-        _write(found, request, out)
-        if as_json:
-            print(json.dumps(found.as_dict(), allow_nan=False))
-        else:
-            _show(found, out)
+    one_of("command line", "--method", method, METHODS)
+    today = load_scenario(scenario)
+    request = TuningRequest(
+        scenario=today,
+        space=read_space(space, today),
+        method=method,
+        budget=budget,
+        seed=seed,
+        weeks=weeks,
+        epsilon=epsilon,
+    )
+    found = _search(request, out, jobs or cores())
+    _write(found, request, out)
+    output.show(found.as_dict, lambda: _show(found, out))
 
 
 def _search(request: TuningRequest, out: Path, workers: int) -> TuningResult:
     """Return the result; an interruption or a failed run ends the command, what was measured stays."""
     from eunomia.history.paired_runs import opened
     from eunomia.history.tuning import settings_text, tune
-    from eunomia.sweeps import RunsFailed
 
     def report(found: TuningResult) -> None:
         last = found.measurements[-1]
@@ -108,22 +95,15 @@ def _search(request: TuningRequest, out: Path, workers: int) -> TuningResult:
         line = f"{last.number} of {request.budget}: {settings_text(last.settings)}: {last.ratio:.4f}"
         typer.echo(f"{line}, best {last.best:.4f}", err=True)
 
-    try:
-        with opened(out, workers) as runs:
-            return tune(request, out / "weeks", runs, report)
-    except RunsFailed as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise typer.Exit(FAILED) from None
-    except KeyboardInterrupt:
-        typer.echo(f"interrupted; what is measured is in {out}, and the same command continues from there", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    with resumable(f"what is measured is in {out}"), opened(out, workers) as runs:
+        return tune(request, out / "weeks", runs, report)
 
 
 def _write(found: TuningResult, request: TuningRequest, out: Path) -> None:
     """Write the measurements so far, and the scenario with the best values."""
-    from eunomia.history.preemption_costs import with_costs
+    from eunomia.history.turning_point import with_costs
     from eunomia.inputs.atomic_write import write_whole
-    from eunomia.report.tuning_page import write_measurements
+    from eunomia.report.measured_pages import write_measurements
     from eunomia.runs.result_files import write_json
     from eunomia.scenario.writing import as_toml, with_absolute_paths
 
@@ -138,6 +118,8 @@ def _write(found: TuningResult, request: TuningRequest, out: Path) -> None:
 def _show(found: TuningResult, out: Path) -> None:
     from rich.console import Console
     from rich.table import Table
+
+    from eunomia.cli.output import print_plain
 
     console = Console(highlight=False)
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -154,7 +136,5 @@ def _show(found: TuningResult, out: Path) -> None:
     if found.unfinished:
         rule = "combinations leave more jobs unfinished than the scenario's own values and were passed over"
         console.print(f"note: {found.unfinished:,} {rule}")
-    for sentence in found.assumed:
-        console.print(f"assumed: {sentence}", markup=False, soft_wrap=True)
-    console.print(found.sentence(), markup=False, soft_wrap=True)
-    console.print(f"scenario: {out / BEST}", markup=False, soft_wrap=True)
+    assumed = (f"assumed: {sentence}" for sentence in found.assumed)
+    print_plain(console, *assumed, found.sentence(), f"scenario: {out / BEST}")

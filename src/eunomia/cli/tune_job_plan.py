@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from eunomia.cli.options import numbers_by_type
+from eunomia.cli.options import argument, flag, numbers_by_type, option
+from eunomia.cli.service_session import TokenFileOption, UrlOption
 from eunomia.inputs.problems import InvalidInput, Problem, Together, refused
 
 if TYPE_CHECKING:
     from eunomia.job_tuning.measurements import MeasuredShape
-    from eunomia.job_tuning.search import JobSearch
-    from eunomia.job_tuning.search_folder import SearchFolder
+    from eunomia.job_tuning.search import JobSearch, SearchFolder
     from eunomia.job_tuning.shapes import JobShape, ShapeSpace
     from eunomia.service.client import Client
 
@@ -26,24 +26,48 @@ EXAMPLE = "for example --workers 1-4 --out tuned -- python train.py --workers {w
 class JobTuningOptions:
     """The options of the command, as they were typed."""
 
-    command: list[str] | None
-    workers: str | None
-    servers: str | None
-    types: str | None
-    steps: float
-    warm_up: float
-    limit: float
-    objective: str
-    price: list[str] | None
-    table: Path | None
-    service: bool
-    url: str | None
-    token_file: Path | None
-    out: Path | None
-    method: str
-    budget: int
-    epsilon: float
-    seed: int
+    command: Annotated[
+        list[str] | None,
+        argument(
+            "-- COMMAND…",
+            "Program and arguments, after two dashes; {workers}, {servers} and {type} in it are filled in.",
+        ),
+    ] = None
+    workers: Annotated[
+        str | None, option("1-8", "Numbers of workers: 1-8, or 1,2,4,8. A worker has an accelerator.")
+    ] = None
+    servers: Annotated[str | None, option("0-2", "Numbers of parameter servers. Without: 0.")] = None
+    type_: Annotated[
+        str | None, option("A,B", "Accelerator types. Without: cpu, seats that need no device.", "--type")
+    ] = None
+    steps: Annotated[float, option("N", "Steps that a measurement counts.", min=1)] = 20.0
+    warm_up: Annotated[float, option("N", "Steps before them that do not count.", min=0)] = 5.0
+    limit: Annotated[float, option("S", "Longest time of a measurement on its accelerators.", min=1)] = 600.0
+    objective: Annotated[str, option("NAME", "What is maximised: speed (steps/s) or price (steps/US$).")] = "speed"
+    price: Annotated[
+        list[str] | None,
+        option(
+            "TYPE=X",
+            "US$ an hour of a type, or of a server as server=X; without, the catalogue's. May be repeated.",
+            "--price",
+        ),
+    ] = None
+    table: Annotated[
+        Path | None, option("FILE", "Take measurements from a CSV (workers, servers, type, steps_per_s), run none.")
+    ] = None
+    service: Annotated[bool, flag("Measure by short jobs of a running service, not on this machine.", "--service")] = (
+        False
+    )
+    url: UrlOption = None
+    token_file: TokenFileOption = None
+    out: Annotated[Path | None, option("DIR", "Folder of the measurements; resumes a search in it.")] = None
+    method: Annotated[str, option("NAME", "gp-ei, gp-lcb, rf-ei, rf-lcb, random or grid.")] = "gp-ei"
+    budget: Annotated[int, option("N", "Shapes that are measured at most.", min=1)] = 15
+    epsilon: Annotated[
+        float, option("X", "End when less than this share of improvement is expected.", min=0.0, max=1.0)
+    ] = 0.01
+    seed: Annotated[int, option("S", "Draws the first shapes.", min=0)] = 0
+    dry_run: Annotated[bool, flag("List what would be measured; start nothing.", "--dry-run")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +165,7 @@ def _space(given: JobTuningOptions, rows: Sequence[MeasuredShape]) -> ShapeSpace
     from eunomia.job_tuning.shapes import ShapeSpace, parse_counts
 
     spanned = ShapeSpace.of([one.shape for one in rows])
-    types = [word.strip() for word in (given.types or "").split(",") if word.strip()]
+    types = [word.strip() for word in (given.type_ or "").split(",") if word.strip()]
     together, workers, servers = Together(), spanned.workers, spanned.servers or (0,)
     if given.workers is not None:
         with together.check():
@@ -167,7 +191,7 @@ def _space(given: JobTuningOptions, rows: Sequence[MeasuredShape]) -> ShapeSpace
 
 
 def _folder(out: Path | None, subject: Mapping[str, Any]) -> SearchFolder | None:
-    from eunomia.job_tuning.search_folder import SearchFolder
+    from eunomia.job_tuning.search import SearchFolder
 
     return None if out is None else SearchFolder(out, subject)
 

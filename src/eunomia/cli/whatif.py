@@ -2,59 +2,41 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import sys
 import tempfile
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from eunomia.cli.errors import FAILED, handle_errors
-from eunomia.cli.options import JsonOption, TurnOption
+from eunomia.cli.command import Output, command
+from eunomia.cli.options import JobsOption, TurnOption, argument, cores, option
 from eunomia.cli.service_forecasts import ask_service
 from eunomia.cli.service_session import TokenFileOption, UrlOption
 
 if TYPE_CHECKING:
     from eunomia.history.whatif import WhatIf
 
-LINE_EVERY_S = 5.0
 SHOWN_TENANTS = 10
-JobsOption = Annotated[
-    int | None, typer.Option("--jobs", metavar="N", min=1, help="Processes at a time; without it, one a core.")
-]
 
 
+@command
 def whatif(
+    output: Output,
     scenario: Annotated[
-        Path | None,
-        typer.Argument(metavar="SCENARIO.toml", help="A history (docs/scenario.md); left out: the service that runs."),
+        Path | None, argument("SCENARIO.toml", "A history (docs/scenario.md); left out: the service that runs.")
     ] = None,
-    add: Annotated[
-        list[str] | None, typer.Option(metavar="TYPE=N", help='Accelerators more, such as "h100=16". May be repeated.')
-    ] = None,
-    remove: Annotated[
-        list[str] | None, typer.Option(metavar="TYPE=N", help="Accelerators fewer. May be repeated.")
-    ] = None,
-    policy: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Another policy: NAME or 'NAME?key=value'.")
-    ] = None,
-    weeks: Annotated[int, typer.Option(metavar="N", min=1, help="Weeks of the history that are compared.")] = 4,
+    add: Annotated[list[str] | None, option("TYPE=N", 'Accelerators more, such as "h100=16". May be repeated.')] = None,
+    remove: Annotated[list[str] | None, option("TYPE=N", "Accelerators fewer. May be repeated.")] = None,
+    policy: Annotated[str | None, option("NAME", "Another policy: NAME or 'NAME?key=value'.")] = None,
+    weeks: Annotated[int, option("N", "Weeks of the history that are compared.", min=1)] = 4,
     turn: TurnOption = True,
     jobs: JobsOption = None,
     nodes: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TYPE=±N", help="Of the service: nodes more or fewer, as in v100=-1. May be repeated."),
+        list[str] | None, option("TYPE=±N", "Of the service: nodes more or fewer, as in v100=-1. May be repeated.")
     ] = None,
-    job: Annotated[
-        str | None, typer.Option(metavar="JSON", help="Of the service: a further job, as in '{\"accelerators\": 4}'.")
-    ] = None,
+    job: Annotated[str | None, option("JSON", "Of the service: a further job, as in '{\"accelerators\": 4}'.")] = None,
     url: UrlOption = None,
     token_file: TokenFileOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Say what a change of the cluster would do.
 
@@ -64,37 +46,26 @@ def whatif(
     eunomia whatif --nodes v100=-1
     """
     if scenario is None or nodes or job or url:
-        with handle_errors(as_json):
-            body = _service_change(scenario, policy, nodes or [], job, bool(add or remove))
-        ask_service(url, token_file, as_json, body)
+        ask_service(url, token_file, output, _service_change(scenario, policy, nodes or [], job, bool(add or remove)))
         return
-    with handle_errors(as_json):
-        from eunomia.history.cluster_change import ClusterChange, parse_counts
-        from eunomia.history.paired_runs import opened
-        from eunomia.history.whatif import what_if
-        from eunomia.inputs.problems import refused
-        from eunomia.scenario import load_scenario
-        from eunomia.sweeps import RunsFailed
+    from eunomia.history.cluster_change import ClusterChange, parse_counts
+    from eunomia.history.paired_runs import opened
+    from eunomia.history.whatif import what_if
+    from eunomia.inputs.problems import refused
+    from eunomia.scenario import load_scenario
 
-        today = load_scenario(scenario)
-        change = ClusterChange(
-            add=parse_counts(add or [], "--add"), remove=parse_counts(remove or [], "--remove"), policy=policy
-        )
-        if not change.add and not change.remove and policy is None:
-            fix = 'say what, such as --add "h100=16"'
-            raise refused("command line", None, None, "a change needs --add, --remove or --policy", fix)
-        with tempfile.TemporaryDirectory() as folder:
-            place = Path(folder)
-            try:
-                with opened(place / "store", jobs or cores(), RunLines()) as runs:
-                    found = what_if(today, change, weeks=weeks, folder=place / "weeks", runs=runs, looks_for_turn=turn)
-            except RunsFailed as error:
-                print(f"error: {error}", file=sys.stderr)
-                raise typer.Exit(FAILED) from None
-        if as_json:
-            print(json.dumps(found.as_dict(), allow_nan=False))
-        else:
-            _show(found)
+    today = load_scenario(scenario)
+    change = ClusterChange(
+        add=parse_counts(add or [], "--add"), remove=parse_counts(remove or [], "--remove"), policy=policy
+    )
+    if not change.add and not change.remove and policy is None:
+        fix = 'say what, such as --add "h100=16"'
+        raise refused("command line", None, None, "a change needs --add, --remove or --policy", fix)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        with opened(place / "store", jobs or cores(), run_lines()) as runs:
+            found = what_if(today, change, weeks=weeks, folder=place / "weeks", runs=runs, looks_for_turn=turn)
+    output.show(found.as_dict, lambda: _show(found))
 
 
 def _service_change(
@@ -125,21 +96,12 @@ def _service_change(
     return {"nodes": counts}
 
 
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def run_lines() -> Callable[[int, int], None]:
+    """Return what prints how many runs are done on stderr, every few seconds."""
+    from eunomia.cli.output import SpacedLines
 
-
-class RunLines:
-    """Prints how many runs are done on stderr, every few seconds."""
-
-    def __init__(self) -> None:
-        self._printed_s = time.monotonic()
-
-    def __call__(self, done: int, runs: int) -> None:
-        if time.monotonic() - self._printed_s >= LINE_EVERY_S:
-            self._printed_s = time.monotonic()
-            typer.echo(f"{done:,} of {runs:,} runs", err=True)
+    lines = SpacedLines()
+    return lambda done, runs: lines.say(f"{done:,} of {runs:,} runs")
 
 
 def _show(found: WhatIf) -> None:
@@ -147,7 +109,7 @@ def _show(found: WhatIf) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from eunomia.cli.output import span
+    from eunomia.cli.output import print_plain, span
     from eunomia.history.whatif import sooner
 
     console = Console(highlight=False)
@@ -161,13 +123,8 @@ def _show(found: WhatIf) -> None:
     console.print(table)
     for tenant in found.tenants[:SHOWN_TENANTS]:
         sure = "" if tenant.jct.is_real else " (within what weeks differ by)"
-        text = f"  {tenant.tenant}: {sooner(tenant.jct.mean)}{sure}, {tenant.jobs:,} jobs"
-        console.print(text, markup=False, soft_wrap=True)
+        print_plain(console, f"  {tenant.tenant}: {sooner(tenant.jct.mean)}{sure}, {tenant.jobs:,} jobs")
     if len(found.tenants) > SHOWN_TENANTS:
         console.print(f"  … and {len(found.tenants) - SHOWN_TENANTS:,} tenants more; --json has all")
-    for note in found.notes:
-        console.print(f"note: {note}", markup=False, soft_wrap=True)
-    for sentence in found.assumed:
-        console.print(f"assumed: {sentence}", markup=False, soft_wrap=True)
-    for sentence in filter(None, (found.beside_log(), found.turn, found.sentence())):
-        console.print(sentence, markup=False, soft_wrap=True)
+    print_plain(console, *(f"note: {note}" for note in found.notes), *(f"assumed: {one}" for one in found.assumed))
+    print_plain(console, *filter(None, (found.beside_log(), found.turn, found.sentence())))

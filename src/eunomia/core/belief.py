@@ -7,7 +7,7 @@ which may differ from the truth.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,8 +22,8 @@ from eunomia.model.events import Estimated, PairsEstimated, ThroughputsLearnt
 from eunomia.model.job import Job
 from eunomia.model.job_table import SubmittedJobs, job_array, job_values
 from eunomia.model.overheads import Overheads
-from eunomia.model.speeds import LEVELS, Speeds, by_level, spread_throughput
-from eunomia.throughputs.job_type_aliases import largest_tensor
+from eunomia.model.speeds import LEVELS, Speeds, by_level, consolidated_throughput, spread_throughput
+from eunomia.throughputs.job_type_facts import largest_tensor
 
 _LOG_9 = elementary.log(9.0)
 
@@ -53,6 +53,19 @@ class LearntThroughput:
     rates: Floats
     measured_s: Floats
     tried: Bools
+    failed_starts: Ints | None = None  # None = none
+
+    @classmethod
+    def of(cls, event: ThroughputsLearnt) -> Iterator[tuple[tuple[str, int], LearntThroughput]]:
+        """Yield what an event says of each kind."""
+        for place, kind in enumerate(zip(event.job_types, map(int, event.scale_factors), strict=True)):
+            failed = None if event.failed is None else event.failed[place]
+            yield kind, cls(event.throughput[place], event.measured_s[place], event.tried[place], failed)
+
+    @property
+    def failed(self) -> Ints:
+        """Starts on types that were tried, none of them measured."""
+        return np.zeros(len(self.rates), dtype=np.int64) if self.failed_starts is None else self.failed_starts
 
 
 class Belief(GrowingColumns):
@@ -92,7 +105,8 @@ class Belief(GrowingColumns):
         self._jobs = SubmittedJobs()
         self._kinds: dict[tuple[str, int], int] = {}
         self._alone: list[Floats] = []  # by kind
-        self._table = np.zeros((0, 0, types))  # (kind, kind, type) of the kinds asked about so far
+        # (kind, kind, type) of the kinds asked about so far, of pairs on one machine and of spread ones
+        self._table, self._spread_table = np.zeros((0, 0, types)), np.zeros((0, 0, types))
         self._kept: dict[tuple[str, str], Floats] = {}  # by job type and partner, of pairs estimated during the run
         self._levels = np.zeros((0, LEVELS))  # (kind, level) likewise
         self._skew: Floats = np.zeros(0)  # (kind,) likewise
@@ -164,7 +178,7 @@ class Belief(GrowingColumns):
         """Believe of jobs that have just started what is believed of them in pairs (partner -1 = none) and shapes."""
         two = np.flatnonzero(partners >= 0)
         if len(two):
-            table, job, mate, type = self._pairs(), jobs[two], partners[two], types[two]
+            table, job, mate, type = self.paired(), jobs[two], partners[two], types[two]
             self.rate[job] = table[self.kind[job], self.kind[mate], type]
             self.rate[mate] = table[self.kind[mate], self.kind[job], type]
         for place in np.flatnonzero(partners < 0).tolist():
@@ -209,14 +223,14 @@ class Belief(GrowingColumns):
     def estimate_pairs(self, estimate: PairsEstimated) -> None:
         """Believe estimated throughputs of pairs instead of those believed so far."""
         self.pairs_measured = estimate.measurements
+        self._kept.update(zip(zip(estimate.job_types, estimate.partners, strict=True), estimate.kept, strict=True))
         kinds = defaultdict(list)
-        for kind in list(self._kinds)[: len(self._table)]:
+        for kind in self._kinds:
             kinds[kind[0]].append(kind)
-        for name, partner, kept in zip(estimate.job_types, estimate.partners, estimate.kept, strict=True):
-            self._kept[name, partner] = kept
+        for name, partner in zip(estimate.job_types, estimate.partners, strict=True):
             for mine in kinds[name]:
                 for other in kinds[partner]:
-                    self._table[self._kinds[mine], self._kinds[other]] = self._packed(mine, other)
+                    self._change_pair(mine, other)
 
     def solo_throughput(self, job_type: str, size: int) -> Floats:
         """Return believed steps/s of a gang on each type, (type,): learnt, else those of the source."""
@@ -230,15 +244,14 @@ class Belief(GrowingColumns):
 
     def learn_throughputs(self, event: ThroughputsLearnt) -> None:
         """Believe learnt throughputs; those beside others, spread and of other shapes change in proportion."""
-        values = (event.throughput, event.measured_s, event.tried)
-        for place, kind in enumerate(zip(event.job_types, map(int, event.scale_factors), strict=True)):
-            self.learnt[kind] = LearntThroughput(*(each[place] for each in values))
+        for kind, found in LearntThroughput.of(event):
+            self.learnt[kind] = found
             number = self._kinds.get(kind)
             if number is not None:
-                self._change_kind(number, self.learnt[kind].rates)
+                self._change_kind(number, found.rates)
         self._by_shape = self._by_shape[:0]
-        for row, found in self.estimates.items():
-            self.total[row] = found.run_s * self.throughput[row].max()
+        for row, estimate in self.estimates.items():
+            self.total[row] = estimate.run_s * self.throughput[row].max()
 
     def _change_kind(self, kind: int, rates: Floats) -> None:
         """Write believed throughputs of a kind wherever they are kept."""
@@ -248,8 +261,15 @@ class Belief(GrowingColumns):
         names = list(self._kinds)
         if kind < len(self._spread):
             self._spread[kind] = self.in_proportion(names[kind], spread_throughput(self.speeds, *names[kind]))
-        for other, name in enumerate(names[: len(self._table)] if kind < len(self._table) else ()):
-            self._table[kind, other] = self._packed(names[kind], name)
+        for other in names:
+            self._change_pair(names[kind], other)
+
+    def _change_pair(self, mine: tuple[str, int], other: tuple[str, int]) -> None:
+        """Write believed throughputs of a kind beside another wherever they are kept."""
+        place = self._kinds[mine], self._kinds[other]
+        for table, rates_of in ((self._table, consolidated_throughput), (self._spread_table, spread_throughput)):
+            if max(place) < len(table):
+                table[place] = self._packed(rates_of, mine, other)
 
     def change_rates(self, at: float, jobs: Ints, types: Ints) -> None:
         """Count the steps of running jobs up to now; from now on they go as believed of gangs in their own shape."""
@@ -265,13 +285,21 @@ class Belief(GrowingColumns):
         before = self.speeds.solo_throughput(*kind)
         return rates * np.divide(found.rates, before, out=np.ones(len(rates)), where=before > 0)
 
-    def _packed(self, mine: tuple[str, int], other: tuple[str, int]) -> Floats:
-        """Return believed steps/s of a kind beside another, (type,); 0 where their sizes differ."""
+    def _packed(self, rates_of: Callable[..., Floats], mine: tuple[str, int], other: tuple[str, int]) -> Floats:
+        """Return believed steps/s of a kind beside another, (type,); 0 where their sizes differ.
+
+        `rates_of` are the source's for gangs on one machine or for spread ones.
+        """
         if mine[1] != other[1]:
             return np.zeros(len(self.speeds.types))
-        rates = self.in_proportion(mine, self.speeds.packed_throughput(mine[0], other[0], mine[1]))
+        rates = self.in_proportion(mine, rates_of(self.speeds, *mine, other[0]))
         kept = self._kept.get((mine[0], other[0]))
-        return rates if kept is None else np.where(rates > 0, kept * self._alone[self._kinds[mine]], 0.0)
+        if kept is None:
+            return rates
+        alone = self._alone[self._kinds[mine]]
+        if rates_of is spread_throughput:
+            alone = self.in_proportion(mine, rates_of(self.speeds, *mine))
+        return np.where(rates > 0, kept * alone, 0.0)
 
     def kinds(self, rows: Ints) -> Ints:
         """Return the row of each job in the table of kinds, (row,)."""
@@ -283,20 +311,30 @@ class Belief(GrowingColumns):
         return np.asarray(names[self.kind[rows]]) if len(rows) else names[:0]
 
     def paired(self) -> Floats:
-        """Return steps/s of each kind beside each, (kind, kind, type); 0 where gangs differ in size."""
-        return self._pairs().copy()
+        """Return steps/s of each kind beside each, (kind, kind, type); 0 where gangs differ in size.
 
-    def _pairs(self) -> Floats:
-        kinds, known = list(self._kinds), len(self._table)
-        if len(kinds) > known:
-            table = np.zeros((len(kinds), len(kinds), len(self.speeds.types)))
-            table[:known, :known] = self._table
-            for i, mine in enumerate(kinds):
-                for j, other in enumerate(kinds):
-                    if max(i, j) >= known and mine[1] == other[1]:
-                        table[i, j] = self._packed(mine, other)
-            self._table = table
+        It is the table that changes with what is believed: copy it to keep it.
+        """
+        self._table = self._grown(self._table, consolidated_throughput)
         return self._table
+
+    def spread_pairs(self) -> Floats:
+        """Return what `paired` does, of pairs that are not on one machine."""
+        self._spread_table = self._grown(self._spread_table, spread_throughput)
+        return self._spread_table
+
+    def _grown(self, table: Floats, rates_of: Callable[..., Floats]) -> Floats:
+        """Return a table of pairs, (kind, kind, type), with the kinds that it lacks."""
+        kinds, known = list(self._kinds), len(table)
+        if len(kinds) == known:
+            return table
+        grown = np.zeros((len(kinds), len(kinds), len(self.speeds.types)))
+        grown[:known, :known] = table
+        for i, mine in enumerate(kinds):
+            for j, other in enumerate(kinds):
+                if max(i, j) >= known and mine[1] == other[1]:
+                    grown[i, j] = self._packed(rates_of, mine, other)
+        return grown
 
     def skew(self, rows: Ints) -> Floats:
         """Return the largest tensor's part of each job's model, (row,); nan where the model is not known."""

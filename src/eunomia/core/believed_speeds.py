@@ -29,9 +29,9 @@ class BelievedSpeeds:
         rates = self.belief.speeds.packed_throughput(job_type, partner, scale_factor)
         return self.belief.in_proportion((job_type, scale_factor), rates)
 
-    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
-        """Return believed steps/s of a gang spread over machines, (type,)."""
-        rates = spread_throughput(self.belief.speeds, job_type, scale_factor)
+    def spread_throughput(self, job_type: str, scale_factor: int, partner: str | None = None) -> Floats:
+        """Return believed steps/s of a gang spread over machines, (type,), alone or beside a partner."""
+        rates = spread_throughput(self.belief.speeds, job_type, scale_factor, partner)
         return self.belief.in_proportion((job_type, scale_factor), rates)
 
     def by_level(self, job_type: str, scale_factor: int) -> Floats:

@@ -1,6 +1,6 @@
 """Answers in place of a policy that promises by what it ranks jobs: the same order, pass and next ask, compiled.
 
-`PolicyInfo.ranks_by` and `service_quantum` say what the rank is; `eunomia.testing` checks that the policy keeps to it.
+`Promises.rank` says what the rank is; `eunomia.testing` checks that the policy keeps to it.
 The order is that of `core.rank_line`. The pass walks it from its head until no accelerator is left.
 """
 
@@ -26,14 +26,13 @@ from eunomia.core.rank_line import HEAD, HOLDING, TAIL, RankLine, is_whole, note
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Ints
 from eunomia.model.policy import PolicyInfo
-from eunomia.model.rank import BY_SERVICE_LEVEL, NUMBER_OF, UNKNOWN, falls_behind_in
+from eunomia.model.rank import BY_SERVICE_LEVEL, UNKNOWN, falls_behind_in
 
 
 def rank_of(info: PolicyInfo) -> int:
     """Return the constant of what a policy promises to rank by; `UNKNOWN` where its answer says more than an order."""
-    if not info.covers_all_jobs or info.explains_waits:
-        return UNKNOWN
-    return BY_SERVICE_LEVEL if info.service_quantum > 0 else NUMBER_OF[info.ranks_by]
+    rank = info.promises.rank
+    return UNKNOWN if rank is None or not info.promises.covers_all_jobs or info.explains_waits else rank.by
 
 
 @kernel(allocates=False, forceinline=True)

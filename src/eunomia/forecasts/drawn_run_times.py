@@ -1,17 +1,25 @@
-"""Draws what is left of each job from what the scheduler believes of it."""
+"""Draws what is left of each job from what is believed of it, and the jobs that tenants will submit."""
 
 from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from eunomia.core.scheduler import Scheduler
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.job import Job
+from eunomia.model.job_lifecycle import Stage
 
 OVERRUN_STEEPNESS = 4.0  # of the distribution of a declared total that a job has exceeded
 LONGEST_S = 30 * 86_400.0  # of what is drawn: no forecast looks further ahead
 LEAST_S = 1e-3
 ALIKE = 0.6  # how often a job turns out as long or short, for what was believed of it, as others of its tenant and size
+DAY_S = 86_400.0
+SPAN_S = 7 * DAY_S  # for so long arrivals are drawn
 
 
 def draw_totals(scheduler: Scheduler, at: float, futures: int, seed: int) -> Floats:
@@ -47,9 +55,10 @@ def _levels(owner: Ints, size: Ints, futures: int, seed: int) -> Floats:
     order drawn by `seed`), so few futures say more. Jobs of one tenant and size are alike: in a future each has
     their common level with probability `ALIKE`. A further job changes no level of those before it.
     """
-    kinds, kind = np.unique(np.stack((owner, size)), axis=1, return_inverse=True)
-    common = np.array([np.random.default_rng((seed, 1, *each)).random((2, futures)) for each in kinds.T.tolist()])
-    common = _spread(common)[kind.reshape(-1)]
+    number = owner * (1 + size.max()) + size  # of one dimension: `np.unique` of pairs takes ten times as long
+    _, first, kind = np.unique(number, return_index=True, return_inverse=True)
+    seeds = zip(owner[first].tolist(), size[first].tolist(), strict=True)
+    common = _spread(np.array([np.random.default_rng((seed, 1, *each)).random((2, futures)) for each in seeds]))[kind]
     draws = np.random.default_rng((seed, 2)).random((len(owner), 3, futures))
     return np.asarray(np.where(draws[:, 2] < ALIKE, common, _spread(draws[:, :2])).T)
 
@@ -57,3 +66,32 @@ def _levels(owner: Ints, size: Ints, futures: int, seed: int) -> Floats:
 def _spread(draws: Floats) -> Floats:
     """Return one level in each equal part, (row, future), in a drawn order, from draws (row, 2, future)."""
     return np.asarray((np.argsort(draws[:, 0], axis=1, kind="stable") + draws[:, 1]) / draws.shape[2])
+
+
+def draw_arrivals(scheduler: Scheduler, at: float, seed: Sequence[int]) -> tuple[Job, ...]:
+    """Return jobs that come after `at`: for each tenant, a stretch of its own past, moved by whole days.
+
+    Without a whole day of history the stretch is what there is, from its beginning. Jobs that have finished keep the
+    steps that they did; the others have those that are believed of them.
+    """
+    state, belief = scheduler.state, scheduler.belief
+    past: defaultdict[str, list[int]] = defaultdict(list)
+    for row, job in enumerate(state.submitted):
+        past[job.tenant].append(row)
+    rng, found = np.random.default_rng(seed), list[Job]()
+    for tenant in sorted(past):
+        rows = past[tenant]
+        first = state.submitted[rows[0]].submitted
+        days = int((at - first) // DAY_S)
+        shift = DAY_S * int(rng.integers(1, days + 1)) if days else max(at - first, 1.0)
+        for row in rows:
+            job = state.submitted[row]
+            when = job.submitted + shift
+            if not at < when <= at + min(shift, SPAN_S):
+                continue
+            has_finished = state.jobs.stage[row] == Stage.FINISHED
+            steps = float(belief.done[row] if has_finished else belief.total[row])
+            found.append(replace(job, job_id=f"later-{row}", submitted=when, total_steps=max(steps, 1e-6)))
+    found.sort(key=lambda job: (job.submitted, job.job_id))
+    last = max((job.sequence for job in state.submitted), default=0)
+    return tuple(replace(job, sequence=last + 1 + number) for number, job in enumerate(found))

@@ -11,8 +11,7 @@ import numpy as np
 
 from eunomia.backends.simulated.continued_simulation import ContinuedSimulation
 from eunomia.core.scheduler import Scheduler
-from eunomia.forecasts.drawn_run_times import draw_totals
-from eunomia.forecasts.later_arrivals import draw_arrivals
+from eunomia.forecasts.drawn_run_times import draw_arrivals, draw_totals
 from eunomia.forecasts.ranked_queue import RankedQueue
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.decisions import Decision, Start, Starts

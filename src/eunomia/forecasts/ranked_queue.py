@@ -1,8 +1,8 @@
 """Futures of an order whose every answer is known, each played in one compiled call by the loop of the simulation.
 
 It holds for policies that cover all jobs and rank them by what does not change while they wait, or by levels of
-attained service (`PolicyInfo.service_quantum`), whose leases last until jobs end or are recalled, and which pass over a
-gang that does not fit or stop the queue there. Starts and ends are then those that the scheduler and the simulation
+attained service, whose leases last until jobs end or are recalled, and which pass over a gang that does not fit or stop
+the queue there. Starts and ends are then those that the scheduler and the simulation
 give, to the bit; seats are only counted, which takes a tenth of the time.
 """
 
@@ -16,26 +16,9 @@ import numpy as np
 
 from eunomia.backends.simulated.completion_heap import IN_HEAP, no_ends
 from eunomia.backends.simulated.gang_kernels import GANG
-from eunomia.backends.simulated.implied_moments import (
-    COUNTS,
-    LOGGED,
-    TIMES,
-    WAKE,
-    Log,
-    World,
-    no_lines,
-    play_ranked,
-)
+from eunomia.backends.simulated.implied_moments import COUNTS, LOGGED, TIMES, WAKE, Log, World, no_lines, play_ranked
 from eunomia.core.answer_rows import PendingAsk
-from eunomia.core.kernel_arrays import (
-    ALIVE,
-    LEASE_SIZE,
-    ON_TYPE,
-    RATE,
-    SCALE_FACTOR,
-    TOTAL,
-    WAITING,
-)
+from eunomia.core.kernel_arrays import ALIVE, LEASE_SIZE, ON_TYPE, RATE, SCALE_FACTOR, TOTAL, WAITING
 from eunomia.core.placement_pass import scratch_arrays
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.answers import Answer, Order
@@ -74,10 +57,11 @@ class RankedQueue:
         `wake` is when the scheduler wants to be called, `horizon` up to when futures with recalled jobs are played.
         """
         info, leases, state = policy.info, getattr(scheduler.mechanism, "leases", None), scheduler.state
-        fixed, quantum = info.needs <= FIXED_COLUMNS, info.service_quantum or math.inf
+        fixed, rank = info.needs <= FIXED_COLUMNS, info.promises.rank
+        quantum = rank.quantum if rank is not None and rank.key == "service" else math.inf
         if leases is None or math.isfinite(leases.length) or state.own_lease_ends:
             return None
-        if info.answer_type != "order" or not info.covers_all_jobs or not (fixed or quantum < math.inf):
+        if info.answer_type != "order" or not info.promises.covers_all_jobs or not (fixed or quantum < math.inf):
             return None
         if leases.recall and not _may_recall(scheduler, policy, overheads):
             return None
@@ -166,7 +150,7 @@ def answer_at(scheduler: Scheduler, policy: Policy, at: float, rows: Ints) -> An
 def _may_recall(scheduler: Scheduler, policy: Policy, overheads: Overheads) -> bool:
     """Return whether what recalled jobs do is known: all may be stopped, and lose nothing."""
     state, info = scheduler.state, policy.info
-    if state.has_uninterruptible or overheads.saves != "checkpoint" or not info.jobs_independent:
+    if state.has_uninterruptible or overheads.saves != "checkpoint" or not info.promises.jobs_independent:
         return False
     return (
         not (state.jobs.shape[state.active] != 0).any() and state.capacity.sum() > 0 and scheduler.asks.pending is None

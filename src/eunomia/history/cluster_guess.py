@@ -9,7 +9,7 @@ import numpy as np
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.topology import Node
 from eunomia.scenario.schema_models import whole_nodes
-from eunomia.throughputs.accelerator_slices import slice_of
+from eunomia.throughputs.catalogue import slice_of
 from eunomia.traces.import_findings import History
 
 PER_NODE = 8  # accelerators of a machine where the history names no machines

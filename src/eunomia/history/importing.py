@@ -8,15 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from eunomia.history.cluster_guess import PER_NODE, guess_nodes
-from eunomia.history.imported_files import SPEEDS, Imported
-from eunomia.history.preemption_costs import ASSUMED, CAN_SAVE, described_costs
-from eunomia.history.speeds_table import ANY, only
+from eunomia.history.imported_files import ANY, SPEEDS, Imported, only
+from eunomia.history.turning_point import ASSUMED, CAN_SAVE, described_costs
 from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.topology import Node
 from eunomia.scenario.schema_models import whole_nodes
-from eunomia.throughputs.accelerator_slices import slice_of
 from eunomia.throughputs.catalogue import accelerators as catalogue_types
+from eunomia.throughputs.catalogue import slice_of
 from eunomia.throughputs.job_mix import DIGITS as DIGITS_OF_SPEED
 from eunomia.throughputs.job_mix import REFERENCE, relative_speeds
 from eunomia.traces.accelerator_hours import HOUR_S, AcceleratorHours, HoursBalance, HoursChange

@@ -11,11 +11,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from eunomia.history.imported_files import POLICY_BY_ENGINE
-from eunomia.history.logged_wait import baseline_of, logged_wait
 from eunomia.history.paired_runs import on_period
-from eunomia.history.preemption_costs import with_costs
-from eunomia.history.turning_point import CostRange, Outcome
-from eunomia.history.weeks import DAY_S, WEEK_S, Period, write_periods
+from eunomia.history.turning_point import CostRange, Outcome, with_costs
+from eunomia.history.weeks import DAY_S, WEEK_S, Period, baseline_of, logged_wait, write_periods
 from eunomia.inputs.interruption import is_interruption
 from eunomia.inputs.problems import InvalidInput
 from eunomia.runs.as_it_was import AS_IT_WAS

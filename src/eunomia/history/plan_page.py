@@ -10,9 +10,8 @@ from eunomia.history.purchase import Candidate, Purchase, recommend
 from eunomia.history.weeks import described
 from eunomia.history.whatif import mean_wait_s
 from eunomia.report.chart import Axis, Chart, Panel, Series
-from eunomia.report.frame import framed
+from eunomia.report.frame import chart_numbers, framed
 from eunomia.report.image_export import pictures
-from eunomia.report.numbers import chart_numbers
 from eunomia.report.table import TextTable
 from eunomia.runs.result_files import write_columns, write_json
 from eunomia.verdict.number_format import duration, plural, shown

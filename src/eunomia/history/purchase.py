@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from eunomia.history.cluster_change import PER_NODE, ClusterChange, changed, known_type
-from eunomia.history.logged_wait import NO_STARTS, baseline_of, logged_wait
 from eunomia.history.paired_runs import PeriodRun, PeriodRuns, on_period
-from eunomia.history.preemption_costs import with_costs
-from eunomia.history.weeks import Period, described
+from eunomia.history.turning_point import with_costs
+from eunomia.history.weeks import NO_STARTS, Period, baseline_of, described, logged_wait
 from eunomia.history.whatif import CONFIDENCE, RelativeChange, jct_change, mean_wait_s, prepare, sooner
 from eunomia.inputs.problems import InvalidInput, refused
 from eunomia.metrics.statistics import paired

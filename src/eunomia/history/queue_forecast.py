@@ -3,17 +3,22 @@
 The queue starts jobs in its order; a job that does not fit gets a reservation, computed like the queue's own from time
 limits, and jobs behind it start if they do not delay it (EASY backfill: D. Lifka, "The ANL/IBM SP Scheduling System",
 JSSPP 1995). How long jobs really run is drawn in each future from the shares of their limits that earlier jobs used.
+
+Intervals are as wide as those of earlier jobs had to be: the queue is put together again as it was when each of them
+was submitted, and its start is forecast with what was known then.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from eunomia.forecasts.intervals import IntervalCorrection, TimeInterval
 from eunomia.model.arrays import Floats
 
 FUTURES = 20
@@ -22,6 +27,10 @@ NO_HISTORY = tuple((np.arange(10) + 0.5) / 10)  # shares of the limit, where not
 LEAST_HALF = 0.25  # of the median wait: least half width of an interval, for what the simulation leaves out, such as
 LEAST_HALF_S = 5.0  # the queue's own delays and constraints, and jobs that come later and go first; and in s
 LEAST_HISTORY = 5  # jobs of a user before the user's own shares are taken
+LOOK_S = 1.0  # after its submission: a job that has started by then did not wait
+MOST = 200  # hindcasts, of the jobs that started last
+WORK = 20_000  # jobs in all the queues that are put together: of long queues there are fewer
+FUTURES_TRUSTED = 20.0  # outcomes: the rules of another scheduler are known less well than our own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,3 +215,48 @@ def _reason(queue: QueueSnapshot, waiting: Sequence[QueueJob], place: int) -> st
     free = ", ".join(f"{queue.capacity[name] - held[name]} of {queue.capacity[name]} {name}" for name in kinds)
     ahead = "no job is before it" if place == 0 else f"{place} waiting job{'s are' if place > 1 else ' is'} before it"
     return f"it needs {job.size}; free: {free}; {ahead}"
+
+
+def calibrated_starts(queue: QueueSnapshot) -> list[StartForecast]:
+    """Return a forecast of every waiting job, with intervals that earlier jobs have corrected if there are enough."""
+    by = _correction(queue)
+    wide = [(one, by.apply(0.0, _interval(one))) for one in forecast_starts(queue)]
+    return [replace(one, p10_s=said.p10, p90_s=said.p90) for one, said in wide]
+
+
+def _correction(queue: QueueSnapshot) -> IntervalCorrection:
+    """Return what the starts of earlier jobs teach, in their order."""
+    waited = [one for one in queue.earlier if one.job.submitted + LOOK_S < one.started < math.inf]
+    waited.sort(key=lambda one: (one.started, one.job.job_id))
+    outcomes: list[tuple[TimeInterval, float]] = []
+    work = 0
+    for one in reversed(waited[-MOST:]):
+        at = one.job.submitted + LOOK_S
+        then = _queue_at(at, queue)
+        work += len(then.jobs)
+        if work > WORK:
+            break
+        said = next(each for each in forecast_starts(then) if each.job_id == one.job.job_id)
+        outcomes.append((_interval(said), one.started - at))
+    found = IntervalCorrection(trusted=FUTURES_TRUSTED)
+    for interval, came in reversed(outcomes):
+        found.learn(0.0, interval, came)
+    return found
+
+
+def _interval(one: StartForecast) -> TimeInterval:
+    return TimeInterval(one.p10_s, one.p50_s, one.p90_s)
+
+
+def _queue_at(at: float, queue: QueueSnapshot) -> QueueSnapshot:
+    """Return the queue as it was, with those run times only that were known then."""
+    jobs, shares = [], defaultdict(list)
+    for one in queue.earlier:
+        if one.ended <= at:
+            if math.isfinite(one.job.limit_s):
+                shares[one.job.user].append(min((one.ended - one.started) / one.job.limit_s, 1.0))
+        elif one.started <= at:
+            jobs.append(replace(one.job, runs=True, elapsed_s=at - one.started))
+        elif one.job.submitted <= at:
+            jobs.append(replace(one.job, runs=False, elapsed_s=0.0))
+    return QueueSnapshot(capacity=queue.capacity, jobs=jobs, shares=dict(shares))

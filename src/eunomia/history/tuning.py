@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from eunomia.history.paired_runs import NothingFinished, PeriodRun, PeriodRuns, on_period
-from eunomia.history.preemption_costs import with_costs
 from eunomia.history.tuning_space import TuningSpace
+from eunomia.history.turning_point import with_costs
 from eunomia.history.weeks import Period, described
 from eunomia.history.whatif import CONFIDENCE, RelativeChange, jct_change, prepare, sooner
 from eunomia.inputs.problems import InvalidInput, refused

@@ -13,7 +13,7 @@ from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats
 from eunomia.scenario import Scenario, scenario_from_dict, toml
-from eunomia.scenario.overrides import key_path, put
+from eunomia.scenario.policy_spec import key_path, put
 from eunomia.scenario.source_locations import SourceLocations, shown
 from eunomia.setup.policy_lookup import find_policy
 from eunomia.solvers.bayesian import SearchGrid

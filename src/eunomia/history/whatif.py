@@ -10,11 +10,18 @@ from typing import Any
 import numpy as np
 
 from eunomia.history.cluster_change import ClusterChange, can_run, changed
-from eunomia.history.logged_wait import NO_STARTS, LoggedWait, baseline_of, logged_wait
 from eunomia.history.paired_runs import ALL, PeriodRun, PeriodRuns, on_period, outcomes_of
-from eunomia.history.preemption_costs import with_costs
-from eunomia.history.turning_point import CostRange
-from eunomia.history.weeks import Period, choose_periods, described, write_periods
+from eunomia.history.turning_point import CostRange, with_costs
+from eunomia.history.weeks import (
+    NO_STARTS,
+    LoggedWait,
+    Period,
+    baseline_of,
+    choose_periods,
+    described,
+    logged_wait,
+    write_periods,
+)
 from eunomia.inputs.problems import refused
 from eunomia.metrics.statistics import PairedDifference, paired
 from eunomia.model import elementary

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.job_tuning.measurements import StepRate
 from eunomia.job_tuning.shapes import JobShape
-from eunomia.job_tuning.step_rate import StepRate
 from eunomia.throughputs.catalogue import price_usd_per_hour
 
 SPEED, PRICE = "speed", "price"

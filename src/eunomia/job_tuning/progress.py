@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from eunomia.job_tuning.measurements import MeasuredShape
+from eunomia.job_tuning.measurements import MeasuredShape, rate_of_reports
 from eunomia.job_tuning.shapes import JobShape
-from eunomia.job_tuning.step_rate import rate_of_reports
 
 MARGIN = 10.0  # total steps of a measured job ÷ steps that are measured: it must not end before it is stopped
 

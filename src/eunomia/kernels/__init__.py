@@ -24,8 +24,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from eunomia.kernels.cache import compile_lock, file_name, folder, is_cached, is_compiling, numba_cache
-from eunomia.kernels.call_graph import reached_kernels, source_hash
-from eunomia.kernels.callees_as_ir import kept_as_ir, set_environments
+from eunomia.kernels.call_graph import kept_as_ir, reached_kernels, set_environments, source_hash
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

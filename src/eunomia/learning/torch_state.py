@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 from eunomia.learning.perceptron import Perceptron
-from eunomia.model.arrays import Array
+from eunomia.model.arrays import Array, Floats
+from eunomia.model.products import dot
 
 
 def torch_state(net: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Array]:
@@ -43,8 +44,8 @@ def layers_of(perceptron: Perceptron) -> nn.Sequential:
     return nn.Sequential(*found[:-1])
 
 
-def perceptron_of(layers: nn.Module) -> Perceptron:
+def perceptron_of(layers: nn.Module, product: Callable[[Floats, Floats], Floats] = dot) -> Perceptron:
     """Return the linear layers in float64, for inference."""
     linear = [one for one in layers.modules() if isinstance(one, nn.Linear)]
     weights = tuple(one.weight.detach().numpy().T.astype(np.float64) for one in linear)
-    return Perceptron(weights, tuple(one.bias.detach().numpy().astype(np.float64) for one in linear))
+    return Perceptron(weights, tuple(one.bias.detach().numpy().astype(np.float64) for one in linear), product)

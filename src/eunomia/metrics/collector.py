@@ -9,7 +9,6 @@ import numpy as np
 
 from eunomia.metrics import job_timelines
 from eunomia.metrics.app_completion import AppEnd
-from eunomia.metrics.curve_points import CurveBlock, steps_of
 from eunomia.metrics.fluid_service import FluidService
 from eunomia.metrics.job_timelines import (
     BUSY,
@@ -25,7 +24,7 @@ from eunomia.metrics.job_timelines import (
     Timelines,
 )
 from eunomia.metrics.pauses import Pauses
-from eunomia.metrics.step_functions import Steps
+from eunomia.metrics.step_functions import CurveBlock, Steps, steps_of
 from eunomia.model.arrays import Array, Floats
 from eunomia.model.decisions import Decision, Refuse, SetShares, Start, Starts, Stop, given_up
 from eunomia.model.events import (

@@ -1,13 +1,20 @@
-"""Finish-time fairness, each definition under its own name, and Jain's index."""
+"""Finish-time fairness, each definition under its own name; how fast jobs run alone; and Jain's index."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from eunomia.metrics.step_functions import Steps, integral, overlap
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.equal_share import usable_throughput
 from eunomia.model.finish_time import SHARE, IdealTime, ideal_time
+from eunomia.model.job import Job
+from eunomia.model.job_table import job_array, job_values
 from eunomia.model.products import dot
+from eunomia.model.speeds import Speeds
 
 
 def rho_themis(
@@ -38,13 +45,7 @@ def rho_themis(
 
 
 def rho_isolated(
-    submitted: Floats,
-    finished: Floats,
-    size: Floats,
-    steps: Floats,
-    rate: Floats,
-    capacity: Floats,
-    present: Steps,
+    submitted: Floats, finished: Floats, size: Floats, steps: Floats, rate: Floats, capacity: Floats, present: Steps
 ) -> Floats:
     """Return ρ = JCT / time on 1/n of the cluster, (job,), n the jobs present; nan for a job that did not finish.
 
@@ -88,3 +89,36 @@ def jain(values: Floats) -> float:
     """
     square = float(np.square(values).sum())
     return float(values.sum()) ** 2 / (len(values) * square) if square > 0 else np.nan
+
+
+@dataclass(frozen=True, slots=True)
+class StandaloneSpeeds:
+    """Speeds of jobs that run alone on the whole cluster."""
+
+    rate: Floats  # (job, type) steps/s of the whole gang; 0 where it is wider than the type
+    best: Floats  # (job,) steps/s on the fastest type that can hold the gang
+    steps: Floats  # (job,)
+
+    @classmethod
+    def of(cls, jobs: Sequence[Job], speeds: Speeds, capacity: Floats) -> StandaloneSpeeds:
+        """Look up jobs on a cluster of `capacity` (type,) accelerators."""
+        kinds: dict[tuple[str, int], int] = {}
+        each = zip(job_values(jobs, "job_type"), job_values(jobs, "scale_factor"), strict=True)
+        kind = np.array([kinds.setdefault(key, len(kinds)) for key in each], dtype=int)
+        table = np.array([speeds.solo_throughput(*key) for key in kinds], dtype=float).reshape(
+            len(kinds), len(capacity)
+        )
+        table = usable_throughput(table, np.array([size for _, size in kinds], dtype=float), capacity)
+        best = table.max(axis=1, initial=0.0)
+        return cls(table[kind], best[kind], job_array(jobs, "total_steps", float))
+
+    @property
+    def seconds(self) -> Floats:
+        """Return the run time of each job on its fastest type, (job,)."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.steps / self.best)
+
+    @property
+    def worth(self) -> Floats:
+        """Return the seconds on the fastest type that a second on each type is worth, (job, type)."""
+        return np.divide(self.rate, self.best[:, None], out=np.zeros_like(self.rate), where=self.best[:, None] > 0)

@@ -10,10 +10,10 @@ import numpy as np
 
 from eunomia.metrics.app_completion import AppOutcomes
 from eunomia.metrics.collector import STATUSES, MetricsCollector
+from eunomia.metrics.fairness import StandaloneSpeeds
 from eunomia.metrics.job_timelines import CANCELLED, FAILED, FINISHED, REJECTED
 from eunomia.metrics.registry import load_all
 from eunomia.metrics.sharing import Sharing
-from eunomia.metrics.standalone_speed import StandaloneSpeeds
 from eunomia.metrics.step_functions import integral
 from eunomia.metrics.summary import Metric, RunTables, summarise
 from eunomia.metrics.tenant_usage import TenantUsage

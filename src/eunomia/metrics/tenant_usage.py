@@ -8,14 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.metrics.collector import MetricsCollector
-from eunomia.metrics.entitlement import demand_of, deserved_service, weight_intervals
-from eunomia.metrics.fairness import rho_astraea, rho_isolated
-from eunomia.metrics.hourly_usage import Hours, hours_of
+from eunomia.metrics.entitlement import OwnedShares, demand_of, deserved_service, weight_intervals
+from eunomia.metrics.fairness import StandaloneSpeeds, rho_astraea, rho_isolated
 from eunomia.metrics.job_summary import BENEFIT, LOSS
 from eunomia.metrics.job_timelines import REJECTED
-from eunomia.metrics.owned_shares import OwnedShares
-from eunomia.metrics.sharing import Sharing, envy, sharing_of
-from eunomia.metrics.standalone_speed import StandaloneSpeeds
+from eunomia.metrics.sharing import Hours, Sharing, envy, hours_of, sharing_of
 from eunomia.metrics.step_functions import Steps
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.fair_share import FairShares

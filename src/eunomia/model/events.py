@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, get_args
 
 from eunomia.model.answers import Answer
-from eunomia.model.arrays import Bools, Floats
+from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.tenants import Tenant
 from eunomia.model.value_equality import ValueEqual
@@ -83,6 +83,7 @@ class ThroughputsLearnt(ValueEqual):
     throughput: Floats  # (kind, type) steps/s that are believed from now on
     measured_s: Floats  # (kind, type) seconds of progress that they rest on, 0 = never measured
     tried: Bools  # (kind, type) the upper end of the interval is believed, so that it is measured
+    failed: Ints | None = None  # (kind, type) starts on types that were tried, none of them measured; None = none
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,12 @@ from typing import NamedTuple
 
 
 class JobKind(NamedTuple):
-    """Jobs of one kind are believed to behave alike. `Job.job_type` holds a kind of the service as a text."""
+    """Jobs of one kind are believed to behave alike.
+
+    To the core a job type is a key that it compares and stores: in moments, records, snapshots and views a kind of the
+    service is the text of `str`, which `Job.job_type` holds. Its parts are read where throughputs are looked up, once
+    for each kind and size, and where they are learnt.
+    """
 
     job_type: str  # "" = the job names none
     types: tuple[str, ...] = ()  # accelerator types that it names; () = it names none

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, Protocol
 
 from eunomia.model.answers import Answer
 from eunomia.model.finish_time import IdealTime
-from eunomia.model.promises import Promises, RanksBy
+from eunomia.model.promises import Promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import COLUMNS, View
 
@@ -43,11 +43,8 @@ _MEASURES: Mapping[str, str] = {"jct": "jct_mean_s", "cost": "cost_usd", "deadli
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyInfo(Promises):
-    """A policy's card: what it is, which `eunomia policies` shows, and what must be known to ask it.
-
-    What it promises beside that, for speed, are the fields of `Promises`.
-    """
+class PolicyInfo:
+    """A policy's card: what it is, which `eunomia policies` shows, and what must be known to ask it."""
 
     name: str
     answer_type: AnswerType
@@ -72,6 +69,7 @@ class PolicyInfo(Promises):
     ideal: IdealTime | None = None  # the reading of T_id by which it goes, and by which its runs are measured
     names: Mapping[str, Named] = field(default_factory=dict)  # parameters that name one; "" = none
     fallback: str = ""  # the policy that answers in the service where this one fails; it needs no other columns
+    promises: Promises = field(default_factory=Promises)  # by which many questions are spared
 
     def __post_init__(self) -> None:
         if self.mechanism is BY_ANSWER_TYPE:
@@ -128,32 +126,6 @@ def set_usage_half_life(policy: Policy, half_life_s: float) -> None:
     object.__setattr__(policy, "info", replace(policy.info, usage_half_life_s=half_life_s))
 
 
-def set_promises(
-    policy: Policy,
-    *,
-    covers_all_jobs: bool = False,
-    jobs_independent: bool = False,
-    renews_leases: bool = False,
-    service_quantum: float = 0.0,
-    ranks_by: RanksBy = "",
-    of: type | None = None,
-) -> None:
-    """Set the promises of this policy instance. For a `__post_init__`; needs a class without slots.
-
-    `of`: the class whose `decide` keeps to the rank; a subclass that decides in another way makes no such promise.
-
-    `covers_all_jobs`: without partners, in the first shape, anywhere; and no ask at a set time while all
-    jobs fit at once.
-    """
-    jobs_independent = covers_all_jobs and jobs_independent
-    if of is not None and type(policy).decide is not getattr(of, "decide", None):
-        ranks_by, service_quantum = "", 0.0
-    promises = replace(
-        policy.info,
-        covers_all_jobs=covers_all_jobs,
-        jobs_independent=jobs_independent,
-        renews_leases=renews_leases,
-        service_quantum=service_quantum,
-        ranks_by=ranks_by if covers_all_jobs else "",
-    )
-    object.__setattr__(policy, "info", promises)
+def set_promises(policy: Policy, promises: Promises) -> None:
+    """Set the promises of this policy instance. For a `__post_init__`, as `also_needs`."""
+    object.__setattr__(policy, "info", replace(policy.info, promises=promises))

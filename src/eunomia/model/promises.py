@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-RanksBy = Literal["", "submission", "scale_factor", "remaining_time", "remaining_service"]
+from eunomia.model.rank import Rank
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,18 +14,14 @@ class Promises:
     The first is of grants, the others of an order.
 
     renews_leases: while no job waits, running jobs keep their seats.
-    covers_all_jobs: names every job on every type that holds its gang, the fastest first; refuses no job.
+    covers_all_jobs: names every job on every type that holds its gang, the fastest first, without partners, in the
+        first shape, anywhere; refuses no job; asks at no set time while all jobs fit at once.
     jobs_independent: covers all jobs, skips what does not fit, and ranks two jobs alike whatever other jobs there are.
-    service_quantum: ranks by ⌊attained service / that many accelerator-seconds⌋, then by submission, and by nothing
-        else, and asks again when a running job falls behind a waiting one; 0 = it does not.
-    ranks_by: covers all jobs and ranks them by this alone, the least first, then by submission, and asks at no set
-        time; if not `jobs_independent`, a gang that does not fit stops the queue. Remaining time is that of
-        `view.remaining` on the fastest type that holds the gang, and remaining service that times the scale factor,
-        both rounded to 30 bits (`model.rounding.rising`). "" = by something else.
+    rank: covers all jobs and ranks them by this alone, then by submission; asks again when a running job falls behind a
+        waiting one by it, and else at no set time; if not `jobs_independent`, a gang that does not fit stops the queue.
     """
 
     renews_leases: bool = False
     covers_all_jobs: bool = False
     jobs_independent: bool = False
-    service_quantum: float = 0.0
-    ranks_by: RanksBy = ""
+    rank: Rank | None = None

@@ -16,7 +16,6 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.model.promises import RanksBy
 from eunomia.model.rounding import rounded, rounded_key
 from eunomia.model.tolerance import RELATIVE
 from eunomia.model.view import View
@@ -26,11 +25,11 @@ Key: TypeAlias = Literal["submission", "scale_factor", "weight", "remaining_time
 # What a pass ranks by: nothing that it knows, the place in an order that does not change, or a key.
 UNKNOWN, BY_PLACE, BY_SUBMISSION, BY_SCALE_FACTOR, BY_REMAINING_TIME, BY_REMAINING_SERVICE, BY_SERVICE_LEVEL = range(7)
 NUMBER_OF: dict[str, int] = {
-    "": UNKNOWN,
     "submission": BY_SUBMISSION,
     "scale_factor": BY_SCALE_FACTOR,
     "remaining_time": BY_REMAINING_TIME,
     "remaining_service": BY_REMAINING_SERVICE,
+    "service": BY_SERVICE_LEVEL,
 }
 
 
@@ -38,8 +37,9 @@ NUMBER_OF: dict[str, int] = {
 class Rank:
     """By what a policy ranks jobs, the least first.
 
-    key: `submission`, `scale_factor`, `weight` (the largest first); `remaining_time` on the fastest type that holds the
-        gang, `remaining_service`, which is that times the scale factor; `service`, the attained accelerator-seconds.
+    key: `submission`, `scale_factor`, `weight` (the largest first); `remaining_time`, that of `view.remaining` on the
+        fastest type that holds the gang, `remaining_service`, which is that times the scale factor, both rounded to 30
+        bits (`model.rounding.rounded`); `service`, the attained accelerator-seconds.
     quantum: of a level of `service`: jobs of one level count as equal.
     ties: equal keys go by submission, or by the place in the last order ("last").
     """
@@ -49,11 +49,9 @@ class Rank:
     ties: Literal["submission", "last"] = "submission"
 
     @property
-    def promised(self) -> tuple[RanksBy, float]:
-        """`ranks_by` and `service_quantum` of the card of a policy that ranks by nothing else."""
-        if self.key == "service":
-            return "", self.quantum
-        return ("" if self.key == "weight" else self.key), 0.0
+    def by(self) -> int:
+        """The constant by which a pass ranks so; `UNKNOWN` where it cannot."""
+        return NUMBER_OF.get(self.key, UNKNOWN)
 
     def keys(self, view: View) -> Floats:
         """Return the key of each job, (job,)."""

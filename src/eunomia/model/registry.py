@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Registry(dict[str, str], Generic[T]):
-    """Places `module:attribute` by name, in the order in which they are listed."""
+    """Places `module:attribute`, or modules, by name, in the order in which they are listed."""
 
     def load(self, name: str) -> T:
         """Return what a name stands for. Raises KeyError for another name."""
@@ -17,6 +17,7 @@ class Registry(dict[str, str], Generic[T]):
 
 
 def load_place(place: str) -> Any:
-    """Return the attribute that `module:attribute` names."""
+    """Return the attribute that `module:attribute` names, or a module."""
     module, _, attribute = place.partition(":")
-    return getattr(import_module(module), attribute)
+    found = import_module(module)
+    return getattr(found, attribute) if attribute else found

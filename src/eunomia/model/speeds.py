@@ -12,13 +12,8 @@ USED, ESTIMATED = "throughputs_used", "throughputs_estimated"  # counts in resul
 LEVELS = 4  # the smallest unit that holds a whole gang: slot, machine, rack, none
 
 
-class Speeds(Protocol):
-    """A source of throughputs, true (a backend's) or believed (the scheduler's)."""
-
-    @property
-    def types(self) -> tuple[str, ...]:
-        """Accelerator types, in the cluster's order."""
-        ...
+class GangThroughputs(Protocol):
+    """Throughputs of gangs in their best place, alone and in pairs."""
 
     def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s of the whole gang on each type, shape (type,); 0 = cannot run there."""
@@ -29,20 +24,49 @@ class Speeds(Protocol):
         ...
 
 
+class Speeds(GangThroughputs, Protocol):
+    """A source of throughputs, true (a backend's) or believed (the scheduler's)."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Accelerator types, in the cluster's order."""
+        ...
+
+
 @runtime_checkable
 class PlacementThroughputs(Speeds, Protocol):
     """Throughputs that depend on whether a gang is on one machine."""
 
-    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
-        """Return steps/s of the whole gang spread over machines, shape (type,); 0 = cannot run spread."""
+    def spread_throughput(self, job_type: str, scale_factor: int, partner: str | None = None) -> Floats:
+        """Return steps/s of the whole gang spread over machines, shape (type,); 0 = cannot run spread.
+
+        With a partner those of the first gang while the second shares its accelerators.
+        """
         ...
 
 
-def spread_throughput(speeds: Speeds, job_type: str, scale_factor: int) -> Floats:
-    """Return steps/s of a gang spread over machines, (type,); as on one machine where no difference is known."""
+def consolidated_throughput(
+    speeds: GangThroughputs, job_type: str, scale_factor: int, partner: str | None = None
+) -> Floats:
+    """Return steps/s of a gang in its best place, (type,): alone, or beside a partner."""
+    if partner is None:
+        return speeds.solo_throughput(job_type, scale_factor)
+    return speeds.packed_throughput(job_type, partner, scale_factor)
+
+
+def spread_throughput(speeds: Speeds, job_type: str, scale_factor: int, partner: str | None = None) -> Floats:
+    """Return steps/s of a gang spread over machines, (type,), alone or beside a partner.
+
+    As on one machine where no difference is known.
+    """
     if isinstance(speeds, PlacementThroughputs):
-        return speeds.spread_throughput(job_type, scale_factor)
-    return speeds.solo_throughput(job_type, scale_factor)
+        return speeds.spread_throughput(job_type, scale_factor, partner)
+    return consolidated_throughput(speeds, job_type, scale_factor, partner)
+
+
+def slowed_alike(packed: Floats, alone: Floats, spread: Floats) -> Floats:
+    """Return rates in a pair, (type,), slowed by the spread as the gang alone is: packed · spread / alone."""
+    return np.asarray(np.divide(packed * spread, alone, out=np.zeros(len(packed)), where=alone > 0))
 
 
 @runtime_checkable

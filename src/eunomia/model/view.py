@@ -103,6 +103,7 @@ class View(ValueEqual):
     packed_throughput = _Column[
         Floats
     ]()  # (class, class, type) steps/s of the first beside the second; 0 = they do not fit
+    packed_spread_throughput = _Column[Floats]()  # (class, class, type) the same of two that are spread over machines
     spread_throughput = _Column[
         Floats
     ]()  # (job, type) believed steps/s of a gang spread over machines; 0 = cannot run so
@@ -181,6 +182,7 @@ NOT_BY_JOB = frozenset(  # others: a row per job
         "holder",
         "tenant_hourly_usage",
         "longest_lease",
+        "packed_spread_throughput",
         "packed_throughput",
         "past_service",
         "price",

@@ -1,19 +1,41 @@
-"""Why a job waits, as a value: a code, and the jobs and numbers that it is about.
+"""Why a job waits, as a value: a code, and the jobs and numbers that it is about; and the words of every code.
 
 Whatever finds a reason makes a `Reason`: a policy, a mechanism, the diagnosis of a state. Only what shows a reason
-makes words of it, those of `model.wait_texts`.
+makes words of it: those of `TEXTS`, the one place to change what users read of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from eunomia.model.arrays import Array, Bools, Ints
-from eunomia.model.wait_texts import TEXTS
 
+# The kinds of reasons, with the words for each in the summary of `explain`.
+KINDS = {
+    "no_capacity": "nothing large enough was free",
+    "fragmentation": "what was free was split",
+    "behind": "behind earlier jobs",
+    "quota": "the quota of its tenant was used up",
+    "share_used": "it had received its share",
+    "held": "held by its user",
+    "after": "after other jobs",
+    "types_absent": "no type in service can run it",
+    "policy": "the policy held it back",
+    "world_unknown": "its processes could not be reached",
+    "backoff": "until it was tried again",
+    "preempted": "after it was preempted, as nothing large enough was free",
+    "type_drawn": "it may use one type only",
+    "next_round": "until a round began",
+    "not_chosen": "not chosen in a round",
+    "next_question": "until the policy was asked",
+    "no_share": "without a share of time",
+    "quarantined": "set aside",
+}
+# By services; the others, which simulations know, are `policy` there.
+PUBLISHED = (*tuple(KINDS)[:12], "quarantined")
 # How a text begins that a policy states, and the code that this stands for.
 _STATED_CAUSES = {"fair share": "stated_quota", "quota:": "stated_quota", "fragmentation": "stated_fragmentation"}
 
@@ -39,7 +61,7 @@ class Reason:
 
     def __post_init__(self) -> None:
         if self.code not in TEXTS:
-            raise ValueError(f"{self.code!r} is no reason for waiting; those that there are stand in model.wait_texts")
+            raise ValueError(f"{self.code!r} is no reason for waiting; those that there are stand in model.wait_reason")
 
     @property
     def kind(self) -> str:
@@ -96,3 +118,186 @@ class WaitReasons(Mapping[int, Reason]):
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self.code))
+
+
+# ---- words that several reasons share --------------------------------------------------------------------------------
+
+
+def free_words(count: float) -> str:
+    """Return `1 is free` or `4 are free`."""
+    return f"{count:,} {'is' if count == 1 else 'are'} free"
+
+
+def listed(names: Sequence[str], count: float, noun: str = "") -> str:
+    """Return some of so many things in words: their names, and how many others there are."""
+    more = count - len(names)
+    kind = f" {noun}{'s' * (more != 1)}" if noun and not names else ""
+    return " and ".join(part for part in (", ".join(names), f"{more:,}{kind or ' more'}" if more else "") if part)
+
+
+def describe_takers(names: Sequence[str], count: float, policy: str = "") -> str:
+    """Return the words for the jobs that got the accelerators of a preempted one, after "it was preempted".
+
+    There are so many of them, some of which may be named; `policy` is one that ranks all of them before it.
+    """
+    if not count:
+        return ", and no other job started on its accelerators then"
+    rank = f", which {policy} ranks before it" if policy else ""
+    return f" by {listed(names, count, 'job')}{rank}"
+
+
+def describe_condition(
+    kind: str, jobs: Sequence[str], hidden: int, accelerators: float, node: str, tenant: str, starts: str | None
+) -> str:
+    """Return the words for what would let a job start, after "it would run if"; `hidden` counts jobs without a name.
+
+    `starts` is when, if not at once.
+    """
+    others = [HIDDEN if hidden == 1 else f"{hidden} jobs of other tenants"] if hidden else []
+    named = ", ".join((*jobs, *others))
+    text = {
+        "ended": f"{named} ended",
+        "all_ended": f"all of these ended: {named}",
+        "cancelled": f"{named}, ahead of it, were cancelled",
+        "fewer": f"it were submitted again for {accelerators:g} accelerator{'s' * (accelerators != 1)}",
+        "node": f"node {node} were back in service",
+        "quota": f"the quota of tenant {tenant} were {accelerators:g}",
+    }[kind]
+    return text if starts is None else f"{text}, when leases end at {starts}"
+
+
+_UNKNOWN = "accelerators that it could use are held by jobs that cannot be reached"
+NOT_RANKED = (-1, 0, False)  # the place of a job that the policy has not ranked yet
+HIDDEN = "another tenant's job"
+
+
+def _queue(reason: Reason) -> str:
+    """Return the place in the order; "" = first. Its numbers end with jobs ahead, what they need, and if it is old."""
+    ahead, needs, is_old = reason.numbers[-3:]
+    if (ahead, needs, is_old) == NOT_RANKED:
+        return f"{reason.names[0]} has not ranked it yet"
+    if not ahead:
+        return ""
+    named = f" ({listed(reason.jobs, ahead)})" if reason.jobs else ""
+    jobs = "1 waiting job that needs" if ahead == 1 else f"{ahead:,} waiting jobs that need"
+    return f"behind {jobs} {needs:,}{' in all' * (ahead != 1)}{named}{' by the last order' * bool(is_old)}"
+
+
+def _in_queue(text: str) -> Callable[[Reason], str]:
+    """Return words of size, free accelerators and types (without the policy), and then the place in the order."""
+
+    def say(reason: Reason) -> str:
+        size, free = reason.numbers[:2]
+        queue = _queue(reason)
+        said = text.format(size=size, free=free_words(free), types=", ".join(reason.names[1:]))
+        return f"{said}, {queue}" if queue else said
+
+    return say
+
+
+def _room(reason: Reason) -> str:
+    return f"{free_words(reason.numbers[1])} and it needs {reason.numbers[0]}"
+
+
+def _shares(reason: Reason) -> str:
+    share = ", ".join(f"{x:.0%} of {type}" for x, type in zip(reason.numbers, reason.names, strict=True))
+    return f"it has had its share for now ({share}), and no seat is spare"
+
+
+def _auction_behind(reason: Reason) -> str:
+    (n,) = reason.numbers
+    apps = "1 app is worse off and bids" if n == 1 else f"{n} apps are worse off and bid"
+    first = f"{apps} first" if n else "apps that had held nothing for longer were served first"
+    return f"{first}; nothing that it could use was left"
+
+
+def _round(text: str) -> Callable[[Reason], str]:
+    def say(reason: Reason) -> str:
+        size, free, end = reason.numbers
+        room = f"{free} {'is' if free == 1 else 'are'} free and it needs {size}, but " if free >= size else ""
+        return f"{room}{text}; the next begins at {end:,.0f} s"
+
+    return say
+
+
+def _then(text: str) -> Callable[[Reason], str]:
+    """Return words after which comes the text that is stated with it, if any."""
+    return lambda reason: f"{text}: {reason.text}" if reason.text else text
+
+
+# ---- the texts -------------------------------------------------------------------------------------------------------
+
+_LATE = "its deadline cannot be met together with the others'"
+_CLUSTER_QUOTA = "fair share: its virtual cluster has used up its quota"
+# By kind and code: words with places for numbers, then names, and `text`; or a function. Reasons of a state have as
+# numbers its size, what is free and the place in the order, and as names the policy and types.
+_BY_KIND: dict[str, dict[str, str | Callable[[Reason], str]]] = {
+    "no_capacity": {
+        "no_capacity": _in_queue("it needs {size}; {free} on {types}"),
+        "seats_held": lambda it: f"the others are held by {listed(it.jobs, it.numbers[0], 'job')}",  # added to it
+        "taken": "accelerator {0} ({1}) is used by {text}",
+    },
+    "fragmentation": {
+        "several_types": _in_queue("it needs {size} of one type; {free}, spread over {types}"),
+        "not_close": "fragmentation: it is within its quota, but no place holds it as close together as it asks",
+        "stated_fragmentation": "{text}",
+    },
+    "behind": {
+        "behind": lambda it: f"{_room(it)}, but it is {_queue(it)}",
+        "first_misfit": "the first of them does not fit yet",  # added to it
+    },
+    "quota": {
+        "tenant_quota": "quota: its tenant's is used up, and it may not borrow",
+        "queue_quota": "quota: neither its queue's own nor what it may borrow has room for it",
+        "cluster_quota": _CLUSTER_QUOTA,
+        "scattered": f"{_CLUSTER_QUOTA}, and what it could borrow is not as close together as it asks",
+        "stated_quota": "{text}",
+    },
+    "share_used": {"share_used": _shares, "prices": "{text}"},
+    "held": {"held": "its user holds it, and it asks for nothing until it is released"},
+    "after": {"after": lambda it: f"it waits for {', '.join(it.jobs) or 'the jobs that it follows'} to succeed"},
+    "types_absent": {"types_absent": "no type in service that it can run on has {0} accelerators"},
+    "policy": {
+        "stated": "{text}",  # in its own words
+        "prerun": "pre-run: it first runs on one accelerator of the pool, and those are in use",
+        "all_leased": "all seats are leased to others",
+        "auction_due": "the next auction is about to be held",
+        "auction_lost": "its app was among the {0} worst-off, bid, and won no seats for it",
+        "auction_behind": _auction_behind,  # so many apps bid
+        "seats_kept": "seats are kept for it until they are enough",
+        "host_capacity": "it asks for more CPUs or memory than there are",
+        "deadline_passed": "late: its deadline, {0:,.0f} s, has passed",
+        "deadline_out_of_reach": "late: it cannot be done by its deadline, {0:,.0f} s, even if it runs from now on",
+        "deadline_dropped": f"late: {_LATE}",
+        "deadline_dropped_unproven": f"late, in the smallest set found: {_LATE}",
+        "floor_dropped": "its equal part cannot be kept beside the deadlines",
+        "share_kept": "keeps {0:.1%} of its proportionally fair share",
+    },
+    "world_unknown": {
+        "world_unknown": _then("it has accelerators, but its processes cannot be reached"),
+        "holders_unknown": lambda it: f"{_UNKNOWN}: {listed(it.jobs, it.numbers[0])}",
+    },
+    "backoff": {
+        "backoff": _then("it failed, and waits before it is tried again"),
+        "launch_delayed": _then("it has accelerators, but cannot be started yet"),
+    },
+    "preempted": {"preempted": lambda it: f"it was preempted{describe_takers(it.jobs, it.numbers[0], it.names[0])}"},
+    "type_drawn": {"type_drawn": _in_queue("it may only use {types}, where fewer than {size} are free")},
+    "next_round": {"next_round": _round("seats are given when a round begins")},  # its size, free, end
+    "not_chosen": {
+        "round_full": _round("the round that begins now gives it none"),
+        "not_chosen": lambda it: f"{_room(it)}, but the last answer of {it.names[0]} gives it none of them",
+    },
+    "next_question": {
+        "not_ranked": lambda it: f"{_room(it)}; {_queue(it)}",
+        "next_question": "it came after the last question; the next one is asked at {0:,.0f} s",
+    },
+    "no_share": {"no_share": "the last answer gives it no share of time"},
+    "quarantined": {"quarantined": _then("it was set aside and does not start again")},
+}
+TEXTS = {code: (kind, text) for kind, texts in _BY_KIND.items() for code, text in texts.items()}
+
+
+def published(kind: str) -> str:
+    """Return the kind of reason that a service shows."""
+    return kind if kind in PUBLISHED else "policy"

@@ -13,8 +13,7 @@ from eunomia.model.events import Event, JobFailed, JobPaused, JobSubmitted, Mome
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.model.wait_reason import Reason
-from eunomia.records.learnt_rates import describe_throughput
-from eunomia.records.pair_estimates import PairEstimateSummary
+from eunomia.records.learnt_rates import PairEstimateSummary, describe_throughput
 from eunomia.records.preemptions import Preemption, PreemptionLog
 from eunomia.records.queue_position import SHOWN
 from eunomia.records.record import Record

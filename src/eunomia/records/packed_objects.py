@@ -2,13 +2,14 @@
 
 With a snapshot a service restarts without handling all earlier moments again. The graph of objects is written as JSON
 with one binary part for arrays. Only instances of this package's own classes, arrays and plain values can be written or
-read: classes are found by name below `eunomia.`, and no constructor or other code is called. Functions, methods and
-paths of files are not state: a restored object keeps those of the fresh scheduler, which must have been built from the
-same inputs.
+read: classes are found by name below `eunomia.`, and no constructor or other code is called. Functions, methods, paths
+of files and the policy's card are not state: a restored object keeps those of the fresh scheduler, which must have been
+built from the same inputs.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import math
@@ -16,6 +17,7 @@ import types
 import zlib
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from pathlib import PurePath
 from typing import Any
@@ -25,6 +27,7 @@ import numpy as np
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.arrays import Array
 from eunomia.model.job import Job
+from eunomia.model.policy import PolicyInfo
 from eunomia.records.long_lists import (
     BY_FIELD,
     LONG,
@@ -42,8 +45,9 @@ from eunomia.records.long_lists import (
 from eunomia.records.record import from_json, to_json
 
 ROOM = "eunomia."
-MOVED = {  # modules that were elsewhere when 0.1.0 was being made: snapshots of then are read
+MOVED = {  # modules whose classes stood elsewhere in snapshots that are read
     "eunomia.core.losses": "eunomia.core.training_losses",
+    "eunomia.setup.belief_noise": "eunomia.setup.run_speeds",
     "eunomia.mechanisms.fluid.fluid_allocation": "eunomia.mechanisms.fluid.current_shares",
     "eunomia.throughputs.jobs": "eunomia.throughputs.job_type_facts",
     "eunomia.throughputs.measured": "eunomia.throughputs.measured_table",
@@ -161,7 +165,7 @@ class _Writer:
             return {"j": to_json(value)}
         if isinstance(value, type):
             return {"c": _path(value)}
-        if isinstance(value, PurePath):
+        if isinstance(value, PurePath | PolicyInfo):
             return {"k": 1}
         if callable(value) and isinstance(
             value, types.FunctionType | types.MethodType | types.BuiltinFunctionType | types.LambdaType
@@ -274,6 +278,10 @@ class _Reader:
         if kind == "i":
             cls = _found(body[0])
             made = self._made[number] = fresh if type(fresh) is cls else object.__new__(cls)
+            if cls is PolicyInfo:  # snapshots of before have it with its fields of then
+                return made
+            for name in () if made is fresh else _defaults(cls).keys() - body[1].keys():  # newer than the snapshot
+                object.__setattr__(made, name, _defaults(cls)[name])
             for name, part in body[1].items():
                 object.__setattr__(made, name, self._value(part, getattr(fresh, name, None)))
             return made
@@ -352,6 +360,13 @@ def _found(path: str) -> Any:
     if not isinstance(found, type):
         raise ValueError(f"a snapshot names {path!r}, which is no class")
     return found
+
+
+@functools.cache
+def _defaults(cls: type) -> dict[str, Any]:
+    """Return the fields of a dataclass that have a default, by name; none of other classes."""
+    found = fields(cls) if is_dataclass(cls) else ()
+    return {one.name: one.default for one in found if one.default is not MISSING}
 
 
 def _attributes(value: Any) -> dict[str, Any]:

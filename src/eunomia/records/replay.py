@@ -21,6 +21,8 @@ from eunomia.model.events import Moment
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import PolicyInfo
+from eunomia.model.promises import Promises
+from eunomia.model.rank import Rank
 from eunomia.model.speeds import Speeds
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
@@ -55,7 +57,7 @@ def header(
 ) -> dict[str, Any]:
     """Return the inputs of the scheduler as JSON."""
     kinds = sorted({(job.job_type, size) for job in jobs for size in job.shapes})
-    sharing = "packed_throughput" in info.needs or mechanism.pairs
+    sharing, rank = "packed_throughput" in info.needs or mechanism.pairs, info.promises.rank
     return {
         "seed": seed,
         "nodes": [[node.type, node.accelerators, node.rack] for node in nodes],
@@ -63,10 +65,10 @@ def header(
             "name": info.name,
             "door": info.answer_type,
             "remembers": dict(info.memory_columns),
-            "complete": info.covers_all_jobs,
-            "separable": info.jobs_independent,
-            "renews": info.renews_leases,
-            "ranks_by": info.ranks_by,
+            "complete": info.promises.covers_all_jobs,
+            "separable": info.promises.jobs_independent,
+            "renews": info.promises.renews_leases,
+            "ranks_by": rank.key if rank is not None and rank.key not in ("service", "weight") else "",
         },
         "mechanism": to_json(as_dict(mechanism)),
         "overheads": _recorded_overheads(overheads),
@@ -107,7 +109,7 @@ def new_scheduler(record: Record, info: PolicyInfo | None = None) -> Scheduler:
     try:
         head: Mapping[str, Any] = record.header
         topology = Topology.of([Node(type=kind, accelerators=size, rack=rack) for kind, size, rack in head["nodes"]])
-        policy = head["policy"]
+        policy, ranks_by = head["policy"], head["policy"].get("ranks_by", "")
         info = info or PolicyInfo(
             name=policy["name"],
             answer_type=policy["door"],
@@ -116,10 +118,12 @@ def new_scheduler(record: Record, info: PolicyInfo | None = None) -> Scheduler:
             paper="",
             needs=frozenset(),  # not used, as the answers are in the record
             memory_columns=policy["remembers"],
-            covers_all_jobs=policy["complete"],
-            jobs_independent=policy["separable"],
-            renews_leases=policy.get("renews", False),
-            ranks_by=policy.get("ranks_by", ""),  # what explanations say of the order; no decision depends on it
+            promises=Promises(
+                covers_all_jobs=policy["complete"],
+                jobs_independent=policy["separable"],
+                renews_leases=policy.get("renews", False),
+                rank=Rank(ranks_by) if ranks_by else None,  # explanations speak of it; no decision depends on it
+            ),
         )
         speeds = RecordedSpeeds(topology.types, head["alone"], head["beside"])
         belief = Belief(speeds, Overheads(**head["overheads"]))

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from eunomia.core.scheduler import Scheduler
-from eunomia.model.wait_reason import Reason
-from eunomia.model.wait_texts import NOT_RANKED
+from eunomia.model.wait_reason import NOT_RANKED, Reason
 from eunomia.records.queue_position import QueuePosition, last_position, names_of, seat_holders
 
 
@@ -29,7 +28,7 @@ class Wait:
 
     @property
     def reason(self) -> str:
-        """One of `wait_texts.KINDS`."""
+        """One of `wait_reason.KINDS`."""
         return self.why[0].kind
 
     @property

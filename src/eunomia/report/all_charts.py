@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from eunomia.report.chart import Chart
-from eunomia.report.classes import classes
+from eunomia.report.chart import Chart, styles_of
 from eunomia.report.differences import paired_differences
-from eunomia.report.distributions import distributions
-from eunomia.report.fairness import fairness
-from eunomia.report.losses import losses
-from eunomia.report.over_time import over_time
-from eunomia.report.styles import styles_of
-from eunomia.report.summary_charts import totals
+from eunomia.report.job_charts import classes, distributions
+from eunomia.report.over_time import fairness, over_time
+from eunomia.report.summary_charts import losses, totals
 from eunomia.report.table import BEST, MANY
 from eunomia.verdict.run_figures import ReportContent
 from eunomia.verdict.seed_groups import best_first, labels, loads, seed_groups

@@ -18,13 +18,12 @@ from eunomia.inputs.html import plain
 from eunomia.inputs.problems import Problems
 from eunomia.metrics.statistics import Estimate, estimate, one_run
 from eunomia.model.spelling_suggestions import nearest
+from eunomia.report.chart import styles_of
 from eunomia.report.figure_style import FORMATS, METADATA, FigureStyle, settings_of
 from eunomia.report.image_export import COLOURS, DASHES, HATCHES
 from eunomia.report.image_legend import add_legend
-from eunomia.report.styles import styles_of
-from eunomia.verdict.columns import COLUMNS
 from eunomia.verdict.number_format import common_scale
-from eunomia.verdict.ranking import MEASURES
+from eunomia.verdict.ranking import COLUMNS, MEASURES
 
 Row = Mapping[str, Any]  # policy, load, seed, and the fields of summary.json
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")

@@ -1,15 +1,23 @@
-"""The frame of every report: no URL is in it, and only its own style and script are allowed to run."""
+"""The frame of every report: no URL is in it, only its own style and script run, and its numbers are in it as JSON."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import re
+from collections.abc import Iterable
+from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
 
-from eunomia.inputs.html import Templates
+import numpy as np
+
+from eunomia.inputs.html import Templates, plain
+from eunomia.report.chart import Chart, Series
 from eunomia.verdict.number_format import plural, shown
+from eunomia.verdict.run_figures import ReportContent, RunFigures
+from eunomia.verdict.seed_groups import best_first
 
 
 def keep_units(text: str) -> str:
@@ -43,3 +51,70 @@ def _constants() -> dict[str, str]:
 def _digest(text: str) -> str:
     """Return the CSP source expression of an inline text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def numbers(content: ReportContent, charts: Iterable[Chart]) -> dict[str, object]:
+    """Return the content of the block `eunomia-data`. Unknown and non-finite values are None."""
+    return {
+        "version": 1,
+        "title": content.title,
+        "subtitle": content.subtitle,
+        "notes": list(content.notes),
+        "runs": [run_numbers(run) for run in content.runs],
+        "best": [plain(label) for label in best_first(content)],
+        "charts": [chart_numbers(chart) for chart in charts],
+    }
+
+
+def run_numbers(run: RunFigures) -> dict[str, object]:
+    """Return the key and the unrounded summary of a run."""
+    summary = {name: known(value) for name, value in run.summary.items()}
+    return {"label": run.label, "policy": run.policy, "load": run.load, "seed": run.seed, "summary": summary}
+
+
+def chart_numbers(chart: Chart) -> dict[str, object]:
+    """Return a chart for charts.js."""
+    return {
+        "name": chart.name,
+        "title": chart.title,
+        "kind": chart.kind,
+        "load": chart.load,
+        "x": asdict(chart.x),
+        "y": asdict(chart.y),
+        "categories": [plain(name) for name in chart.categories],
+        "mark": list(chart.mark) if chart.mark else None,
+        "palette": chart.palette,
+        "panels": [
+            {"title": plain(panel.title), "series": [series_numbers(series) for series in panel.series]}
+            for panel in chart.panels
+        ],
+    }
+
+
+def series_numbers(series: Series) -> dict[str, object]:
+    """Return the points of a series; ranges and details only where it has them."""
+    points: dict[str, object] = {
+        "name": plain(series.name),
+        "style": series.style,
+        "x": rounded(series.x),
+        "y": rounded(series.y),
+    }
+    if series.low.size:
+        points |= {"low": rounded(series.low), "high": rounded(series.high)}
+    if series.tones:
+        points["tones"] = list(series.tones)
+    if any(series.details):
+        points["details"] = list(series.details)
+    return points
+
+
+def rounded(values: Iterable[float]) -> list[float | None]:
+    """Return each value with six significant digits: more than a screen shows, in half the bytes."""
+    return [known(float(f"{value:.6g}")) for value in values]
+
+
+def known(value: float | int | None) -> float | int | None:
+    """Return a plain number, or None for an unknown or non-finite one."""
+    if value is None or not math.isfinite(value):
+        return None
+    return int(value) if isinstance(value, (int, np.integer)) else float(value)

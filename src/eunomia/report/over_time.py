@@ -1,4 +1,4 @@
-"""Charts of utilisation and queue over time, of the first seed: curves over time are not averaged over seeds."""
+"""Charts over time, of the first seed, as curves are not averaged: utilisation, queue and long-term fairness."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from eunomia.model.arrays import Floats
-from eunomia.report.chart import Axis, Chart, Panel, Series
-from eunomia.report.curves import thinned
-from eunomia.verdict.run_figures import RunFigures
+from eunomia.report.chart import Axis, Chart, Panel, Series, thinned
+from eunomia.verdict.run_figures import RunFigures, TenantFigures
 from eunomia.verdict.seed_groups import SeedGroup
 
 SINCE_START = Axis(label="time since the run began", unit="s")
+MOST = 8  # tenants: as many as there are colours
 
 
 def over_time(group: Sequence[SeedGroup], styles: dict[str, int]) -> list[Chart]:
@@ -69,3 +69,43 @@ def job_series(run: RunFigures, values: Floats, styles: dict[str, int]) -> Serie
     """Return the line of one run; `values` (bin,) are numbers of jobs."""
     at_s, rows = thinned(run.utilization_at_s, values[None, :])
     return Series(name=run.label, style=styles[run.label], x=at_s, y=rows[0])
+
+
+def fairness(group: Sequence[SeedGroup]) -> list[Chart]:
+    """Return the chart of one load; none with fewer than two tenants, or where nothing was deserved."""
+    every = [(setting.label, setting.runs[0].tenants) for setting in group]
+    runs = [(label, tenants) for label, tenants in every if tenants is not None and len(tenants.names) > 1]
+    names = largest([tenants for _, tenants in runs])
+    panels = tuple(Panel(title=label, series=lines(tenants, names)) for label, tenants in runs)
+    panels = tuple(panel for panel in panels if panel.series)
+    if not panels:
+        return []
+    return [
+        Chart(
+            name="ltgf_over_time",
+            title="Long-term fairness of tenants",
+            how_to_read="Accelerator-time that a tenant got over what it was owed, in the day before "
+            f"({len(names)} largest tenants): 1 is all of it, above 1 it also used accelerators of others.",
+            kind="steps",
+            x=SINCE_START,
+            y=Axis(label="got ÷ owed in 24 hours", unit="ratio", low=0.0),
+            panels=panels,
+            palette="parts",
+        )
+    ]
+
+
+def largest(runs: Sequence[TenantFigures]) -> tuple[str, ...]:
+    """Return the names of the tenants that were owed most."""
+    owed: dict[str, float] = {}
+    for tenants in runs:
+        for name, amount in zip(tenants.names, tenants.deserved.tolist(), strict=True):
+            owed[name] = max(owed.get(name, 0.0), amount)
+    return tuple(sorted(owed, key=lambda name: (-owed[name], name))[:MOST])
+
+
+def lines(tenants: TenantFigures, names: Sequence[str]) -> tuple[Series, ...]:
+    """Return one line for each tenant that was ever owed anything."""
+    known = [(style, name) for style, name in enumerate(names) if name in tenants.names]
+    rows = [(style, name, tenants.ltgf[tenants.names.index(name)]) for style, name in known]
+    return tuple(Series(name=n, style=s, x=tenants.at_s, y=y) for s, n, y in rows if np.isfinite(y).any())

@@ -6,13 +6,11 @@ from pathlib import Path
 
 from eunomia.inputs.atomic_write import write_whole
 from eunomia.report.all_charts import charts
-from eunomia.report.frame import framed
-from eunomia.report.numbers import numbers
+from eunomia.report.frame import framed, numbers
 from eunomia.report.table import every_number, run_table
 from eunomia.report.tenants_section import tenants_section
 from eunomia.verdict.findings import findings
-from eunomia.verdict.job_outcomes import MOST, by_urgency
-from eunomia.verdict.run_figures import ReportContent
+from eunomia.verdict.run_figures import MOST, ReportContent, by_urgency
 from eunomia.verdict.seed_groups import loads
 
 

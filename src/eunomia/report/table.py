@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from eunomia.verdict.columns import COLUMNS, Column
 from eunomia.verdict.judgement import tied
 from eunomia.verdict.number_format import ABSENT, common_scale, shown, three_digits
+from eunomia.verdict.ranking import COLUMNS, Column
 from eunomia.verdict.run_figures import ReportContent
 from eunomia.verdict.seed_groups import SeedGroup, best_first, comparable, seed_groups
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.model.arrays import Floats
-from eunomia.report.numbers import known
+from eunomia.report.frame import known
 from eunomia.verdict.number_format import HOUR, duration, plural, three_digits
 from eunomia.verdict.run_figures import ReportContent, RunFigures, TenantFigures
 from eunomia.verdict.seed_groups import best_first, seed_groups

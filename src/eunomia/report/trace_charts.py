@@ -1,4 +1,4 @@
-"""Charts of a trace: durations, steps, gang sizes, submission times and outcomes of its jobs."""
+"""Charts of a trace: durations, steps, gang sizes, submission times and outcomes of its jobs; and the page of them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from eunomia.model.arrays import Floats
-from eunomia.report.chart import Axis, Chart, Panel, Series
-from eunomia.report.curves import cdf
-from eunomia.report.trace_tables import largest
+from eunomia.report.chart import Axis, Chart, Panel, Series, cdf
+from eunomia.report.frame import chart_numbers, framed
+from eunomia.report.trace_tables import facts, largest, trace_tables
 from eunomia.traces.statistics import ClassStatistics, Description, classes
 from eunomia.traces.table import Trace
 from eunomia.verdict.number_format import DAY
@@ -120,3 +120,14 @@ def _days(description: Description) -> Chart | None:
         y=SUBMISSIONS,
         panels=(Panel(series=(Series(name="jobs", style=0, x=at, y=counts),)),),
     )
+
+
+def trace_page(title: str, description: Description, charts: tuple[Chart, ...]) -> str:
+    """Return the HTML: facts and tables, notes, and a frame for each chart.
+
+    The statistics are in the page as JSON beside the points of the charts.
+    """
+    block = {"version": 1, **description.as_dict(), "charts": [chart_numbers(chart) for chart in charts]}
+    tables = trace_tables(description)
+    values = {"facts": facts(description), "tables": tables, "notes": description.notes, "charts": charts}
+    return framed("trace.html", title, None, block, **values)

@@ -20,8 +20,8 @@ from eunomia.model.events import JobFailed, JobFinished, Moment, Progressed
 from eunomia.model.job import Job
 from eunomia.runs.local_run import GRACE_S
 from eunomia.scenario import Scenario
-from eunomia.setup.backend_factory import backend_inputs
 from eunomia.setup.run_config import set_up
+from eunomia.setup.run_objects import backend_inputs
 
 STEPS, STEP_S = 8, 0.25  # of a trial that runs to its end; each step is saved
 LONG_STEPS = 16  # of one that is stopped before

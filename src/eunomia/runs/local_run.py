@@ -19,23 +19,21 @@ from eunomia.backends.run_clock import read_clock
 from eunomia.records.record import JOURNAL, RECORD, Record
 from eunomia.records.run import Observer, run
 from eunomia.runs import run_directory
-from eunomia.runs.end_summary import Refusals
 from eunomia.runs.job_states import JobStates, Watcher
 from eunomia.runs.journal import Journal, JournaledWorld, Past, ResumedPolicyRunner, create, pack
 from eunomia.runs.measurement_window import measured_figures, measured_jobs, measured_note
+from eunomia.runs.result_files import Refusals
 from eunomia.runs.results_dir import refused_out
-from eunomia.runs.resume_check import check_same_run
-from eunomia.runs.resumed_world import ResumedWorld
+from eunomia.runs.resumed_world import ResumedWorld, check_same_run
 from eunomia.runs.run_time_estimates import RunTimeEstimating, described_estimates, estimates_note, estimating_run_times
 from eunomia.runs.simulation import Result, timing
 from eunomia.runs.throughput_learning import ThroughputLearning, learning_note, learnt_table, throughput_learner
 from eunomia.scenario import Scenario
-from eunomia.setup.backend_factory import backend_inputs, with_lost_time
 from eunomia.setup.plugins import find_backend
 from eunomia.setup.run_config import set_up
-from eunomia.setup.run_objects import RunConfig
+from eunomia.setup.run_objects import RunConfig, backend_inputs, with_lost_time
 from eunomia.setup.tuner_setup import observes_losses, settings_of, with_tuners
-from eunomia.verdict.job_outcomes import JobOutcome
+from eunomia.verdict.run_figures import JobOutcome
 
 GRACE_S = 10.0  # for a job to save
 LOG_LINES = 20  # kept of the log of a job that did not finish

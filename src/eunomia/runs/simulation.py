@@ -26,10 +26,9 @@ from eunomia.policies.order.fifo import Fifo
 from eunomia.records.record import Record, Recorder
 from eunomia.records.run import InlinePolicyRunner, Observer, run
 from eunomia.runs.as_it_was import AS_IT_WAS, past_metrics
-from eunomia.runs.end_summary import Refusals, completion_sentences
 from eunomia.runs.measurement_window import StopWhenMeasured, measured_figures, measured_jobs, measured_note
 from eunomia.runs.pair_profiling import PairProfiling, ProfilerSettings
-from eunomia.runs.result_files import write_columns, write_json
+from eunomia.runs.result_files import Refusals, completion_sentences, write_columns, write_json
 from eunomia.runs.run_time_estimates import RunTimeEstimating, described_estimates, estimates_note, estimating_run_times
 from eunomia.runs.scenario_variants import spelling
 from eunomia.runs.throughput_learning import (
@@ -40,14 +39,13 @@ from eunomia.runs.throughput_learning import (
     throughput_learner,
 )
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
-from eunomia.setup.backend_factory import virtual_backend, with_lost_time
 from eunomia.setup.belief_estimate import EstimatedSpeeds
 from eunomia.setup.policy_lookup import changed_parameters, knows_durations
 from eunomia.setup.run_config import set_up
-from eunomia.setup.run_objects import RunConfig
+from eunomia.setup.run_objects import RunConfig, virtual_backend, with_lost_time
 from eunomia.setup.tuner_setup import drawn_loss, observes_losses, with_tuners
-from eunomia.verdict.job_outcomes import JobOutcome
 from eunomia.verdict.number_format import shown
+from eunomia.verdict.run_figures import JobOutcome
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,14 +14,14 @@ measurement, of gangs that failed or made no progress for `measure_s`, the type 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from eunomia.backends.protocol import Backend
 from eunomia.core.belief import LearntThroughput
-from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.arrays import Floats, Ints
 from eunomia.model.decisions import Decision, GiveUp, Refuse, Start, Starts, Stop
 from eunomia.model.events import (
     Event,
@@ -43,14 +43,12 @@ from eunomia.model.topology import Topology
 from eunomia.records.learnt_rates import learnt_rows
 from eunomia.setup.run_objects import RunConfig
 from eunomia.throughputs.estimators.calibration import as_csv
-from eunomia.throughputs.estimators.learnt_throughputs import LearntRates, LearntThroughputs
+from eunomia.throughputs.estimators.learnt_throughputs import MOST_FAILED, LearntRates, LearntThroughputs
 from eunomia.throughputs.placed_throughputs import PlacedThroughputs
 
-MOST_FAILED = 3  # starts on a type that is tried, none of them measured
 LISTED = 5  # in a note
 
 Kind = tuple[str, int]  # job type, size of the gang
-Belief = tuple[Floats, Floats, Bools]  # (type,) each: steps/s, seconds measured, whether it is tried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +123,7 @@ class ThroughputLearner:
     _of_type: dict[str, dict[str, None]] = field(default_factory=dict)  # job type learnt → jobs present
     _names: dict[str, dict[str, None]] = field(default_factory=dict)  # job type learnt → names that the scheduler has
     _running: dict[str, _Running] = field(default_factory=dict)
-    _believed: dict[Kind, Belief] = field(default_factory=dict)
+    _believed: dict[Kind, LearntThroughput] = field(default_factory=dict)
     _tried: dict[tuple[Kind, int], float] = field(
         default_factory=dict
     )  # cell → rate of the other type believed fastest
@@ -135,7 +133,7 @@ class ThroughputLearner:
 
     def take(self, at: float, events: Iterable[Event]) -> list[Event]:
         """Take the events of a moment; return a `ThroughputsLearnt` if what is believed changes."""
-        reports = list[Progressed]()
+        reports, known = list[Progressed](), list[ThroughputsLearnt]()
         for event in events:  # ends first: what a gang that failed reports is its last checkpoint
             match event:
                 case JobSubmitted(job):
@@ -149,12 +147,14 @@ class ThroughputLearner:
                 case JobPaused(name):
                     self._leave_seats(name, at)
                 case ThroughputsLearnt():
-                    self.adopt(event)
+                    known.append(event)
                 case Progressed():
                     reports.append(event)
         for event in reports:
             for name, steps in zip(event.job_ids, event.steps, strict=True):
                 self._progress(name, float(steps), at)
+        for before in known:  # last: what a record says has these ends and reports in it
+            self.adopt(LearntThroughput.of(before))
         return self._moved()
 
     def order(self, at: float, decision: Decision) -> None:
@@ -171,22 +171,15 @@ class ThroughputLearner:
             case Refuse(name) | GiveUp(name):
                 self._forget(name, at)
 
-    def adopt(self, event: ThroughputsLearnt) -> None:
-        """Take over what was learnt before, from a record or a state."""
-        values = (event.throughput, event.measured_s, event.tried)
-        for place, kind in enumerate(zip(event.job_types, map(int, event.scale_factors), strict=True)):
-            rates, seconds, tried = (each[place] for each in values)
-            self._believed[kind] = rates, seconds, tried
+    def adopt(self, learnt: Iterable[tuple[Kind, LearntThroughput]]) -> None:
+        """Take over what was learnt before, from a record or from what a scheduler believes."""
+        for kind, found in learnt:
+            self._believed[kind] = found
             if name := self._name(kind[0]):
                 self._names.setdefault(name, {})[kind[0]] = None
-                self.learnt.restore(name, kind[1], rates, seconds)
-
-    def adopt_rates(self, rates: Mapping[Kind, LearntThroughput]) -> None:
-        """Take over what a scheduler believes."""
-        if rates:
-            names, sizes = (tuple(each) for each in zip(*rates, strict=True))
-            found = [(one.rates, one.measured_s, one.tried) for one in rates.values()]
-            self.adopt(ThroughputsLearnt(names, sizes, *(np.array(each) for each in zip(*found, strict=True))))
+                self.learnt.restore(name, kind[1], found.rates, found.measured_s)
+                for type in np.flatnonzero(found.failed).tolist():
+                    self._failed[(name, kind[1]), type] = int(found.failed[type])
 
     def rates(self, job_type: str, size: int) -> Floats:
         """Return the medians of a gang's rates on each type, (type,); `job_type` as the scheduler has it.
@@ -198,7 +191,7 @@ class ThroughputLearner:
             return (self.believed or self.learnt.prior).solo_throughput(job_type, size)
         found = self.learnt.rates_if_asked(name, size)
         tried = np.zeros(len(found.median), dtype=np.bool_)
-        return self._where_it_may_run((job_type, size), (found.median, found.measured_s, tried))[0]
+        return self._where_it_may_run((job_type, size), LearntThroughput(found.median, found.measured_s, tried)).rates
 
     def resume(self, job: Job, steps: float, start: Start | None, at: float) -> None:
         """Take over a job that is present, and the start with which it runs, if it does."""
@@ -288,6 +281,8 @@ class ThroughputLearner:
             run.at, run.steps = at, steps
             if rate <= 0:
                 self._count_failed(run)
+            else:
+                self._failed.pop((run.kind, run.type), None)
             self._count_trial(run, rate, at)
             self.learnt.measure(*run.kind, run.type, rate, seconds)
             self._news[run.kind[0]] = None
@@ -310,7 +305,7 @@ class ThroughputLearner:
             return
         if not run.is_counted:
             run.is_counted = True
-            self._failed[cell] = self._failed.get(cell, 0) + 1
+            self._failed[cell] = min(self._failed.get(cell, 0) + 1, MOST_FAILED)
             self._news[run.kind[0]] = None
 
     def given_up(self) -> list[tuple[Kind, int]]:
@@ -319,53 +314,53 @@ class ThroughputLearner:
 
     def _moved(self) -> list[Event]:
         """Return what is believed anew of the job types that something was learnt of or whose jobs came or went."""
-        kinds, values = list[Kind](), list[Belief]()
+        moved = dict[Kind, LearntThroughput]()
         for job_type in self._news:
             for size in self.learnt.sizes(job_type):
                 found = self._belief((job_type, size))
                 for name in self._names[job_type]:
                     kind = name, size
-                    new, before = self._where_it_may_run(kind, found), self._before(kind)
-                    if self._differs(new, before):
-                        self._believed[kind] = new
-                        kinds.append(kind)
-                        values.append(new)
+                    new = self._where_it_may_run(kind, found)
+                    if self._differs(new, self._before(kind)):
+                        self._believed[kind] = moved[kind] = new
         self._news.clear()
-        if not kinds:
+        if not moved:
             return []
-        names, sizes = (tuple(each) for each in zip(*kinds, strict=True))
-        columns = (np.array(each) for each in zip(*values, strict=True))
-        return [ThroughputsLearnt(names, sizes, *columns)]
+        names, sizes = (tuple(each) for each in zip(*moved, strict=True))
+        rates, seconds, tried, failed = (
+            np.array([getattr(one, column) for one in moved.values()])
+            for column in ("rates", "measured_s", "tried", "failed")
+        )
+        return [ThroughputsLearnt(names, sizes, rates, seconds, tried, failed if failed.any() else None)]
 
-    def _before(self, kind: Kind) -> Belief:
+    def _before(self, kind: Kind) -> LearntThroughput:
         found = self._believed.get(kind)
         if found is not None:
             return found
         prior = (self.believed or self.learnt.prior).solo_throughput(*kind)
-        return prior, np.zeros(len(prior)), np.zeros(len(prior), dtype=np.bool_)
+        return LearntThroughput(prior, np.zeros(len(prior)), np.zeros(len(prior), dtype=np.bool_))
 
-    def _where_it_may_run(self, kind: Kind, found: Belief) -> Belief:
+    def _where_it_may_run(self, kind: Kind, found: LearntThroughput) -> LearntThroughput:
         if self.believed is None:
             return found
         may = self.believed.solo_throughput(*kind) > 0
-        rates, seconds, tried = found
-        return np.where(may, rates, 0.0), seconds, tried & may
+        return replace(found, rates=np.where(may, found.rates, 0.0), tried=found.tried & may)
 
-    def _differs(self, new: Belief, before: Belief) -> bool:
-        """Return whether a rate moved by more than the tolerance, or a type was measured for the first time."""
-        far = np.abs(new[0] - before[0]) > self.settings.tolerance * before[0]
-        first = (new[1] > 0) & (before[1] == 0)
-        return bool((far | first | (new[2] != before[2])).any())
+    def _differs(self, new: LearntThroughput, before: LearntThroughput) -> bool:
+        """Return whether a rate moved by more than the tolerance, or a type was measured or failed anew."""
+        far = np.abs(new.rates - before.rates) > self.settings.tolerance * before.rates
+        first = (new.measured_s > 0) & (before.measured_s == 0)
+        return bool((far | first | (new.tried != before.tried) | (new.failed != before.failed)).any())
 
-    def _belief(self, kind: Kind) -> Belief:
-        """Return what is to be believed of a kind: rates, seconds measured, and which types are tried."""
+    def _belief(self, kind: Kind) -> LearntThroughput:
+        """Return what is to be believed of a kind."""
         found = self.learnt.rates(*kind)
         tried = found.open & self._is_worth_trying(kind, found)
-        for other, type in self.given_up():
-            tried[type] &= other != kind
+        failed = np.array([self._failed.get((kind, type), 0) for type in range(len(tried))])
+        tried &= failed < MOST_FAILED
         for type in np.flatnonzero(tried).tolist():
             self._tried[kind, type] = float(np.delete(found.median, type).max())
-        return np.where(tried, found.high, found.median), found.measured_s, tried
+        return LearntThroughput(np.where(tried, found.high, found.median), found.measured_s, tried, failed)
 
     def _is_worth_trying(self, kind: Kind, found: LearntRates) -> bool:
         """Return whether a trial is short beside the work that is left to the jobs of the kind."""

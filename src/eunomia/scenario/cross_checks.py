@@ -14,15 +14,13 @@ from typing import Any
 from eunomia.backends.registry import BACKENDS, BACKENDS_OF_PACKAGES, DEFAULT
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
-from eunomia.scenario.apps_rules import apps_findings
-from eunomia.scenario.belief_rules import belief_findings
-from eunomia.scenario.physics_rules import outage_findings, overheads_findings, physics_findings
-from eunomia.scenario.schema_models import (
-    MOST_ACCELERATORS,
-    MechanismSection,
-    PolicySection,
-    Section,
-    WorkloadSection,
+from eunomia.scenario.schema_models import MOST_ACCELERATORS, MechanismSection, PolicySection, Section, WorkloadSection
+from eunomia.scenario.section_rules import (
+    apps_findings,
+    belief_findings,
+    outage_findings,
+    overheads_findings,
+    physics_findings,
 )
 from eunomia.scenario.source_locations import Finding, KeyPath, dotted
 

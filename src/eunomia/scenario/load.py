@@ -11,12 +11,10 @@ from pydantic import ValidationError
 
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.scenario import toml
-from eunomia.scenario.coercion import plain
 from eunomia.scenario.cross_checks import contradictions
 from eunomia.scenario.machine_list import expand_nodes_file
 from eunomia.scenario.model import Scenario
-from eunomia.scenario.overrides import override
-from eunomia.scenario.policy_spec import parse_policy
+from eunomia.scenario.policy_spec import override, parse_policy, plain
 from eunomia.scenario.pydantic_errors import findings
 from eunomia.scenario.source_locations import Finding, KeyPath, SourceLocations, dotted, shown
 

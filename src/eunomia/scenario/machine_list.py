@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.scenario.reader_options import parse_file
+from eunomia.scenario.policy_spec import parse_file
 from eunomia.scenario.source_locations import SourceLocations, shown
 
 if TYPE_CHECKING:

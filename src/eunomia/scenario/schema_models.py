@@ -26,6 +26,11 @@ NotNegative: TypeAlias = Annotated[Finite, Field(ge=0)]
 Demand: TypeAlias = Annotated[Finite, Field(ge=0, le=MOST_DEMAND)]
 
 
+def key(default: Any, description: str, **rules: Any) -> Any:
+    """Return the field of a key that may be left out."""
+    return Field(default=default, description=description, **rules)
+
+
 class Section(BaseModel):
     """A table of the scenario: frozen, no unknown keys, no value of another type."""
 
@@ -46,11 +51,11 @@ class NodeGroup(Section):
     """A group of equal machines."""
 
     type: Text = Field(description="accelerator type, such as v100")
-    count: Count = Field(default=1, description="machines")
+    count: Count = key(1, "machines")
     accelerators: Count = Field(description="accelerators of each machine")
-    rack: str = Field(default="", description="rack of these machines; empty = none named")
-    cpus: Demand = Field(default=0.0, description="CPUs of each machine, which some policies allocate; 0 = not given")
-    memory_gib: Demand = Field(default=0.0, description="memory of each machine in GiB, likewise; 0 = not given")
+    rack: str = key("", "rack of these machines; empty = none named")
+    cpus: Demand = key(0.0, "CPUs of each machine, which some policies allocate; 0 = not given")
+    memory_gib: Demand = key(0.0, "memory of each machine in GiB, likewise; 0 = not given")
 
 
 def whole_nodes(total: int, size: int) -> tuple[tuple[int, int], ...]:
@@ -66,17 +71,17 @@ class ClusterSection(Section):
         json_schema_extra={"oneOf": [{"required": [key]} for key in ("nodes", "nodes_file", "accelerators")]}
     )
 
-    listed_nodes: tuple[NodeGroup, ...] = Field(
-        default=(), alias="nodes", strict=False, min_length=1, description="groups of machines, in their order"
+    listed_nodes: tuple[NodeGroup, ...] = key(
+        (), "groups of machines, in their order", alias="nodes", strict=False, min_length=1
     )
-    nodes_file: Text | None = Field(
-        default=None, description="list of machines, a file or folder, with options as in machines.csv?only=v100,p100"
+    nodes_file: Text | None = key(
+        None, "list of machines, a file or folder, with options as in machines.csv?only=v100,p100"
     )
     accelerators: dict[Text, Count] = Field(
         default_factory=dict, min_length=1, description="shorthand: accelerators of each type"
     )
-    accelerators_per_node: Count = Field(
-        default=8, description="accelerators of one machine in the shorthand; the last machine of a type may have fewer"
+    accelerators_per_node: Count = key(
+        8, "accelerators of one machine in the shorthand; the last machine of a type may have fewer"
     )
     prices: dict[Text, NotNegative] = Field(
         default_factory=dict, description="US$ per accelerator-hour by type; a type left out has its catalogue price"
@@ -125,14 +130,12 @@ class WorkloadSection(OpenSection):
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["trace"]}, {"required": ["generator"]}]})
 
-    trace: Text | None = Field(default=None, description="file of jobs; a relative path starts at the scenario")
-    generator: Text | None = Field(default=None, description="name of a synthetic workload, such as philly-like")
-    format: Text = Field(default="native", description="how the trace is written: native, gavel, philly, venus, …")
-    load: Finite = Field(default=1.0, gt=0, description="submission times are divided by it; durations stay")
-    start_s: NotNegative = Field(default=0.0, description="seconds; the run begins then: earlier jobs are left out")
-    end_s: float = Field(
-        default=float("inf"), gt=0, description="seconds; jobs submitted then or later are left out; default inf"
-    )
+    trace: Text | None = key(None, "file of jobs; a relative path starts at the scenario")
+    generator: Text | None = key(None, "name of a synthetic workload, such as philly-like")
+    format: Text = key("native", "how the trace is written: native, gavel, philly, venus, …")
+    load: Finite = key(1.0, "submission times are divided by it; durations stay", gt=0)
+    start_s: NotNegative = key(0.0, "seconds; the run begins then: earlier jobs are left out")
+    end_s: float = key(float("inf"), "seconds; jobs submitted then or later are left out; default inf", gt=0)
     job_types: Annotated[
         str | dict[str, float],
         PlainValidator(_check_job_types),
@@ -144,32 +147,25 @@ class WorkloadSection(OpenSection):
                 ]
             }
         ),
-    ] = Field(default="mix:default", description="for jobs that name none: a mix, or weights by job type")
-    max_jobs: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="jobs; only the first so many are kept; left out: all"
-    )
-    resample: Literal["days", "weeks"] | None = Field(
-        default=None,
-        description="draw days or weeks of the trace anew, with replacement, by the seed; left out: the trace as it is",
+    ] = key("mix:default", "for jobs that name none: a mix, or weights by job type")
+    max_jobs: Annotated[int, Field(ge=1)] | None = key(None, "jobs; only the first so many are kept; left out: all")
+    resample: Literal["days", "weeks"] | None = key(
+        None, "draw days or weeks of the trace anew, with replacement, by the seed; left out: the trace as it is"
     )
     missing_vc: Annotated[
         str, PlainValidator(_check_missing_vc), WithJsonSchema({"type": "string", "pattern": MISSING_VC})
-    ] = Field(
-        default="spread",
-        description="jobs without a tenant in a trace that names some: spread over them in proportion to their jobs, "
+    ] = key(
+        "spread",
+        "jobs without a tenant in a trace that names some: spread over them in proportion to their jobs, "
         "by seed as in spread(7), else the scenario's; drop; or own: a tenant of their own, called -",
     )
-    tenant_weights: Text | None = Field(
-        default=None,
-        description="weights of the tenants: philly, or a table with tenant, weight and perhaps quota; "
-        "[tenants] overrides it",
+    tenant_weights: Text | None = key(
+        None, "weights of the tenants: philly, or a table with tenant, weight and perhaps quota; [tenants] overrides it"
     )
-    elastic: Literal["off", "halves"] = Field(
-        default="off", description="halves: a gang may also run at a half, a quarter … of its size"
-    )
-    interruptible: bool = Field(
-        default=True,
-        description="a preempted job goes on from where it saved; false: no job can save, and so none is preempted; a "
+    elastic: Literal["off", "halves"] = key("off", "halves: a gang may also run at a half, a quarter … of its size")
+    interruptible: bool = key(
+        True,
+        "a preempted job goes on from where it saved; false: no job can save, and so none is preempted; a "
         "trace may say it of each job",
     )
 
@@ -182,92 +178,80 @@ class WorkloadSection(OpenSection):
 class ThroughputsSection(Section):
     """The true throughputs of jobs."""
 
-    source: Text = Field(
-        default="catalogue",
-        description="catalogue, uniform (speed 1 everywhere), linear (speed 1 an accelerator), or a file; left out "
+    source: Text = key(
+        "catalogue",
+        "catalogue, uniform (speed 1 everywhere), linear (speed 1 an accelerator), or a file; left out "
         "beside a trace and one accelerator type auto: uniform where durations say all, else catalogue",
     )
-    reference_type: Text = Field(
-        default="v100",
-        description="type on which a trace's durations were measured; with source uniform the cluster's first type, "
+    reference_type: Text = key(
+        "v100",
+        "type on which a trace's durations were measured; with source uniform the cluster's first type, "
         "with auto its only one",
     )
-    missing: Literal["refuse", "estimate", "cannot_run"] = Field(
-        default="refuse",
-        description="a pair of job type and accelerator type that the file does not have; refuse: an error; "
+    missing: Literal["refuse", "estimate", "cannot_run"] = key(
+        "refuse",
+        "a pair of job type and accelerator type that the file does not have; refuse: an error; "
         "estimate: from its other rows, as eunomia calibrate does; cannot_run: a throughput of 0",
     )
-    draw: bool = Field(
-        default=False,
-        description="draw each estimated throughput from its interval by the seed; the scheduler assumes the estimates",
+    draw: bool = key(
+        False, "draw each estimated throughput from its interval by the seed; the scheduler assumes the estimates"
     )
 
 
 class BeliefSection(Section):
     """The throughputs and run times that the scheduler assumes."""
 
-    kind: Literal["oracle", "noisy", "estimated", "measured"] = Field(
-        default="oracle",
-        description="oracle: the true throughputs; noisy: with errors; estimated: those of pairs, from few measured; "
+    kind: Literal["oracle", "noisy", "estimated", "measured"] = key(
+        "oracle",
+        "oracle: the true throughputs; noisy: with errors; estimated: those of pairs, from few measured; "
         "measured: at first the stated ones, with errors in a simulation, then those that running gangs reach",
     )
-    error: NotNegative = Field(
-        default=0.0,
-        description="no unit; sigma of the lognormal factor on each throughput, where kind is noisy or measured; on "
+    error: NotNegative = key(
+        0.0,
+        "no unit; sigma of the lognormal factor on each throughput, where kind is noisy or measured; on "
         "real accelerators nothing is drawn, and it only says how far a throughput may be off before it is measured",
     )
-    measure_s: Finite = Field(
-        default=60.0,
-        gt=0,
-        description="seconds of progress from which a gang's throughput is measured, where kind is measured",
+    measure_s: Finite = key(
+        60.0, "seconds of progress from which a gang's throughput is measured, where kind is measured", gt=0
     )
-    explore: NotNegative = Field(
-        default=0.05,
-        le=1,
-        description="no unit; likewise: a type on which a job type is unmeasured is tried while that takes at most "
+    explore: NotNegative = key(
+        0.05,
+        "no unit; likewise: a type on which a job type is unmeasured is tried while that takes at most "
         "this share of the time that its jobs would still run, 0 = never",
-    )
-    references: Annotated[int, Field(ge=2)] = Field(
-        default=16, description="job types all of whose pairs are known, where kind is estimated"
-    )
-    profiled: NotNegative = Field(
-        default=0.2, le=1, description="share of a new job type's pairs with references that is measured, likewise"
-    )
-    choose: Literal["random", "telling"] = Field(
-        default="random",
-        description="which pairs are measured; telling: those that teach most of the job's other pairs",
-    )
-    caution: NotNegative = Field(
-        default=0.0,
         le=1,
-        description="no unit; 0: medians of estimated pairs are believed; 1: the lower ends of their 80 % intervals",
     )
-    method: Literal["best", "match"] = Field(
-        default="best", description="estimator; best: Gaussian process; match: Gavel's matrix completion"
+    references: Annotated[int, Field(ge=2)] = key(16, "job types all of whose pairs are known, where kind is estimated")
+    profiled: NotNegative = key(0.2, "share of a new job type's pairs with references that is measured, likewise", le=1)
+    choose: Literal["random", "telling"] = key(
+        "random", "which pairs are measured; telling: those that teach most of the job's other pairs"
     )
-    profile_s: NotNegative = Field(
-        default=0.0,
-        description="seconds that a job holds its accelerators for each of these measurements before its first step; "
+    caution: NotNegative = key(
+        0.0, "no unit; 0: medians of estimated pairs are believed; 1: the lower ends of their 80 % intervals", le=1
+    )
+    method: Literal["best", "match"] = key(
+        "best", "estimator; best: Gaussian process; match: Gavel's matrix completion"
+    )
+    profile_s: NotNegative = key(
+        0.0,
+        "seconds that a job holds its accelerators for each of these measurements before its first step; "
         "0 = measuring is free",
     )
-    charge: Literal["job", "job_type", "slices"] = Field(
-        default="job",
-        description="who measures; job: every job, before its first step; job_type: the first job of each job type "
+    charge: Literal["job", "job_type", "slices"] = key(
+        "job",
+        "who measures; job: every job, before its first step; job_type: the first job of each job type "
         "that is no reference, as further work of so many seconds on its fastest accelerator type; slices: jobs of "
         "their own, submitted during the run within the budget, and pairs that run anyway",
     )
-    budget: NotNegative = Field(
-        default=0.03, le=1, description="share of the accelerators' time since the run began for slices"
-    )
-    solver: Literal["als", "soft_impute", "svt"] = Field(default="als", description="matrix completion of match")
-    duration: Literal["declared", "history", "none"] = Field(
-        default="declared",
-        description="run times; declared: as submitted; history: estimated from ended jobs of like size and tenant; "
+    budget: NotNegative = key(0.03, "share of the accelerators' time since the run began for slices", le=1)
+    solver: Literal["als", "soft_impute", "svt"] = key("als", "matrix completion of match")
+    duration: Literal["declared", "history", "none"] = key(
+        "declared",
+        "run times; declared: as submitted; history: estimated from ended jobs of like size and tenant; "
         "none: the same for all",
     )
-    tolerance: NotNegative | None = Field(
-        default=None,
-        description="no unit; where duration is history, a job whose estimate has moved by more than this share when "
+    tolerance: NotNegative | None = key(
+        None,
+        "no unit; where duration is history, a job whose estimate has moved by more than this share when "
         "another of its tenant ends asks the policy again, absent = estimated once, when submitted; where charge is "
         "slices or kind is measured, an estimate has to move by more to be believed anew, absent = 0.02",
     )
@@ -276,7 +260,7 @@ class BeliefSection(Section):
 class PolicySection(OpenSection):
     """The scheduling policy. Further keys are its parameters."""
 
-    name: Text = Field(default="fifo", description="name of the policy; parameters may follow as in fifo?backfill=skip")
+    name: Text = key("fifo", "name of the policy; parameters may follow as in fifo?backfill=skip")
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -287,29 +271,25 @@ class PolicySection(OpenSection):
 class TenantSection(Section):
     """The weight and quota of one tenant."""
 
-    weight: Annotated[Finite, Field(gt=0, ge=LEAST, le=MOST_TENANT_WEIGHT)] = Field(
-        default=1.0, description="share among its siblings; no unit"
+    weight: Finite = key(1.0, "share among its siblings; no unit", gt=0, ge=LEAST, le=MOST_TENANT_WEIGHT)
+    inner: Literal["fairness", "fifo"] = key(
+        "fairness", "how its jobs and sub-tenants share: by weight, or in order of submission"
     )
-    inner: Literal["fairness", "fifo"] = Field(
-        default="fairness", description="how its jobs and sub-tenants share: by weight, or in order of submission"
-    )
-    quota: Demand | None = Field(
-        default=None, description="accelerators reserved for it; left out: a part of the unreserved ones, by weight"
-    )
-    may_borrow: bool = Field(default=True, description="it may use accelerators that other tenants leave idle")
+    quota: Demand | None = key(None, "accelerators reserved for it; left out: a part of the unreserved ones, by weight")
+    may_borrow: bool = key(True, "it may use accelerators that other tenants leave idle")
 
 
 class MechanismSection(OpenSection):
     """When seats are reassigned. Without this table the policy has its own; further keys are for others than leases."""
 
-    name: Text = Field(default="leases", description="leases, ideal, or the mechanism of a published system")
-    length_s: float = Field(default=360.0, gt=0, description="seconds that a lease lasts; inf = until the job ends")
-    aligned: bool = Field(default=True, description="leases end together, which makes rounds")
-    recall: bool = Field(default=False, description="leases may be preempted before their end")
-    solve_gap_s: NotNegative = Field(default=0.0, description="least seconds between two calls of the policy")
-    ask_every_s: Annotated[Finite, Field(gt=0)] | None = Field(
-        default=None,
-        description="most seconds between two calls of the policy while jobs are there; absent = it is called when "
+    name: Text = key("leases", "leases, ideal, or the mechanism of a published system")
+    length_s: float = key(360.0, "seconds that a lease lasts; inf = until the job ends", gt=0)
+    aligned: bool = key(True, "leases end together, which makes rounds")
+    recall: bool = key(False, "leases may be preempted before their end")
+    solve_gap_s: NotNegative = key(0.0, "least seconds between two calls of the policy")
+    ask_every_s: Annotated[Finite, Field(gt=0)] | None = key(
+        None,
+        "most seconds between two calls of the policy while jobs are there; absent = it is called when "
         "jobs or machines come or go, or when it asks for it",
     )
 
@@ -323,15 +303,15 @@ class MechanismSection(OpenSection):
 class OverheadsSection(Section):
     """Time that a job loses when it starts, stops or moves."""
 
-    start_s: NotNegative = Field(default=0.0, description="seconds of the first start of a job")
-    checkpoint_s: NotNegative = Field(default=0.0, description="seconds to write a checkpoint when stopped")
-    restore_s: NotNegative = Field(default=0.0, description="seconds to resume from a checkpoint")
+    start_s: NotNegative = key(0.0, "seconds of the first start of a job")
+    checkpoint_s: NotNegative = key(0.0, "seconds to write a checkpoint when stopped")
+    restore_s: NotNegative = key(0.0, "seconds to resume from a checkpoint")
     restore_by_size: dict[Annotated[str, Field(pattern=r"^[1-9][0-9]*$")], NotNegative] = Field(
         default_factory=dict, description="restore_s of gangs from so many accelerators on, such as { 2 = 28, 9 = 58 }"
     )
-    saves: Literal["checkpoint", "nothing"] = Field(
-        default="checkpoint",
-        description="checkpoint: a preempted job goes on from where it was stopped; nothing: from its last "
+    saves: Literal["checkpoint", "nothing"] = key(
+        "checkpoint",
+        "checkpoint: a preempted job goes on from where it was stopped; nothing: from its last "
         "checkpoint of world.checkpoint_every_s, or where that is 0 it starts over; simulations only",
     )
 
@@ -339,96 +319,76 @@ class OverheadsSection(Section):
 class SlurmSection(Section):
     """How Slurm is asked to run gangs."""
 
-    partition: str = Field(default="", description="partition of all jobs; empty: Slurm's default")
-    account: str = Field(default="", description="account that Slurm charges; empty: Slurm's default")
-    poll_s: Annotated[Finite, Field(gt=0)] = Field(default=1.0, description="seconds between two lists of the queue")
-    timeout_s: Annotated[Finite, Field(gt=0)] = Field(
-        default=10.0, description="seconds after which a command of Slurm counts as unanswered"
-    )
+    partition: str = key("", "partition of all jobs; empty: Slurm's default")
+    account: str = key("", "account that Slurm charges; empty: Slurm's default")
+    poll_s: Annotated[Finite, Field(gt=0)] = key(1.0, "seconds between two lists of the queue")
+    timeout_s: Annotated[Finite, Field(gt=0)] = key(10.0, "seconds after which a command of Slurm counts as unanswered")
 
 
 class RaySection(Section):
     """How Ray is asked to run gangs."""
 
-    address: Text = Field(default="auto", description="of the cluster, as in HOST:6379; auto: the one on this machine")
-    namespace: Text = Field(default="eunomia", description="namespace of the actors")
-    type_label: str = Field(
-        default="", description="label of nodes with their accelerator type; empty: ray.io/accelerator-type or gpu-type"
-    )
-    poll_s: Annotated[Finite, Field(gt=0)] = Field(default=1.0, description="seconds between two lists of the actors")
-    timeout_s: Annotated[Finite, Field(gt=0)] = Field(
-        default=10.0, description="seconds after which a question to Ray counts as unanswered"
-    )
+    address: Text = key("auto", "of the cluster, as in HOST:6379; auto: the one on this machine")
+    namespace: Text = key("eunomia", "namespace of the actors")
+    type_label: str = key("", "label of nodes with their accelerator type; empty: ray.io/accelerator-type or gpu-type")
+    poll_s: Annotated[Finite, Field(gt=0)] = key(1.0, "seconds between two lists of the actors")
+    timeout_s: Annotated[Finite, Field(gt=0)] = key(10.0, "seconds after which a question to Ray counts as unanswered")
 
 
 class KubernetesSection(Section):
     """How Kubernetes is asked to run gangs."""
 
-    image: str = Field(default="", description="container image of all pods; required")
-    namespace: str = Field(default="", description="namespace of the Jobs; empty: that of the context")
-    context: str = Field(
-        default="", description="context of the kubectl settings; empty: the current one, or the pod's own"
-    )
-    resource: Text = Field(default="nvidia.com/gpu", description="what nodes call their accelerators")
-    type_label: str = Field(
-        default="", description="label of nodes with their accelerator type; empty: nvidia.com/gpu.product or gpu-type"
-    )
-    queue_label: Text = Field(
-        default="eunomia.dev/queue",
-        description="adopt_submissions: label of users' Jobs with their tenant; where Kueue is not installed also "
+    image: str = key("", "container image of all pods; required")
+    namespace: str = key("", "namespace of the Jobs; empty: that of the context")
+    context: str = key("", "context of the kubectl settings; empty: the current one, or the pod's own")
+    resource: Text = key("nvidia.com/gpu", "what nodes call their accelerators")
+    type_label: str = key("", "label of nodes with their accelerator type; empty: nvidia.com/gpu.product or gpu-type")
+    queue_label: Text = key(
+        "eunomia.dev/queue",
+        "adopt_submissions: label of users' Jobs with their tenant; where Kueue is not installed also "
         "kueue.x-k8s.io/queue-name",
     )
-    claim: str = Field(default="", description="volume claim with the folder of the jobs; empty: a folder of the node")
-    mount: str = Field(default="", description="that folder, here and in the pods; empty: nothing is mounted")
-    poll_s: Annotated[Finite, Field(gt=0)] = Field(default=1.0, description="seconds between two lists of the Jobs")
-    timeout_s: Annotated[Finite, Field(gt=0)] = Field(
-        default=10.0, description="seconds after which a request counts as unanswered"
-    )
+    claim: str = key("", "volume claim with the folder of the jobs; empty: a folder of the node")
+    mount: str = key("", "that folder, here and in the pods; empty: nothing is mounted")
+    poll_s: Annotated[Finite, Field(gt=0)] = key(1.0, "seconds between two lists of the Jobs")
+    timeout_s: Annotated[Finite, Field(gt=0)] = key(10.0, "seconds after which a request counts as unanswered")
 
 
 class WorldSection(Section):
     """The backend that carries out decisions, and its faults."""
 
-    backend: Annotated[str, WithJsonSchema({"anyOf": [{"enum": [*BACKENDS]}, {"type": "string"}]})] = Field(
-        default=DEFAULT,
-        description="simulated, local processes, slurm, ray or kubernetes; your own: path.py:Class, or an entry point",
+    backend: Annotated[str, WithJsonSchema({"anyOf": [{"enum": [*BACKENDS]}, {"type": "string"}]})] = key(
+        DEFAULT, "simulated, local processes, slurm, ray or kubernetes; your own: path.py:Class, or an entry point"
     )
-    replay_status: bool = Field(default=False, description="jobs fail or are cancelled as in the trace")
-    job_failures_per_hour: NotNegative = Field(default=0.0, description="failures per hour of a running job")
-    node_failures_per_hour: NotNegative = Field(default=0.0, description="losses per hour of each machine")
-    node_repair_s: NotNegative = Field(default=3600.0, description="seconds until a lost machine returns")
-    cancel_fraction: NotNegative = Field(default=0.0, le=1, description="fraction of jobs that their users cancel")
-    cancel_after_s: Finite = Field(
-        default=3600.0, gt=0, description="seconds from submission to such a cancellation, on average"
-    )
-    checkpoint_every_s: NotNegative = Field(
-        default=0.0, description="seconds between checkpoints, lost on a failure; 0 = nothing is lost"
-    )
-    retry: Literal["always", "adaptive"] = Field(
-        default="always",
-        description="which failures are retried while a job has retries: always: all; adaptive: not those for a "
+    replay_status: bool = key(False, "jobs fail or are cancelled as in the trace")
+    job_failures_per_hour: NotNegative = key(0.0, "failures per hour of a running job")
+    node_failures_per_hour: NotNegative = key(0.0, "losses per hour of each machine")
+    node_repair_s: NotNegative = key(3600.0, "seconds until a lost machine returns")
+    cancel_fraction: NotNegative = key(0.0, "fraction of jobs that their users cancel", le=1)
+    cancel_after_s: Finite = key(3600.0, "seconds from submission to such a cancellation, on average", gt=0)
+    checkpoint_every_s: NotNegative = key(0.0, "seconds between checkpoints, lost on a failure; 0 = nothing is lost")
+    retry: Literal["always", "adaptive"] = key(
+        "always",
+        "which failures are retried while a job has retries: always: all; adaptive: not those for a "
         "reason that recurs (inputs, syntax, semantics, imports, CPU memory)",
     )
-    retry_by: Literal["job", "tenant"] = Field(
-        default="job",
-        description="adaptive: tenant, where tenants are users: nor those for a user's reason for which a job of "
+    retry_by: Literal["job", "tenant"] = key(
+        "job",
+        "adaptive: tenant, where tenants are users: nor those for a user's reason for which a job of "
         "the same tenant failed before",
     )
-    blacklist_s: NotNegative = Field(
-        default=86_400.0,
-        description="adaptive, with physics.fates: seconds for which the machines of a gang that failed for a GPU ECC "
+    blacklist_s: NotNegative = key(
+        86_400.0,
+        "adaptive, with physics.fates: seconds for which the machines of a gang that failed for a GPU ECC "
         "error are out of service; 0 = they stay in service",
     )
-    adopt_submissions: bool = Field(
-        default=False,
-        description="slurm and kubernetes, under eunomia serve: place and release held jobs that users submit there",
+    adopt_submissions: bool = key(
+        False, "slurm and kubernetes, under eunomia serve: place and release held jobs that users submit there"
     )
     slurm: SlurmSection = SlurmSection()
     ray: RaySection = RaySection()
     kubernetes: KubernetesSection = KubernetesSection()
-    workdir: Text | None = Field(
-        default=None, description="real backends: folder for jobs' files; left out: work, in the folder of the run"
-    )
+    workdir: Text | None = key(None, "real backends: folder for jobs' files; left out: work, in the folder of the run")
 
 
 def _check_space(value: Any) -> dict[str, Any]:
@@ -458,42 +418,39 @@ TUNERS = ("off", "all", "halving", "hyperband", "asha", "hyperdrive", "optuna")
 class AppsSection(Section):
     """The tuner of the jobs of an app: jobs that name the same app are trials of one search."""
 
-    tuner: Annotated[str, WithJsonSchema({"anyOf": [{"enum": [*TUNERS]}, {"type": "string"}]})] = Field(
-        default="off",
-        description="off: jobs are no trials; all: each trial runs to its end; halving, hyperband, asha: one in eta "
+    tuner: Annotated[str, WithJsonSchema({"anyOf": [{"enum": [*TUNERS]}, {"type": "string"}]})] = key(
+        "off",
+        "off: jobs are no trials; all: each trial runs to its end; halving, hyperband, asha: one in eta "
         "continues at each rung; hyperdrive: poor trials are stopped; optuna: it proposes the parameters of trials "
         "(backend local); your own: path.py:Class, or the name of its entry point",
     )
     parameters: dict[str, Any] = Field(default_factory=dict, description="your own tuner: arguments of its class")
-    eta: Annotated[int, Field(ge=2, le=100)] = Field(default=3, description="one trial in so many continues at a rung")
-    pause: bool = Field(
-        default=True,
-        description="halving, hyperband: a trial pauses on its rung until the others have reached it; false: it runs "
+    eta: Annotated[int, Field(ge=2, le=100)] = key(3, "one trial in so many continues at a rung")
+    pause: bool = key(
+        True,
+        "halving, hyperband: a trial pauses on its rung until the others have reached it; false: it runs "
         "until a better trial displaces it",
     )
-    promotion: Literal["once", "later"] = Field(
-        default="once",
-        description="asha: once: a trial that is not among the best when it reaches a rung is cancelled (Ray Tune); "
+    promotion: Literal["once", "later"] = key(
+        "once",
+        "asha: once: a trial that is not among the best when it reaches a rung is cancelled (Ray Tune); "
         "later: it pauses, and is promoted when it is among the best of those that have reached the rung (published)",
     )
-    parallel: Annotated[int, Field(ge=1)] | None = Field(
-        default=None,
-        description="all, asha, hyperdrive, optuna: trials of an app submitted at a time; the next follows when "
+    parallel: Annotated[int, Field(ge=1)] | None = key(
+        None,
+        "all, asha, hyperdrive, optuna: trials of an app submitted at a time; the next follows when "
         "one has ended; left out: all at once",
     )
-    max_trials: Annotated[int, Field(ge=2)] | None = Field(
-        default=None, description="most trials of an app that are submitted, its first ones; left out: all"
+    max_trials: Annotated[int, Field(ge=2)] | None = key(
+        None, "most trials of an app that are submitted, its first ones; left out: all"
     )
-    slots: Annotated[int, Field(ge=1)] | None = Field(
-        default=None,
-        description="hyperdrive: accelerators of the search, which bound the number of promising trials; left out: "
+    slots: Annotated[int, Field(ge=1)] | None = key(
+        None,
+        "hyperdrive: accelerators of the search, which bound the number of promising trials; left out: "
         "its trials that have not ended, at most parallel and the accelerators of the cluster",
     )
-    target: Finite = Field(
-        default=0.8,
-        gt=0,
-        le=1,
-        description="hyperdrive: the target is the best trial's loss after this fraction of its steps",
+    target: Finite = key(
+        0.8, "hyperdrive: the target is the best trial's loss after this fraction of its steps", gt=0, le=1
     )
     space: Annotated[dict[str, Any], PlainValidator(_check_space), WithJsonSchema({"type": "object"})] = Field(
         default_factory=dict,
@@ -504,26 +461,20 @@ class AppsSection(Section):
 class MeasureSection(Section):
     """The jobs that are measured, after a warm-up and before a drain. Others run, but count in no figure of jobs."""
 
-    first_job: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="first job that is measured, counted from 0 in order of submission"
-    )
-    last_job: Annotated[int, Field(ge=0)] | None = Field(
-        default=None, description="last job that is measured; left out: the last of all"
-    )
-    from_s: NotNegative = Field(default=0.0, description="seconds of the run; jobs submitted earlier are not measured")
-    to_s: float = Field(
-        default=float("inf"), gt=0, description="seconds of the run; jobs submitted then or later are not; default inf"
-    )
-    stop: bool = Field(default=True, description="the run ends when every measured job has ended")
-    metrics: tuple[Text, ...] = Field(
-        default=(),
+    first_job: Annotated[int, Field(ge=0)] = key(0, "first job that is measured, counted from 0 in order of submission")
+    last_job: Annotated[int, Field(ge=0)] | None = key(None, "last job that is measured; left out: the last of all")
+    from_s: NotNegative = key(0.0, "seconds of the run; jobs submitted earlier are not measured")
+    to_s: float = key(float("inf"), "seconds of the run; jobs submitted then or later are not; default inf", gt=0)
+    stop: bool = key(True, "the run ends when every measured job has ended")
+    metrics: tuple[Text, ...] = key(
+        (),
+        "metrics of your own, which add fields to summary.json: path.py:function, or names of entry points",
         strict=False,
-        description="metrics of your own, which add fields to summary.json: path.py:function, or names of entry points",
     )
 
-    ideal: Literal["policy", "share", "work", "longest"] = Field(
-        default="policy",
-        description="time of an app on a private part of the cluster, to which rho_themis compares; policy: as the "
+    ideal: Literal["policy", "share", "work", "longest"] = key(
+        "policy",
+        "time of an app on a private part of the cluster, to which rho_themis compares; policy: as the "
         "policy reads it, share for those that do not",
     )
 
@@ -539,40 +490,31 @@ SlotSize = Annotated[int, Field(ge=0, le=MOST_ACCELERATORS)]
 class PhysicsSection(Section):
     """Effects that the simulation adds to throughputs: placement, neighbours, outcomes of jobs, late reports."""
 
-    placement: Text = Field(
-        default="auto",
-        description="slowdown by place: off, throughputs (the source's own), themis, philly, or a table; auto: "
+    placement: Text = key(
+        "auto",
+        "slowdown by place: off, throughputs (the source's own), themis, philly, or a table; auto: "
         "throughputs where a long table has rows of several machines, else off",
     )
-    accelerators_per_slot: SlotSize | dict[Text, SlotSize] = Field(
-        default=0,
-        description="accelerators of a machine that share its fastest link, of all types or by type; 0 = all of them",
+    accelerators_per_slot: SlotSize | dict[Text, SlotSize] = key(
+        0, "accelerators of a machine that share its fastest link, of all types or by type; 0 = all of them"
     )
-    neighbours: Text = Field(
-        default="off",
-        description="slowdown by gangs on the same machine: off, philly, pairs, synthetic, or a table of stage times",
+    neighbours: Text = key(
+        "off", "slowdown by gangs on the same machine: off, philly, pairs, synthetic, or a table of stage times"
     )
-    pairs: Text = Field(
-        default="measured",
-        description="throughput of pairs without a measurement: measured (none), modelled, or stage times",
+    pairs: Text = key(
+        "measured", "throughput of pairs without a measurement: measured (none), modelled, or stage times"
     )
-    believed: bool = Field(default=True, description="the scheduler knows the slowdowns by placement and of pairs")
-    fates: Literal["off", "philly"] = Field(
-        default="off", description="philly: some jobs fail for a reason, some are killed by their users"
+    believed: bool = key(True, "the scheduler knows the slowdowns by placement and of pairs")
+    fates: Literal["off", "philly"] = key("off", "philly: some jobs fail for a reason, some are killed by their users")
+    failing: NotNegative = key(0.172, "fraction of jobs that fail in every attempt", le=1)
+    killed: NotNegative = key(0.135, "fraction of jobs that their users kill", le=1)
+    retries: Annotated[int, Field(ge=0, le=1000)] = key(2, "least retries of a failed job; its trace may have more")
+    early_stop: bool = key(False, "jobs end once more steps would lower their loss by less than 0.1 %, as on Philly")
+    repair: Literal["fixed", "exponential"] = key(
+        "fixed", "repairs of machines and racks take the given time, or that on average"
     )
-    failing: NotNegative = Field(default=0.172, le=1, description="fraction of jobs that fail in every attempt")
-    killed: NotNegative = Field(default=0.135, le=1, description="fraction of jobs that their users kill")
-    retries: Annotated[int, Field(ge=0, le=1000)] = Field(
-        default=2, description="least retries of a failed job; its trace may have more"
-    )
-    early_stop: bool = Field(
-        default=False, description="jobs end once more steps would lower their loss by less than 0.1 %, as on Philly"
-    )
-    repair: Literal["fixed", "exponential"] = Field(
-        default="fixed", description="repairs of machines and racks take the given time, or that on average"
-    )
-    rack_failures_per_hour: NotNegative = Field(default=0.0, description="losses per hour of each rack as a whole")
-    rack_repair_s: NotNegative = Field(default=3600.0, description="seconds until a lost rack returns")
-    report_delay_s: NotNegative = Field(default=0.0, description="mean delay of the report of a job's end in seconds")
-    report_lost: NotNegative = Field(default=0.0, le=1, description="fraction of such reports that are lost")
-    reconcile_s: Finite = Field(default=300.0, gt=0, description="seconds between two polls that recover lost reports")
+    rack_failures_per_hour: NotNegative = key(0.0, "losses per hour of each rack as a whole")
+    rack_repair_s: NotNegative = key(3600.0, "seconds until a lost rack returns")
+    report_delay_s: NotNegative = key(0.0, "mean delay of the report of a job's end in seconds")
+    report_lost: NotNegative = key(0.0, "fraction of such reports that are lost", le=1)
+    reconcile_s: Finite = key(300.0, "seconds between two polls that recover lost reports", gt=0)

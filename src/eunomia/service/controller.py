@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from eunomia.backends.driver import Driver
-from eunomia.backends.reports import BY_ENGINE
+from eunomia.backends.reports import BY_ENGINE, QuarantinedSeat
 from eunomia.core.scheduler import Scheduler
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.arrays import Floats
@@ -53,7 +53,7 @@ from eunomia.service.turn import LoggedMoment, Lookup, ServicePolicyRunner, Turn
 DIGEST_EVERY = 256  # moments
 MOST_MOMENTS = 1_000  # of one step: beyond, time is taken to have stalled
 REMOVED = "removed: "  # begins the reason of a node that is not only drained
-MOST_LOSSES = 3  # starts whose supervisor died before a job is counted as failed
+MOST_LOSSES = 3  # starts in a row whose supervisor died, before a job that does not advance is counted as failed
 IN_MEMORY = (
     "taken_seats", "quarantined", "kept_seats", "idle_seats", "stale_reports", "fallbacks", "refused_answers",
     "policy_problem",
@@ -84,7 +84,7 @@ class Controller:
         self.moments = 0  # handled so far
         self.drained: dict[int, str] = {}  # node → reason
         self.taken_seats: dict[int, str] = {}  # seat → who uses it, that is no gang of ours
-        self.quarantined: dict[int, str] = {}  # those of them with processes of a job that cannot be killed
+        self.quarantined: dict[int, QuarantinedSeat] = {}  # those of them with processes that cannot be killed
         self.kept_seats: dict[int, str] = {}  # those of them that a quarantined job had, and may still use
         self.subject = ""  # the job that is being dealt with, to be named where that fails
         self.fairness = TenantFairness()
@@ -190,7 +190,7 @@ class Controller:
         if self.learner is None:
             return
         state = self.scheduler.state
-        self.learner.adopt_rates(self.scheduler.belief.learnt)
+        self.learner.adopt(self.scheduler.belief.learnt.items())
         for row in sorted(self.rows.values(), key=lambda one: one.number):
             if not row.is_over:
                 number = state.row_of.get(row.id)

@@ -11,6 +11,7 @@ import numpy as np
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Ints
 from eunomia.model.policy import RECALLABLE, Policy, PolicyInfo
+from eunomia.model.promises import Promises
 from eunomia.model.view import View
 from eunomia.policies.wrappers.inner import ask
 from eunomia.policies.wrappers.quota import select_rows
@@ -36,9 +37,7 @@ class DebugLane:
             inner.info,
             needs=inner.info.needs | {"debug", "scale_factor", "capacity", "on_type", "started"},
             mechanism=replace(terms, recall=True) if self._is_preemptive else RECALLABLE,
-            covers_all_jobs=False,
-            jobs_independent=False,
-            renews_leases=False,
+            promises=Promises(),
         )
         object.__setattr__(self, "info", info)
 

@@ -65,7 +65,8 @@ class JobRow:
     steps: float = 0.0  # in a checkpoint
     reason: str = ""
     failures: int = 0
-    losses: int = 0  # starts whose supervisor died
+    losses: int = 0  # starts in a row whose supervisor died, without progress between them
+    lost_at: float = -1.0  # steps in its checkpoint at the last of them
     first_started: float = math.nan
     started: float = math.nan  # of the last start
     ended: float = math.nan
@@ -86,6 +87,11 @@ class JobRow:
     def is_over(self) -> bool:
         """Whether its state is final."""
         return self.state in TERMINAL
+
+    @property
+    def saved_steps(self) -> float:
+        """Steps in its checkpoint."""
+        return self.steps
 
     @property
     def is_live(self) -> bool:

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from eunomia.model.job_lifecycle import Stage
-from eunomia.model.wait_reason import Reason
-from eunomia.model.wait_texts import HIDDEN, published
+from eunomia.model.wait_reason import HIDDEN, Reason, published
 from eunomia.records.learnt_rates import describe_throughput, learnt_rows
 from eunomia.records.preemptions import Preemption
 from eunomia.records.queue_position import SHOWN, QueuePosition
@@ -64,7 +63,8 @@ def why(
         return {**shown, "reasons": reasons, "ahead": 0, "would_run_if": []}
     if scheduler.state.jobs.stage[number] != Stage.WAITING:
         text = "it has accelerators, and its processes are being started" if row.state == "starting" else "it runs"
-        return {**shown, "reasons": [], "ahead": 0, "would_run_if": [], "note": text}
+        delayed = [reason(Reason("launch_delayed", text=row.reason))] if row.state == "starting" and row.reason else []
+        return {**shown, "reasons": delayed, "ahead": 0, "would_run_if": [], "note": text}
     preempted = None
     if not math.isnan(row.preempted):
         names = tuple(name for name in row.preempted_by if _may_see(controller, name, may_see))
@@ -204,6 +204,11 @@ def nodes(controller: Controller) -> list[dict[str, Any]]:
             "quarantined": [
                 seat for seat in sorted({*controller.quarantined, *controller.kept_seats}) if topology.node[seat] == n
             ],
+            "quarantine": {
+                str(seat): {"job": remains.job_id, "since": remains.since, "why": remains.why}
+                for seat, remains in sorted(controller.quarantined.items())
+                if topology.node[seat] == n
+            },
             "idle": [seat for seat in sorted(controller.idle_seats) if topology.node[seat] == n],
             "jobs": jobs[n],
         }

@@ -19,7 +19,8 @@ from typing import Any
 
 from eunomia.backends.process_backend import ProcessBackend
 from eunomia.backends.processes.device_use import DeviceDriver, NvidiaDriver
-from eunomia.backends.processes.environment import NO_DEVICE
+from eunomia.backends.processes.environment import NO_DEVICE, given_devices
+from eunomia.backends.processes.machine_limits import raise_open_files
 from eunomia.backends.registry import BACKENDS
 from eunomia.backends.world import ProcessWorld, WorldInputs
 from eunomia.inputs.install_hint import install_command
@@ -39,7 +40,7 @@ from eunomia.service.store.reader import Reader
 from eunomia.service.submission_waits import EVERY_S, SubmissionWaits
 from eunomia.service.submissions import intake
 from eunomia.service.writer import Writer
-from eunomia.setup.backend_factory import world_options
+from eunomia.setup.run_objects import world_options
 
 SOCKET = "service.sock"
 JOBS = "jobs"  # folder of the jobs' folders
@@ -147,7 +148,7 @@ def _driver(site: Site) -> DeviceDriver | None:
     if all(name == NO_DEVICE for name in site.setup.topology.types):
         return None
     try:
-        return NvidiaDriver()
+        return NvidiaDriver(given_devices(os.environ))
     except OSError as error:
         _log.warning("processes of others on the accelerators are not noticed: %s", error)
         return None
@@ -160,6 +161,7 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     umask = os.umask(0o077)  # of the service's own files
+    raise_open_files()  # each connection and each gang needs some
     gc.set_threshold(COLLECT_AFTER, 20, 20)
     running = start(site, umask)
     try:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, ValidationError
 
 from eunomia.backends.processes.accounts import has_account
+from eunomia.backends.processes.machine_limits import describe_room
 from eunomia.backends.registry import BACKENDS
 from eunomia.backends.registry import DEFAULT as SIMULATED
 from eunomia.inputs.bounds import MOST_S
@@ -282,6 +283,7 @@ def plan(site: Site) -> list[str]:
         f"cluster:   {capacity} on {setup.topology.nodes} node{'s' if setup.topology.nodes != 1 else ''}",
         f"policy:    {setup.policy.info.name} ({setup.policy.info.answer_type}); seats are given {cut}",
         f"jobs:      {jobs_run(site)}",
+        *(describe_room() if setup.scenario.world.backend == "local" else []),
         *(f"note:      {note}" for note in setup.notes),
     ]
 

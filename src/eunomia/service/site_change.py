@@ -61,9 +61,7 @@ def difference(old: Site, new: Site) -> SiteChange:
     may = {("service", name) for name in (*LIMITS, *DECIDING)}
     refused = [key for key in changed if key[0] in FIXED and key not in may]
     names = tuple(sorted({key[1] for key in changed if key[0] == "tenants"}))
-    lines = tuple(
-        f"{'.'.join(key)}: {_said(before.get(key))} → {_said(after.get(key))}" for key in sorted(changed)
-    )  # fmt: skip
+    lines = tuple(f"{'.'.join(key)}: {_said(before.get(key))} → {_said(after.get(key))}" for key in sorted(changed))
     return SiteChange(
         lines,
         tuple(".".join(key) for key in sorted(refused)),

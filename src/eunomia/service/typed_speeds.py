@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from eunomia.backends.processes.environment import NO_DEVICE
 from eunomia.model.arrays import Floats
 from eunomia.model.job_kind import JobKind
-from eunomia.model.speeds import LEVELS, Speeds, by_level, spread_throughput
+from eunomia.model.speeds import LEVELS, Speeds, by_level, consolidated_throughput, spread_throughput
 
 
 class TypedSpeeds:
@@ -40,21 +40,28 @@ class TypedSpeeds:
 
     def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s of a gang on each type, (type,)."""
-        name, allowed = self._allowed(job_type)
-        return allowed if not name else np.asarray(self._speeds.solo_throughput(name, scale_factor) * allowed)
+        return self._rates(consolidated_throughput, job_type, scale_factor)
 
     def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return steps/s of a gang beside another one, (type,); 0 where a type is not known."""
-        (mine, allowed), (other, also) = self._allowed(job_type), self._allowed(partner)
+        return self._rates(consolidated_throughput, job_type, scale_factor, partner)
+
+    def spread_throughput(self, job_type: str, scale_factor: int, partner: str | None = None) -> Floats:
+        """Return steps/s of a gang spread over machines, (type,), alone or beside another one."""
+        return self._rates(spread_throughput, job_type, scale_factor, partner)
+
+    def _rates(
+        self, rates_of: Callable[..., Floats], job_type: str, scale_factor: int, partner: str | None = None
+    ) -> Floats:
+        """Return steps/s where the jobs may run, (type,), by `rates_of` on one machine or on several."""
+        mine, allowed = self._allowed(job_type)
+        if partner is None:
+            return allowed if not mine else np.asarray(rates_of(self._speeds, mine, scale_factor) * allowed)
+        other, also = self._allowed(partner)
         if not mine or not other:
             return np.zeros(len(self.types))
         fits = self._fit_together(job_type, partner)
-        return np.asarray(self._speeds.packed_throughput(mine, other, scale_factor) * allowed * also * fits)
-
-    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
-        """Return steps/s of a gang spread over machines, (type,)."""
-        name, allowed = self._allowed(job_type)
-        return allowed if not name else np.asarray(spread_throughput(self._speeds, name, scale_factor) * allowed)
+        return np.asarray(rates_of(self._speeds, mine, scale_factor, other) * allowed * also * fits)
 
     def by_level(self, job_type: str, scale_factor: int) -> Floats:
         """Return the slowdown at each level, (LEVELS,)."""

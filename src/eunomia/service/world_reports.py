@@ -11,10 +11,12 @@ from eunomia.backends.reports import (
     GangEnded,
     GangFaulty,
     GangUnknown,
+    LaunchDelayed,
     Launched,
     MemoryUsed,
     NodeState,
     OrderTaken,
+    QuarantinedSeat,
     Report,
     SeatsIdle,
     SeatsTaken,
@@ -73,6 +75,8 @@ def take_report(controller: Controller, message: Report) -> None:
         case Launched() if row.state == "unknown":
             controller.move(row, "running", "")
             controller.set_timers(row)
+        case LaunchDelayed() if row.state == "starting":
+            controller.move(row, "starting", message.reason)
         case GangUnknown() if row.state == "running":
             controller.move(row, "unknown", _plain(message.reason))
         case StepsSaved() if message.steps != row.steps:
@@ -141,12 +145,15 @@ def _seats_taken(controller: Controller, message: SeatsTaken) -> None:
     controller.emit("", AcceleratorsTaken(tuple(sorted(holders))))
 
 
-def _note_seat(controller: Controller, seat: int, holder: str | None, job_id: str | None) -> None:
+def _note_seat(controller: Controller, seat: int, holder: str | None, remains: QuarantinedSeat | None) -> None:
     """Add an event: the seat is taken by others, quarantined for the processes of a job, or free again."""
-    kind = "seat_free" if holder is None else "seat_taken" if job_id is None else "seat_quarantined"
-    mine = job_id or controller.quarantined.get(seat, "")
+    kind = "seat_free" if holder is None else "seat_taken" if remains is None else "seat_quarantined"
+    last = remains or controller.quarantined.get(seat)
+    mine = "" if last is None else last.job_id
     row = controller.row(mine) if mine else None
     detail = {"seat": seat, "holder": holder, "epoch": 0, "reason": holder or "free again"}
+    if remains is not None:
+        detail |= {"since": remains.since, "why": remains.why}
     controller.turn.news.append((mine, "" if row is None else row.tenant, kind, json.dumps(detail)))
 
 
@@ -165,6 +172,8 @@ def _gang_ended(controller: Controller, row: JobRow, report: GangEnded) -> None:
             controller.emit(row.id, JobFinished(row.id, row.epoch))
             controller.run_times[row.tenant, row.spec.get("job_type", "")].append(row.run_s)
             controller.end(row, "succeeded", "")
+        case "failed" if report.outcome == "lost":
+            _failed(controller, row, f"{report.reason}, {row.losses} times in a row without progress")
         case "failed":
             _failed(controller, row, report.reason)
         case "lost":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +10,10 @@ import numpy as np
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.job import Job
-from eunomia.model.speeds import Speeds, by_level, spread_throughput
-from eunomia.records.pair_estimates import PairEstimateSummary
+from eunomia.model.speeds import Speeds, by_level, consolidated_throughput, spread_throughput
+from eunomia.records.learnt_rates import PairEstimateSummary
 from eunomia.scenario import Scenario
-from eunomia.scenario.belief_rules import measured_findings
+from eunomia.scenario.section_rules import measured_findings
 from eunomia.throughputs.estimators.judging import JudgeSettings, judge
 from eunomia.throughputs.estimators.pair_table import PairTable
 from eunomia.throughputs.measuring_jobs import measuring_on
@@ -61,15 +61,21 @@ class EstimatedSpeeds:
 
     def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return believed steps/s of the first beside the second, (type,); the true ones of jobs without estimates."""
-        true = self._truth.packed_throughput(job_type, partner, scale_factor)
+        return self._beside(consolidated_throughput, job_type, partner, scale_factor)
+
+    def spread_throughput(self, job_type: str, scale_factor: int, partner: str | None = None) -> Floats:
+        """Return steps/s of a gang spread over machines, (type,); a pair keeps of them what it keeps on one."""
+        if partner is None:
+            return spread_throughput(self._truth, job_type, scale_factor)
+        return self._beside(spread_throughput, job_type, partner, scale_factor)
+
+    def _beside(self, rates_of: Callable[..., Floats], job_type: str, partner: str, scale_factor: int) -> Floats:
+        """Return believed steps/s in a pair, (type,), where `rates_of` are those of one machine or of several."""
+        true = rates_of(self._truth, job_type, scale_factor, partner)
         one, other = self._row.get(job_type), self._row.get(partner)
         if one is None or other is None:
             return true
-        return np.where(true > 0, self.kept[one, :, other] * self.solo_throughput(job_type, scale_factor), 0.0)
-
-    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
-        """Return steps/s of a gang spread over machines, (type,)."""
-        return spread_throughput(self._truth, job_type, scale_factor)
+        return np.where(true > 0, self.kept[one, :, other] * rates_of(self._truth, job_type, scale_factor), 0.0)
 
     def by_level(self, job_type: str, scale_factor: int) -> Floats:
         """Return the slowdown at each level, (level,)."""

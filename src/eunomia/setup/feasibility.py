@@ -24,7 +24,7 @@ from eunomia.model.policy import Policy
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario
-from eunomia.scenario.physics_rules import HOUR_S
+from eunomia.scenario.section_rules import HOUR_S
 
 MAX_EXPECTED_LOSSES = 6.0  # before the first save; one attempt in 400 then succeeds
 

@@ -15,21 +15,14 @@ from eunomia.model.topology import Node, Topology
 from eunomia.scenario import Scenario
 from eunomia.scenario.load import AUTO
 from eunomia.setup import world_models
-from eunomia.setup.belief_estimate import (
-    check_backend,
-    measuring_jobs,
-    profiling_s,
-    with_measuring,
-)
-from eunomia.setup.belief_measured import learnt_throughputs
+from eunomia.setup.belief_estimate import check_backend, measuring_jobs, profiling_s, with_measuring
 from eunomia.setup.feasibility import check_lease_length, check_outages
 from eunomia.setup.mechanism import mechanism_of
 from eunomia.setup.plugins import METRICS, find_backend
-from eunomia.setup.policy_lookup import find_policy
-from eunomia.setup.policy_names import check_names
+from eunomia.setup.policy_lookup import check_names, find_policy
 from eunomia.setup.run_notes import run_notes
 from eunomia.setup.run_objects import RunConfig, all_jobs
-from eunomia.setup.run_speeds import believed_speeds, placed_speeds, with_jobs_that_measure
+from eunomia.setup.run_speeds import believed_speeds, learnt_throughputs, placed_speeds, with_jobs_that_measure
 from eunomia.setup.stated_throughputs import resolved, stated_throughputs, true_throughputs
 from eunomia.setup.tenants import tenants_of
 from eunomia.setup.tuner_setup import tuners_of

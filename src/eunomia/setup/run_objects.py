@@ -1,27 +1,31 @@
-"""The objects of one run, and what is made from them: its scheduler, its metrics and the header of its record."""
+"""The objects of one run, and what is made from them: scheduler, backend, metrics and the header of its record."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from hashlib import sha256
+from typing import Any, cast
 
 import numpy as np
 
 from eunomia import __version__
-from eunomia.backends.inputs import BackendClass
+from eunomia.backends.inputs import BackendClass, BackendInputs, VirtualBackend
+from eunomia.backends.registry import BACKENDS, DEFAULT
 from eunomia.core.belief import Belief
 from eunomia.core.mechanism import MechanismConfig
 from eunomia.core.scheduler import Scheduler
 from eunomia.failures.retrying import Adaptive
-from eunomia.metrics import Metrics
+from eunomia.metrics import Figures, Metrics
+from eunomia.metrics.lost_time import lost_time_of
 from eunomia.metrics.registry import load_all
 from eunomia.metrics.summary import Metric
 from eunomia.metrics.waits import WaitCauses
 from eunomia.model.arrays import Floats
 from eunomia.model.finish_time import SHARE, IdealTime
+from eunomia.model.held_time import HeldTime
 from eunomia.model.job import Job
 from eunomia.model.job_table import job_array, job_values
 from eunomia.model.overheads import Overheads
@@ -29,16 +33,15 @@ from eunomia.model.policy import Policy
 from eunomia.model.speeds import Speeds
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
-from eunomia.records.pair_estimates import PairEstimateSummary
+from eunomia.records.learnt_rates import PairEstimateSummary
 from eunomia.records.replay import header, recorded_tenants
 from eunomia.scenario import Scenario
-from eunomia.setup.belief_estimate import (
-    EstimatedSpeeds,
-)
-from eunomia.setup.input_hashes import input_hashes
+from eunomia.scenario.schema_models import Section
+from eunomia.setup import world_models
+from eunomia.setup.belief_estimate import EstimatedSpeeds
 from eunomia.setup.stated_throughputs import NOTHING_USED, SpeedOrigins
 from eunomia.setup.workload import PastSchedule
-from eunomia.throughputs import catalogue
+from eunomia.throughputs import BUILT_IN, catalogue
 from eunomia.throughputs.estimators.learnt_throughputs import LearntThroughputs
 from eunomia.throughputs.interference import Neighbours
 from eunomia.tuners.tuner import Tuner
@@ -155,3 +158,56 @@ def _retrying(scenario: Scenario) -> dict[str, str]:
     world = scenario.world
     by = {"retry_by": world.retry_by} if world.retry_by != "job" else {}
     return {} if world.retry == "always" else {"retry": world.retry, **by}
+
+
+def input_hashes(scenario: Scenario) -> dict[str, str]:
+    """Return the SHA-256 of every file that the scenario reads, by its name there; for a folder, of each file in it."""
+    machines = (scenario.cluster.nodes_file or "").partition("?")[0]
+    named = {scenario.workload.trace or "", scenario.throughputs.source, machines} - {"", *BUILT_IN}
+    named |= world_models.files_of(scenario)
+    paths = {name: scenario.resolve(name) for name in sorted(named)}
+    inside = {f"{n}/{file.name}": file for n, path in paths.items() if path.is_dir() for file in sorted(path.iterdir())}
+    files = {name: path for name, path in (paths | inside).items() if path.is_file()}
+    return {name: sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+
+
+def backend_inputs(setup: RunConfig, **real_time: Any) -> BackendInputs:
+    """Return what the backend of a run is made from; `real_time` are the fields for real time."""
+    section = setup.scenario.world
+    return BackendInputs(
+        jobs=setup.all_jobs(),
+        topology=setup.topology,
+        speeds=setup.truth,
+        overheads=setup.overheads,
+        faults=world_models.fault_model_of(setup.scenario),
+        neighbours=setup.neighbours,
+        divides_time=setup.mechanism.divides_time,
+        checkpoint_every_s=section.checkpoint_every_s,
+        replay_status=section.replay_status,
+        seed=setup.scenario.seed,
+        report_after_s=setup.scenario.belief.measure_s if setup.scenario.belief.kind == "measured" else 0.0,
+        folder=setup.scenario.base,
+        options=world_options(setup.scenario),
+        **real_time,
+    )
+
+
+def world_options(scenario: Scenario) -> dict[str, Any]:
+    """Return the table of the scenario's backend, [world.NAME], and whether it adopts."""
+    table = getattr(scenario.world, scenario.world.backend, None)
+    found = table.model_dump() if isinstance(table, Section) else {}
+    return {**found, "adopt_submissions": scenario.world.adopt_submissions}
+
+
+def virtual_backend(setup: RunConfig) -> VirtualBackend:
+    """Return the backend of a run in virtual time: the scenario's, or else a simulation."""
+    cls = BACKENDS.load(DEFAULT) if setup.backend.real_time else setup.backend
+    inputs = backend_inputs(setup)
+    cls.check(inputs)
+    return cast(VirtualBackend, cls.build(inputs))
+
+
+def with_lost_time(metrics: Metrics, held: HeldTime | None) -> Figures:
+    """Return the figures of a completed run, with its accelerator-seconds lost by cause."""
+    figures = metrics.figures()
+    return replace(figures, summary={**figures.summary, **lost_time_of(metrics, held)})

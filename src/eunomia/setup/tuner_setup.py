@@ -15,17 +15,15 @@ from eunomia.model.curves import Curve, curve_of
 from eunomia.model.job import Job
 from eunomia.model.policy import Policy
 from eunomia.scenario import Scenario
-from eunomia.scenario.apps_rules import TUNERS_OF_PACKAGES
 from eunomia.scenario.schema_models import TUNERS
+from eunomia.scenario.section_rules import TUNERS_OF_PACKAGES
 from eunomia.setup.plugins import PluginLoader
-from eunomia.tuners.checked_tuner import CheckedTuner
+from eunomia.tuners.checked_tuner import CheckedTuner, LossReporting
 from eunomia.tuners.halving import Halving
 from eunomia.tuners.hyperdrive import HyperDrive
 from eunomia.tuners.late_promotion import LatePromotion
-from eunomia.tuners.loss_reporting import LossReporting
 from eunomia.tuners.optuna_search import OptunaSearch
-from eunomia.tuners.trials import Trials
-from eunomia.tuners.tuner import Tuner
+from eunomia.tuners.tuner import Trials, Tuner
 from eunomia.tuners.tuner_backend import Loss, TunerBackend
 
 METHODS = ("begin", "ask", "settings", "submitted", "measured", "ended")
@@ -40,7 +38,7 @@ PLUGINS = PluginLoader(
     key=("apps", "tuner"),
     group=TUNERS_OF_PACKAGES,
     fits=_is_tuner,
-    fix=f"give a class with the methods {', '.join(METHODS)}, or a subclass of eunomia.tuners.trials.Trials",
+    fix=f"give a class with the methods {', '.join(METHODS)}, or a subclass of eunomia.tuners.tuner.Trials",
 )
 
 

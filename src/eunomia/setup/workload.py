@@ -24,7 +24,7 @@ from eunomia.setup.tenants import check_tenant_paths, list_names, notes_on_idle_
 from eunomia.throughputs import job_mix
 from eunomia.throughputs.throughput_table import Throughputs
 from eunomia.traces import Trace
-from eunomia.traces.resampling import resample
+from eunomia.traces.sampling import resample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from eunomia.model.arrays import Ints
 from eunomia.model.job import Job
 from eunomia.model.job_table import job_values
 from eunomia.model.policy import Policy
-from eunomia.model.speeds import Speeds, spread_throughput
+from eunomia.model.speeds import Speeds, consolidated_throughput, spread_throughput
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario
@@ -158,8 +158,11 @@ def note_on_places(
     if real_time or scenario.physics.placement != "off" or "spread_throughput" not in policy.info.needs:
         return ()
     kinds = dict.fromkeys(zip(job_values(jobs, "job_type"), job_values(jobs, "scale_factor"), strict=True))
-    apart = ((believed.solo_throughput(*kind), spread_throughput(believed, *kind)) for kind in kinds)
-    if all(np.array_equal(*rates) for rates in apart):
+    partners = {job_type for job_type, _ in kinds} if "packed_spread_throughput" in policy.info.needs else ()
+    gangs = [(*kind, partner) for partner in (None, *partners) for kind in kinds]
+    if all(
+        np.array_equal(consolidated_throughput(believed, *gang), spread_throughput(believed, *gang)) for gang in gangs
+    ):
         return ()
     belief = f"{policy.info.name} believes that some gangs are slower on several machines"
     return (f'{belief}; in this run none is: physics.placement = "throughputs" makes them so.',)

@@ -16,8 +16,7 @@ import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.products import dot
-from eunomia.solvers.linear_totals.box_refinement import FEW, OpenRows, TotalSearch
-from eunomia.solvers.linear_totals.exact import Exact, exactly
+from eunomia.solvers.linear_totals.box_refinement import FEW, Exact, OpenRows, TotalSearch, exactly
 from eunomia.solvers.linear_totals.response import BASE
 from eunomia.solvers.linear_totals.rows import LinearRows
 from eunomia.solvers.linear_totals.symmetry import alike

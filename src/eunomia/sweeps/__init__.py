@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from eunomia.sweeps.batch import RunsFailed, simulate_many
 from eunomia.sweeps.plan import PlannedRun, plan
+from eunomia.sweeps.pool import RunsFailed, simulate_many
 from eunomia.sweeps.sweep_file import SweepFile, read
 
 __all__ = [

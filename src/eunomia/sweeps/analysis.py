@@ -17,9 +17,9 @@ from eunomia.sweeps.plan import Label, PlannedRun
 from eunomia.sweeps.runner import SweepResult
 from eunomia.sweeps.store import Resamples
 from eunomia.sweeps.sweep_file import SweepFile
-from eunomia.verdict.columns import COLUMNS
 from eunomia.verdict.judgement import interval_of_ratio
 from eunomia.verdict.number_format import plural
+from eunomia.verdict.ranking import COLUMNS
 from eunomia.verdict.seed_groups import finished_enough, part_done
 from eunomia.verdict.sweep_content import BaselineDifference, Group, Interval, SweepContent, SweepSetting, Verdict
 

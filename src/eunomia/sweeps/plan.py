@@ -16,7 +16,7 @@ from eunomia.runs.fingerprint import scenario_hash
 from eunomia.runs.scenario_variants import measured_alike, spelling, uses_known_durations
 from eunomia.scenario import Scenario
 from eunomia.scenario.load import scenario_from_parts
-from eunomia.scenario.overrides import put
+from eunomia.scenario.policy_spec import put
 from eunomia.scenario.source_locations import KeyPath, Place, SourceLocations, dotted, shown
 from eunomia.sweeps.preflight import Checker
 from eunomia.sweeps.sweep_file import Block, Choice, SweepAxis, SweepFile

@@ -1,16 +1,21 @@
-"""A pool of worker processes. A worker that dies fails its run, not the sweep."""
+"""A pool of worker processes, for scenarios from Python, too. A worker that dies fails its run, not the sweep."""
 
 from __future__ import annotations
 
 import json
 import selectors
+import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from eunomia.child_process import ChildProcess, ProcessDied
 from eunomia.kernels import announce_compiling
+from eunomia.runs.fingerprint import scenario_hash
+from eunomia.scenario import Scenario
+from eunomia.sweeps.store import Store
 
 Task = Mapping[str, Any]
 Answer = Mapping[str, Any]  # {} if done, else "error" and "traceback"; of a full disk also "errno" and "file"
@@ -101,3 +106,33 @@ class Pool:
         self._selector.unregister(worker.answers)
         self._running.remove(worker)
         worker.process.stop()
+
+
+class RunsFailed(RuntimeError):
+    """Some runs failed; the others are done."""
+
+
+def simulate_many(
+    scenarios: Sequence[Scenario], *, workers: int, folder: Path | None = None
+) -> list[dict[str, float | int | None]]:
+    """Return the numbers of summary.json of each scenario, run in `workers` processes.
+
+    With `folder` runs are stored there, and stored runs are not repeated. Raises RunsFailed after all runs have ended
+    if one failed, and InvalidInput if `folder` cannot be used.
+    """
+    if folder is None:
+        with tempfile.TemporaryDirectory() as temporary:
+            return simulate_many(scenarios, workers=workers, folder=Path(temporary) / "runs")
+    store, failed = Store(folder), dict[str, str]()
+
+    def on_answer(task: Task, answer: Answer) -> None:
+        if "error" in answer:
+            failed[task["hash"]] = answer["error"]
+
+    hashes = [scenario_hash(scenario) for scenario in scenarios]
+    by_hash = dict(zip(hashes, scenarios, strict=True))
+    with store.opened(""), Pool(workers) as pool:
+        pool.run([store.task(key, one) for key, one in by_hash.items() if not store.finished(key)], on_answer)
+        if failed:
+            raise RunsFailed("; ".join(f"{by_hash[key].name}: {error}" for key, error in failed.items()))
+        return [store.summary(key) for key in hashes]

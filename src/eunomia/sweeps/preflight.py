@@ -21,7 +21,7 @@ from eunomia.setup.run_objects import RunConfig
 from eunomia.setup.stated_throughputs import resolved, stated_throughputs, true_throughputs
 from eunomia.setup.workload import Workload, read_trace, submissions
 from eunomia.throughputs import SYNTHETIC, Throughputs
-from eunomia.traces.window import LOAD
+from eunomia.traces.sampling import LOAD
 
 NO_JOBS = Workload(jobs=(), notes=())
 # Keys that can make the setup, the trace or the jobs of a run invalid, the likeliest cause first. A problem of a policy

@@ -12,7 +12,7 @@ from typing import Any
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.scenario import toml
-from eunomia.scenario.overrides import key_path
+from eunomia.scenario.policy_spec import key_path
 from eunomia.scenario.source_locations import KeyPath, SourceLocations, dotted, shown
 
 KEYS = ("scenario", "set", "axes", "runs", "clusters", "compare", "along", "baseline", "confidence", "keep_jobs")

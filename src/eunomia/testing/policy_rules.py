@@ -20,7 +20,7 @@ from eunomia.model.arrays import Array
 from eunomia.model.decisions import Ask, Stop
 from eunomia.model.events import Answered, Progressed
 from eunomia.model.policy import LeaseTerms, Policy
-from eunomia.model.rank import first_fall
+from eunomia.model.rank import Rank, first_fall
 from eunomia.model.rounding import rounded
 from eunomia.model.tolerance import RELATIVE, SOLVED
 from eunomia.model.view import UndeclaredColumn, View
@@ -116,14 +116,14 @@ def check_memory(policy: Policy, seed: int) -> None:
 
 def check_promises(policy: Policy, seed: int) -> None:
     """What its card promises holds."""
-    info, view = policy.info, a_view(policy, seed)
-    if info.covers_all_jobs:
+    promised, view = policy.info.promises, a_view(policy, seed)
+    if promised.covers_all_jobs:
         check_complete(policy, view, full_view(seed))
-    if info.jobs_independent:
+    if promised.jobs_independent:
         check_separable(policy, view)
-    if info.ranks_by or info.service_quantum > 0:
-        check_ranks(policy, view, full_view(seed), seed)
-    if info.renews_leases:
+    if promised.rank is not None:
+        check_ranks(policy, promised.rank, view, full_view(seed), seed)
+    if promised.renews_leases:
         check_renews(policy, with_running_jobs(view, seed))
 
 
@@ -278,29 +278,29 @@ def check_separable(policy: Policy, view: View) -> None:
     require(same, "jobs_independent is promised, and a part of the jobs stands in another order than among all")
 
 
-def check_ranks(policy: Policy, view: View, full: View, seed: int) -> None:
+def check_ranks(policy: Policy, rank: Rank, view: View, full: View, seed: int) -> None:
     """Raise AssertionError unless jobs are ranked by what the policy says, and it asks again when it says."""
-    info = policy.info
-    if info.service_quantum > 0:  # jobs of several levels
+    promised, by_level = policy.info.promises, rank.key == "service"
+    if by_level:  # jobs of several levels
         seen = "service" in view.columns
-        require(seen, "service_quantum is promised, and attained service is not in info.needs")
-        service = info.service_quantum * np.random.default_rng(seed).uniform(0.0, 4.0, view.jobs)
+        require(seen, "a rank by service is promised, and attained service is not in info.needs")
+        service = rank.quantum * np.random.default_rng(seed).uniform(0.0, 4.0, view.jobs)
         view, full = (replace(one, columns={**one.columns, "service": service}) for one in (view, full))
     answer = order_of(policy, view)
-    require(info.covers_all_jobs, "only a policy that covers all jobs can say what it ranks by")
-    misfit = "skip" if info.jobs_independent else "stop"
+    require(promised.covers_all_jobs, "only a policy that covers all jobs can say what it ranks by")
+    misfit = "skip" if promised.jobs_independent else "stop"
     require(answer.misfit == misfit, f"misfit is {answer.misfit!r}; of a policy that says its rank it is {misfit!r}")
-    key = rank_keys("service" if info.service_quantum > 0 else info.ranks_by, info.service_quantum, full)
+    key = rank_keys(rank.key, rank.quantum, full)
     line = np.argsort(key, kind="stable")
     rows, runs_first = answer.rows, np.sort(np.unique(answer.rows.job, return_index=True)[1])
-    what = info.ranks_by or f"levels of {info.service_quantum} accelerator-seconds"
+    what = f"levels of {rank.quantum} accelerator-seconds" if by_level else rank.key
     expected = [m for m in line.tolist() if m in rows.job]
     require(rows.job[runs_first].tolist() == expected, f"the order is not that of {what}, then submission")
     again_at = math.inf
-    if info.service_quantum > 0:
+    if by_level:
         sizes, free = full.scale_factor, full.capacity.astype(np.int64)
         runs = replanned(rows.job, rows.type, sizes[rows.job], view.jobs, free) >= 0
-        again_at = view.at + first_fall(line, runs, key, full.service, sizes, info.service_quantum)
+        again_at = view.at + first_fall(line, runs, key, full.service, sizes, rank.quantum)
         again_at = max(again_at, math.nextafter(view.at, math.inf))
     require(answer.again_at == again_at, "it asks to be asked again at another time than its rank changes")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from eunomia.backends.orders import Halt, Launch
-from eunomia.backends.processes.gangs import processes_with
+from eunomia.backends.processes.gang_group import processes_with
 from eunomia.backends.reports import GangEnded, GangUnknown, Launched, NodeState, Report, StepsSaved
 from eunomia.backends.world import ProcessWorld
 from eunomia.model.topology import Topology
@@ -124,7 +124,7 @@ class ProcessDriver(WorldDriver):
         return [line for line in lines if line["job_id"] == job_id and what in ("", line["what"])]
 
     def processes(self, job_id: str) -> int:
-        return len(processes_with(f"{GANG}={self._folder_of(job_id)}".encode()))
+        return len(processes_with({f"{GANG}={self._folder_of(job_id)}".encode()}))
 
     def restart(
         self, *, away_s: float = 0.0, forgets: tuple[str, ...] = (), meanwhile: Callable[[], object] = lambda: None

@@ -11,9 +11,8 @@ from eunomia.model.spelling_suggestions import nearest
 from eunomia.throughputs import gavel_json, long_table, scaling_curves
 from eunomia.throughputs.catalogue import price_usd_per_hour, resolve
 from eunomia.throughputs.measured_table import MeasuredThroughputs, Measurements
-from eunomia.throughputs.missing_throughputs import ways_out
 from eunomia.throughputs.providers import Catalogued, Linear, Uniform
-from eunomia.throughputs.throughput_table import Throughputs
+from eunomia.throughputs.throughput_table import Throughputs, ways_out
 
 __all__ = ["Throughputs", "load", "price_usd_per_hour"]
 
@@ -114,6 +113,6 @@ def _refuse_missing(types: tuple[str, ...], measurements: Measurements) -> None:
     for type_name in types:
         if type_name not in measurements.types:
             known = f"{nearest(type_name, measurements.types)} (types: {', '.join(measurements.types)})"
-            fix = f"{known}; or {ways_out(measurements, types)}"
+            fix = f"{known}; or {ways_out(measurements.path, types)}"
             problems.add("the table has no such accelerator type", fix, column="type", value=type_name)
     problems.raise_if_any()

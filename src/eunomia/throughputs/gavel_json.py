@@ -18,8 +18,8 @@ from typing import Any
 from eunomia.inputs.file_contents import contents, decoded
 from eunomia.inputs.json_text import read_json
 from eunomia.inputs.problems import Problems
+from eunomia.throughputs.long_table import RATE
 from eunomia.throughputs.measured_table import Measurements, Pairs, Rates
-from eunomia.throughputs.table_layouts import RATE
 
 ALONE = "null"
 KEY = re.compile(r"""\((['"])(.+)\1, *([1-9][0-9]{0,5})\)""")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from eunomia.model.speeds import Speeds
-from eunomia.throughputs.job_type_aliases import Kind
+from eunomia.throughputs.job_type_facts import Kind
 from eunomia.throughputs.stage_times import NETWORK, Stages, kept
 
 MEDIAN_KEPT = 0.581  # of 1,881 pairs of Gavel's table: speed beside the other / speed alone

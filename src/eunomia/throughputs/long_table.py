@@ -9,6 +9,7 @@ accelerator type of its own, "<type>_unconsolidated", as Gavel's table does.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import nan
 from pathlib import Path
@@ -22,8 +23,11 @@ from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.throughputs.measured_table import Intervals, Measurements, Pairs, Rates
-from eunomia.throughputs.table_layouts import RATE
 
+COUNT = Rule(what="a whole number of at least 1", least=1, most=MOST, whole=True, fix="correct the value")
+ABOVE_0 = Rule(what="a finite number above 0", above=0.0, fix="correct the value")
+RATE = Rule(what="a finite number of steps/s, at least 0", least=0.0, fix="give the measured rate, or 0 for cannot run")
+AT_LEAST_0 = Rule(what="a finite number of at least 0", least=0.0, fix="correct the value")
 NEEDED = ("type", "job_type", "scale_factor", "steps_per_s")
 INTERVAL = ("steps_per_s_p10", "steps_per_s_p90")
 ORIGINS = ("", "measured", "estimated")
@@ -32,6 +36,26 @@ SUFFIX_BY_PLACEMENT = {"": "", "consolidated": "", "unconsolidated": "_unconsoli
 SIZE = Rule(
     what="a whole number of accelerators, at least 1", least=1, most=MOST, whole=True, fix="give the size of the gang"
 )
+
+
+def layout_of(header: Iterable[str], layouts: Mapping[str, Sequence[str]]) -> str | None:
+    """Return the first layout all of whose columns are there."""
+    found = set(header)
+    return next((name for name, columns in layouts.items() if found.issuperset(columns)), None)
+
+
+def read_layout(path: Path, name: str, layouts: Mapping[str, Sequence[str]]) -> tuple[str, InputTable]:
+    """Return the layout of a table and the table. Raises InvalidInput when it has none of them; bad rows are noted."""
+    table = read_table(path, name).stripped()
+    layout = layout_of(table.columns, layouts)
+    if layout is None:
+        known = "; or ".join(", ".join(columns) for columns in layouts.values())
+        header = ",".join(table.columns)
+        table.note(table.header_line, None, header, "the header is of no known table", f"give the columns {known}")
+        table.raise_if_any()
+    elif not len(table) and not table.count:
+        table.note(None, None, None, "the table has no rows", "give at least one measurement")
+    return layout or "", table
 
 
 def read(path: Path, name: str) -> Measurements:

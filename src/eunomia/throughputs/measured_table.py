@@ -18,6 +18,7 @@ import numpy as np
 
 from eunomia.model import elementary
 from eunomia.model.arrays import Bools, Floats
+from eunomia.model.speeds import consolidated_throughput, slowed_alike
 from eunomia.throughputs import analytic, catalogue
 from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80
 from eunomia.throughputs.estimators.gang_growth import deviation_of_step
@@ -78,16 +79,21 @@ class MeasuredThroughputs:
         """Return the rate beside the partner on each type; a size not measured has the slowdown of the nearest one."""
         return np.array([self._rate_beside(each, job_type, partner, scale_factor) for each in self.types])
 
-    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
-        """Return the rate spread over machines, from the types "<type>_unconsolidated" where they were measured."""
-        names = (f"{each}_unconsolidated" for each in self.types)
-        measured = [each if (each, job_type) in self._sizes else None for each in names]
-        together = self.solo_throughput(job_type, scale_factor)
-        apart = [
-            together[j] if each is None else self._rate_alone(each, job_type, scale_factor)
-            for j, each in enumerate(measured)
-        ]
-        return np.minimum(apart, together)
+    def spread_throughput(self, job_type: str, scale_factor: int, partner: str | None = None) -> Floats:
+        """Return the rate spread over machines, from the types "<type>_unconsolidated" where they were measured.
+
+        A pair that was not measured so is slowed as the first of it is alone.
+        """
+        names = [f"{each}_unconsolidated" for each in self.types]
+        together = consolidated_throughput(self, job_type, scale_factor, partner)
+        if partner is None:
+            apart = [self._rate_alone(each, job_type, scale_factor) for each in names]
+            measured = [(each, job_type) in self._sizes for each in names]
+            return np.minimum(np.where(measured, apart, together), together)
+        alone, spread = self.solo_throughput(job_type, scale_factor), self.spread_throughput(job_type, scale_factor)
+        apart = [self._rate_beside(each, job_type, partner, scale_factor) for each in names]
+        measured = [(each, job_type, partner) in self._sizes for each in names]
+        return np.minimum(np.where(measured, apart, slowed_alike(together, alone, spread)), together)
 
     def estimated(self, job_type: str, scale_factor: int) -> Bools:
         """Return (type,): True where the rate was not measured: the table says so, or the size is another one."""

@@ -51,9 +51,9 @@ class WithMeasuringJobs:
             return np.zeros(len(self.types))
         return self.source.packed_throughput(job_type, partner, scale_factor)
 
-    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
+    def spread_throughput(self, job_type: str, scale_factor: int, partner: str | None = None) -> Floats:
         """Return steps/s of a gang that is not on one machine, (type,)."""
-        return self.source.spread_throughput(job_type, scale_factor)
+        return self.source.spread_throughput(job_type, scale_factor, partner)
 
     def estimated(self, job_type: str, scale_factor: int) -> Bools:
         """Return (type,): True where a rate is an estimate; those of jobs that measure are none."""

@@ -22,7 +22,7 @@ import numpy as np
 
 from eunomia.model import elementary
 from eunomia.model.rounding import interpolate
-from eunomia.throughputs.job_type_aliases import Kind, model_of
+from eunomia.throughputs.job_type_facts import Kind, model_of
 from eunomia.throughputs.placement_level import PlacementLevel, PlacementSpan
 
 # Slowdown at each level, never decreasing.
@@ -69,8 +69,13 @@ class Placement(Protocol):
     @property
     def name(self) -> str: ...
 
-    def slowdown(self, kind: Kind, type: int, place: PlacementSpan, best: PlacementSpan) -> float:
-        """Return the factor on the step time on a type at a place, relative to the best place; at least 1."""
+    def slowdown(
+        self, kind: Kind, type: int, place: PlacementSpan, best: PlacementSpan, partner: str | None = None
+    ) -> float:
+        """Return the factor on the step time on a type at a place, relative to the best place; at least 1.
+
+        With a partner that of a gang beside it; tables that know none have one factor for both.
+        """
         ...
 
 
@@ -93,7 +98,9 @@ class ThemisSlowdowns:
 
     name: str = "themis"
 
-    def slowdown(self, kind: Kind, type: int, place: PlacementSpan, best: PlacementSpan) -> float:
+    def slowdown(
+        self, kind: Kind, type: int, place: PlacementSpan, best: PlacementSpan, partner: str | None = None
+    ) -> float:
         """Return S at the level of the place over S at the best level."""
         profile = profile_of(kind[0])
         return max(profile[place.level] / profile[best.level], 1.0)
@@ -105,7 +112,9 @@ class PhillySlowdowns:
 
     name: str = "philly"
 
-    def slowdown(self, kind: Kind, type: int, place: PlacementSpan, best: PlacementSpan) -> float:
+    def slowdown(
+        self, kind: Kind, type: int, place: PlacementSpan, best: PlacementSpan, partner: str | None = None
+    ) -> float:
         """Return the slowdown of the place's servers relative to the fewest."""
         nodes = self._by_servers(place.nodes, best.nodes) / self._by_servers(best.nodes, best.nodes)
         return nodes * across_racks(kind[0], place, best)

@@ -24,11 +24,11 @@ import numpy as np
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.rounding import interpolate
-from eunomia.throughputs.job_type_aliases import Kind, model_of
+from eunomia.throughputs.job_type_facts import Kind, model_of
+from eunomia.throughputs.long_table import ABOVE_0, COUNT, read_layout
 from eunomia.throughputs.measured_table import nearest_size
 from eunomia.throughputs.placement import across_racks
 from eunomia.throughputs.placement_level import PlacementSpan
-from eunomia.throughputs.table_layouts import ABOVE_0, COUNT, read_layout
 
 LAYOUTS = {
     "own": ("job_type", "scale_factor", "nodes", "slowdown"),
@@ -50,7 +50,9 @@ class ByNodes:
     name: str
     curve_by_size: Mapping[str, Mapping[int, Curve]]  # model → accelerators → curve
 
-    def slowdown(self, kind: Kind, type: int, place: PlacementSpan, best: PlacementSpan) -> float:
+    def slowdown(
+        self, kind: Kind, type: int, place: PlacementSpan, best: PlacementSpan, partner: str | None = None
+    ) -> float:
         """Return the slowdown of so many nodes instead of the fewest."""
         model = model_of(kind[0])
         models = [model] if model in self.curve_by_size else list(self.curve_by_size)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats
+from eunomia.model.speeds import consolidated_throughput, slowed_alike
 from eunomia.throughputs import analytic
 from eunomia.throughputs.catalogue import Accelerator
 from eunomia.throughputs.job_type_facts import job_types
@@ -29,9 +30,9 @@ class Uniform:
         """Return 0 on each type."""
         return np.zeros(self.types)
 
-    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
-        """Return the rate alone on each type."""
-        return self.solo_throughput(job_type, scale_factor)
+    def spread_throughput(self, job_type: str, scale_factor: int, partner: str | None = None) -> Floats:
+        """Return the rate on one machine on each type."""
+        return consolidated_throughput(self, job_type, scale_factor, partner)
 
     def estimated(self, job_type: str, scale_factor: int) -> Bools:
         """Return False on each type: the speed is a definition."""
@@ -76,10 +77,14 @@ class Catalogued:
         job, other = job_types()[job_type], job_types()[partner]
         return np.array([analytic.shared_rate(job, other, each, scale_factor) for each in self.accelerators])
 
-    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
-        """Return the model's rate on each type with the gang on two machines."""
+    def spread_throughput(self, job_type: str, scale_factor: int, partner: str | None = None) -> Floats:
+        """Return the model's rate on each type with the gang on two machines; beside a partner it is slowed alike."""
         job = job_types()[job_type]
-        return np.array([analytic.step_rate(job, each, scale_factor, 2) for each in self.accelerators])
+        spread = np.array([analytic.step_rate(job, each, scale_factor, 2) for each in self.accelerators])
+        if partner is None:
+            return spread
+        packed = self.packed_throughput(job_type, partner, scale_factor)
+        return slowed_alike(packed, self.solo_throughput(job_type, scale_factor), spread)
 
     def estimated(self, job_type: str, scale_factor: int) -> Bools:
         """Return True on each type: nothing here was measured."""

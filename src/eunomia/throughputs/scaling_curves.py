@@ -19,8 +19,8 @@ from pathlib import Path
 from eunomia.inputs.open_table import read_table
 from eunomia.inputs.problems import InvalidInput
 from eunomia.inputs.table import InputTable
+from eunomia.throughputs.long_table import ABOVE_0, AT_LEAST_0, COUNT, layout_of, read_layout
 from eunomia.throughputs.measured_table import Measurements, Rates
-from eunomia.throughputs.table_layouts import ABOVE_0, AT_LEAST_0, COUNT, layout_of, read_layout
 
 LAYOUTS = {
     "elasticflow": ("gpu_type", "model", "global_batch_size"),

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.model.arrays import Floats
-from eunomia.throughputs.job_type_aliases import model_of
+from eunomia.throughputs.job_type_facts import model_of
+from eunomia.throughputs.long_table import ABOVE_0, AT_LEAST_0, COUNT, read_layout
 from eunomia.throughputs.measured_table import nearest_size
-from eunomia.throughputs.table_layouts import ABOVE_0, AT_LEAST_0, COUNT, read_layout
 
 STAGES = ("resource_time_0", "resource_time_1", "resource_time_2")
 LAYOUTS = {"muri": ("model_name", "batch_size", "num_gpu", "iteration_time", *STAGES)}

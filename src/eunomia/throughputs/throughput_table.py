@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -14,11 +15,14 @@ from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model import elementary
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.rounding import drawn
+from eunomia.model.speeds import consolidated_throughput
 from eunomia.model.spelling_suggestions import nearest
+from eunomia.throughputs.catalogue import find
 from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80
-from eunomia.throughputs.missing_throughputs import WITHOUT_JOB_TYPES, listed, missing_throughputs
 
 STREAM = 2  # of the seed: others are those of workloads and beliefs
+NAMED = 20  # job types that one message lists
+WITHOUT_JOB_TYPES = 'write [throughputs] source = "uniform" (or "linear"): every job at one speed on all types'
 
 
 class ThroughputSource(Protocol):
@@ -37,7 +41,7 @@ class ThroughputSource(Protocol):
 
     def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats: ...
 
-    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats: ...
+    def spread_throughput(self, job_type: str, scale_factor: int, partner: str | None = None) -> Floats: ...
 
     def estimated(self, job_type: str, scale_factor: int) -> Bools: ...
 
@@ -96,15 +100,15 @@ class Throughputs:
             rates = self._rates[key] = _read_only(rates * self._factor(job_type, int(scale_factor)))
         return rates
 
-    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
-        """Return steps/s of the gang when it is not on one machine, shape (type,).
+    def spread_throughput(self, job_type: str, scale_factor: int, partner: str | None = None) -> Floats:
+        """Return steps/s of the gang when it is not on one machine, shape (type,), alone or beside a partner.
 
         As on one machine for a single accelerator and where unknown. Raises InvalidInput as `solo_throughput` does.
         """
-        together = self.solo_throughput(job_type, int(scale_factor))
+        together = consolidated_throughput(self, job_type, int(scale_factor), partner)
         if scale_factor == 1:
             return together
-        rates = np.nan_to_num(self.source.spread_throughput(job_type, int(scale_factor)))
+        rates = np.nan_to_num(self.source.spread_throughput(job_type, int(scale_factor), partner))
         return np.asarray(rates * self._factor(job_type, int(scale_factor)))
 
     def extrapolated(self, job_type: str, scale_factor: int) -> bool:
@@ -210,3 +214,42 @@ def _drawn_factor(
         end = float(ends[1 if z >= 0 else 0, j])
         factor[j] = elementary.power(end / float(rates[j]), abs(z) / GAUSSIAN_80)
     return factor
+
+
+def missing_throughputs(
+    table: ThroughputSource, jobs: Mapping[tuple[str, str], int], types: Sequence[str]
+) -> InvalidInput:
+    """Return the error for pairs of job type and accelerator type that are not in the table, one problem a type.
+
+    `jobs` counts those that need each pair; 0 = unknown. `types` are all that the cluster has.
+    """
+    fix = ways_out(table.path, types)
+    problems = []
+    for type_name in types:
+        of = {job_type: count for (job_type, needed), count in jobs.items() if needed == type_name}
+        if of:
+            count = sum(of.values())
+            who = f" (of {count:,} job{'s' * (count > 1)})" if count else ""
+            which = f"{len(of):,} job types{who}" if len(of) > 1 else f"1 job type{who}"
+            rule = f"the table has no throughput on it of {which}, and none that is 0 for cannot run: {listed(of)}"
+            problems.append(Problem(file=table.name, column="type", value=type_name, rule=rule, fix=fix))
+    return InvalidInput(problems)
+
+
+def ways_out(path: Path | None, types: Sequence[str]) -> str:
+    """Return what to do about throughputs that are not in a table; `path` is its file, if it has one."""
+    if path is not None and all(map(find, types)):
+        command = f"eunomia calibrate {shlex.quote(str(path))} --types {','.join(types)} --out calibrated.csv"
+        estimate = f'`{command}`, or [throughputs] missing = "estimate"'
+    else:
+        estimate = "`eunomia calibrate`, which needs types of the catalogue (`eunomia calibrate --help`)"
+    return (
+        'add rows with a throughput of 0 where they cannot run ([throughputs] missing = "cannot_run" says so of all), '
+        f"or estimate them: {estimate}"
+    )
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names for a message, the first `NAMED` of many."""
+    first, *more = [list(names)[:NAMED], *list(names)[NAMED:]]
+    return ", ".join(map(repr, first)) + (f" and {len(more):,} more" if more else "")

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats
+from eunomia.model.speeds import consolidated_throughput
 from eunomia.throughputs.throughput_table import Throughputs, ThroughputSource
 
 ENDS = (0.1, 0.5, 0.9)
@@ -61,12 +62,13 @@ class WithUnknownJobTypes:
             return np.zeros(len(self._ends(scale_factor)[1]))
         return self.source.packed_throughput(job_type, partner, scale_factor)
 
-    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
+    def spread_throughput(self, job_type: str, scale_factor: int, partner: str | None = None) -> Floats:
         """Return steps/s of a gang that is not on one machine, (type,); as on one where it is unknown."""
-        if self.is_unknown(job_type):
-            return self.solo_throughput(job_type, scale_factor)
-        rates = self.source.spread_throughput(job_type, scale_factor)
-        return np.where(np.isnan(rates), self.solo_throughput(job_type, scale_factor), rates)
+        together = consolidated_throughput(self, job_type, scale_factor, partner)
+        if self.is_unknown(job_type) or (partner is not None and self.is_unknown(partner)):
+            return together
+        rates = self.source.spread_throughput(job_type, scale_factor, partner)
+        return np.where(np.isnan(rates), together, rates)
 
     def estimated(self, job_type: str, scale_factor: int) -> Bools:
         """Return (type,): True where a rate is an estimate; a typical one is."""

@@ -24,8 +24,7 @@ from eunomia.traces.column_mapping import ColumnMapping, hint_at_width, map_colu
 from eunomia.traces.engine_objects import EngineJob, build_history
 from eunomia.traces.import_findings import History, ImportFindings, RowSource
 from eunomia.traces.native import OURS, STATUSES
-from eunomia.traces.run_times import RunTimes, read_run_times
-from eunomia.traces.table_times import absent, read_zone
+from eunomia.traces.run_times import RunTimes, absent, read_run_times, read_zone
 
 UNENDED = ("running", "pending", "suspended", "unknown")
 OTHER_SEPARATORS = (";", "\t", "|")

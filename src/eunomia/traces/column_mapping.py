@@ -201,7 +201,7 @@ def _find_tenant(sheet: InputTable, free: list[str], found: dict[str, str], doub
 
 def _is_wait(sheet: InputTable, name: str, found: Mapping[str, str]) -> bool:
     """Say whether a column holds start − submission, or where these are not known numbers that rarely repeat."""
-    from eunomia.traces.table_times import read_times
+    from eunomia.traces.run_times import read_times
 
     if not _holds_numbers(sheet, name):
         return False

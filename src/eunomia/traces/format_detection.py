@@ -6,7 +6,6 @@ import csv
 import gzip
 import zlib
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from shlex import quote
@@ -16,6 +15,7 @@ from eunomia.inputs.file_contents import GZIP
 from eunomia.inputs.options import known
 from eunomia.inputs.problems import InvalidInput, Problem, refused
 from eunomia.inputs.table import usual_name
+from eunomia.model.registry import load_place
 from eunomia.model.spelling_suggestions import nearest
 
 MOST_HEADER = 65_536  # bytes read of the first line
@@ -37,7 +37,7 @@ def read_as(path: Path | str, format: str, modules: Mapping[str, str], options: 
         format = detect_format(path, modules)
     if format not in modules:
         raise refused(str(path), "format", format, "this format is not known", nearest(format, modules))
-    reader = _reader(modules[format])
+    reader = load_place(modules[format])
     names = reader.options if hasattr(reader, "options") else list(signature(reader.read).parameters)[1:]
     known(str(path), options, names)
     try:
@@ -99,12 +99,6 @@ def detect_format(path: Path, modules: Mapping[str, str]) -> str:
     raise refused(str(path), None, None, rule, fix)
 
 
-def _reader(place: str) -> Any:
-    """Return a module with `read` and its columns, or the layout of that name in a module."""
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name) if name else import_module(module)
-
-
 def _required(reader: Any) -> tuple[str, ...]:
     return tuple(reader.required if hasattr(reader, "required") else reader.REQUIRED)
 
@@ -114,7 +108,7 @@ def _known(reader: Any) -> set[str]:
 
 
 def _has_suffix(module: str, file: Path) -> bool:
-    return file.name.lower().endswith(getattr(_reader(module), "SUFFIXES", ())) and file.exists()
+    return file.name.lower().endswith(getattr(load_place(module), "SUFFIXES", ())) and file.exists()
 
 
 def _list_files(folder: Path) -> list[Path]:
@@ -129,7 +123,7 @@ def is_in_format(module: str, line: list[str] | None) -> bool:
     """Say whether the cells of a first line are those of the module's format."""
     if line is None:
         return False
-    reader = _reader(module)
+    reader = load_place(module)
     if hasattr(reader, "detects"):
         return bool(reader.detects(line))
     if line[:1] and line[0].lstrip()[:1] == "[":
@@ -145,7 +139,7 @@ def is_in_format(module: str, line: list[str] | None) -> bool:
 def _with_header(modules: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     """Yield name and reader of each format whose files have a header."""
     for name, module in modules.items():
-        reader = _reader(module)
+        reader = load_place(module)
         if not any(hasattr(reader, name) for name in ("JSON", "NAMES", "detects")):
             yield name, reader
 

@@ -24,8 +24,7 @@ from eunomia.inputs.field_rules import (
     WEIGHT,
 )
 from eunomia.inputs.json_text import parse_json
-from eunomia.inputs.open_table import read_table
-from eunomia.inputs.parquet import read_metadata
+from eunomia.inputs.open_table import read_metadata, read_table
 from eunomia.inputs.problems import refused
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Floats

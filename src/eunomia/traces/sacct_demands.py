@@ -14,7 +14,7 @@ from eunomia.inputs.options import one_of
 from eunomia.inputs.problems import refused
 from eunomia.inputs.slurm_values import Resources, expand_hosts, parse_gres, parse_tres
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.throughputs.accelerator_slices import slice_of
+from eunomia.throughputs.catalogue import slice_of
 from eunomia.traces.accelerator_hours import HOUR_S, RowHours
 from eunomia.traces.import_findings import ImportFindings
 from eunomia.traces.machine_lists.named_nodes import NamedNode

@@ -23,6 +23,7 @@ from eunomia.traces.accelerator_hours import HOUR_S, AcceleratorHours
 from eunomia.traces.import_findings import History, ImportFindings
 from eunomia.traces.machine_lists.named_nodes import UNNAMED
 from eunomia.traces.notes import SHORTEST_S
+from eunomia.traces.run_times import offset_s, read_zone
 from eunomia.traces.sacct_demands import NO_WHOLE_MACHINES, WholeMachines
 from eunomia.traces.sacct_file import is_header
 from eunomia.traces.sacct_jobs import JobParts, SacctJobs, group_runs, parts_of
@@ -30,7 +31,6 @@ from eunomia.traces.sacct_json import begins_sacct
 from eunomia.traces.sacct_lines import SacctLines, read_lines
 from eunomia.traces.sacct_runs import RUNNING, TENANT_FIELDS, Runs, read_runs
 from eunomia.traces.table import Trace, trace_of
-from eunomia.traces.table_times import offset_s, read_zone
 
 REQUEUES = ("sum", "last")
 INSTANT = (

@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from eunomia.model.events import JobPaused, JobResumed, JobUpdated
 from eunomia.model.job import Job
 from eunomia.tuners.brackets import Asynchronous, Bracket, RungDecision, SynchronousRungs, brackets_of, rungs_of
-from eunomia.tuners.trials import Trials
-from eunomia.tuners.tuner import NOTHING, TunerRequests, Wish
+from eunomia.tuners.tuner import NOTHING, Trials, TunerRequests, Wish
 
 TOLERANCE = 1e-9  # of steps, relative
 

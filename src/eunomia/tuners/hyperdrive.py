@@ -21,8 +21,7 @@ from eunomia.model import elementary
 from eunomia.model.events import JobUpdated
 from eunomia.model.job import Job
 from eunomia.model.rounding import rounded
-from eunomia.tuners.trials import Trials
-from eunomia.tuners.tuner import NOTHING, TunerRequests, Wish
+from eunomia.tuners.tuner import NOTHING, Trials, TunerRequests, Wish
 
 POOR = 0.05
 PROMISING_WEIGHT = 4.0

@@ -11,8 +11,7 @@ from typing import Any
 
 from eunomia.inputs.install_hint import install_command
 from eunomia.model.events import JobCancelled
-from eunomia.tuners.trials import Trials
-from eunomia.tuners.tuner import NOTHING, TunerRequests
+from eunomia.tuners.tuner import NOTHING, Trials, TunerRequests
 
 
 class OptunaSearch(Trials):

@@ -8,22 +8,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from eunomia.verdict.certainty import certainty, certainty_of_tie, less, signed
 from eunomia.verdict.completion_text import APPS, Average, averages, count, how_many, joined, left_out, others
-from eunomia.verdict.estimated_throughputs import on_estimates
 from eunomia.verdict.further_notes import (
     KNOWS,
+    beside_history,
     durations_known,
     identical,
     idle,
     multiplicity,
+    on_estimates,
     wait_of_history,
     worst_at_own_measure,
 )
-from eunomia.verdict.history_findings import beside_history
 from eunomia.verdict.judgement import judge, tied
 from eunomia.verdict.number_format import Unit, shown
-from eunomia.verdict.ranking import MEASURES, WORDS, Ranked, level_with, policies_of, ranking, span, worse_measures
+from eunomia.verdict.ranking import (
+    MEASURES,
+    WORDS,
+    Ranked,
+    certainty,
+    certainty_of_tie,
+    less,
+    level_with,
+    policies_of,
+    ranking,
+    signed,
+    span,
+    worse_measures,
+)
 from eunomia.verdict.run_figures import ReportContent
 from eunomia.verdict.seed_groups import SeedGroup, alike_seeds, comparable, loads, seed_groups
 from eunomia.verdict.tenant_shares import least_part, shortfall, tenant_price, treats_best

@@ -1,16 +1,23 @@
-"""Further sentences of a verdict: on an idle cluster, the history's wait, and policies that know durations."""
+"""Further sentences of a verdict: on an idle cluster, estimates, the history, and policies that know durations."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING
 
-from eunomia.verdict.columns import COLUMNS
+from eunomia.model.speeds import ESTIMATED, USED
 from eunomia.verdict.completion_text import joined
 from eunomia.verdict.judgement import comparisons, tied
 from eunomia.verdict.number_format import Unit, shown
-from eunomia.verdict.ranking import MEASURES, policies_of, ranking
+from eunomia.verdict.ranking import COLUMNS, MEASURES, policies_of, ranking
+from eunomia.verdict.run_figures import ReportContent
 from eunomia.verdict.seed_groups import SeedGroup, comparable
+
+if TYPE_CHECKING:
+    from eunomia.verdict.findings import Findings
 
 BUSY = 0.9  # offered load at which queues are to be expected
 IDLE_WAIT = 0.02  # of the completion time: where no policy makes jobs wait longer, the cluster is idle
@@ -114,3 +121,26 @@ def multiplicity(settings: Sequence[SeedGroup]) -> list[str]:
         f"{judged:,} differences were judged at 95 %: if there were none, about {0.05 * judged:.2g} would still look "
         "real."
     ]
+
+
+def beside_history(findings: Callable[[ReportContent], Findings]) -> Callable[[ReportContent], Findings]:
+    """Return a function whose verdict also has the wait of the history first, and the cost of preemption last."""
+
+    @wraps(findings)
+    def with_history(content: ReportContent) -> Findings:
+        found, history = findings(content), content.history
+        warnings = (*found.warnings, *filter(None, [history.wait]))
+        certainty = " ".join(filter(None, (found.certainty, history.preemption)))
+        return replace(found, warnings=warnings, certainty=certainty)
+
+    return with_history
+
+
+def on_estimates(counts: Iterable[Mapping[str, float | int | None]]) -> tuple[str, ...]:
+    """Return the sentence about results with these counts, as in summary.json; none where nothing is estimated.
+
+    Of results that differ, as those of several loads may, the one with the most estimates is described.
+    """
+    found = [(int(each.get(ESTIMATED) or 0), int(each.get(USED) or 0)) for each in counts]
+    estimated, used = max(found, default=(0, 0))
+    return (f"{estimated:,} of {used:,} throughputs are estimates, not measurements.",) if estimated else ()

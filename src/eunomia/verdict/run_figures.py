@@ -1,19 +1,43 @@
-"""The input of a report: the figures of one or several runs."""
+"""The input of a report: the figures of one or several runs, and how the jobs of a real one ended."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Array, Floats, Ints
-from eunomia.verdict.job_outcomes import JobOutcome
 
+MOST = 500  # rows; jobs.csv has the others
+URGENT = ("failed", "unfinished", "rejected", "cancelled", "finished")  # statuses, most urgent first
 JOB_COLUMNS = ("jct_s", "queueing_s", "slowdown", "rho_themis", "scale_factor")
 BIN_COLUMNS = ("utilization_at_s", "running_jobs", "waiting_jobs")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOutcome:
+    """How a job of a real run ended. All text is for display only."""
+
+    job_id: str
+    status: str  # as in jobs.csv
+    reason: str = ""  # of its last failure, or of its refusal
+    starts: int = 0
+    jct_s: float = math.nan
+    log: str = ""  # path
+    last_lines: tuple[str, ...] = ()  # of the log, of a job that did not end well
+
+    @property
+    def done(self) -> bool:
+        """Whether the job ended as its user wanted: finished, or cancelled."""
+        return self.status in ("finished", "cancelled")
+
+
+def by_urgency(outcomes: Sequence[JobOutcome]) -> list[JobOutcome]:
+    """Return the jobs, most urgent status first."""
+    return sorted(outcomes, key=lambda outcome: URGENT.index(outcome.status))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -6,12 +6,10 @@ import math
 from collections.abc import Sequence
 
 from eunomia.metrics.statistics import NEGLIGIBLE
-from eunomia.verdict.certainty import signed
-from eunomia.verdict.columns import COLUMNS
 from eunomia.verdict.findings import listed
 from eunomia.verdict.further_notes import KNOWS
 from eunomia.verdict.number_format import shown
-from eunomia.verdict.ranking import WORDS
+from eunomia.verdict.ranking import COLUMNS, WORDS, signed
 from eunomia.verdict.sweep_content import BaselineDifference, Group, SweepContent, SweepSetting
 
 QUANTITIES = (

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eunomia.verdict.certainty import signed
-from eunomia.verdict.estimated_throughputs import on_estimates
 from eunomia.verdict.findings import Findings
-from eunomia.verdict.further_notes import sentences_on_history
+from eunomia.verdict.further_notes import on_estimates, sentences_on_history
 from eunomia.verdict.number_format import plural
+from eunomia.verdict.ranking import signed
 from eunomia.verdict.seed_groups import sentence_on_alike_seeds
 from eunomia.verdict.sweep_answer import MOST_PLACES, QUANTITIES, SHOWN, answer_of, place_and_change
 from eunomia.verdict.sweep_content import BaselineDifference, Group, SweepContent, SweepSetting, Verdict

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import eunomia
 from eunomia.cli.app import app
 from eunomia.inputs.problems import InvalidInput
-from eunomia.records.measured_rates import measured_rates
+from eunomia.records.learnt_rates import measured_rates
 from eunomia.records.record import Record
 
 JOB = "ResNet-50 (batch size 64)"

@@ -29,6 +29,7 @@ _PRINTED = "give what the simulator printed"
 _SECONDS = Field(between(0), "must be a number of seconds, at least 0", _PRINTED)
 _SAID = Field(between(0), "must be a number, at least 0, or null", _PRINTED, optional=True)
 _JCT = Field(between(0), "must be a number of seconds, or null for a dropped job", _PRINTED, optional=True)
+_LEASES = Field(whole(0), "must be a whole number, or null", _PRINTED, optional=True)
 _RUN = {
     "id": Field(is_text, "must be a text", "give each run a name of its own"),
     "policy": Field(is_text, "must be a text", "give the policy's name on the command line"),
@@ -39,6 +40,8 @@ _RUN = {
     "makespan": _SECONDS,
     "utilization": _SAID,
     "total_cost_usd": _SAID,
+    "lease_extensions": _LEASES,
+    "lease_opportunities": _LEASES,
     "num_jobs_in_trace": Field(whole(0), "must be a whole number, or null", "count the lines of the trace", True),
 }
 _DRAWN = {

@@ -114,6 +114,7 @@ class FigurePoint:
     dropped: int
     late: int  # jobs that ended after their deadlines
     rounds: int
+    leases_renewed: float | None  # part of those that could be
     cpu_s: float
 
 
@@ -148,6 +149,7 @@ def show(cell: FigureRun, throughputs: Path) -> FigurePoint:
         dropped=sum(jct is None for jct in measured.values()),
         late=sum(jct is not None and jct > patience[name] for name, jct in measured.items()),
         rounds=played.rounds,
+        leases_renewed=played.leases_renewed,
         cpu_s=played.cpu_s,
     )
 

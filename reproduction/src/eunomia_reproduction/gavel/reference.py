@@ -46,6 +46,13 @@ class Run:
         return bool((self.said.get("generated") or {}).get("ideal"))
 
     @property
+    def leases_renewed(self) -> float | None:
+        """Return which part of the leases that could be renewed were; None where none could, or it is not said."""
+        possible = self.said.get("lease_opportunities")
+        renewed = self.said.get("lease_extensions")
+        return renewed / possible if possible and renewed is not None else None
+
+    @property
     def window(self) -> tuple[int, int] | None:
         """Return the measured jobs [first, end), None = all."""
         window = self.said.get("window")

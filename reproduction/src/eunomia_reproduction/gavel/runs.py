@@ -23,7 +23,7 @@ class Runs:
     shown: Mapping[FigureRun, FigurePoint]
     failed: Mapping[FigureRun, str]
 
-    def number(self, cell: FigureRun, of: Callable[[FigurePoint], float]) -> float | None:
+    def number(self, cell: FigureRun, of: Callable[[FigurePoint], float | None]) -> float | None:
         """Return a number of a run; None where it failed."""
         one = self.shown.get(cell)
         return None if one is None else of(one)

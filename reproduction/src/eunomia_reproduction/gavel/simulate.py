@@ -20,6 +20,7 @@ from eunomia.scenario import Scenario, scenario_from_dict
 from eunomia.setup.run_config import set_up
 from eunomia.setup.run_objects import RunConfig
 from eunomia_reproduction.gavel.artifact import POLICIES, AsPublished
+from eunomia_reproduction.gavel.lease_renewals import LeaseRenewals
 from eunomia_reproduction.gavel.reference import THROUGHPUTS, Reference, Run
 
 MORE_JOBS = 2000  # drawn beyond the window, so that others keep coming while its last jobs run
@@ -34,6 +35,7 @@ class GavelRun:
     makespan: float  # when the last round ended
     utilization: float | None  # busy time of an accelerator over all of it, on average; None = above 1
     cost_usd: float
+    leases_renewed: float | None  # part of those that could be; None = none could
     rounds: int
     asks: int
     cpu_s: float
@@ -96,7 +98,8 @@ def play(
     mechanism = cast(GavelMechanism, scheduler.mechanism)
     measured = measured_jobs(setup.scenario, setup.jobs)
     world: Backend = Simulation(setup.jobs, setup.topology, setup.truth, seed=setup.scenario.seed)
-    observers = () if watch is None else (watch(mechanism),)
+    renewals = LeaseRenewals(mechanism.clock)
+    observers = (renewals,) if watch is None else (renewals, watch(mechanism))
     began = time.process_time()
     run(scheduler, world if measured is None else StopWhenMeasured(world, measured), adviser, observers)
     mechanism.clock.close()  # jobs that ended together with the last are booked too
@@ -112,6 +115,7 @@ def play(
         makespan=clock.ended_at,
         utilization=None if busy.max(initial=0.0) > 1.0 else float(busy.mean()),
         cost_usd=float(dot(clock.charged, price)) / 3600,
+        leases_renewed=renewals.part,
         rounds=clock.opened,
         asks=getattr(adviser, "asks", 0),
         cpu_s=spent,

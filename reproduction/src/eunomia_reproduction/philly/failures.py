@@ -19,8 +19,8 @@ from eunomia.failures.run_times import MINUTE_S, P90, size_class
 from eunomia.model.arrays import Floats
 from eunomia.records.run import InlinePolicyRunner, run
 from eunomia.scenario import scenario_from_dict
-from eunomia.setup.backend_factory import virtual_backend
 from eunomia.setup.run_config import set_up
+from eunomia.setup.run_objects import virtual_backend
 from eunomia_reproduction.philly.averages import range_note
 from eunomia_reproduction.philly.trials import FailedTrials
 from eunomia_reproduction.ratio_rows import with_ends

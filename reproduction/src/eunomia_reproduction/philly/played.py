@@ -11,6 +11,7 @@ than five days, so an empty one would fill only when all have come.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +21,8 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.policies.grants.philly import Philly
 from eunomia.records.run import InlinePolicyRunner, run
 from eunomia.scenario import scenario_from_dict
-from eunomia.setup.backend_factory import virtual_backend
 from eunomia.setup.run_config import set_up
-from eunomia.setup.run_objects import RunConfig
+from eunomia.setup.run_objects import RunConfig, virtual_backend
 from eunomia.setup.workload import Workload
 from eunomia_reproduction.philly.filled import PREFIX, ended, running_jobs
 from eunomia_reproduction.philly.owners import DrawnOwners
@@ -98,5 +98,11 @@ def watched(setup: RunConfig, counted: Bools, after_s: float = 0.0) -> Waited:
 
 def _rate_per_hour(load: float) -> float:
     """Return how many jobs come in an hour."""
+    return load * ACCELERATORS / _mean_work() * 3600.0
+
+
+@cache
+def _mean_work() -> float:
+    """Return the accelerator-seconds of a job on average, of many."""
     size, ran_s = ended(np.random.default_rng(0), 400_000)
-    return load * ACCELERATORS / float((size * ran_s).mean()) * 3600.0
+    return float((size * ran_s).mean())

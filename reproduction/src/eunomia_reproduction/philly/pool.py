@@ -20,8 +20,8 @@ from eunomia.model.decisions import Decision, Start, one_by_one
 from eunomia.model.events import JobFailed, JobSubmitted, Moment
 from eunomia.records.run import InlinePolicyRunner, run
 from eunomia.scenario import scenario_from_dict
-from eunomia.setup.backend_factory import virtual_backend
 from eunomia.setup.run_config import set_up
+from eunomia.setup.run_objects import virtual_backend
 from eunomia_reproduction.philly.averages import range_note
 from eunomia_reproduction.ratio_rows import ratio_rows
 from eunomia_reproduction.table import FigureRow, FigureTable, Request

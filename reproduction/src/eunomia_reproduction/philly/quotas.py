@@ -12,7 +12,6 @@ minutes for one server; such plays take too long.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from eunomia.traces import Trace
 from eunomia_reproduction.philly import traced
 from eunomia_reproduction.philly.delays import delays
 from eunomia_reproduction.philly.figure4 import waits_by_spread
-from eunomia_reproduction.philly.played import DESCRIBED, NEVER
+from eunomia_reproduction.philly.played import DESCRIBED, NEVER, Waited
 from eunomia_reproduction.table import FigureRow
 
 PERCENTILE = 95.0
@@ -56,16 +55,17 @@ PLAYS = tuple(
 )
 
 
-def rows(trace: Trace, tell: Callable[[str], None]) -> list[FigureRow]:
-    """Play the three weeks of the trace in every way."""
-    found: list[FigureRow] = []
-    for play in PLAYS:
-        tell(f"philly-tables: {play.name}")
-        quotas = quotas_by_use(traced.owned(trace, 0)) if play.quotas == "use" else None
-        waited = traced.waited(trace, 0, PREEMPTION[play.preemption], quotas, RELAX[play.relax])
-        found += delays([waited], play.name)
-        if PREEMPTION[play.preemption] == DESCRIBED:
-            found += waits_by_spread(waited.tally.first_starts, play.name)
+def waited(trace: Trace, play: Play) -> Waited:
+    """Play the three weeks of the trace."""
+    quotas = quotas_by_use(traced.owned(trace, 0)) if play.quotas == "use" else None
+    return traced.waited(trace, 0, PREEMPTION[play.preemption], quotas, RELAX[play.relax])
+
+
+def rows(play: Play, waited: Waited) -> list[FigureRow]:
+    """Return Table 2, and for plays with preemption Figure 4, of a play."""
+    found = delays([waited], play.name)
+    if PREEMPTION[play.preemption] == DESCRIBED:
+        found += waits_by_spread(waited.tally.first_starts, play.name)
     return found
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from eunomia_reproduction.philly import quotas, traced
 from eunomia_reproduction.philly.delays import delays, if_one_a_start, orderings
 from eunomia_reproduction.philly.failures import played, reasons, statuses
-from eunomia_reproduction.philly.played import DESCRIBED, LOAD, NEVER, waited
+from eunomia_reproduction.philly.played import DESCRIBED, LOAD, NEVER
+from eunomia_reproduction.philly.table_runs import Drawn, made
+from eunomia_reproduction.run_cache import failures
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
 LEAST_SEEDS = 10
@@ -32,18 +34,18 @@ OF_ITS_OWNERS = (
 def reproduce(request: Request) -> FigureTable:
     """Draw and play with ten seeds, or more if asked; with the trace in the reference folder, play that too."""
     trace = traced.read(request.folder(traced.LIKE)) if request.reference is not None else None
-    seeds = max(request.seeds, LEAST_SEEDS)
-    found = [played(seed) for seed in range(seeds)]
-    rows: list[FigureRow] = [*statuses(found), *reasons(found)]
-    for how, (load, above) in PLAYS.items():
-        waits = []
-        for seed in range(seeds):
-            request.tell(f"philly-tables: {how}, seed {seed + 1} of {seeds}")
-            waits.append(waited(seed, preempt_above=above, load=load))
-        rows += delays(waits, how)
+    seeds = range(max(request.seeds, LEAST_SEEDS))
+    drawn = {how: [Drawn(seed, load, above) for seed in seeds] for how, (load, above) in PLAYS.items()}
+    of_trace = () if trace is None else quotas.PLAYS
+    waited, failed = made([one for some in drawn.values() for one in some], of_trace, request)
+    samples = [played(seed) for seed in seeds]
+    rows: list[FigureRow] = [*failures(failed), *statuses(samples), *reasons(samples)]
+    for how, some in drawn.items():
+        waits = [waited[one] for one in some if one in waited]
+        rows += delays(waits, how) if waits else []
         rows += orderings(waits, how) if how == ORDERED else []
     if trace is None:
         return FigureTable(rows=tuple(rows), notes=NOTES)
     rows += if_one_a_start(trace.scale_factor)
-    rows += quotas.rows(traced.three_weeks(trace), request.tell)
+    rows += [row for play in of_trace if play in waited for row in quotas.rows(play, waited[play])]
     return FigureTable(rows=tuple(rows), notes=(*NOTES, OF_ITS_OWNERS, *trace.notes))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -39,13 +40,24 @@ RELAX_AFTER = 3  # tries
 LIKE = "data/traces/philly"
 
 
-def read(folder: Path) -> Trace:
-    """Return the trace of a folder. Raises InvalidInput when it is not there."""
+def file_in(folder: Path) -> Path:
+    """Return the file of the trace in a folder. Raises InvalidInput when it is not there."""
     path = folder / "philly_jobs.csv.gz"
     if not path.is_file():
         rule, fix = f"there is no {path.name}", f"give a folder laid out like {LIKE}"
         raise InvalidInput([Problem(file=str(folder), column="--reference", rule=rule, fix=fix)])
-    return traces.read(path, "philly")
+    return path
+
+
+def read(folder: Path) -> Trace:
+    """Return the trace of a folder. Raises InvalidInput when it is not there."""
+    return traces.read(file_in(folder), "philly")
+
+
+@cache
+def weeks_in(folder: Path) -> Trace:
+    """Return the three weeks of the trace of a folder; it is read once."""
+    return three_weeks(read(folder))
 
 
 def three_weeks(trace: Trace) -> Trace:

@@ -31,7 +31,7 @@ from eunomia_reproduction.symphony.counters import (
     HISTOGRAM_AT,
     NIC_AT,
     TRAFFIC_AT,
-)  # fmt: skip
+)
 from eunomia_reproduction.symphony.machine import MEMORY, PROCESSORS, SOCKETS
 
 SAMPLES, TEMPERATURE = 32, 1.0

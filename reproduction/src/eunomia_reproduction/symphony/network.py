@@ -22,7 +22,7 @@ from eunomia.model.arrays import Array, Floats, Ints
 from eunomia_reproduction.symphony import belief
 from eunomia_reproduction.symphony.belief import NumpyOps
 from eunomia_reproduction.symphony.counters import COUNTERS
-from eunomia_reproduction.symphony.machine import BEST_S, CPU, KERNELS, MEMORY, NIC, PCIE, PROCESSORS, RESOURCES
+from eunomia_reproduction.symphony.machine import CPU, KERNELS, MEMORY, NIC, PCIE, PROCESSORS, RESOURCES
 from eunomia_reproduction.symphony.schedulers import wait_s
 from eunomia_reproduction.symphony.world import NO_OP, WINDOW, KernelDecision, KernelMoment
 
@@ -99,7 +99,7 @@ def see(moment: KernelMoment, rng: np.random.Generator) -> Seen:
         for k, child in enumerate(work.children[task][:CHILDREN]):
             children[row, k, :K], children[row, k, K] = eye[work.kernel[child]], len(work.parents[child]) / 2
             real_child[row, k] = 1.0
-    seconds, best = moment.seconds, BEST_S[moment.kernel]
+    seconds, best = moment.seconds, work.machine.best_s[moment.kernel]
     can = np.isfinite(seconds)
     wait = np.min(np.where(can, seconds + wait_s(moment), np.inf), axis=1)
     known = np.where(can, seconds, 1.0)

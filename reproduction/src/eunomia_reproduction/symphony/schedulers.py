@@ -18,7 +18,7 @@ import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.rounding import rounded
-from eunomia_reproduction.symphony.machine import DEMAND, KERNELS, PROCESSORS, SECONDS, slowdown
+from eunomia_reproduction.symphony.machine import KERNELS, PROCESSORS, slowdown
 from eunomia_reproduction.symphony.world import NO_OP, GraphWorkload, KernelDecision, KernelMoment, KernelWorld
 
 WAIT = KernelDecision(NO_OP)
@@ -119,14 +119,15 @@ class Oracle(EarliestEnd):
 
     def expected_slowdown(self, moment: KernelMoment) -> Floats:
         """Return the true slowdown (ready, processor) if nothing changed."""
-        demand = DEMAND[moment.kernel, :, moment.data]
+        demand = moment.work.machine.demand[moment.kernel, :, moment.data]
         return slowdown(moment.load + demand, demand)
 
 
 def wait_s(moment: KernelMoment) -> Floats:
     """Return the seconds until each processor (processor,) is free if nothing slows it down."""
     running = np.maximum(moment.running, 0)
-    whole = SECONDS[moment.work.kernel[running], np.arange(len(running)), moment.work.data[running]]
+    work = moment.work
+    whole = work.machine.seconds[work.kernel[running], np.arange(len(running)), work.data[running]]
     with np.errstate(invalid="ignore"):
         left = np.maximum(moment.started + whole - moment.at, 1.0)
     return np.where(moment.running >= 0, left, np.where(moment.idle, 0.0, 2.0))
@@ -138,13 +139,13 @@ def play(
     """Run a workload to its end; `seed` is that of counters and other tenants, the others are `KernelWorld`'s."""
     world = KernelWorld(work, np.random.default_rng(seed), decision_s=decision_s, batch=batch)
     beside: dict[int, Ints] = {}
+    alone = work.seconds
     reported = np.zeros(len(work.kernel), dtype=bool)
     for moment in world.moments():
         for task in np.flatnonzero(np.isfinite(world.end) & ~reported).tolist():
             reported[task] = True
             u = int(world.processor[task])
-            alone = SECONDS[work.kernel[task], u, work.data[task]]
-            slow = float((world.end[task] - world.begin[task]) / alone)
+            slow = float((world.end[task] - world.begin[task]) / alone[task, u])
             scheduler.ended(int(work.kernel[task]), slow, beside.pop(task))
         decision = scheduler.handle(moment)
         world.carry_out(decision)

@@ -21,7 +21,6 @@ from eunomia.learning.torch_state import layers_of, perceptron_of, restore_torch
 from eunomia.model.arrays import Array, Floats
 from eunomia.scenario import Scenario
 from eunomia_reproduction.symphony import belief
-from eunomia_reproduction.symphony.machine import BEST_S
 from eunomia_reproduction.symphony.network import (
     FEATURES,
     OUT,
@@ -35,7 +34,7 @@ from eunomia_reproduction.symphony.network import (
     lstm,
     scores,
     see,
-)  # fmt: skip
+)
 from eunomia_reproduction.symphony.schedulers import Oracle, play
 from eunomia_reproduction.symphony.world import KernelWorld, draw_workload
 
@@ -137,7 +136,7 @@ class _Episode:
     def _so_far(self) -> float:
         begun = np.isfinite(self.world.ready)
         until = np.minimum(self.world.end[begun], self.world.at)
-        return float(((until - self.world.ready[begun]) / BEST_S[self.world.work.kernel[begun]]).sum())
+        return float(((until - self.world.ready[begun]) / self.world.work.best_s[begun]).sum())
 
 
 class SymphonyTraining:

@@ -16,20 +16,18 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.rounding import drawn
 from eunomia_reproduction.symphony.counters import Counters, read_counters
 from eunomia_reproduction.symphony.machine import (
-    BEST_S,
-    DEMAND,
     FPGA,
-    KERNELS,
     MEMORY,
     NIC,
     PCIE,
     PROCESSORS,
     RECONFIGURE_S,
     RESOURCES,
-    SECONDS,
     SOCKETS,
+    STANDARD,
+    Machine,
     slowdown,
-)  # fmt: skip
+)
 
 WINDOW = 8  # ready tasks that can be seen, the oldest first
 NO_OP = -1
@@ -47,9 +45,20 @@ class GraphWorkload:
     arrival: Floats  # (task,) seconds, of its application
     path_s: Floats  # (task,) best seconds of the longest path from here to the end
     children: tuple[tuple[int, ...], ...]
+    machine: Machine = STANDARD
+
+    @property
+    def seconds(self) -> Floats:
+        """Isolated seconds of each task, (task, processor); inf = no implementation."""
+        return np.asarray(self.machine.seconds[self.kernel, :, self.data])
+
+    @property
+    def best_s(self) -> Floats:
+        """Isolated seconds of each task on the best processor with the data near, (task,)."""
+        return self.machine.best_s[self.kernel]
 
 
-def draw_workload(rng: np.random.Generator, *, tasks: int, load: float) -> GraphWorkload:
+def draw_workload(rng: np.random.Generator, *, tasks: int, load: float, machine: Machine = STANDARD) -> GraphWorkload:
     """Draw applications of 4 to 10 tasks; at load 1 the best processors of an empty machine would be busy 60 %."""
     kernel: list[int] = []
     parents: list[tuple[int, ...]] = []
@@ -62,18 +71,18 @@ def draw_workload(rng: np.random.Generator, *, tasks: int, load: float) -> Graph
             several = int(rng.integers(1, 3))
             before = set(rng.integers(max(0, row - 3), row, several).tolist()) if row else set()
             parents.append(tuple(sorted(first + one for one in before)))
-            kernel.append(int(rng.integers(len(KERNELS))))
+            kernel.append(int(rng.integers(len(machine.kernels))))
             arrival.append(at)
     kernel, parents, arrival = kernel[:tasks], parents[:tasks], arrival[:tasks]
     children: list[list[int]] = [[] for _ in kernel]
-    path = BEST_S[kernel]
+    path = machine.best_s[kernel]
     for row in range(tasks - 1, -1, -1):
         path[row] += max((path[child] for child in children[row]), default=0.0)
         for parent in parents[row]:
             children[parent].append(row)
     return GraphWorkload(
         kernel=np.array(kernel), data=rng.integers(SOCKETS, size=tasks), parents=tuple(parents), path_s=path,
-        arrival=np.array(arrival), children=tuple(map(tuple, children)),
+        arrival=np.array(arrival), children=tuple(map(tuple, children)), machine=machine,
     )  # fmt: skip
 
 
@@ -98,8 +107,11 @@ class KernelMoment:
     @property
     def seconds(self) -> Floats:
         """Isolated seconds (ready, processor), with the reconfiguration that an FPGA needs first."""
-        found = SECONDS[self.kernel, :, self.data].copy()
-        return np.asarray(found + RECONFIGURE_S * self.reconfigures)
+        return np.asarray(self._alone + RECONFIGURE_S * self.reconfigures)
+
+    @property
+    def _alone(self) -> Floats:
+        return np.asarray(self.work.machine.seconds[self.kernel, :, self.data])
 
     @property
     def reconfigures(self) -> Bools:
@@ -113,7 +125,7 @@ class KernelMoment:
         An FPGA keeps an unused configuration while a task is ready for it: else two tasks could alternate for ever.
         """
         kept = self.unused & np.isin(self.context, self.kernel)
-        return np.asarray(self.idle & np.isfinite(SECONDS[self.kernel, :, self.data]) & ~(self.reconfigures & kept))
+        return np.asarray(self.idle & np.isfinite(self._alone) & ~(self.reconfigures & kept))
 
     @property
     def must_act(self) -> bool:
@@ -140,6 +152,7 @@ class KernelWorld:
         self, work: GraphWorkload, rng: np.random.Generator, *, decision_s: float = 0.0, batch: int = 1
     ) -> None:
         self.work, self._rng, self._decision_s, self._batch = work, rng, decision_s, batch
+        self._seconds, self._best_s = work.seconds, work.best_s
         self._paid = 0  # decisions of the present invocation that are still to come
         count = len(work.kernel)
         self.at = 0.0
@@ -165,7 +178,7 @@ class KernelWorld:
     @property
     def response(self) -> Floats:
         """The seconds of each task from when it could start to its end, over those alone on the best processor."""
-        return np.asarray((self.end - self.ready) / BEST_S[self.work.kernel])
+        return np.asarray((self.end - self.ready) / self._best_s)
 
     def moments(self) -> Iterator[KernelMoment]:
         """Yield every moment at which something can be decided; one decision is carried out before the next."""
@@ -194,7 +207,7 @@ class KernelWorld:
             self._unused[u] = True
             return
         self._queue.remove(task)
-        self._running[u], self._left[u] = task, SECONDS[kernel, u, self.work.data[task]]
+        self._running[u], self._left[u] = task, self._seconds[task, u]
         self.begin[task], self.processor[task], self._unused[u] = self.at, u, False
 
     def _check(self, task: int, u: int) -> None:
@@ -202,8 +215,8 @@ class KernelWorld:
             raise ValueError(f"task {task} is not among the ready tasks; choose one of {self._queue[:WINDOW]}")
         if not 0 <= u < len(PROCESSORS) or self._running[u] >= 0 or self._reconfiguring[u]:
             raise ValueError(f"processor {u} does not exist or is busy; choose one that is idle")
-        if np.isinf(SECONDS[self.work.kernel[task], u, 0]):
-            name = KERNELS[self.work.kernel[task]].name
+        if np.isinf(self._seconds[task, u]):
+            name = self.work.machine.kernels[self.work.kernel[task]].name
             raise ValueError(f"kernel {name!r} has no implementation for processor {u}; choose one of another type")
         ready = self.work.kernel[self._queue[:WINDOW]]
         if self._unused[u] and self._context[u] != self.work.kernel[task] and self._context[u] in ready:
@@ -225,7 +238,7 @@ class KernelWorld:
         demand = np.zeros((len(PROCESSORS), len(RESOURCES)))
         for u in np.flatnonzero(self._running >= 0).tolist():
             task = self._running[u]
-            demand[u] = DEMAND[self.work.kernel[task], u, self.work.data[task]]
+            demand[u] = self.work.machine.demand[self.work.kernel[task], u, self.work.data[task]]
         other = self._other.copy()
         other[PCIE] += other[NIC]  # the network card is behind the first link
         return other + demand.sum(axis=0), demand

@@ -12,15 +12,15 @@ import numpy as np
 
 from eunomia.metrics.statistics import estimate
 from eunomia_reproduction.figure import Figure, FigureCurve
-from eunomia_reproduction.ratio_rows import HIGH, LOW
+from eunomia_reproduction.ratio_rows import HIGH, LOW, ratio_rows
 from eunomia_reproduction.run_cache import RunRequest, failures, make_all
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 from eunomia_reproduction.themis import BY_F, WORST
 from eunomia_reproduction.themis_simulator.bids import DRAWN, LOWEST_FIRST, WORST_FIRST
 from eunomia_reproduction.themis_simulator.fairness import jain, rho_as_reported, rho_by_arrivals, rho_by_present
 from eunomia_reproduction.themis_simulator.play import FEWEST, MOST, Auctions, play
-from eunomia_reproduction.themis_simulator.rivals import GANDIVA, OPTIMUS, SLAQ, SRSF, SRTF, TIRESIAS
-from eunomia_reproduction.themis_simulator.workloads import MIXED, REGULAR, offline, online, searches
+from eunomia_reproduction.themis_simulator.rivals import GANDIVA, OPTIMUS, SLAQ, SRSF, SRTF, TIRESIAS, WHOLE
+from eunomia_reproduction.themis_simulator.workloads import MIXED, REGULAR, offline, online, philly, searches
 
 WORKER = "eunomia_reproduction.themis_simulator.worker"
 SOURCE = "Mahajan et al., NSDI 2020, section 8"
@@ -39,7 +39,9 @@ WORST_BY_F = {  # by minutes of a lease
 }
 HOURS_BY_F = {0.0: 2090, 0.3: 2090, 0.5: 2090, 0.6: 2090, 0.8: 2200, 1.0: 2600}  # leases of 20 minutes, read off
 LEASES, NETWORK, CONTENTION = (10, 40), (0.0, 0.6, 1.0), (2.0, 4.0)
-LONG_SEEDS, LONG_F = 1, (0.0, 0.8, 1.0)  # of the 502 trials, ten times the work of the others
+LONG_SEEDS, LONG_F = 1, (0.0, 0.8, 1.0)  # of the 502 trials, ten times the work of the others, and of Philly's
+PHILLY_LEASES, PHILLY_LEASE = (60, 240, 1440), 240  # Themis', and its rivals'
+LEASES_GIVEN = "leases"
 QUANTITIES = {
     "worst ρ": "",
     "worst ρ, as reported": "",
@@ -54,13 +56,14 @@ Figures = Mapping[str, float]
 class Setting(NamedTuple):
     """One run, without its draw."""
 
-    workload: str  # searches, testbed or offline
+    workload: str  # searches, testbed, offline or philly
     policy: str = THEMIS
     f: float = USUAL_F
     lease: int = USUAL_LEASE
     ties: str = BY_DEFAULT
     network: float = 0.6
     contention: float = 1.0
+    whole: bool = False  # a rival serves whole jobs, not single accelerators
 
     @property
     def name(self) -> str:
@@ -69,6 +72,7 @@ class Setting(NamedTuple):
         parts += [self.ties] if self.ties != BY_DEFAULT else []
         parts += [f"network-bound {self.network:.0%}"] if self.network != Setting(self.workload).network else []
         parts += [f"contention {self.contention:g} x"] if self.contention != 1.0 else []
+        parts += ["whole jobs"] if self.whole else []
         return ", ".join(parts)
 
 
@@ -82,8 +86,11 @@ def settings(seed: int) -> Iterator[Setting]:
     for policy in (THEMIS, *RIVALS):
         yield from (Setting("testbed", policy, network=part) for part in NETWORK)
         yield from (Setting("testbed", policy, contention=times) for times in CONTENTION)
+    yield from (Setting(workload, rival, whole=True) for workload in ("searches", "testbed") for rival in RIVALS)
     if seed < LONG_SEEDS:
         yield from (Setting("offline", f=f) for f in LONG_F)
+        yield from (Setting("philly", lease=lease) for lease in PHILLY_LEASES)
+        yield from (Setting("philly", rival, lease=PHILLY_LEASE) for rival in RIVALS)
 
 
 def figures_of(setting: Setting, seed: int) -> Figures:
@@ -91,8 +98,10 @@ def figures_of(setting: Setting, seed: int) -> Figures:
     if setting.workload == "testbed":
         cluster, jobs = MIXED, online(seed, setting.network, setting.contention)
     else:
-        cluster, jobs = REGULAR, (searches if setting.workload == "searches" else offline)(seed)
-    rule = Auctions(1.0 - setting.f, *TIES[setting.ties]) if setting.policy == THEMIS else RIVALS[setting.policy]
+        cluster, jobs = REGULAR, {"searches": searches, "offline": offline, "philly": philly}[setting.workload](seed)
+    rule: Auctions | int = Auctions(1.0 - setting.f, *TIES[setting.ties])
+    if setting.policy != THEMIS:
+        rule = RIVALS[setting.policy] + WHOLE * setting.whole
     played = play(cluster, jobs, rule, float(setting.lease), seed)
     rho = rho_by_present(jobs, played.ended, len(cluster.unit))
     values = (
@@ -103,7 +112,7 @@ def figures_of(setting: Setting, seed: int) -> Figures:
         played.used.sum() / 60.0,
         (played.ended - jobs.arrival).mean() / 60.0,
     )
-    return dict(zip(QUANTITIES, map(float, values), strict=True))
+    return dict(zip(QUANTITIES, map(float, values), strict=True)) | {LEASES_GIVEN: float(played.leases)}
 
 
 def show(seed: int) -> dict[str, Any]:
@@ -127,8 +136,10 @@ def reproduce(request: Request) -> FigureTable:
     for setting, by_seed in found.items():
         for quantity, unit in QUANTITIES.items():
             rows += mean_rows(setting, quantity, unit, [one[quantity] for one in by_seed])
+        if setting.workload == "philly":
+            rows += mean_rows(setting, LEASES_GIVEN, "leases", [one[LEASES_GIVEN] for one in by_seed])
     rows += _comparisons(found)
-    note = f"{len(shown)} draws of each workload, {min(len(shown), LONG_SEEDS)} of the 502 trials of offline"
+    note = f"{len(shown)} draws of each workload, {min(len(shown), LONG_SEEDS)} of offline and philly"
     return FigureTable(rows=tuple(rows), notes=(note,), figures=(_figure(found),))
 
 
@@ -153,7 +164,7 @@ def mean_rows(setting: Setting, quantity: str, unit: str, values: Sequence[float
 def _published(setting: Setting, quantity: str) -> float | None:
     """Return what was published of a run; which list of trials is behind the figure of the rivals is not known."""
     usual = Setting(setting.workload, setting.policy, setting.f, setting.lease)
-    if setting != usual or setting.workload == "offline":
+    if setting != usual or setting.workload in ("offline", "philly"):
         return None
     if quantity == "worst ρ" and (setting.policy != THEMIS or setting.workload == "testbed"):
         return WORST["w1"][setting.policy]
@@ -175,6 +186,13 @@ def _comparisons(found: Mapping[Setting, Sequence[Figures]]) -> list[FigureRow]:
     rows.append(_draws("more accelerator time at f = 0 than at 0.8", at[0.0], at[USUAL_F], "accelerator time"))
     for workload in ("searches", "testbed"):
         for rival in RIVALS:
+            singly, whole = found[Setting(workload, rival)], found[Setting(workload, rival, whole=True)]
+            for quantity in ("worst ρ", "accelerator time"):
+                series = f"{workload}: {rival}, whole jobs ÷ one accelerator at a time"
+                both = ([one[quantity] for one in some] for some in (whole, singly))
+                rows += ratio_rows(series, quantity, *both) if whole else []
+            words = f"{workload}: {rival} that serves whole jobs has a larger worst ρ than Themis"
+            rows.append(_draws(words, whole, found[Setting(workload)], "worst ρ"))
             for quantity in ("worst ρ", "worst ρ, as reported", "worst ρ, by arrivals", "accelerator time"):
                 words = f"{workload}: {rival} has a larger {quantity} than Themis"
                 rows.append(_draws(words, found[Setting(workload, rival)], found[Setting(workload)], quantity))

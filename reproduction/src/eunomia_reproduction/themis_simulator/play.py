@@ -23,6 +23,7 @@ class Played(NamedTuple):
 
     ended: Floats  # (job,) minutes
     used: Floats  # (job,) accelerator-minutes
+    leases: int  # of one accelerator each, that were given
 
 
 class Auctions(NamedTuple):
@@ -38,12 +39,12 @@ def play(cluster: Cluster, jobs: Jobs, rule: Auctions | int, lease: float, seed:
     run = new_run(cluster, jobs, seed)
     if isinstance(rule, int):
         _play_rival(cluster, jobs, run, rule, lease)
-        return Played(run.ended, run.used)
+        return Played(run.ended, run.used, int(run.leases[0]))
     repeats = np.zeros(1, dtype=np.int64)
     while True:
         status, bidding, classes, within = _play_auctions(cluster, jobs, run, repeats, rule, lease)
         if status == DONE:
-            return Played(run.ended, run.used)
+            return Played(run.ended, run.used, int(run.leases[0]))
         award(cluster, run, bidding, by_program(bidding, classes, within), lease)
 
 

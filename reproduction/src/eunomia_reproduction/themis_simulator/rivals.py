@@ -1,5 +1,8 @@
 """The rivals as the authors' code has them: each free accelerator goes to the highest bid, one after the other.
 
+Beside that, as other schedulers do it: the job with the highest bid gets at once all that it can still use, in the
+smallest unit that has as many free.
+
 Bids are by what a job holds after its present iteration, with and without this accelerator. Of equal bids the job
 wins that holds fewer, then the one that waits or runs longer, then the lower one.
 """
@@ -10,6 +13,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
+from eunomia_reproduction.themis_simulator.bids import LEVELS
 from eunomia_reproduction.themis_simulator.world import (
     PRESENT,
     Cluster,
@@ -23,16 +27,19 @@ from eunomia_reproduction.themis_simulator.world import (
 
 OPTIMUS, SLAQ, GANDIVA, TIRESIAS, SRTF, SRSF = range(6)
 NEAR = 1e-9  # relative: bids that are equal
+WHOLE = 10  # added to the number of a rival that serves whole jobs
 
 
 @kernel()
 def give_singly(cluster: Cluster, jobs: Jobs, run: Run, rival: int, lease: float) -> bool:
     """Lease every free accelerator that some job can use; say whether any was leased."""
+    whole, rival, one = rival >= WHOLE, rival % WHOLE, 0
     held, given = np.empty(run.won.shape[1] * 2, dtype=np.int64), False
     wanting, count = np.empty(len(jobs.arrival), dtype=np.int64), np.empty(len(jobs.arrival), dtype=np.int64)
     bid, jobs_wanting = np.empty(len(jobs.arrival)), 0
-    for one in range(len(run.holder)):
+    while one < len(run.holder):
         if run.holder[one] >= 0:
+            one += 1
             continue
         if not given:
             for job in range(len(jobs.arrival)):
@@ -53,10 +60,42 @@ def give_singly(cluster: Cluster, jobs: Jobs, run: Run, rival: int, lease: float
                 winner = job
         if winner < 0:
             break
-        lease_to(run, winner, one, lease)
-        count[winner] += 1
+        if whole:
+            _lease_rest(cluster, jobs, run, winner, lease)
+            count[winner] = jobs.width[winner]
+        else:
+            lease_to(run, winner, one, lease)
+            count[winner] += 1
         given = True
     return given
+
+
+@kernel()
+def _lease_rest(cluster: Cluster, jobs: Jobs, run: Run, job: int, lease: float) -> None:
+    """Lease to a job all that it can still use, or all that is free, as near to what it holds and together as it can.
+
+    Of units of one level the one with the fewest free accelerators is taken, of these the lower one.
+    """
+    held = np.empty(run.won.shape[1] * 2, dtype=np.int64)
+    count = holds_next(jobs, run, job, held)
+    missing = min(jobs.width[job] - count, np.count_nonzero(run.holder < 0))
+    for level in range(LEVELS):
+        free = np.zeros(int(cluster.units.sum()), dtype=np.int64)
+        for one in range(len(run.holder)):
+            if run.holder[one] < 0:
+                free[cluster.unit[one, level]] += 1
+        best = -1
+        for unit in range(len(free)):
+            near = count == 0 or level == LEVELS - 1 or cluster.unit[held[0], level] == unit
+            if near and free[unit] >= missing and (best < 0 or free[unit] < free[best]):
+                best = unit
+        if best < 0:
+            continue
+        for one in range(len(run.holder)):
+            if missing > 0 and run.holder[one] < 0 and cluster.unit[one, level] == best:
+                lease_to(run, job, one, lease)
+                missing -= 1
+        return
 
 
 @kernel()

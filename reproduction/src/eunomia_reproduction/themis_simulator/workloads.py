@@ -83,6 +83,14 @@ LONGEST = 963  # work of the longest trial of those two searches
 ONLINE_TRIALS, ONLINE_EVERY, WIDE = (13, 24, 20, 29, 27), 20.0, 0.7
 ONLINE_BOUND, ONLINE_LONG = (1, 3, 4, 0, 2), 2
 
+# `nsdi_philly_hyperdrive`: 4,697 trials of one accelerator each in 84 searches, one every 100 minutes, in this order.
+PHILLY_TRIALS = (
+    70, 56, 56, 1, 20, 20, 43, 91, 81, 100, 99, 78, 20, 1, 100, 98, 95, 96, 98, 4, 20, 1, 2, 31, 10, 4, 97, 1, 20, 4, 4,
+    92, 92, 50, 87, 4, 53, 79, 5, 100, 100, 26, 96, 100, 85, 87, 80, 7, 79, 82, 86, 87, 83, 81, 4, 83, 86, 2, 1, 88, 85,
+    20, 20, 20, 4, 48, 10, 100, 99, 78, 81, 71, 4, 4, 95, 86, 20, 82, 89, 89, 82, 84, 17, 83,
+)  # fmt: skip
+PHILLY_WORK, PHILLY_EVERY, PHILLY_PART = (120, 4750, 8377, 13497, 20304, 27428, 95456), 100.0, 12
+
 COMPUTE, NETWORK = (1.0, 0.98, 0.96), ((1.0, 0.72, 0.52), (1.0, 0.75, 0.56), (1.0, 0.7, 0.5))
 COMPUTE_MINUTES, NETWORK_MINUTES = 0.0055, 0.02
 
@@ -111,21 +119,32 @@ def online(seed: int, network: float = 0.6, contention: float = 1.0) -> Jobs:
     return drawn(groups, seed)
 
 
+def philly(seed: int) -> Jobs:
+    """Return a draw of a twelfth of the searches of public Philly, every twelfth of them."""
+    minutes = (COMPUTE_MINUTES,) * len(QUANTILES)
+    sizes = PHILLY_TRIALS[::PHILLY_PART]
+    searches = (Group(trials, PHILLY_WORK, minutes, COMPUTE, 0.0, PHILLY_EVERY * k) for k, trials in enumerate(sizes))
+    return drawn(list(searches), seed, narrow=1)
+
+
 def _search(trials: int, long: bool, bound: bool, k: int, wide: float, arrival: float) -> Group:
     work = (*SEARCH_WORK[:-1], LONGEST) if long else SEARCH_WORK
     minutes = (NETWORK_MINUTES if bound else COMPUTE_MINUTES,) * len(QUANTILES)
     return Group(trials, work, minutes, NETWORK[k % len(NETWORK)] if bound else COMPUTE, wide, arrival)
 
 
-def drawn(groups: Sequence[Group], seed: int) -> Jobs:
-    """Return jobs drawn by these groups, in order of arrival; trials that are stopped early have fewer iterations."""
+def drawn(groups: Sequence[Group], seed: int, narrow: int = 2) -> Jobs:
+    """Return jobs drawn by these groups, in order of arrival; trials that are stopped early have fewer iterations.
+
+    narrow: width of those that are not wide.
+    """
     rng, parts = np.random.default_rng(seed), []
     for group in groups:
         rank = rng.random((2, group.trials))
         rank[1] = np.where(rng.random(group.trials) < ALIKE, rank[0], rank[1])
         minutes = _between(rank[1], group.minutes)
         own = np.maximum(np.floor(_between(rank[0], group.work) / minutes), 1).astype(np.int64)
-        width = np.where(rng.random(group.trials) < group.wide, 4, 2)
+        width = np.where(rng.random(group.trials) < group.wide, 4, narrow)
         factor = np.tile((1.0, *group.factor), (group.trials, 1))
         loss = _loss(rng.random((2, group.trials)), own)
         parts.append((np.full(group.trials, group.arrival), stopped_early(own), minutes, width, factor, loss))

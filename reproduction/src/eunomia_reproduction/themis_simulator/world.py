@@ -57,6 +57,7 @@ class Run(NamedTuple):
     ended: Floats  # (job,) nan = not yet
     excluded: Bools  # (job,) no bid fits it in the auctions of this moment
     draws: Ints  # (1,) state of the generator by which jobs with equal bids are drawn
+    leases: Ints  # (1,) how many were given
 
 
 def cluster_of(racks: Sequence[Sequence[Sequence[int]]]) -> Cluster:
@@ -100,6 +101,7 @@ def new_run(cluster: Cluster, jobs: Jobs, seed: int = 0) -> Run:
         ended=np.full(count, np.nan),
         excluded=np.zeros(count, dtype=np.bool_),
         draws=np.array([seed], dtype=np.int64),
+        leases=np.zeros(1, dtype=np.int64),
     )
 
 
@@ -156,3 +158,4 @@ def lease_to(run: Run, job: int, one: int, lease: float) -> None:
     run.holder[one], run.lease_end[one] = job, run.clock[0] + lease
     run.won[job, run.won_count[job]] = one
     run.won_count[job] += 1
+    run.leases[0] += 1

@@ -1,4 +1,4 @@
-"""Parses the bid tables of a problem from any of three layouts; `bid_tables` checks their content."""
+"""Parses the bid tables of a problem from any of three layouts; `auctions.reading` checks their content."""
 
 from __future__ import annotations
 

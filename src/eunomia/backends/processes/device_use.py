@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -30,9 +30,12 @@ class DeviceDriver(Protocol):
 
 
 class NvidiaDriver:
-    """NVIDIA's driver through nvidia-ml-py. Building it raises OSError where the package or the driver is missing."""
+    """NVIDIA's driver through nvidia-ml-py. Building it raises OSError where the package or the driver is missing.
 
-    def __init__(self) -> None:
+    `given` are the devices that this process may use, by index or UUID as in CUDA_VISIBLE_DEVICES; None = all.
+    """
+
+    def __init__(self, given: Sequence[str] | None = None) -> None:
         try:
             import pynvml
         except ImportError as error:
@@ -40,7 +43,9 @@ class NvidiaDriver:
         self._nvml: Any = pynvml
         try:
             pynvml.nvmlInit()
-            self._handles = [pynvml.nvmlDeviceGetHandleByIndex(n) for n in range(pynvml.nvmlDeviceGetCount())]
+            every = [pynvml.nvmlDeviceGetHandleByIndex(n) for n in range(pynvml.nvmlDeviceGetCount())]
+            uuids = [_text(pynvml.nvmlDeviceGetUUID(handle)) for handle in every]
+            self._handles = every if given is None else [every[device_named(name, uuids)] for name in given]
         except pynvml.NVMLError as error:
             raise OSError(f"the driver of this machine does not answer ({error})") from error
 
@@ -49,9 +54,7 @@ class NvidiaDriver:
         nvml, found = self._nvml, []
         try:
             for handle in self._handles:
-                name = nvml.nvmlDeviceGetName(handle)
-                text = name.decode() if isinstance(name, bytes) else name
-                found.append((text, nvml.nvmlDeviceGetMemoryInfo(handle).total / GIB))
+                found.append((_text(nvml.nvmlDeviceGetName(handle)), nvml.nvmlDeviceGetMemoryInfo(handle).total / GIB))
         except nvml.NVMLError as error:
             raise OSError(f"the driver of this machine does not answer ({error})") from error
         return found
@@ -69,6 +72,18 @@ class NvidiaDriver:
         except nvml.NVMLError as error:
             raise OSError(f"the driver of this machine does not answer ({error})") from error
         return found
+
+
+def _text(found: str | bytes) -> str:
+    return found.decode() if isinstance(found, bytes) else found
+
+
+def device_named(name: str, uuids: list[str]) -> int:
+    """Return which device is named by its index or the beginning of its UUID, as CUDA takes them."""
+    found = [n for n, uuid in enumerate(uuids) if name == str(n) or (not name.isdigit() and uuid.startswith(name))]
+    if len(found) != 1:
+        raise OSError(f"CUDA_VISIBLE_DEVICES names {name!r}, and the driver has the devices {', '.join(uuids)}")
+    return found[0]
 
 
 def _gib(memory_bytes: int | None) -> float:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 
 from eunomia.backends.processes.device_use import NvidiaDriver
+from eunomia.backends.processes.environment import given_devices
 from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
 
@@ -18,7 +20,7 @@ def discovered() -> tuple[list[dict[str, Any]], dict[str, float]]:
     Raises InvalidInput without a driver.
     """
     try:
-        models = NvidiaDriver().models()
+        models = NvidiaDriver(given_devices(os.environ)).models()
     except OSError as error:
         raise _refusal(str(error)) from error
     if not models:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import hashlib
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from eunomia.backends.processes.accounts import Account
+from eunomia.backends.processes.gang_launch import what_ran_out
 from eunomia.inputs.bounds import MOST_STEPS
 from eunomia.inputs.json_text import parse_json
 from eunomia.inputs.problems import InvalidInput, Problem
@@ -27,6 +29,7 @@ MAX_NAME = 80  # characters of a folder's name
 TAIL_BYTES = 4096  # of a log, read for its last lines
 RETRY_S = 0.05  # between attempts to lock a folder
 SHOWN = 200  # characters of a line of a log
+LEASE_BYTES = 80  # length of each lease
 MAX_REPORT = 65_536  # bytes of a progress report
 _log = logging.getLogger(__name__)
 
@@ -43,12 +46,15 @@ def folder_name(job_id: str) -> str:
 class ExitRecord:
     """How a gang ended, as its supervisor wrote it down.
 
-    `cause`: exited (by itself), asked (an order), or why else its supervisor stopped it: expired, orphaned, signalled.
+    `cause`: exited (by itself), asked (an order), or why else its supervisor stopped it: expired, orphaned, signalled,
+    memory (it used too much), later (it was not launched, as the machine had none of something). The last two have a
+    `reason`.
     """
 
     code: int  # of the first process that failed; -n = killed by signal n
     cause: str
     epoch: int
+    reason: str = ""
 
     def outcome(self, *, was_stopped: bool, last_line: str) -> tuple[str, str]:
         """Return how the gang ended, and why if it failed; `was_stopped`: its stop was ordered.
@@ -57,6 +63,8 @@ class ExitRecord:
         """
         if self.code == 0:
             return "finished", ""
+        if self.cause == "memory":
+            return "failed", f"killed: {self.reason}"
         if self.cause == "asked" or (was_stopped and (self.cause != "exited" or self.code == CALLED_BACK)):
             return "stopped", ""
         return ("ended", "") if self.cause != "exited" else ("failed", self._reason(last_line))
@@ -121,6 +129,11 @@ class JobFolder:
         """Who supervises the gang."""
         return self.path / f"supervisor-{self.epoch}.json"
 
+    @property
+    def wake(self) -> Path:
+        """The named pipe that wakes the supervisor."""
+        return self.path / f"wake-{self.epoch}"
+
     def make(self, mode: int = 0o777) -> None:
         """Create the folders; those that the job writes to belong to its account, which passes through the others."""
         self.path.mkdir(parents=True, exist_ok=True, mode=mode)
@@ -142,7 +155,31 @@ class JobFolder:
         """Write the end of the lease, in s of time.monotonic, inf = without end; or an order to stop as well."""
         order = {} if stop_grace_s is None else {"stop": stop_grace_s}
         mode = None if self.account is None else 0o644  # its account reads it
-        write_whole(self.lease, json.dumps({"end_s": None if math.isinf(end_s) else end_s, **order}), mode=mode)
+        text = json.dumps({"end_s": None if math.isinf(end_s) else end_s, **order}).ljust(LEASE_BYTES)
+        try:
+            write_whole(self.lease, text, mode=mode)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not self.lease.exists():
+                raise
+            with open(self.lease, "r+b", buffering=0) as file:  # a full disk still has the room of the last one
+                file.write(text.encode())
+        if stop_grace_s is not None:
+            self.wake_supervisor()
+
+    def wake_supervisor(self) -> None:
+        """Have the supervisor read its lease now; one that an earlier version started does so by itself."""
+        with contextlib.suppress(OSError):  # no such pipe, or no supervisor any more
+            handle = os.open(self.wake, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                os.write(handle, b"!")
+            finally:
+                os.close(handle)
+
+    def forget_start(self) -> None:
+        """Remove what a start left behind that did not launch its gang, as it is tried again."""
+        last = read_json(self.last_exit)
+        for path in (self.exit, self.record, *[self.last_exit] * (last is not None and last["epoch"] == self.epoch)):
+            path.unlink(missing_ok=True)
 
     def read_progress(self, total_steps: float) -> float | None:
         """Return the saved steps that the job reports; None without a valid report."""
@@ -176,7 +213,8 @@ class JobFolder:
             found = read_json(path)
             if found is not None:
                 try:
-                    record = ExitRecord(int(found["code"]), str(found["cause"]), int(found["epoch"]))
+                    reason = str(found.get("reason", ""))
+                    record = ExitRecord(int(found["code"]), str(found["cause"]), int(found["epoch"]), reason)
                 except (LookupError, ValueError, TypeError, OverflowError) as error:
                     _log.warning("%s: no exit record (%r); passed over", path, error)
                     continue
@@ -200,6 +238,8 @@ def read_json(path: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError) as error:
+        if isinstance(error, OSError) and what_ran_out(error):  # what it says is not known yet
+            raise
         _log.warning("%s: not as it was written (%s); passed over", path, error)
         return None
 

@@ -4,13 +4,17 @@ A supervisor holds a lease of its own, which this world renews; when the lease e
 reach it through the lease file, ends are seen by its process and read from its exit record, so a gang that an earlier
 service started is handled like one of this one. The gangs of a run end with it: their supervisors notice when the pipe
 from this process closes. Locked files, one a seat and one a job, keep two gangs from the same seat whatever their
-schedulers believe.
+schedulers believe. A supervisor that does not stop its gang in time is killed with it; what then remains keeps its
+seats, see `remains`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import hashlib
 import json
+import logging
 import math
 import os
 import selectors
@@ -20,74 +24,50 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from eunomia.backends.orders import Extend, Halt, Launch, Order
 from eunomia.backends.processes.accounts import account_of
-from eunomia.backends.processes.environment import environment_of
-from eunomia.backends.processes.folder import JobFolder, read_json
+from eunomia.backends.processes.folder import ExitRecord, JobFolder, read_json
+from eunomia.backends.processes.found_gangs import FoundGang, running_gangs
+from eunomia.backends.processes.gang_group import (
+    GangGroup,
+    boot_id,
+    descendants,
+    is_running,
+    start_time,
+)
+from eunomia.backends.processes.gang_launch import what_ran_out
+from eunomia.backends.processes.group_base import GroupBase
+from eunomia.backends.processes.local_gang import LocalGang, supervisor_spec
+from eunomia.backends.processes.machine_limits import open_files_left, raise_open_files
+from eunomia.backends.processes.remains import KilledGangs, Remains, processes_of
 from eunomia.backends.processes.seats import LOOK_S, SeatWatch
-from eunomia.backends.processes.supervisor import start_time
-from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, OrderTaken, SeatsIdle, SeatsTaken, StepsSaved
+from eunomia.backends.reports import (
+    GangEnded,
+    LaunchDelayed,
+    Launched,
+    MemoryUsed,
+    OrderTaken,
+    SeatsIdle,
+    SeatsTaken,
+    StepsSaved,
+)
 from eunomia.backends.world import NO_SAVE_GRACE_S, ProcessWorld, WorldInputs
 from eunomia.lease import CALLED_BACK
 from eunomia.model.topology import Topology
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 POLL_S = 0.5  # of progress files, and of ends where the system cannot wait for a process
-KILL_S = 5.0  # longest time to kill processes of a dead supervisor
+DYING_S = 0.05  # between looks at processes that were killed
+KILL_S = 5.0  # longest time for them to die; then their seats are out of service
 MAX_WAIT_S = 3600.0  # in one system call, which has a limit
 LATE_S = 2.0  # after the grace: then a run that ends kills a supervisor that has not ended
-
-
-@dataclass(slots=True, eq=False)
-class LocalGang:
-    """A gang that was launched or found, and has not ended."""
-
-    order: Launch
-    folder: JobFolder
-    grace_s: float
-    end_s: float = math.inf  # when it stops whatever is renewed
-    pidfd: int = -1
-    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
-    launched: bool = False
-    launched_at: float = 0.0  # in s of time.monotonic; of an adopted gang: when it was found
-    stop_grace_s: float | None = None
-    stopped_by: float = math.inf  # when the grace is over, in s of time.monotonic
-    steps: float | None = None
-    lease_end: float = 0.0
-    unkillable: bool = False  # it has ended, but for processes that do not die
-    turned_away: str = ""  # who uses its seats, if it must not be launched therefore
-    memory_gib: float = 0.0
-
-    @property
-    def key(self) -> tuple[str, int]:
-        return self.order.job_id, self.order.epoch
-
-    @property
-    def seats(self) -> tuple[int, ...]:
-        return self.order.seats
-
-    def renew(self, end_s: float) -> None:
-        """Write the lease, which ends then, or earlier if the gang has an end of its own."""
-        self.lease_end = min(end_s, self.end_s)
-        self.folder.write_lease(self.lease_end, self.stop_grace_s)
-
-    def send(self, line: str) -> None:
-        """Write to the supervisor: at first what to run, later whatever wakes it to read its lease."""
-        assert self.process is not None
-        assert self.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it has ended; see `_end`
-            self.process.stdin.write(line.encode() + b"\n")
-
-    def close_pipes(self) -> None:
-        """Close the pipes to and from the supervisor."""
-        if self.process is not None:
-            for pipe in (self.process.stdin, self.process.stdout):
-                if pipe is not None:
-                    pipe.close()
+WATCH_S = 7.0  # likewise, of a service; later than a supervisor says that processes do not die
+RETRY_S = 1.0  # until a launch is tried again for which the machine had none of something
+NEVER_DIES = "it was killed, and some of it does not die"
+_log = logging.getLogger(__name__)
 
 
 class LocalGangs(ProcessWorld):
@@ -103,17 +83,27 @@ class LocalGangs(ProcessWorld):
         self._seats: SeatWatch | None = None
         if inputs.driver is not None:
             self._seats = SeatWatch(inputs.driver, self._topology, self._inherited, self._workdir, look_s)
-        self._leftover: list[LocalGang] = []  # their supervisors were killed, and some processes cannot be
+        self._open_files = raise_open_files()
+        self._groups = GroupBase.find()
+        self._mark = hashlib.sha256(str(self._workdir).encode()).hexdigest()[:8]  # of our groups, among others'
+        self._groups.remove_empty(self._mark)
         self._taken: dict[int, str] | None = None  # as reported
         self._idle: set[int] = set()  # likewise
         self._live: dict[tuple[str, int], LocalGang] = {}
+        self._delayed: dict[tuple[str, int], LocalGang] = {}  # gangs that the machine has no room for now
+        self._retry_at = math.inf
+        self._orphans: dict[tuple[str, int], FoundGang] = {}  # gangs that no order named
+        self._has_looked = inputs.lock is not None  # for them; a run begins with none
         self._orders: deque[Order | Topology] = deque()
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         self._selector.register(self._wake_read, selectors.EVENT_READ, None)
         self._renew_at = self._poll_at = 0.0
-        (self._workdir / "seats").mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._seat_files = self._workdir / "seats"
+        self._seat_files.mkdir(parents=True, exist_ok=True, mode=0o700)
+        adopts_strays = not self._groups.path and inputs.lock is None
+        self._killed = KilledGangs(self._seat_files / "quarantine.json", adopts_strays=adopts_strays)
         if os.geteuid() == 0 and inputs.lock is None:
             self._workdir.chmod(0o711)  # accounts pass through to the folders of their jobs
 
@@ -127,6 +117,9 @@ class LocalGangs(ProcessWorld):
         self._orders.append(topology)
         self._wake()
 
+    def _is_done_again(self, error: Exception) -> bool:
+        return isinstance(error, OSError) and bool(what_ran_out(error))
+
     def _wake(self) -> None:
         with contextlib.suppress(OSError):  # closed
             os.write(self._wake_write, b"!")
@@ -134,31 +127,14 @@ class LocalGangs(ProcessWorld):
     # ---- the thread ------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        while not self._closing or (self._stops_jobs and self._live):
-            for key, _ in self._selector.select(self._wait_s()):
-                if key.data is None:
-                    with contextlib.suppress(BlockingIOError):
-                        os.read(self._wake_read, 4096)
-                else:
-                    kind, gang = key.data
-                    self._guard(gang.key, self._end if kind == "end" else self._read, gang)
-            while self._orders:
-                self._take(self._orders.popleft())
-            now = time.monotonic()
-            if self._closing and self._stops_jobs:
-                for gang in self._live.values():
-                    self._halt(gang, saves=not self._hurries)
-                    if self._inputs.lock is not None and gang.process is not None and now >= gang.stopped_by + LATE_S:
-                        gang.process.kill()  # its gang is killed in `_report_end`
-            if now >= self._poll_at:
-                self._poll_at = now + POLL_S
-                self._poll()
-            self._report_taken()
-            if now >= self._renew_at:
-                self._renew_at = now + self._lease_s / 3
-                for gang in self._live.values():
-                    self._guard(gang.key, gang.renew, now + self._lease_s)
-                self.renewals += len(self._live)
+        while not self._closing or (self._stops_jobs and (self._live or self._killed.is_killing(time.monotonic()))):
+            try:
+                self._turn()
+            except OSError as error:  # what is not done yet is done in the next turn
+                if not what_ran_out(error):
+                    raise
+                _log.warning("%s; gangs go on, and orders wait", what_ran_out(error))
+                time.sleep(RETRY_S)
         for gang in self._live.values():
             if gang.process is not None:
                 gang.process.returncode = 0  # it goes on without us, so its object must not wait for it
@@ -167,9 +143,48 @@ class LocalGangs(ProcessWorld):
                 os.close(gang.pidfd)
         self._selector.close()
 
+    def _turn(self) -> None:
+        for key, _ in self._selector.select(self._wait_s()):
+            if key.data is None:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(self._wake_read, 4096)
+            else:
+                kind, gang = key.data
+                self._guard(gang.key, self._end if kind == "end" else self._read, gang)
+        while self._orders:
+            self._take(self._orders[0])
+            self._orders.popleft()
+        if not self._has_looked:
+            self._find_orphans()
+        now = time.monotonic()
+        if self._closing and self._stops_jobs:
+            for gang in self._live.values():
+                self._halt(gang, saves=not self._hurries)
+        if now >= self._retry_at:
+            self._launch_delayed()
+        if now >= self._poll_at:
+            self._poll(now)
+            self._poll_at = now + (DYING_S if self._killed.is_killing(now) else POLL_S)
+        self._report_taken()
+        if now >= self._renew_at:
+            for gang in self._live.values():
+                self._guard(gang.key, self._renew, gang, now + self._lease_s)
+            self._renew_at = now + self._lease_s / 3
+            self.renewals += len(self._live)
+
+    def _renew(self, gang: LocalGang, end_s: float) -> None:
+        """Renew a lease; if the machine has no room to write it, that of the other gangs must not wait for it."""
+        try:
+            gang.renew(end_s)
+        except OSError as error:
+            if not what_ran_out(error):
+                raise
+            _log.warning("the lease of job %s is not renewed: %s", gang.order.job_id, what_ran_out(error))
+
     def _wait_s(self) -> float:
-        polls = self._live or self._leftover
+        polls = self._live or self._killed or self._orphans
         due = min(self._renew_at, self._poll_at) if polls else self._renew_at
+        due = min(due, self._retry_at)
         if self._seats is not None:
             due = min(due, self._seats.due)
         return min(max(due - time.monotonic(), 0.0), self._lease_s / 3, MAX_WAIT_S)
@@ -187,6 +202,8 @@ class LocalGangs(ProcessWorld):
                     self._report(GangEnded(*about, "failed", "it could not be started"))
             case Halt(_, job_id, epoch, save) if (gang := self._live.get((job_id, epoch))) is not None:
                 self._guard(gang.key, self._halt, gang, save)
+            case Halt(_, job_id, epoch) if (gang := self._delayed.get((job_id, epoch))) is not None:
+                gang.stop_grace_s, self._retry_at = 0.0, 0.0
             case Extend(_, job_id, epoch, end_s) if (gang := self._live.get((job_id, epoch))) is not None:
                 gang.end_s = end_s
                 gang.renew(time.monotonic() + self._lease_s)
@@ -198,46 +215,86 @@ class LocalGangs(ProcessWorld):
             gang.stop_grace_s = grace_s
             gang.stopped_by = min(gang.stopped_by, time.monotonic() + grace_s)
             gang.renew(gang.lease_end)
-            if gang.process is not None:
-                gang.send("")
 
     def _launch(self, order: Launch) -> None:
-        if (order.job_id, order.epoch) in self._live:
+        if (order.job_id, order.epoch) in self._live or (order.job_id, order.epoch) in self._delayed:
             return
         folder = JobFolder.of(
             self._workdir, order.job_id, order.epoch, order.spec.get("checkpoint_dir", ""),
             account_of(order.user, self._inputs.account),
         )  # fmt: skip
-        gang = LocalGang(order, folder, float(order.spec.get("checkpoint", {}).get("grace_s", 10.0)))
+        gang = LocalGang(order, folder, float(order.spec.get("checkpoint", {}).get("grace_s", 10.0)), order.seats)
         gang.end_s = math.inf if order.end_s is None else order.end_s
-        if folder.read_exit() is not None:
+        if (entry := self._killed.get(gang.key)) is not None:
+            entry.gang = gang
+        elif (found := folder.read_exit()) is not None and found.cause != "later":
             self._report_end(gang)
-        elif (record := read_json(folder.record)) is not None:
+        elif found is None and (record := read_json(folder.record)) is not None:
             self._adopt(gang, record)
         elif order.adopt_only or (self._is_taken(gang) and not self._has_earlier(gang)):
             self._report_end(gang)
+        elif self._delayed:
+            self._delay(gang, next(iter(self._delayed.values())).delayed)
         else:
-            try:
-                self._spawn(gang)
-            except OSError as error:
-                self._report(GangEnded(*gang.key, "failed", f"its supervisor cannot be started: {error}"))
-            else:
-                if gang.turned_away:
-                    self._halt(gang, at_once=True)
+            self._start(gang)
 
     def _adopt(self, gang: LocalGang, record: dict[str, Any]) -> None:
-        self._live[gang.key] = gang
         gang.renew(time.monotonic() + self._lease_s)
+        self._live[gang.key] = gang
+        gang.supervisor = int(record["pid"]), str(record["start"])
+        gang.group, gang.seats = str(record.get("group", "")), tuple(map(int, record.get("seats", gang.seats)))
         gang.launched, gang.launched_at = bool(record["launched"]), time.monotonic()
-        self._watch(gang, int(record["pid"]))
+        self._watch(gang, gang.supervisor[0])
         if gang.launched:
             self._report(Launched(*gang.key))
         if not _is_alive(record):
             self._end(gang)
 
+    def _start(self, gang: LocalGang) -> bool:
+        """Start the supervisor of a gang; False if the machine has no room for it now."""
+        try:
+            self._spawn(gang)
+        except OSError as error:
+            if reason := what_ran_out(error):
+                self._delay(gang, reason)
+                return False
+            self._report(GangEnded(*gang.key, "failed", f"its supervisor cannot be started: {error}"))
+        else:
+            if gang.turned_away:
+                self._halt(gang, at_once=True)
+        return True
+
+    def _delay(self, gang: LocalGang, reason: str) -> None:
+        """Launch a gang later, in its turn."""
+        if gang.delayed != reason:
+            gang.delayed = reason
+            self._report(LaunchDelayed(*gang.key, f"{reason}; it is tried again each {RETRY_S:g} s"))
+        self._delayed[gang.key] = gang
+        self._retry_at = min(self._retry_at, time.monotonic() + RETRY_S)
+
+    def _launch_delayed(self) -> None:
+        """Launch the gangs that had no room, first those that have waited longest; those that were stopped end."""
+        self._retry_at = math.inf
+        for key, gang in list(self._delayed.items()):
+            if gang.stop_grace_s is not None and not self._has_earlier(gang):
+                del self._delayed[key]
+                self._report(GangEnded(*key, "stopped"))
+        for key, gang in list(self._delayed.items()):
+            if gang.stop_grace_s is None:
+                del self._delayed[key]
+                if not self._start(gang):
+                    self._delayed = {key: gang, **self._delayed}  # it keeps its turn
+                    break
+        if self._delayed:
+            self._retry_at = time.monotonic() + RETRY_S
+
     def _spawn(self, gang: LocalGang) -> None:
+        """Start a supervisor. Raises OSError, and has changed nothing then but the job's folder."""
         folder, lock = gang.folder, self._inputs.lock
+        if open_files_left() < 0:
+            raise OSError(errno.EMFILE, "too many open files")
         folder.make(0o777 if self._inputs.umask is None else 0o700)
+        folder.forget_start()
         if self._inputs.token_of is not None:
             folder.write_token(self._inputs.token_of(*gang.key))
         gang.renew(time.monotonic() + self._lease_s)
@@ -251,42 +308,27 @@ class LocalGangs(ProcessWorld):
                 start_new_session=True, pass_fds=() if lock is None else (lock,),
             )  # fmt: skip
         self._inputs.forked()
+        gang.supervisor = gang.process.pid, start_time(gang.process.pid)
+        gang.group = self._make_group(gang)
         self._live[gang.key] = gang
-        gang.send(json.dumps(self._spec(gang)))
+        spec = supervisor_spec(
+            gang, self._inputs, self._topology, self._inherited, self._seat_files, self.url, self._groups,
+            self._open_files,
+        )  # fmt: skip
+        gang.send(json.dumps(spec))
         assert gang.process.stdout is not None
         os.set_blocking(gang.process.stdout.fileno(), False)
         self._selector.register(gang.process.stdout, selectors.EVENT_READ, ("output", gang))
         self._watch(gang, gang.process.pid)
 
-    def _spec(self, gang: LocalGang) -> dict[str, Any]:
-        order, folder, inputs = gang.order, gang.folder, self._inputs
-        first, *rest = order.spec["command"]
-        seats = [(str(self._workdir / "seats" / f"{seat}.lock"), order.shared) for seat in sorted(order.seats)]
-        per_accelerator = order.spec.get("processes") == "per_accelerator"
-        ours = {"python": sys.executable} if first == "python" else {}  # where the user's shell has none
-        searches = not ours or "PATH" in order.spec.get("env", {})
-        token = {} if inputs.token_of is None else {"EUNOMIA_JOB_TOKEN_FILE": str(folder.token)}
-        address = {"EUNOMIA_URL": self.url} if token and self.url else {}
-        return {
-            "command": [first if searches else sys.executable, *rest],
-            **ours,
-            **({} if inputs.umask is None else {"umask": inputs.umask}),
-            "environment": environment_of(order, folder, self._topology, self._inherited, {**token, **address}),
-            "cwd": order.spec.get("cwd") or str(folder.own),
-            **({} if folder.account is None else {"account": asdict(folder.account)}),
-            **({} if inputs.lock is None else {"lock": inputs.lock, "last_exit": str(folder.last_exit)}),
-            "lease": str(folder.lease),
-            "progress": str(folder.progress),
-            "exit": str(folder.exit),
-            "record": str(folder.record),
-            "finished": str(folder.path / "finished.json"),
-            "epoch": order.epoch,
-            "grace_s": gang.grace_s,
-            "log": str(folder.log),
-            "log_bytes": inputs.log_bytes,
-            **({"processes": len(order.seats)} if per_accelerator else {}),
-            "locks": [(str(folder.path / "job.lock"), False), *seats],
-        }
+    def _make_group(self, gang: LocalGang) -> str:
+        """Make the control group of a gang; "" where there can be none."""
+        path = self._groups.group_of(f"{self._mark}-{gang.folder.path.name}.{gang.order.epoch}")
+        spec = gang.order.spec
+        try:
+            return GangGroup.make(path, float(spec.get("memory_gib") or 0), float(spec.get("cpus") or 0)).path
+        except OSError:
+            return ""
 
     def _watch(self, gang: LocalGang, pid: int) -> None:
         """Be woken when the process ends; where the system cannot, the exit record is polled."""
@@ -312,7 +354,8 @@ class LocalGangs(ProcessWorld):
             return
         if b"L" in said:
             self._be_launched(gang)
-        gang.unkillable = gang.unkillable or b"U" in said
+        if b"U" in said:
+            self._begin_killing(gang, NEVER_DIES, patience_s=0.0)
         self._read_steps(gang)
 
     def _be_launched(self, gang: LocalGang) -> None:
@@ -326,29 +369,58 @@ class LocalGangs(ProcessWorld):
             gang.steps = steps
             self._report(StepsSaved(*gang.key, steps))
 
-    def _poll(self) -> None:
+    def _poll(self, now: float) -> None:
         """Look after adopted gangs, which no pipe connects with this process, and after what remains of ended ones."""
-        for gang in list(self._leftover):
-            if not processes_of(gang.folder):
-                self._leftover.remove(gang)
-                self._guard(gang.key, self._report_end, gang)
+        self._orphans = {key: gang for key, gang in self._orphans.items() if key not in self._live and gang.is_running}
+        for entry in self._killed.kill_again(self._live):
+            if entry.gang is not None:
+                self._guard(entry.key, self._report_end, entry.gang)
         for gang in list(self._live.values()):
+            self._guard(gang.key, self._stop_overdue, gang, now)
             if gang.process is None or gang.process.stdout is None or gang.process.stdout.closed:
                 self._guard(gang.key, self._look_at, gang)
-            if gang.key in self._faulty and not processes_of(gang.folder):
+            if gang.key in self._faulty and not processes_of(gang):
                 self._guard(gang.key, self._end, gang)
 
     def _look_at(self, gang: LocalGang) -> None:
         record = read_json(gang.folder.record)
         if record is not None and record.get("launched"):
             self._be_launched(gang)
-            gang.unkillable = bool(record.get("unkillable"))
+            if record.get("unkillable"):
+                self._begin_killing(gang, NEVER_DIES, patience_s=0.0)
         self._read_steps(gang)
         if gang.pidfd < 0 and (record is None or not _is_alive(record)):
             self._end(gang)
 
+    def _find_orphans(self) -> None:
+        """Look for gangs that the first orders did not name, as after an older copy of the store was put back."""
+        self._has_looked = True
+        for gang in running_gangs(self._workdir):
+            if gang.key not in self._live and gang.key not in self._killed:
+                self._orphans[gang.key] = gang
+                _log.warning("start %d of %s", gang.epoch, _orphaned(gang.job_id))
+
+    def _stop_overdue(self, gang: LocalGang, now: float) -> None:
+        """Kill a gang with its supervisor, if that has not stopped it in time, as it is frozen or hangs."""
+        is_closing_run = self._closing and self._inputs.lock is not None
+        due = min(gang.stopped_by, gang.end_s + gang.grace_s) + (LATE_S if is_closing_run else WATCH_S)
+        if now < due or gang.key in self._killed or not (gang.launched or is_closing_run):
+            return
+        pid, started = gang.supervisor
+        entry = self._begin_killing(gang, "its supervisor has not stopped it in time, and some of it does not die")
+        entry.processes = {pid: start_time(pid) for pid in descendants(pid)}
+        entry.look()
+        if is_running(pid, started):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        entry.kill()
+
     def _end(self, gang: LocalGang) -> None:
         """Report the end of a gang whose supervisor has ended."""
+        record, found = (
+            read_json(gang.folder.record),
+            gang.folder.read_exit(),
+        )  # first what may fail, and is tried again
         if self._live.pop(gang.key, None) is None:
             return
         if gang.pidfd >= 0:
@@ -360,24 +432,32 @@ class LocalGangs(ProcessWorld):
                 self._selector.unregister(gang.process.stdout)
             gang.close_pipes()
             gang.process.wait()
-        record = read_json(gang.folder.record)
         if not gang.launched and record is not None and record.get("launched"):
             self._be_launched(gang)
-        self._report_end(gang)
+        if found is not None and found.cause == "later" and gang.stop_grace_s is None and not self._closing:
+            gang.process, gang.lease_end = None, 0.0
+            self._delay(gang, found.reason)
+        else:
+            self._report_end(gang)
 
     # ---- seats that cannot be given away ---------------------------------------------------------------------
 
-    def _taken_now(self) -> dict[int, str]:
-        """Return the seats that strangers use, and those where processes of an ended gang cannot be killed."""
+    def _taken_now(self) -> tuple[dict[int, str], dict[int, Remains]]:
+        """Return the seats that strangers use or remains of gangs keep; and the latter, with what remains."""
         found = {} if self._seats is None else dict(self._seats.strangers)
-        for seat, job in self._quarantined().items():
-            found[seat] = f"processes of job {job} that cannot be killed"
-        return found
+        now, count = time.monotonic(), self._topology.devices
+        found |= {
+            seat: _orphaned(gang.job_id) for gang in self._orphans.values() for seat in gang.seats if 0 <= seat < count
+        }
+        kept = {seat: entry for entry in self._killed.quarantined(now) for seat in entry.seats if 0 <= seat < count}
+        for seat, entry in kept.items():
+            found[seat] = f"processes of job {entry.job_id} that cannot be killed"
+        return found, kept
 
-    def _quarantined(self) -> dict[int, str]:
-        """Return the seats with processes of an ended gang that cannot be killed, and its job."""
-        gangs = (*self._leftover, *(gang for gang in self._live.values() if gang.unkillable))
-        return {seat: gang.order.job_id for gang in gangs for seat in gang.seats}
+    def _begin_killing(self, gang: LocalGang, why: str, patience_s: float = KILL_S) -> Remains:
+        """Kill a gang until nothing is left of it, from the next poll on; return its entry."""
+        self._poll_at = 0.0
+        return self._killed.add(gang, why, supervised=gang.key in self._live, patience_s=patience_s)
 
     def _is_taken(self, gang: LocalGang) -> bool:
         """Ask the driver before a launch; a gang whose seat others use is turned away."""
@@ -389,7 +469,7 @@ class LocalGangs(ProcessWorld):
 
     def _has_earlier(self, gang: LocalGang) -> bool:
         """Say whether an earlier gang of the job still runs: the end of a later one would say that it does not."""
-        return any(job == gang.order.job_id for job, _ in self._live)
+        return any(job == gang.order.job_id for job, _ in (*self._live, *self._killed))
 
     def _turn_away(self, gang: LocalGang) -> None:
         taken = self._taken or {}
@@ -417,13 +497,14 @@ class LocalGangs(ProcessWorld):
                     gang.memory_gib = gib
                     self._report(MemoryUsed(*gang.key, gib))
             self._report_idle()
-        taken = self._taken_now()
+        taken, kept = self._taken_now()
         if taken == self._taken:
             return
         self._taken = taken
-        self._report(SeatsTaken(tuple(sorted(taken.items())), tuple(sorted(self._quarantined().items()))))
+        quarantined = tuple((seat, kept[seat].describe()) for seat in sorted(kept))
+        self._report(SeatsTaken(tuple(sorted(taken.items())), quarantined))
         for gang in self._live.values():
-            if not gang.launched and not gang.unkillable and not taken.keys().isdisjoint(gang.seats):
+            if not gang.launched and gang.key not in self._killed and not taken.keys().isdisjoint(gang.seats):
                 self._turn_away(gang)
                 self._halt(gang, at_once=True)
 
@@ -433,50 +514,43 @@ class LocalGangs(ProcessWorld):
         if gang.turned_away:
             self._report(GangEnded(*gang.key, "stopped", f"its accelerator is used by {gang.turned_away}"))
         elif found is None:
-            if kill_processes(gang.folder):
-                self._leftover.append(gang)
-            else:  # a gang of a run dies with its supervisor, and the job has failed
-                outcome = "lost" if self._inputs.lock is None or gang.process is None else "failed"
-                self._report(GangEnded(*gang.key, outcome, "its supervisor was killed"))
+            self._report_loss(gang)
         else:
-            line = gang.folder.last_line()
-            outcome, reason = found.outcome(was_stopped=gang.stop_grace_s is not None, last_line=line)
-            left_by_itself = outcome == "failed" and found.code == CALLED_BACK
-            if outcome == "ended" or (left_by_itself and time.monotonic() >= gang.lease_end):
-                outcome, reason = "stopped", "its lease ended while no service renewed it"
-            self._report(GangEnded(*gang.key, outcome, reason))
+            self._killed.forget(gang.key)
+            self._report(GangEnded(*gang.key, *self._outcome(gang, found)))
+        if gang.group and gang.key not in self._killed:
+            GangGroup(gang.group).remove()
+
+    def _outcome(self, gang: LocalGang, found: ExitRecord) -> tuple[str, str]:
+        """Return how a gang ended, and why."""
+        if found.cause == "later":  # it was stopped before there was room for it
+            return "stopped", found.reason
+        outcome, reason = found.outcome(was_stopped=gang.stop_grace_s is not None, last_line=gang.folder.last_line())
+        left_by_itself = outcome == "failed" and found.code == CALLED_BACK
+        if outcome == "ended" or (left_by_itself and time.monotonic() >= gang.lease_end):
+            return "stopped", "its lease ended while no service renewed it"
+        return outcome, reason
+
+    def _report_loss(self, gang: LocalGang) -> None:
+        """Report a gang whose supervisor ended without a word, once nothing is left of it."""
+        record = read_json(gang.folder.record)
+        entry = self._begin_killing(gang, "its supervisor was killed, and some of what it left does not die")
+        entry.supervisor = None
+        if entry.look(self._killed.strays(self._live.values())):
+            entry.kill()
+            return
+        self._killed.forget(gang.key)
+        # A gang of a run dies with its supervisor, and the job has failed.
+        outcome = "lost" if self._inputs.lock is None or gang.process is None else "failed"
+        is_restart = record is not None and record.get("boot", boot_id()) != boot_id()
+        reason = "the machine was started again" if is_restart else "its supervisor was killed"
+        self._report(GangEnded(*gang.key, outcome, reason, by_restart=is_restart))
 
 
-def kill_processes(folder: JobFolder) -> list[int]:
-    """Kill every process of this gang; return those that did not die within `KILL_S`."""
-    deadline = time.monotonic() + KILL_S
-    while pids := processes_of(folder):
-        if time.monotonic() >= deadline:
-            break
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or runs as another user
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.01)
-    return pids
-
-
-def processes_of(folder: JobFolder) -> list[int]:
-    """Return the ids of processes with the lease of this gang in their environment; none without /proc."""
-    return processes_with(f"EUNOMIA_LEASE_FILE={folder.lease}".encode())
-
-
-def processes_with(variable: bytes) -> list[int]:
-    """Return the ids of processes with a variable NAME=value in their environment."""
-    pids = []
-    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
-        if name.isdigit() and int(name) != os.getpid():
-            with contextlib.suppress(OSError):  # it has ended, or belongs to another user
-                if variable in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
-                    pids.append(int(name))
-    return pids
+def _orphaned(job_id: str) -> str:
+    return f"job {job_id}, which the store does not know to run; eunomia store orphans --end {job_id} stops it"
 
 
 def _is_alive(record: Mapping[str, Any]) -> bool:
     """Say whether the very process of a record still runs."""
-    started = start_time(int(record["pid"]))
-    return bool(started) and started == record["start"]
+    return record.get("boot", boot_id()) == boot_id() and is_running(int(record["pid"]), record["start"])

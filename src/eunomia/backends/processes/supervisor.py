@@ -1,44 +1,69 @@
 """Supervises one gang and kills all of its processes at its end. A separate script; standard library only.
 
-Standard input: a line of JSON with the command; what comes later is a reason to read the lease. Standard output: L once
-the gang runs, a point whenever the progress file changes, U when processes do not die; its end means that the gang has
-ended and the exit record is written. Standard error, inherited, is the job's log.
+Standard input: a line of JSON with the command. Standard output: L once the gang runs, a point whenever the progress
+file changes, U when processes do not die; its end means that the gang has ended and the exit record is written.
+Standard error, inherited, is the job's log.
 
-It outlives its scheduler until the lease ends: orders are read from the lease file (`stop`: the grace), it locks the
-files in `locks` before it launches the gang, and writes who it is to the file `record`, so that another scheduler finds
-it. With `lock`, the open lock file of a run, the end of standard input stops the gang, as it means that the scheduler
-has ended. With `processes` the gang has so many processes, with the variables of torchrun; when one of them fails, the
-others are stopped. One with `claim` runs under an engine, which may have started it twice: the first to create that
-file goes on, and ends with the exit code of the gang. The gang has `environment` besides the supervisor's own, begins
-in `cwd`, and runs under `account`, if that is given. With the arguments `--die-with-parent PID` it kills the gang, with
-all of its processes, when the process that started it ends.
+It outlives its scheduler until the lease ends: orders are read from the lease file (`stop`: the grace), now and then or
+when a byte comes through the named pipe `wake`. It locks the files in `locks` before it launches the gang, and
+writes who it is to the file `record`, so that another scheduler finds it. With `lock`, the open lock file of a run, the
+end of standard input stops the gang, as it means that the scheduler has ended. With `processes` the gang has so many
+processes, with the variables of torchrun; when one of them fails, the others are stopped. Their control group is
+`group`; `memory_bytes` is what they may use, where the group does not see to it. One with `claim` runs under an engine,
+which may have started it twice: the first to create that file goes on, and ends with the exit code of the gang. The
+gang has `environment` besides the supervisor's own, begins in `cwd`, and runs under `account`, if that is given. With
+the arguments `--die-with-parent PID` it kills the gang, with all of its processes, when the process that started it
+ends.
+
+It does nothing that may take long while the gang runs: the log is copied by a thread, see `log_copier`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import errno
 import fcntl
 import json
 import math
 import os
 import select
-import shutil
 import signal
-import socket
 import sys
 import time
-from typing import Any, NoReturn
+from typing import Any
+
+if not __package__:  # run by its path: what it imports is found where it lies, after the standard library
+    sys.path.append(os.path.abspath(__file__).removesuffix("/eunomia/backends/processes/supervisor.py"))
+
+from eunomia.backends.processes.gang_group import (
+    GangGroup,
+    become_subreaper,
+    boot_id,
+    control,
+    descendants,
+    is_running,
+    kill,
+    memory_bytes,
+    processes_with,
+    start_time,
+)
+from eunomia.backends.processes.gang_launch import (
+    CANNOT_START,
+    DIE_WITH_PARENT,
+    STOP_SIGNALS,
+    Launcher,
+    ranks,
+    what_ran_out,
+)
+from eunomia.backends.processes.log_copier import LogCopier
 
 POLL_S = 0.2  # of the lease and progress files
+QUIET_POLL_S = 5.0  # of a gang that has not reported for long, if orders wake the supervisor
 REAP_S = 0.02  # between checks for killed processes
-CANNOT_START = 127
+MEMORY_S = 1.0  # between readings of the memory that the gang uses
+MOST_HOLDERS = 1 << 20  # bytes of a lock file that are read
+AGAIN_S = 1.0  # until a record is written again that the disk has not taken
 UNKILLABLE_S = 5.0  # after KILL: then its seats are out of service until the last process has ended
-# PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER and PR_SET_NO_NEW_PRIVS of <linux/prctl.h>
-DIE_WITH_PARENT, SUBREAPER, NO_NEW_PRIVILEGES = 1, 36, 38
 ABANDONED = signal.SIGUSR1  # the parent has ended: kill the gang at once
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Supervisor:
@@ -47,15 +72,19 @@ class Supervisor:
     def __init__(self, spec: dict[str, Any], wake: int) -> None:
         self.spec = spec
         self.outlives = "lock" not in spec  # its scheduler; else only the exit record has to survive a power cut
-        self.wake = wake
-        self.cause = "exited"  # or asked, orphaned, expired, signalled: why the gang was stopped
-        self.signalled = self.abandoned = False
+        self.group = GangGroup(spec["group"]) if spec.get("group") else None
+        self.wakes = [wake]
+        self.cause = "exited"  # or asked, orphaned, expired, signalled, memory, later: why the gang was stopped
+        self.reason = ""  # in words, if it was memory or later
+        self.signalled = self.abandoned = self.is_unkillable = False
         self.has_input = True
         self.kill_at = math.inf
         self.end = math.inf  # of the lease
         self.code: int | None = None  # 0, or that of the first process that failed; None while any runs
         self.failed_code = 0
         self.seen = _file_state(spec["progress"])
+        self.seen_at = self.memory_at = time.monotonic()  # when that was new; when memory is looked at again
+        self.locks: list[tuple[int, bool]] = []  # open files, and whether a partner may have them too
         self.pids: list[int] = []  # also their group ids
         self.running: set[int] = set()
 
@@ -63,26 +92,66 @@ class Supervisor:
         """Supervise the gang until all of its processes have ended, then write the exit record."""
         if not self.may_launch():
             return
-        for variables in ranks(self.spec["processes"]) if "processes" in self.spec else [{}]:
-            self.pids.append(launch(self.spec, variables))
+        self.sign_locks()
+        limit = self.spec.get("log_bytes", 0)
+        log = LogCopier(self.spec["log"], limit) if limit else None
+        self.launcher = Launcher(self.spec, 2 if log is None else log.write_end)
+        try:
+            for variables in ranks(self.spec["processes"]) if "processes" in self.spec else [{}]:
+                self.pids.append(self.launcher.launch(variables))
+        except OSError as error:
+            self.cannot_launch(error)
+        if log is not None:
+            log.start()
         self.running.update(self.pids)
-        self.write_record(launched=True)
-        self.tell(b"L")
+        if self.code is None:
+            with contextlib.suppress(OSError):  # a full disk; what is known of the gang is in the record before
+                self.write_record(launched=True)
+            self.tell(b"L")
         while self.code is None:
             self.wait()
             self.read_lease()
             self.report_progress()
+            self.check_memory()
             self.enforce()
             self.reap()
-            self.rotate_log()
         self.kill_remaining()
+        if log is not None:
+            log.finish(UNKILLABLE_S)
         self.report_progress()
-        if self.code == 0:
-            write_whole(self.spec["finished"], "{}", durable=self.outlives)
-        self.write_exit()
+        for handle, _ in self.locks:
+            if locked(handle, shared=False):  # no partner has it, so it names no holder from now on
+                os.ftruncate(handle, 0)
+        if self.group is not None:
+            if self.group.ran_out_of_memory():
+                self.cause, self.reason = "memory", self.memory_reason()
+            self.group.remove()
+        self.write_ends()
+
+    def cannot_launch(self, error: OSError) -> None:
+        """End before the gang runs; raises the error unless the machine has run out of something."""
+        self.reason = what_ran_out(error)
+        if not self.reason:
+            raise error
+        self.code, self.cause = CANNOT_START, "later"
+
+    def write_ends(self) -> None:
+        """Write how the gang ended; on a full disk as soon as it can be, as a job that finished must not run again."""
+        while True:
+            try:
+                if self.code == 0:
+                    write_whole(self.spec["finished"], "{}", durable=self.outlives)
+                self.write_exit()
+                return
+            except OSError as error:
+                if not what_ran_out(error):
+                    raise
+            time.sleep(AGAIN_S)
 
     def write_exit(self) -> None:
         record = {"code": self.code, "cause": self.cause, "epoch": self.spec["epoch"]}
+        if self.reason:
+            record["reason"] = self.reason
         write_whole(self.spec["exit"], json.dumps(record))
         if "last_exit" in self.spec:
             write_whole(self.spec["last_exit"], json.dumps(record), durable=False)
@@ -95,10 +164,11 @@ class Supervisor:
         if "claim" in self.spec and not claimed(self.spec["claim"]):
             return False
         self.write_record(launched=False)
-        handles = [(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), shared) for path, shared in self.spec["locks"]]
-        while not all(locked(handle, shared) for handle, shared in handles):
+        mode = os.O_RDWR | os.O_CREAT | os.O_APPEND
+        self.locks = [(os.open(path, mode, 0o600), shared) for path, shared in self.spec["locks"]]
+        while not all(is_left(*lock) for lock in self.locks):
             self.wait(REAP_S)
-            if self.is_called_back() and locked(*handles[0]):  # that of the job
+            if self.is_called_back() and is_left(*self.locks[0]):  # that of the job
                 return self.end_early()
         if os.path.exists(self.spec["exit"]):  # of a supervisor of the same epoch
             return False
@@ -107,6 +177,15 @@ class Supervisor:
             self.write_exit()
             return False
         return self.end_early() if self.is_called_back() else True
+
+    def sign_locks(self) -> None:
+        """Write into the locked files whose they are, for the case that this supervisor is killed; see `is_left`."""
+        holder = {"pid": os.getpid(), "start": start_time(os.getpid()), "boot": boot_id()}
+        line = json.dumps(holder | {"lease": self.spec["lease"], "group": self.spec.get("group", "")})
+        for handle, shared in self.locks:
+            if not shared:
+                os.ftruncate(handle, 0)
+            os.write(handle, f"{line}\n".encode())
 
     def is_called_back(self) -> bool:
         """Return whether the lease has ended or was called back."""
@@ -120,23 +199,35 @@ class Supervisor:
         return False
 
     def write_record(self, *, launched: bool, unkillable: bool = False) -> None:
+        """Write who supervises the gang. After the launch that need not survive a power cut, as the gang does not."""
         pid = os.getpid()
-        record = {"pid": pid, "start": start_time(pid), "epoch": self.spec["epoch"], "launched": launched}
+        record: dict[str, Any] = {
+            "pid": pid,
+            "start": start_time(pid),
+            "epoch": self.spec["epoch"],
+            "launched": launched,
+        }
+        record["boot"] = boot_id()
+        for key in ("job", "seats", "group"):
+            if key in self.spec:
+                record[key] = self.spec[key]
         if unkillable:
             record["unkillable"] = True
-        write_whole(self.spec["record"], json.dumps(record), durable=self.outlives)
+        write_whole(self.spec["record"], json.dumps(record), durable=self.outlives and not launched)
 
     def tell(self, byte: bytes) -> None:
-        with contextlib.suppress(BrokenPipeError):  # the scheduler has ended; standard input ends too
+        with contextlib.suppress(BrokenPipeError, BlockingIOError):  # the scheduler has ended, or does not read
             os.write(1, byte)
 
-    def wait(self, longest_s: float = POLL_S) -> None:
+    def wait(self, longest_s: float | None = None) -> None:
         """Wait for an order, the end of a child, or the next poll."""
+        longest_s = self.pace_s() if longest_s is None else longest_s
         left = min(self.end, self.kill_at) - time.monotonic()
         timeout = left if 0 < left < longest_s else longest_s
-        ready, _, _ = select.select([0, self.wake] if self.has_input else [self.wake], [], [], timeout)
-        if self.wake in ready:
-            os.read(self.wake, 4096)
+        ready, _, _ = select.select([0, *self.wakes] if self.has_input else self.wakes, [], [], timeout)
+        for wake in self.wakes:
+            if wake in ready:
+                os.read(wake, 4096)
         if 0 in ready and not os.read(0, 4096):
             self.has_input = False
             if not self.outlives:
@@ -146,6 +237,13 @@ class Supervisor:
         if self.signalled:
             self.signalled = False
             self.stop("signalled", self.spec["grace_s"])
+
+    def pace_s(self) -> float:
+        """Return how long the lease and the progress need not be looked at: longer, the longer nothing changed."""
+        if "wake" not in self.spec:
+            return POLL_S
+        longest_s = MEMORY_S if "memory_bytes" in self.spec else QUIET_POLL_S
+        return min(max((time.monotonic() - self.seen_at) / 8, POLL_S), longest_s)
 
     def read_lease(self) -> None:
         try:
@@ -163,6 +261,24 @@ class Supervisor:
             self.stop("expired", self.spec["grace_s"])
         if now >= self.kill_at:
             self.signal_gang(signal.SIGKILL)
+            if self.group is not None:
+                self.group.kill()
+        if now >= self.kill_at + UNKILLABLE_S:
+            self.say_unkillable()
+
+    def check_memory(self) -> None:
+        """Stop a gang that uses more memory than it asked for, where no control group sees to it."""
+        limit, now = self.spec.get("memory_bytes", math.inf), time.monotonic()
+        if limit == math.inf or now < self.memory_at:
+            return
+        self.memory_at = now + MEMORY_S
+        pids = descendants(os.getpid()) if self.group is None else self.group.pids()
+        if memory_bytes(pids, limit) > limit:
+            self.reason = self.memory_reason()
+            self.stop("memory", 0.0)
+
+    def memory_reason(self) -> str:
+        return f"it used more than {self.spec['memory_gib']:g} GiB of memory, which is its memory_gib"
 
     def stop(self, cause: str, grace_s: float) -> None:
         """TERM now, KILL after the grace. A second call can only shorten the grace."""
@@ -196,130 +312,41 @@ class Supervisor:
     def member_ended(self, code: int) -> None:
         """Stop the others after the first failure; the last end is that of the gang."""
         self.failed_code = self.failed_code or code
+        if code == CANNOT_START and (reason := self.launcher.what_ran_out()):
+            self.cause, self.reason = "later", reason
         if not self.running:
             self.code = self.failed_code
         elif code:
             self.stop(self.cause, self.spec["grace_s"])
 
     def kill_remaining(self) -> None:
-        """Kill all remaining descendants."""
+        """Kill all remaining descendants, and what else is in the control group."""
         for pid in self.pids:
             with contextlib.suppress(ProcessLookupError, PermissionError):  # an empty group, or another user's
                 os.killpg(pid, signal.SIGKILL)
-        deadline = time.monotonic() + UNKILLABLE_S
-        while self.reap():
-            for pid in descendants(os.getpid()):
-                with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or is another user's
-                    os.kill(pid, signal.SIGKILL)
+        deadline, pause_s = time.monotonic() + UNKILLABLE_S, REAP_S
+        while self.reap() or (self.group is not None and self.group.is_populated()):
+            if self.group is not None:
+                self.group.kill()
+            kill(descendants(os.getpid()))
             if time.monotonic() >= deadline:
-                deadline = math.inf
-                self.write_record(launched=True, unkillable=True)
-                self.tell(b"U")
-            time.sleep(REAP_S)
+                self.say_unkillable()
+                pause_s = MEMORY_S
+            time.sleep(pause_s)
 
-    def rotate_log(self) -> None:
-        """Keep the end of a log that is too long beside it, and begin again; all processes append to the same file."""
-        limit = self.spec.get("log_bytes", 0)
-        if limit and (size := os.fstat(2).st_size) > limit:
-            with open(self.spec["log"], "rb") as old, open(f"{self.spec['log']}.1", "wb") as kept:
-                old.seek(size - limit)
-                shutil.copyfileobj(old, kept)
-            os.ftruncate(2, 0)
+    def say_unkillable(self) -> None:
+        """Say once that processes of the gang do not die, so that its seats are given to no other."""
+        if not self.is_unkillable:
+            self.is_unkillable = True
+            with contextlib.suppress(OSError):  # a full disk
+                self.write_record(launched=True, unkillable=True)
+            self.tell(b"U")
 
     def report_progress(self) -> None:
         stamp = _file_state(self.spec["progress"])
         if stamp != self.seen:
-            self.seen = stamp
+            self.seen, self.seen_at = stamp, time.monotonic()
             self.tell(b".")
-
-
-def ranks(count: int) -> list[dict[str, str]]:
-    """Return what torchrun sets for each of `count` processes on one machine, with a port that is free now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    shared = {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)}
-    shared |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    return [{"RANK": str(rank), "LOCAL_RANK": str(rank), **shared} for rank in range(count)]
-
-
-def launch(spec: dict[str, Any], variables: dict[str, str]) -> int:
-    """Start a process in its own session; it is killed when this process ends. Return its pid, also its group id."""
-    parent = os.getpid()
-    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # no signal may be lost between fork and exec
-    pid = os.fork()
-    if pid == 0:
-        _exec(spec, variables, parent)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
-    return pid
-
-
-def _exec(spec: dict[str, Any], variables: dict[str, str], parent: int) -> NoReturn:
-    command = spec["command"]
-    what = f"cannot start {command[0]!r}"
-    try:
-        if "account" in spec:
-            become(**spec["account"])
-        control(DIE_WITH_PARENT, signal.SIGKILL)  # after the change of user, which forgets it
-        if os.getppid() != parent:
-            os._exit(CANNOT_START)
-        os.setsid()
-        signal.set_wakeup_fd(-1)
-        for number in (*STOP_SIGNALS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
-            signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(2, 1)
-        if spec.get("cwd"):
-            what = f"cannot begin in the folder {spec['cwd']!r}"
-            os.chdir(spec["cwd"])
-            what = f"cannot start {command[0]!r}"
-        environment = {**os.environ, **variables}
-        if "umask" in spec:
-            os.umask(spec["umask"])
-        try:
-            os.execvpe(command[0], command, environment)
-        except FileNotFoundError:
-            if "python" not in spec:
-                raise
-            os.execve(spec["python"], [spec["python"], *command[1:]], environment)
-    except OSError as error:
-        os.write(2, f"{what}: {error.strerror}\n".encode(errors="replace"))
-    finally:
-        os._exit(CANNOT_START)
-
-
-def become(uid: int, gid: int, groups: list[int], **_person: str) -> None:
-    """Give up the rights of root for those of an account, for good. Raises OSError if they cannot be given up."""
-    os.setgroups(groups)
-    os.setresgid(gid, gid, gid)
-    os.setresuid(uid, uid, uid)
-    control(NO_NEW_PRIVILEGES, 1)
-    if os.getresuid() != (uid, uid, uid) or os.getresgid() != (gid, gid, gid):
-        raise PermissionError(errno.EPERM, "the rights of root could not be given up")
-
-
-def descendants(root: int) -> list[int]:
-    """Return the descendants of process `root` from /proc; none without /proc."""
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
-        if name.isdigit():
-            with contextlib.suppress(OSError):  # it has ended
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    parent = int(file.read().rpartition(b")")[2].split()[1])
-                children.setdefault(parent, []).append(int(name))
-    pids, stack = [], [root]
-    while stack:
-        below = children.get(stack.pop(), [])
-        pids += below
-        stack += below
-    return pids
-
-
-def control(option: int, value: int) -> None:
-    """Call prctl on Linux; elsewhere only the process group is used."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def claimed(path: str) -> bool:
@@ -331,6 +358,25 @@ def claimed(path: str) -> bool:
     return True
 
 
+def is_left(handle: int, shared: bool) -> bool:
+    """Lock an open file if it is free and nothing is left of the gangs that had it, whose supervisors may be killed."""
+    if not locked(handle, shared):
+        return False
+    leases, groups = set[bytes](), list[GangGroup]()
+    for line in os.pread(handle, MOST_HOLDERS, 0).splitlines():
+        with contextlib.suppress(ValueError, LookupError, TypeError):  # a part of a line, after a power cut
+            holder = json.loads(line)
+            if holder["boot"] == boot_id() and not is_running(int(holder["pid"]), holder["start"]):
+                leases.add(f"EUNOMIA_LEASE_FILE={holder['lease']}".encode())
+                groups += [GangGroup(holder["group"])] if holder["group"] else []
+    groups = [group for group in groups if group.is_populated()]
+    pids = processes_with(leases) if leases else []
+    for group in groups:
+        group.kill()
+    kill(pids)
+    return not (groups or pids)
+
+
 def locked(handle: int, shared: bool) -> bool:
     """Lock an open file if it is free; the lock ends with this process."""
     try:
@@ -338,15 +384,6 @@ def locked(handle: int, shared: bool) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def start_time(pid: int) -> str:
-    """Return when a process started, in ticks since the boot; "" without /proc. A pid alone names no process."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[19].decode()
-    except OSError:
-        return ""
 
 
 def write_whole(path: str, text: str, *, durable: bool = True) -> None:
@@ -397,7 +434,8 @@ def main() -> None:
     if "lock" in spec:
         os.set_inheritable(spec["lock"], False)  # inherited by supervisors, not by gangs
     os.environ.update(spec.get("environment", {}))
-    control(SUBREAPER, 1)
+    become_subreaper()
+    os.set_blocking(1, False)  # a scheduler that does not read delays nothing
     wake_read, wake_write = os.pipe()
     for end in (wake_read, wake_write):
         os.set_blocking(end, False)
@@ -412,7 +450,17 @@ def main() -> None:
     signal.set_wakeup_fd(wake_write)
     for number in (*STOP_SIGNALS, signal.SIGCHLD, ABANDONED):
         signal.signal(number, on_signal)
-    supervisor.run()
+    try:
+        if "wake" in spec:
+            supervisor.wakes.append(os.open(spec["wake"], os.O_RDWR | os.O_NONBLOCK))
+        supervisor.run()
+    except OSError as error:
+        if supervisor.pids:  # it runs, so this is no matter of starting it later
+            raise
+        supervisor.cannot_launch(error)
+        supervisor.write_ends()
+    with contextlib.suppress(OSError, KeyError):  # the folder was removed, or there is none
+        os.unlink(spec["wake"])
     if "claim" in spec and supervisor.code:
         raise SystemExit(supervisor.code if supervisor.code > 0 else 128 - supervisor.code)
 

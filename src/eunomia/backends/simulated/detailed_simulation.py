@@ -293,12 +293,13 @@ class DetailedSimulation(GangSimulation):
         """Set a gang's speed on its seats, neighbours left aside."""
         job, size, mate = gang.job, len(gang.seats), gang.partner
         gang.alone = gang.beside = float(self._speeds.solo_throughput(job.job_type, size)[gang.type])
-        if mate is not None:
-            gang.beside = float(self._speeds.packed_throughput(job.job_type, mate.job.job_type, size)[gang.type])
+        partner = None if mate is None else mate.job.job_type
+        if partner is not None:
+            gang.beside = float(self._speeds.packed_throughput(job.job_type, partner, size)[gang.type])
         if gang.beside <= 0:
             type = self._topology.types[gang.type]
             raise RuntimeError(f"job {job.job_id!r} was started on {type}, where it cannot run")
-        place = self._around.by_place((job.job_type, size), gang.type, gang.seats)
+        place = self._around.by_place((job.job_type, size), gang.type, gang.seats, partner)
         gang.lease = LeaseSpan(size, size if mate is None else size / 2, gang.beside / gang.alone, place)
 
     def _predict_end(self, gang: Gang) -> None:

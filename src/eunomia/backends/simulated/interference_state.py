@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from eunomia.model.topology import Topology
 from eunomia.throughputs.interference import Neighbours
-from eunomia.throughputs.job_type_aliases import Kind
+from eunomia.throughputs.job_type_facts import Kind
 from eunomia.throughputs.placed_throughputs import PlacedThroughputs
 
 Group = tuple[int, ...]  # the job on some seats, or the two that share them, which are no neighbours
@@ -22,9 +22,9 @@ class Interference:
         self._kind: dict[int, Kind] = {}
         self._nodes: dict[int, tuple[int, ...]] = {}
 
-    def by_place(self, kind: Kind, type: int, seats: tuple[int, ...]) -> float:
-        """Return the slowdown of a gang on these seats."""
-        return self._speeds.slowdown(kind, type, self._speeds.ground.place(seats))
+    def by_place(self, kind: Kind, type: int, seats: tuple[int, ...], partner: str | None) -> float:
+        """Return the slowdown of a gang on these seats, alone or beside a partner of that job type."""
+        return self._speeds.slowdown(kind, type, self._speeds.ground.place(seats), partner)
 
     def arrive(self, group: Group, kinds: Iterable[Kind], seats: tuple[int, ...]) -> list[int]:
         """Place a group; return the others whose neighbours have changed."""

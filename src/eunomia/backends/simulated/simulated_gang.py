@@ -44,7 +44,7 @@ class Gang:
         "type",
         "watched",
         "watched_at",
-    )  # fmt: skip
+    )
 
     def __init__(self, row: int, job: Job, share: float, enough: float = 1.0):
         self.row, self.job = row, job

@@ -47,6 +47,9 @@ class PlacementState:
         self.excluded = np.zeros(len(self.x), dtype=bool)
         self.begun = -1  # the job that is partly placed
         self.unit = np.maximum(self.capacity.max(axis=0, initial=0.0), 1e-12)  # (K,)
+        k = self.v.shape[1]
+        self._quota = self.r[:, [0, 1 + k]].astype(np.int64)
+        self._demand = self.r.reshape(len(self.r), 2, 1 + k)[:, :, 1:]
 
     @property
     def tasks(self) -> Floats:
@@ -55,29 +58,27 @@ class PlacementState:
 
     def quota(self) -> Ints:
         """Return the workers and parameter servers that jobs declare, (N, 2)."""
-        k = self.v.shape[1]
-        return self.r[:, [0, 1 + k]].astype(np.int64)
+        return self._quota
 
     def demand(self) -> Floats:
         """Return what a worker and a parameter server of each job needs, (N, 2, K)."""
-        return self.r.reshape(len(self.r), 2, 1 + self.v.shape[1])[:, :, 1:]
+        return self._demand
 
     def actions(self) -> Ints:
         """Return the feasible actions, (action, 3), in order of n, k, m.
 
         A job that is partly placed comes before all others, so that resources are never divided between two halves.
         """
-        left = self.quota() - np.stack((self.w, self.p), axis=1)
+        left = self.quota() - np.array((self.w, self.p)).T
         open_ = (self.new & ~self.excluded)[:, None] & (left > 0)
         if self.begun >= 0:
-            others = np.arange(len(open_)) != self.begun
-            open_[others] = False
+            open_[: self.begun], open_[self.begun + 1 :] = False, False
         job, kind = np.nonzero(open_)
         fits = (self.v[None, :, :] + ROOM >= self.demand()[job, kind][:, None, :]).all(axis=2)
         if self.allowed is not None:
             fits &= self.allowed(self)[job]
         row, server = np.nonzero(fits)
-        return np.stack((job[row], kind[row], server), axis=1)
+        return np.array((job[row], kind[row], server)).T
 
     def place(self, action: Sequence[int]) -> None:
         """Put one task on a server."""
@@ -149,13 +150,14 @@ def see_actions(state: PlacementState, actions: Ints) -> Floats:
     sums = (tasks[:, :, None, :] * state.x[None, :, :, None]).sum(axis=1)  # (M, L, 2)
     beside = sums[m] - own[:, None, :] * state.x[n][:, :, None]
     used = np.asarray((tasks > 0).any(axis=2))  # (M, N)
-    found = [
+    own_columns = (
         k, quota[n, 0], quota[n, 1], state.w[n] / np.maximum(quota[n, 0], 1), state.p[n] / np.maximum(quota[n, 1], 1),
         *(demand[n, k] / unit).T, *free[m].T, own[:, 0], own[:, 1], used.sum(axis=0)[n], used[m].sum(axis=1),
-        *np.broadcast_to(free.mean(axis=0)[:, None], (2, len(n))), *state.x[n].T,
-        *beside[:, :, 0].T, *beside[:, :, 1].T,
-    ]  # fmt: skip
-    return np.stack([np.asarray(column, dtype=np.float64) for column in found], axis=1)
+    )  # fmt: skip
+    mean_free = np.repeat(free.mean(axis=0)[None], len(n), axis=0)
+    return np.concatenate(
+        (np.array(own_columns, dtype=np.float64).T, mean_free, state.x[n], beside[:, :, 0], beside[:, :, 1]), axis=1
+    )
 
 
 def normalised(values: Floats, features: Sequence[Feature]) -> Floats:

@@ -36,7 +36,7 @@ from eunomia.learning.harmony.state import (
 )
 from eunomia.learning.harmony.world import PsCluster, WorldConfig, draw_trace, run_trace
 from eunomia.learning.model_file import Feature
-from eunomia.learning.perceptron import Perceptron, masked_softmax
+from eunomia.learning.perceptron import Perceptron
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.scenario import Scenario
 
@@ -67,9 +67,10 @@ class Network(nn.Module):
             layer.bias.data.zero_()
 
     def forward(self, rows: Any) -> Any:
-        for layer in self.layers[:-1]:
+        *hidden, last = self.layers
+        for layer in hidden:
             rows = torch.relu(layer(rows))
-        return self.layers[-1](rows)
+        return last(rows)
 
     def arrays(self, name: str) -> dict[str, Array]:
         """Return its arrays as a model file names them."""
@@ -248,9 +249,13 @@ class HarmonyTraining(_Training):
         self.critic = torch.optim.Adam(self.value.parameters(), lr=RATES["critic"])
         self.parts |= {"policy": (self.policy, self.actor), "value": (self.value, self.critic)}
         self.replay: deque[Decision] = deque(maxlen=REPLAY)
-        self.stages = (int(0.3 * steps), int((0.5 if use.warm_start else 0.3) * steps))
         self._average = 0.0  # of Q, moving
         self._best_baseline: list[float] = []
+
+    @property
+    def stages(self) -> tuple[int, int]:
+        """The steps at which imitation and actor-critic begin."""
+        return int(0.3 * self.steps), int((0.5 if self.use.warm_start else 0.3) * self.steps)
 
     def train(self, step: int) -> None:
         """Do one step of the stage that it is in; a step of the later ones is a trace."""
@@ -281,7 +286,12 @@ class HarmonyTraining(_Training):
 
     def _scores(self, seen: Floats) -> Floats:
         with torch.no_grad():
-            return np.asarray(self.policy(torch.tensor(seen, dtype=torch.float32))[:, 0].numpy(), dtype=np.float64)
+            rows = torch.from_numpy(seen.astype(np.float32))
+            return np.asarray(self.policy(rows)[:, 0].numpy(), dtype=np.float64)
+
+    def _chances(self, seen: Floats) -> Floats:
+        """Return π of each action."""
+        return np.asarray(torch.softmax(torch.from_numpy(self._scores(seen)), 0).numpy())
 
     def _see(self, state: PlacementState, actions: Ints) -> Floats:
         return normalised(see_actions(state, actions), self.features)
@@ -354,8 +364,7 @@ class HarmonyTraining(_Training):
 
         def choose(state: PlacementState, actions: Ints) -> int:
             seen = self._see(state, actions)
-            scores = self._scores(seen)
-            chances = masked_softmax(scores, np.ones(len(actions), dtype=bool))
+            chances = self._chances(seen)
             heuristic = (tetris, load_balancing)[int(self.rng.integers(2))](state, actions)
             explores = self.rng.random() < epsilon
             chosen = heuristic if explores else int(self.rng.choice(len(actions), p=chances))
@@ -383,12 +392,10 @@ class HarmonyTraining(_Training):
 
     def _log_likelihoods(self, batch: Sequence[Decision]) -> tuple[Any, Any]:
         """Return log π of what was chosen, and the entropy of π, (row,); actions that are not feasible have none."""
-        most = max(len(one.seen) for one in batch)
-        seen = np.zeros((len(batch), most, len(self.features)), dtype=np.float32)
-        mask = np.zeros((len(batch), most), dtype=bool)
-        for k, one in enumerate(batch):
-            seen[k, : len(one.seen)], mask[k, : len(one.seen)] = one.seen, True
-        scores = self.policy(torch.from_numpy(seen))[..., 0].masked_fill(~torch.from_numpy(mask), -1e9)
+        counts = torch.tensor([len(one.seen) for one in batch])
+        feasible = torch.arange(int(counts.max()))[None, :] < counts[:, None]  # (row, action)
+        seen = torch.from_numpy(np.concatenate([one.seen for one in batch]).astype(np.float32))
+        scores = torch.full(feasible.shape, -1e9).masked_scatter(feasible, self.policy(seen)[:, 0])
         logs = torch.log_softmax(scores, dim=1)
         chosen = torch.tensor([one.chosen for one in batch])
         return logs[torch.arange(len(batch)), chosen], -(logs.exp() * logs).sum(dim=1)
@@ -399,7 +406,8 @@ def _summary(state: PlacementState) -> Floats:
     running = state.tasks.any(axis=(0, 2))
     free = (state.v / state.unit).mean(axis=0)
     counts = [running.sum() / 10.0, state.new.sum() / 10.0]
-    return np.concatenate((free, counts, state.x[running].sum(axis=0) / 4.0, state.x[state.new].sum(axis=0) / 4.0))
+    types = np.array((running, state.new)) @ state.x  # numbers of jobs
+    return np.concatenate((free, counts, types.ravel() / 4.0))
 
 
 def _step(optimiser: Any, loss: Any) -> None:

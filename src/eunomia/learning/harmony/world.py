@@ -111,9 +111,7 @@ class WorldConfig:
         mechanism = scenario.mechanism
         seconds = getattr(mechanism, "length_s", None) if mechanism is not None else None
         interval = float(seconds) if seconds and np.isfinite(seconds) else 1200.0
-        config = cls(
-            truth=truth, capacity=capacity, interval_s=interval, jobs=jobs, arrivals=rate * interval / 3600.0
-        )  # fmt: skip
+        config = cls(truth=truth, capacity=capacity, interval_s=interval, jobs=jobs, arrivals=rate * interval / 3600.0)
         if not config.largest_job_fits():
             rule = f"the largest job has {config.max_workers} workers of 2 CPUs and an accelerator each, and "
             rule += f"{config.max_servers} parameter servers of a CPU each, and does not fit on the empty cluster"

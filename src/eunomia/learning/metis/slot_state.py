@@ -7,6 +7,7 @@ each size is predicted to bring. One decision widens one job by one step of its 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -31,7 +32,7 @@ FEATURES = (
 PER_JOB = len(FEATURES) - 2  # the last two are of the cluster
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SlotState:
     """Jobs in order of arrival. The first three arrays are (job, step); steps beyond a ladder's end repeat its last."""
 
@@ -70,15 +71,23 @@ class SlotState:
 
     def encode(self, step: Ints) -> tuple[Floats, Floats]:
         """Return the features of jobs, (job, PER_JOB), and of the cluster, (2,), with jobs on these steps."""
-        allocated, cost = self.allocated(step), self.next_cost(step)
-        gain = np.divide(self.next_gain(step), cost, out=np.zeros(self.jobs), where=cost > 0)
-        rows = np.arange(self.jobs)
+        allocated, rows = self.allocated(step), np.arange(self.jobs)
+        now, ahead = self._logarithms
         columns = (
-            self.age / 100, self.progress, _log(self.decrease[rows, step]), _log(gain), allocated / self.nodes,
+            self.age / 100, self.progress, now[rows, step], ahead[rows, step], allocated / self.nodes,
             self.sizes[rows, self.last_step] / self.nodes, self.held / self.nodes, self.work_left / 100,
         )  # fmt: skip
         free, waiting = self.nodes - allocated.sum(), (allocated == 0).sum()
         return np.stack(columns, axis=1), np.array([free / self.nodes, waiting / WINDOW])
+
+    @cached_property
+    def _logarithms(self) -> tuple[Floats, Floats]:
+        """The logarithms of each job's decrease on each step, and of what its next step adds per node, (job, step)."""
+        steps = np.arange(self.decrease.shape[1])
+        after = np.minimum(steps + 1, self.last_step[:, None])
+        cost = np.take_along_axis(self.sizes, after, 1) - self.sizes
+        more = np.take_along_axis(self.decrease, after, 1) - self.decrease
+        return _log(self.decrease), _log(np.divide(more, cost, out=np.zeros(more.shape), where=cost > 0))
 
 
 def _log(decrease: Floats) -> Floats:

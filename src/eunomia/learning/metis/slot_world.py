@@ -42,17 +42,23 @@ class ElasticJobs:
 
     def quality(self, done: Floats) -> Floats:
         """Return the share of the total decrease of the loss after steps (job, …)."""
-        curve = self.curve.reshape(len(self.curve), *[1] * (done.ndim - 1), 5)
-        ends = [losses_at(self.curve, at) for at in (np.zeros(len(self.steps)), self.steps)]
-        start, end = (one.reshape(-1, *[1] * (done.ndim - 1)) for one in ends)
-        return np.asarray((start - losses_at(curve, done)) / (start - end))
+        return self._share(done, *self._ends())
+
+    def _ends(self) -> tuple[Floats, Floats]:
+        """Return the losses at the start and at the end, (job,)."""
+        return losses_at(self.curve, np.zeros(len(self.steps))), losses_at(self.curve, self.steps)
+
+    def _share(self, done: Floats, start: Floats, end: Floats) -> Floats:
+        broadcast = [1] * (done.ndim - 1)
+        start, end = start.reshape(-1, *broadcast), end.reshape(-1, *broadcast)
+        return np.asarray((start - losses_at(self.curve.reshape(-1, *broadcast, 5), done)) / (start - end))
 
     def steps_to(self, quality: float) -> Floats:
         """Return the steps after which the share is reached, (job,)."""
-        low, high = np.zeros(len(self.steps)), self.steps.copy()
+        low, high, ends = np.zeros(len(self.steps)), self.steps.copy(), self._ends()
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            short = self.quality(middle) < quality
+            short = self._share(middle, *ends) < quality
             low, high = np.where(short, middle, low), np.where(short, high, middle)
         return high
 
@@ -128,6 +134,11 @@ class SlotWorld:
             last_step=jobs.most, age=(self.at - jobs.arrival).astype(float), progress=quality, held=self.held[rows],
             work_left=jobs.steps - done,
         )  # fmt: skip
+
+    def slots_short(self) -> float:
+        """Return the slots that all jobs have spent so far between their arrival and 90 % of their quality."""
+        arrived = self.jobs.arrival < self.at
+        return float(np.minimum(self.time_to[0], self.at - self.jobs.arrival)[arrived].sum())
 
     @staticmethod
     def _useful(sizes: Ints, held: Ints) -> Floats:

@@ -1,6 +1,7 @@
 """Training of Metis: actor–critic with the delayed reward of each slot, from a network that begins as a greedy rule.
 
-All decisions of slot t, ∅ included, get the same return G_t = Σ_u γ^u R_{t+u}; γ counts slots, not decisions.
+All decisions of slot t, ∅ included, get the same return G_t = Σ_u γ^u R_{t+u}; γ counts slots, not decisions. R is the
+decrease of the normalised loss in the slot, or minus the time that jobs spend in it short of 90 % of their quality.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from eunomia.learning.metis.network import ARCHITECTURE, BETA, GAIN, WIDTH, Meti
 from eunomia.learning.metis.slot_state import FEATURES, PER_JOB, SlotState
 from eunomia.learning.metis.slot_world import ElasticJobs, SlotWorld, draw_jobs, play
 from eunomia.learning.model_file import Feature
-from eunomia.learning.perceptron import masked_softmax
 from eunomia.learning.torch_state import perceptron_of, restore_torch, torch_state
 from eunomia.model.arrays import Array, Bools, Floats, Ints
+from eunomia.model.products import dot
 from eunomia.scenario import Scenario
 
 GAMMA = 0.95
@@ -30,6 +31,8 @@ LOADS = (0.5, 1.2)
 BATCH = 256
 LEARNING_RATE = 1e-3
 ENTROPY = (0.01, 0.001)
+REWARDS = ("loss", "time")  # of a slot: decrease of the loss, or minus the slots of jobs short of 90 % quality
+TIME_SCALE = 0.1  # so that both rewards of a slot are about as large
 JUDGED = 6  # traces on which the best model is chosen; their seeds are far from those of training
 JUDGED_FROM = 900_000
 
@@ -55,9 +58,9 @@ def slot_returns(rewards: Sequence[float], gamma: float = GAMMA) -> Floats:
 
 
 def episode(
-    jobs: ElasticJobs, nodes: int, choose: Callable[[SlotState, Ints, Floats, Floats, Bools], int]
+    jobs: ElasticJobs, nodes: int, choose: Callable[[SlotState, Ints, Floats, Floats, Bools], int], reward: str = "loss"
 ) -> tuple[list[SlotDecision], list[float]]:
-    """Play a workload by repeated inference; return the decisions and the reward of each slot."""
+    """Play a workload by repeated inference; return the decisions and the reward of each slot, one of `REWARDS`."""
     world, decisions, rewards = SlotWorld(jobs, nodes), [], []
     while not world.finished and world.at < 2000:
         state = world.state()
@@ -72,7 +75,9 @@ def episode(
             if chosen == state.jobs:
                 break
             step[chosen] += 1
-        rewards.append(world.advance(state.allocated(step) if state.jobs else np.zeros(0, dtype=np.int64)))
+        short = world.slots_short()
+        decrease = world.advance(state.allocated(step) if state.jobs else np.zeros(0, dtype=np.int64))
+        rewards.append(decrease if reward == "loss" else TIME_SCALE * (short - world.slots_short()))
     return decisions, rewards
 
 
@@ -115,8 +120,9 @@ class MetisTraining:
     features: tuple[Feature, ...] = FEATURES
     architecture: Mapping[str, Any] = ARCHITECTURE
 
-    def __init__(self, scenario: Scenario, steps: int, rng: np.random.Generator):
+    def __init__(self, scenario: Scenario, steps: int, rng: np.random.Generator, reward: str = "loss"):
         torch.set_num_threads(1)
+        self._reward = reward
         self._nodes = int(sum(node.count * node.accelerators for node in scenario.cluster.nodes))
         if not 2 <= self._nodes <= 512:
             file, row = scenario.where(("cluster",))
@@ -136,17 +142,16 @@ class MetisTraining:
         """Play some episodes and learn from their decisions."""
         decisions: list[SlotDecision] = []
         returns: list[Floats] = []
+        network = self.network(np.matmul)
 
         def sample(state: SlotState, at: Ints, features: Floats, cluster: Floats, allowed: Bools) -> int:
-            with torch.no_grad():
-                inputs = (torch.tensor(one[None], dtype=torch.float32) for one in (features, cluster))
-                logits = self._net(*inputs, torch.ones(1, len(features)))[0][0].double().numpy()
-            chances = masked_softmax(logits, allowed)
-            return min(int(np.searchsorted(np.cumsum(chances), self._rng.random())), state.jobs)
+            logits = np.where(allowed, network.logits(features, cluster), -np.inf)
+            chances = np.exp(logits - logits.max()).cumsum()
+            return int(np.searchsorted(chances, self._rng.random() * chances[-1], side="right"))
 
         for _ in range(EPISODES):
             jobs = draw_jobs(self._rng, jobs=JOBS, nodes=self._nodes, load=self._rng.uniform(*LOADS))
-            made, rewards = episode(jobs, self._nodes, sample)
+            made, rewards = episode(jobs, self._nodes, sample, self._reward)
             decisions += made
             returns.append(slot_returns(rewards)[[one.slot for one in made]])
         self._learn(decisions, np.concatenate(returns), step)
@@ -180,18 +185,19 @@ class MetisTraining:
 
     def judge(self) -> Mapping[str, float]:
         """Return how much sooner than with equal shares 90 % of the quality is reached, on the judged traces."""
-        network = self._network()
+        network = self.network()
         runs = [play(jobs, self._nodes, network.allocate).mean_time for jobs in self._judged]
         ratio = float(np.mean(np.array(runs) / self._reference))
         return {"gain_over_equal_shares": 1 - ratio}
 
-    def _network(self) -> MetisNetwork:
-        parts = {name: perceptron_of(self._net.parts[name]) for name in ARCHITECTURE}
+    def network(self, product: Callable[[Floats, Floats], Floats] = dot) -> MetisNetwork:
+        """Return the present network for inference; its products are exact, or those of training."""
+        parts = {name: perceptron_of(self._net.parts[name], product) for name in ARCHITECTURE}
         return MetisNetwork(parts, float(self._net.beta.detach()[0]))
 
     def arrays(self) -> dict[str, Array]:
         """Return the arrays of the model."""
-        return self._network().arrays()
+        return self.network().arrays()
 
     def state(self) -> dict[str, Array]:
         """Return the weights and the optimiser's moments."""

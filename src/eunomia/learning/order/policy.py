@@ -95,9 +95,7 @@ class LearnedOrder:
         """Return the key of each job, (job,)."""
         past = prior_mean(history.finished, history.log_service)[view.tenant]
         age = view.at - view.submitted
-        x = job_features(
-            view.run_time, view.scale_factor, past, history.finished[view.tenant], age, view.at
-        )  # fmt: skip
+        x = job_features(view.run_time, view.scale_factor, past, history.finished[view.tenant], age, view.at)
         predicted = self.network(x)[:, 0]
         return np.asarray(predicted + self.size_weight * elementary.log(view.scale_factor.astype(float)))
 

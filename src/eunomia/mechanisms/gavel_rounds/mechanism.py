@@ -12,13 +12,13 @@ import numpy as np
 from eunomia.core.answer_rows import PendingAsk, job_columns, sizes_of
 from eunomia.core.event_handlers import UnknownEvent, apply_event
 from eunomia.core.mechanism import Core, Mechanism
+from eunomia.kernels import kernel
 from eunomia.mechanisms.gavel_rounds.config import GavelRounds
-from eunomia.mechanisms.gavel_rounds.order_as_shares import whole_shares
 from eunomia.mechanisms.gavel_rounds.progress_accounting import DROPPED
 from eunomia.mechanisms.gavel_rounds.round_decisions import RoundSeats
 from eunomia.mechanisms.gavel_rounds.round_progress import RoundClock
 from eunomia.model.answers import Answer, InvalidAnswer, Order, Shares
-from eunomia.model.arrays import Floats, Ints
+from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.decisions import Decision, Refuse, SetTimer, Stop
 from eunomia.model.events import (
     Answered,
@@ -199,3 +199,28 @@ class GavelMechanism(Mechanism):
         """Return steps/s of one job beside another of its size, (type,)."""
         jobs = self.state.submitted
         return self.belief.speeds.packed_throughput(jobs[mine].job_type, jobs[other].job_type, jobs[mine].scale_factor)
+
+
+@kernel()
+def whole_shares(job: Ints, type: Ints, size: Ints, capacity: Floats, stops: bool) -> Bools:
+    """Return which rows get all of their time, (row,); rows of one job stand together, the best first.
+
+    With `stops` no job passes one for which no type has enough accelerators left. A job that finds room only on types
+    that its rows do not name, where it cannot run, gets nothing and delays no other: so the published queue does it.
+    """
+    free = capacity.copy()
+    given = np.zeros(len(job), np.bool_)
+    row = 0
+    while row < len(job):
+        last = row
+        while last < len(job) and job[last] == job[row]:
+            last += 1
+        if stops and (free < size[row]).all():
+            break
+        for k in range(row, last):
+            if free[type[k]] >= size[k]:
+                free[type[k]] -= size[k]
+                given[k] = True
+                break
+        row = last
+    return given

@@ -1,4 +1,9 @@
-"""The lease mechanism: when the policy is asked, which leases end, and how long new ones last."""
+"""The lease mechanism: when the policy is asked, which leases end, and how long new ones last.
+
+Leases are extended while no job waits: no timer fires at their ends, which keep their phase. The backend gets leases
+without an end, or they would lapse there. `until` keeps the agreed end, so that once a job waits each lease ends where
+it would have ended, had it been renewed time and again.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +17,8 @@ from eunomia.core.apply_answer import AnswerPlacer, apply_implied
 from eunomia.core.mechanism import Core, ImpliedRule, Mechanism
 from eunomia.core.placement_pass import ASK, KEPT, STARTED
 from eunomia.core.ranked_pass import rank_of
+from eunomia.core.state import State
 from eunomia.mechanisms.leases.config import Leases
-from eunomia.mechanisms.leases.lease_extension import extend_leases, settle_extensions
 from eunomia.mechanisms.service_deficits import ServiceDeficits
 from eunomia.model.answers import Answer, Grants, Order, Shares
 from eunomia.model.arrays import Ints
@@ -33,16 +38,15 @@ class LeaseMechanism(Mechanism):
         super().__init__(core)
         self.leases = leases
         self.deficits = ServiceDeficits(len(self.state.topology.types))
-        endless = self.info.covers_all_jobs and self.info.answer_type == "order" and math.isinf(leases.length)
+        endless = self.info.promises.covers_all_jobs and self.info.answer_type == "order" and math.isinf(leases.length)
         # The policy's promises say what it would answer, unless running jobs may move to a faster type.
         may_move = leases.recall and len(self.state.topology.types) > 1
         self._may_skip_asks = endless and not may_move and math.isinf(leases.ask_every)
-        alone, by = not self.info.jobs_independent or leases.recall, rank_of(self.info)
+        queues, rank, by = not self.info.promises.jobs_independent, self.info.promises.rank, rank_of(self.info)
+        alone, moves = queues or leases.recall, not self._may_skip_asks
         self._rule, self._ranked = ImpliedRule(alone, leases.recall), None
-        if endless and by != UNKNOWN and math.isinf(leases.ask_every):
-            queues, quantum = not self.info.jobs_independent, self.info.service_quantum
-            moves = not self._may_skip_asks
-            self._ranked = ImpliedRule(alone, leases.recall, by=by, quantum=quantum, queues=queues, moves=moves)
+        if endless and rank is not None and by != UNKNOWN and math.isinf(leases.ask_every):
+            self._ranked = ImpliedRule(alone, leases.recall, by, rank.quantum, queues, moves)
         self._fresh: tuple[Answer, PendingAsk] | None = None  # an answer and its candidates, not carried out yet
         self._candidates: PendingAsk | None = None
         self._line: Ints | None = None  # rows of the deficits that the last pass went by
@@ -53,7 +57,7 @@ class LeaseMechanism(Mechanism):
     def receive(self, moment: Moment, decisions: list[Decision]) -> None:
         """Apply events to the state; while no job waits, count them as known to the policy."""
         super().receive(moment, decisions)
-        if not self.info.renews_leases:
+        if not self.info.promises.renews_leases:
             return
         if self._no_contention:
             self.asked.note_changes()
@@ -77,14 +81,14 @@ class LeaseMechanism(Mechanism):
     def shown(self) -> Ints:
         """Return the jobs that an answer could seat: all, or those that wait where no running job can be moved."""
         active = self.state.active
-        if self._may_skip_asks and self.info.jobs_independent and not self.leases.recall:
+        if self._may_skip_asks and self.info.promises.jobs_independent and not self.leases.recall:
             return active[self.state.jobs.on_type[active] < 0]
         return active.copy()
 
     @property
     def _no_contention(self) -> bool:
         """Whether no job waits; every running job then keeps its seats, by what the policy promises."""
-        return self.info.renews_leases and self.state.waiting == 0 and not self.state.own_lease_ends
+        return self.info.promises.renews_leases and self.state.waiting == 0 and not self.state.own_lease_ends
 
     def _is_due(self, at: float) -> bool:
         """Return whether something changed since the last ask, or its answer holds no longer."""
@@ -118,7 +122,7 @@ class LeaseMechanism(Mechanism):
 
     def implied_rule(self, *, ranked: bool) -> ImpliedRule | None:
         """Return how events are followed whose answer is implied, while no answer is pending."""
-        if self.info.renews_leases or self.state.own_lease_ends or self.asked.pending is not None:
+        if self.info.promises.renews_leases or self.state.own_lease_ends or self.asked.pending is not None:
             return None
         exact = self._single_shapes and not (self.leases.recall and self.state.has_uninterruptible)
         if ranked and self._ranked is not None and exact and not self.belief.estimates:
@@ -256,3 +260,19 @@ class LeaseMechanism(Mechanism):
         if self.info.answer_type != "shares" or not mine.any() or (deficits.lag[mine] > 0).any():
             return ()
         return list(zip(deficits.type[mine].tolist(), deficits.x[mine].tolist(), strict=True))
+
+
+def extend_leases(state: State) -> Ints:
+    """Return and mark the running jobs whose leases still have an end for the backend."""
+    jobs, running = state.jobs, state.running()
+    rows = running[~jobs.lease_extended[running] & (jobs.until[running] < math.inf)]
+    jobs.lease_extended[rows] = True
+    return rows
+
+
+def settle_extensions(state: State, at: float, length: float) -> None:
+    """Set the ends of extended leases of `length` seconds to their first renewal from `at` on."""
+    running = state.running()
+    late = running[state.jobs.until[running] < at]
+    until = state.jobs.until[late]
+    state.jobs.until[late] = until + np.ceil((at - until) / length) * length

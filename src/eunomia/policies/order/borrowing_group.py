@@ -138,13 +138,7 @@ class BorrowingGroup:
         """Return whether a share is below that of queue v as it is."""
         return not is_at_least(own, self.shares[v])
 
-    def _stop_by_share(
-        self,
-        job: int,
-        type: int,
-        stopped: list[int],
-        keeps: Callable[[float, int, int], bool],
-    ) -> None:
+    def _stop_by_share(self, job: int, type: int, stopped: list[int], keeps: Callable[[float, int, int], bool]) -> None:
         """Stop jobs of other queues until the job fits: of the queue that borrows most, the last started first.
 
         A candidate whose stop does not satisfy `keeps` is passed over, and the queue's next smaller one is tried: what

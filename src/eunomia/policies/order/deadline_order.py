@@ -1,4 +1,4 @@
-"""Common parts of the deadline policies: late jobs and their place in the order."""
+"""Common parts of the deadline policies: late jobs, their place in the order, and who may overtake running ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
 from eunomia.model.wait_reason import Reason
 
 Late = Annotated[Literal["first", "last"], "'first' (in their place by deadline) or 'last' (behind all others)"]
@@ -27,3 +27,12 @@ def late_jobs(is_late: Bools, deadline: Floats, code: str) -> tuple[tuple[int, .
     rows = np.flatnonzero(is_late)
     deadlines = zip(rows.tolist(), deadline[rows].tolist(), strict=True)
     return tuple(rows.tolist()), {m: Reason(code, numbers=(at,)) for m, at in deadlines}
+
+
+def next_behind(order: Ints, running: Bools) -> tuple[Ints, Ints]:
+    """Return the running jobs that precede a waiting one in `order`, and for each the next waiting job."""
+    waits = np.flatnonzero(~running[order])  # places in the order
+    if len(waits) == 0:
+        return NO_INTS, NO_INTS
+    runs = np.flatnonzero(running[order[: waits[-1]]])
+    return order[runs], order[waits[np.searchsorted(waits, runs)]]

@@ -25,6 +25,7 @@ from eunomia.inputs.declared_fields import check_fields
 from eunomia.model.answers import Order, Rows
 from eunomia.model.arrays import Floats
 from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
+from eunomia.model.promises import Promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.tolerance import RELATIVE
 from eunomia.model.view import View
@@ -62,7 +63,8 @@ class Edf:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        set_promises(self, covers_all_jobs=self.types == "fastest", jobs_independent=True)
+        covers = self.types == "fastest"
+        set_promises(self, Promises(covers_all_jobs=covers, jobs_independent=covers))
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the earliest deadline first."""

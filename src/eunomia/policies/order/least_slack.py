@@ -28,19 +28,12 @@ from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
+from eunomia.model.promises import Promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.tolerance import is_at_most
 from eunomia.model.view import View
-from eunomia.policies.order.deadline_order import Late, late_jobs, order_by_deadline
-from eunomia.policies.order.preemption_horizon import next_behind
-from eunomia.policies.order.type_choice import (
-    NEEDS,
-    REMEMBERS,
-    Types,
-    candidates,
-    runnable,
-    types_if_replanned,
-)
+from eunomia.policies.order.deadline_order import Late, late_jobs, next_behind, order_by_deadline
+from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, runnable, types_if_replanned
 
 _LEAST_LEAD_S = 1e-6  # by which a waiting job must be ahead of another
 
@@ -77,7 +70,8 @@ class LeastSlack:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        set_promises(self, covers_all_jobs=self.types == "fastest", jobs_independent=True)
+        covers = self.types == "fastest"
+        set_promises(self, Promises(covers_all_jobs=covers, jobs_independent=covers))
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the least slack first."""

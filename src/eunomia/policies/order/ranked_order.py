@@ -12,6 +12,7 @@ from eunomia.inputs.declared_fields import check_fields
 from eunomia.model.answers import Misfit, Order
 from eunomia.model.arrays import Floats
 from eunomia.model.policy import PolicyInfo, set_promises
+from eunomia.model.promises import Promises
 from eunomia.model.rank import Rank
 from eunomia.model.view import View
 from eunomia.policies.order.type_choice import Types, candidates, types_if_replanned
@@ -44,16 +45,10 @@ class RankedOrder(ABC):
         """
         check_fields(self)
         stateless = self.rank.ties == "submission"  # the place in the last order requires that no ask is skipped
-        ranks_by, quantum = self.rank.promised
         covers = stateless and self.types == "fastest"
-        set_promises(
-            self,
-            covers_all_jobs=covers,
-            jobs_independent=self.misfit == "skip",
-            ranks_by="" if self.misfit == "reserve" else ranks_by,
-            service_quantum=quantum if covers else 0.0,
-            of=RankedOrder,
-        )
+        declares = covers and self.misfit != "reserve" and type(self).decide is RankedOrder.decide
+        rank, independent = self.rank if declares else None, covers and self.misfit == "skip"
+        set_promises(self, Promises(covers_all_jobs=covers, jobs_independent=independent, rank=rank))
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the least key first; running jobs keep their place for when their leases end."""

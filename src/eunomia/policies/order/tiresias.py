@@ -32,18 +32,26 @@ import numpy as np
 
 from eunomia.inputs.declared_fields import check_fields
 from eunomia.inputs.field_rules import Rule
-from eunomia.model.answers import Order
+from eunomia.model.answers import ANYWHERE, ONE_MACHINE, Order, Rows
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, also_needs, set_promises
+from eunomia.model.promises import Promises
 from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.tolerance import RELATIVE
 from eunomia.model.view import View
+from eunomia.placement.free_capacity import FreeCapacity
+from eunomia.placement.grants_builder import FREE, held_by
 from eunomia.policies.order.gittins import authors, textbook, to_quantiles, within
-from eunomia.policies.order.tiresias_placement import order_with_placement
 from eunomia.policies.order.tiresias_queues import WAITS, Queues, parse_limits, parse_numbers
+from eunomia.policies.order.type_choice import by_fastest, types_if_replanned
 
 SKEWED = 0.3  # fraction of a model's parameters in one tensor, between ResNets and VGGs in the paper's table 2
+_PLACED = {
+    "skew": {"largest_tensor_fraction", "topology", "holder"},
+    "consolidate": {"topology", "holder"},
+    "anywhere": frozenset[str](),
+}
 
 
 @dataclass(frozen=True)
@@ -101,7 +109,7 @@ class Tiresias:
         if self.index == "gittins" and not self.history:
             also_needs(self, {"past_service"})
         plain = self.placement == "anywhere" and math.isinf(self.promote)
-        set_promises(self, covers_all_jobs=plain, jobs_independent=plain)
+        set_promises(self, Promises(covers_all_jobs=plain, jobs_independent=plain))
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the first queue first."""
@@ -160,8 +168,33 @@ class Tiresias:
         return max(view.at + float(soonest), math.nextafter(view.at, math.inf))
 
 
-_PLACED = {
-    "skew": {"largest_tensor_fraction", "topology", "holder"},
-    "consolidate": {"topology", "holder"},
-    "anywhere": frozenset[str](),
-}
+def order_with_placement(view: View, order: Ints, consolidated: Bools) -> tuple[Rows, Bools]:
+    """Return the candidates, and whether each job would run, (job,), if all accelerators were allocated anew.
+
+    A waiting gang that must be `consolidated` (job,), with enough accelerators free but too far apart, moves to the end
+    of the line: there it takes what others leave.
+    """
+    last = np.zeros(view.jobs, dtype=bool)
+    while True:
+        line = np.concatenate((order[~last[order]], order[last[order]]))
+        rows = by_fastest(view, line)
+        type = types_if_replanned(view, rows)
+        spread = _spread(view, type, consolidated & ~last) if consolidated.any() else ()
+        if not len(spread):
+            near = np.where(consolidated[rows.job], ONE_MACHINE, ANYWHERE) if consolidated.any() else None
+            return Rows(rows.job, rows.type, within=near), type >= 0
+        last[spread] = True
+
+
+def _spread(view: View, type: Ints, consolidated: Bools) -> list[int]:
+    """Return the gangs that could not be consolidated if each job moved to its `type` (job,), -1 = none."""
+    moves = np.flatnonzero((type >= 0) & (type != view.on_type))
+    if not consolidated[moves].any():
+        return []
+    free = FreeCapacity(view.topology, (view.holder == FREE) | held_by(view.holder, type != view.on_type))
+    widest_first = moves[np.argsort(-view.scale_factor[moves], kind="stable")]
+    return [
+        m
+        for m in widest_first.tolist()
+        if free.place(int(type[m]), int(view.scale_factor[m]), one_machine=bool(consolidated[m])) is None
+    ]

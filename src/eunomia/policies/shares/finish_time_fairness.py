@@ -38,7 +38,7 @@ from eunomia.policies.shares import pair_programs, placement_sensitive
 from eunomia.policies.shares.makespan import seconds
 from eunomia.policies.shares.max_min_program import level_shares
 from eunomia.policies.shares.options import Placement, Point, Reference, Types, check_options
-from eunomia.policies.shares.share_inputs import NEEDS, divide
+from eunomia.policies.shares.share_inputs import NEEDS, divide, speeds
 
 
 def alone_time(view: View) -> Floats:
@@ -52,7 +52,7 @@ def alone_time(view: View) -> Floats:
 class FinishTimeFairness:
     """The largest delay by sharing, relative to isolation, is minimised.
 
-    `placement=sensitive` requests one machine for gangs that are slower when spread.
+    `placement=sensitive` requests one machine for gangs, alone or in pairs, that are slower when spread.
 
     Use it when users were promised a part of the cluster and compare with that, and remaining work is known. A job that
     is behind isolation gets more.
@@ -97,7 +97,8 @@ class FinishTimeFairness:
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T = placement_sensitive.speeds(view, self.types, self.placement, self.reference_type)
+        view = placement_sensitive.at_best_place(view, self.placement)
+        T = speeds(view, self.types, self.reference_type)
         alone, t, r, rate = alone_time(view), view.at - view.submitted, view.remaining, view.equal_share_throughput
         if self.reference_type:
             rate = alone_throughput(T, view.scale_factor, view.capacity, view.widest())
@@ -114,5 +115,5 @@ class FinishTimeFairness:
             answer = pair_programs.highest_own_level(view, T, need, base=base, age=age, read=seconds)
         else:
             answer = level_shares(view, T, need, base=base, age=age, point=self.point, read=seconds)
-            answer = placement_sensitive.with_placement(answer, view, self.placement)
+        answer = placement_sensitive.with_placement(answer, view, self.placement)
         return replace(answer, memory={**answer.memory, **memory})

@@ -28,7 +28,7 @@ from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs, placement_sensitive
 from eunomia.policies.shares.max_min_program import level_shares
 from eunomia.policies.shares.options import Placement, Point, Reference, Types, check_options
-from eunomia.policies.shares.share_inputs import NEEDS
+from eunomia.policies.shares.share_inputs import NEEDS, speeds
 
 
 def seconds(rate: float) -> float:
@@ -40,7 +40,7 @@ def seconds(rate: float) -> float:
 class Makespan:
     """The last job ends as early as possible.
 
-    `placement=sensitive` requests one machine for gangs that are slower when spread.
+    `placement=sensitive` requests one machine for gangs, alone or in pairs, that are slower when spread.
 
     Use it when a batch of jobs counts as done only when all of it is, and remaining work is known.
 
@@ -73,9 +73,10 @@ class Makespan:
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T, r = placement_sensitive.speeds(view, self.types, self.placement, self.reference_type), view.remaining
+        view = placement_sensitive.at_best_place(view, self.placement)
+        T, r = speeds(view, self.types, self.reference_type), view.remaining
         if self.space_sharing:
-            return pair_programs.highest_own_level(view, T, r, read=seconds)
-        return placement_sensitive.with_placement(
-            level_shares(view, T, r, point=self.point, read=seconds), view, self.placement
-        )
+            answer = pair_programs.highest_own_level(view, T, r, read=seconds)
+        else:
+            answer = level_shares(view, T, r, point=self.point, read=seconds)
+        return placement_sensitive.with_placement(answer, view, self.placement)

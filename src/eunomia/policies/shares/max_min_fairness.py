@@ -34,7 +34,7 @@ from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs, placement_sensitive
 from eunomia.policies.shares.max_min_program import level_shares
 from eunomia.policies.shares.options import Placement, Point, Types, check_options
-from eunomia.policies.shares.share_inputs import FAIR_AT_ONCE, NEEDS, equal_share
+from eunomia.policies.shares.share_inputs import FAIR_AT_ONCE, NEEDS, equal_share, speeds
 
 
 def fair_need(T: Floats, view: View) -> Floats:
@@ -49,7 +49,7 @@ def fair_need(T: Floats, view: View) -> Floats:
 class MaxMinFairness:
     """Maximise the effective throughput of the worst-off job.
 
-    `placement=sensitive` requests one machine for gangs that are slower when spread.
+    `placement=sensitive` requests one machine for gangs, alone or in pairs, that are slower when spread.
 
     Use it when each job should get a share of a mixed cluster that is worth the same to it, and durations are unknown.
     The one to start with.
@@ -79,9 +79,12 @@ class MaxMinFairness:
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T = placement_sensitive.speeds(view, self.types, self.placement)
+        view = placement_sensitive.at_best_place(view, self.placement)
+        T = speeds(view, self.types)
         need = fair_need(T, view)
         if self.space_sharing:
             inside = self.point == "interior"
-            return (pair_programs.inside_level if inside else pair_programs.highest_level)(view, T, need)
-        return placement_sensitive.with_placement(level_shares(view, T, need, point=self.point), view, self.placement)
+            answer = (pair_programs.inside_level if inside else pair_programs.highest_level)(view, T, need)
+        else:
+            answer = level_shares(view, T, need, point=self.point)
+        return placement_sensitive.with_placement(answer, view, self.placement)

@@ -29,7 +29,7 @@ from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import linear_program, pair_programs, placement_sensitive
 from eunomia.policies.shares.options import LinearPoint, Placement, Types, check_options
-from eunomia.policies.shares.share_inputs import NEEDS, build_answer, divide
+from eunomia.policies.shares.share_inputs import NEEDS, build_answer, divide, speeds
 from eunomia.solvers.linear import best_total
 
 
@@ -37,7 +37,7 @@ from eunomia.solvers.linear import best_total
 class MaxThroughput:
     """The cluster does the most steps; jobs that contribute little may get no share.
 
-    `placement=sensitive` requests one machine for gangs that are slower when spread.
+    `placement=sensitive` requests one machine for gangs, alone or in pairs, that are slower when spread.
 
     Use it when all jobs belong to one owner who values completed work and not waiting times, or you want to know the
     cost of fairness.
@@ -73,11 +73,12 @@ class MaxThroughput:
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T, z = placement_sensitive.speeds(view, self.types, self.placement), view.scale_factor.astype(float)
+        view = placement_sensitive.at_best_place(view, self.placement)
+        T, z = speeds(view, self.types), view.scale_factor.astype(float)
         rank = view.weight * z if self.priority == "weight" else np.arange(view.jobs, 0.0, -1.0)
         v = divide(rank, T.max(axis=1, initial=0.0)) if self.normalised else np.ones(view.jobs)
         if self.space_sharing:
-            return pair_programs.best_total(view, T, v)
+            return placement_sensitive.with_placement(pair_programs.best_total(view, T, v), view, self.placement)
         worth = T * v[:, None]
         optimum = best_total(worth, z, view.capacity)
         x = linear_program.choose_optimum(view, worth, optimum, self.point)

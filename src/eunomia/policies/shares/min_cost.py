@@ -36,7 +36,7 @@ from eunomia.model.tolerance import RELATIVE
 from eunomia.model.view import View
 from eunomia.policies.shares import deadlines, linear_program, pair_programs, placement_sensitive
 from eunomia.policies.shares.options import LinearPoint, Placement, Types, check_options
-from eunomia.policies.shares.share_inputs import NEEDS, build_answer, divide, relative_speed
+from eunomia.policies.shares.share_inputs import NEEDS, build_answer, divide, relative_speed, speeds
 from eunomia.policies.shares.throughput_per_cost import prices, with_late_jobs
 from eunomia.solvers.linear import LinearResult, best_total
 
@@ -45,7 +45,7 @@ from eunomia.solvers.linear import LinearResult, best_total
 class MinCost:
     """Every job is at least as fast as on its equal part, or as its deadline requires, at the least cost.
 
-    `placement=sensitive` requests one machine for gangs that are slower when spread.
+    `placement=sensitive` requests one machine for gangs, alone or in pairs, that are slower when spread.
 
     Use it when users were promised an equal part or a deadline, and every hour beyond the promise is wasted money.
 
@@ -77,7 +77,8 @@ class MinCost:
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T = placement_sensitive.speeds(view, self.types, self.placement)
+        view = placement_sensitive.at_best_place(view, self.placement)
+        T = speeds(view, self.types)
         z, C = view.scale_factor.astype(float), view.capacity
         equal = alone_throughput(T, view.scale_factor, C, view.widest())
         equal *= 1 - RELATIVE  # all equal parts together fill the cluster exactly
@@ -88,7 +89,8 @@ class MinCost:
         reward = 2 * cost_rate.max(initial=0.0)  # of the full speed of a job with a dropped floor: exceeds any cost
         if self.space_sharing:
             floors = floors.best_of_equal(lambda tried: _cheapest_pairs(view, T, reward, tried)[2])
-            return with_late_jobs(_solve_pairs(view, T, reward, floors), floors)
+            answer = placement_sensitive.with_placement(_solve_pairs(view, T, reward, floors), view, self.placement)
+            return with_late_jobs(answer, floors)
 
         def solved(kept: deadlines.DeadlineFloors) -> tuple[Floats, LinearResult, Floats]:
             worth = reward * relative_speed(T) * kept.dropped[:, None] - cost_rate

@@ -30,11 +30,10 @@ def check_options(policy: Policy, *, pairs_inside: bool = False) -> None:
         raise ValueError(f"reference_type={reference} needs types=agnostic: else every type has its own speed")
     if space_sharing and types != "aware":
         raise ValueError("space_sharing=true and types=agnostic: pairs are chosen by their speeds; leave types out")
-    if placement == "sensitive" and space_sharing:
-        raise ValueError("placement=sensitive and space_sharing=true: speeds of spread pairs are not known; take one")
     if space_sharing and point != "any" and not (pairs_inside and point == "interior"):
         others = ", and 'interior'" if pairs_inside else " only"
         raise ValueError(f"point={point} and space_sharing=true: pairs have the point 'any'{others}; leave one out")
     also_needs(policy, PAIRS if space_sharing else ())
-    also_needs(policy, {"spread_throughput", "topology"} if placement == "sensitive" else ())
+    if placement == "sensitive":
+        also_needs(policy, {"spread_throughput", "topology", *(["packed_spread_throughput"] if space_sharing else [])})
     also_needs(policy, {"on_type"} if point == "closest" else ())

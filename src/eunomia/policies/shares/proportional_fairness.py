@@ -27,7 +27,7 @@ from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs, placement_sensitive
 from eunomia.policies.shares.options import Placement, Types, check_options
-from eunomia.policies.shares.share_inputs import FAIR_AT_ONCE, NEEDS, build_answer
+from eunomia.policies.shares.share_inputs import FAIR_AT_ONCE, NEEDS, build_answer, speeds
 from eunomia.solvers.proportional import fairest_product
 
 
@@ -35,7 +35,7 @@ from eunomia.solvers.proportional import fairest_product
 class ProportionalFairness:
     """A balance of fairness and speed: no job starves, and fast types go where they gain the most.
 
-    `placement=sensitive` requests one machine for gangs that are slower when spread.
+    `placement=sensitive` requests one machine for gangs, alone or in pairs, that are slower when spread.
 
     Use it when max-min fairness gives too much to a single slow job, and durations are unknown.
 
@@ -63,9 +63,11 @@ class ProportionalFairness:
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T, z = placement_sensitive.speeds(view, self.types, self.placement), view.scale_factor.astype(float)
+        view = placement_sensitive.at_best_place(view, self.placement)
+        T, z = speeds(view, self.types), view.scale_factor.astype(float)
         if self.space_sharing:
-            return pair_programs.fairest_product(view, T, view.weight)
+            answer = pair_programs.fairest_product(view, T, view.weight)
+            return placement_sensitive.with_placement(answer, view, self.placement)
         optimum = fairest_product(T, z, view.capacity, view.weight)
         answer = build_answer(
             optimum.x,

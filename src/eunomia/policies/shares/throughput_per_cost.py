@@ -36,7 +36,7 @@ from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import deadlines, linear_program, pair_programs, placement_sensitive
 from eunomia.policies.shares.options import LinearPoint, Placement, Types, check_options
-from eunomia.policies.shares.share_inputs import NEEDS, build_answer, divide, relative_speed
+from eunomia.policies.shares.share_inputs import NEEDS, build_answer, divide, relative_speed, speeds
 from eunomia.solvers.fractional_program import best_ratio
 from eunomia.solvers.linear import best_total
 
@@ -56,7 +56,7 @@ def with_late_jobs(answer: Shares, floors: deadlines.DeadlineFloors) -> Shares:
 class ThroughputPerCost:
     """The most steps per dollar.
 
-    `placement=sensitive` requests one machine for gangs that are slower when spread.
+    `placement=sensitive` requests one machine for gangs, alone or in pairs, that are slower when spread.
 
     Use it when accelerators are paid for by the hour, with `deadlines=true` when jobs have some; without deadlines it
     is a measure of what a dollar can buy rather than a way to run a cluster.
@@ -94,7 +94,8 @@ class ThroughputPerCost:
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T = placement_sensitive.speeds(view, self.types, self.placement)
+        view = placement_sensitive.at_best_place(view, self.placement)
+        T = speeds(view, self.types)
         z, C, p = view.scale_factor.astype(float), view.capacity, prices(view)
         floors = deadlines.DeadlineFloors.all_kept(np.zeros(view.jobs))
         if self.deadlines:

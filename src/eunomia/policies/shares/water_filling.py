@@ -33,7 +33,7 @@ from eunomia.model.rounding import rounded
 from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs, placement_sensitive
 from eunomia.policies.shares.options import Placement, Types, check_options
-from eunomia.policies.shares.share_inputs import FAIR_AT_ONCE, NEEDS, clip_shares, equal_share
+from eunomia.policies.shares.share_inputs import FAIR_AT_ONCE, NEEDS, clip_shares, equal_share, speeds
 from eunomia.solvers.water_filling.tree import Tree, flat
 from eunomia.solvers.water_filling.waterfill import Filled, fill
 
@@ -79,7 +79,7 @@ def _proof(
 class WaterFilling:
     """Max-min fairness for all jobs, not only the worst-off.
 
-    `placement=sensitive` requests one machine for gangs that are slower when spread.
+    `placement=sensitive` requests one machine for gangs, alone or in pairs, that are slower when spread.
 
     Use it when jobs stop at different levels, because some fit on one type only, and those above the worst-off should
     be treated fairly too.
@@ -108,8 +108,11 @@ class WaterFilling:
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T = placement_sensitive.speeds(view, self.types, self.placement)
+        view = placement_sensitive.at_best_place(view, self.placement)
+        T = speeds(view, self.types)
         tree = replace(flat(view.jobs), row_weight=view.weight)
         if self.space_sharing:
-            return paired_answer(view, T, tree, view.weight)
-        return placement_sensitive.with_placement(answer_of(filled(view, T, tree), view.weight), view, self.placement)
+            answer = paired_answer(view, T, tree, view.weight)
+        else:
+            answer = answer_of(filled(view, T, tree), view.weight)
+        return placement_sensitive.with_placement(answer, view, self.placement)

@@ -39,7 +39,7 @@ from eunomia.model.view import View
 from eunomia.policies.order.decayed_usage import top_of
 from eunomia.policies.shares import placement_sensitive
 from eunomia.policies.shares.options import Placement, Types, check_options
-from eunomia.policies.shares.share_inputs import NEEDS
+from eunomia.policies.shares.share_inputs import NEEDS, speeds
 from eunomia.policies.shares.water_filling import answer_of, filled, paired_answer
 from eunomia.policies.wrappers.inner import ask, inherit, inner_policy, join
 from eunomia.solvers.water_filling.tree import Inner, Tree
@@ -51,7 +51,7 @@ _SPLIT: dict[str, Inner] = {"fairness": "share", "fifo": "first"}
 class Hierarchical:
     """Fairness between tenants first, then within each of them.
 
-    `placement=sensitive` requests one machine for gangs that are slower when spread.
+    `placement=sensitive` requests one machine for gangs, alone or in pairs, that are slower when spread.
 
     Use it when the cluster belongs to several groups with agreed parts, each with its own inner rule.
 
@@ -97,14 +97,17 @@ class Hierarchical:
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), rows with partners under space sharing, or the rows of the inner policy."""
-        T = placement_sensitive.speeds(view, self.types, self.placement)
+        placed = placement_sensitive.at_best_place(view, self.placement)
+        T = speeds(placed, self.types)
         tree, ones = self._tree(view), np.ones(view.jobs)
         if self.space_sharing:
-            return paired_answer(view, T, tree, ones, IN_TREE)
-        filling = filled(view, T, tree)
-        if self._calls_another:
-            return self._ask_inner(view, filling.x)
-        return placement_sensitive.with_placement(answer_of(filling, ones, IN_TREE), view, self.placement)
+            answer = paired_answer(placed, T, tree, ones, IN_TREE)
+        else:
+            filling = filled(view, T, tree)
+            if self._calls_another:
+                return self._ask_inner(view, filling.x)
+            answer = answer_of(filling, ones, IN_TREE)
+        return placement_sensitive.with_placement(answer, placed, self.placement)
 
     def _tree(self, view: View) -> Tree:
         """Return the tenants as groups, each with its own inner rule, or all with `inner`."""

@@ -54,10 +54,7 @@ def ask(inner: Policy, view: View, kind: type[A]) -> A:
 
 
 def join(
-    view: View,
-    answers: Sequence[tuple[Ints, Shares]],
-    memory: Mapping[str, Array],
-    memory_columns: Mapping[str, float],
+    view: View, answers: Sequence[tuple[Ints, Shares]], memory: Mapping[str, Array], memory_columns: Mapping[str, float]
 ) -> Shares:
     """Return one answer from answers about parts, each with the rows of its jobs."""
     parts = [_whole_rows(jobs, answer) for jobs, answer in answers]

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from eunomia.report.chart import NO_VALUES, Axis, Chart, Panel, Series
+from eunomia.report.chart import NO_VALUES, Axis, Chart, Panel, Series, styles_of
 from eunomia.report.differences import forest, forest_series
-from eunomia.report.styles import styles_of
 from eunomia.report.table import BEST, MANY
 from eunomia.verdict.number_format import Unit, shown
 from eunomia.verdict.sweep_content import Group, Interval, SweepContent

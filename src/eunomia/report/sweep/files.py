@@ -10,8 +10,8 @@ from pathlib import Path
 
 from eunomia.inputs.atomic_write import write_whole
 from eunomia.report.table import ScaledColumn, heading, number, scale_of
-from eunomia.verdict.columns import COLUMNS, Column
 from eunomia.verdict.number_format import ABSENT
+from eunomia.verdict.ranking import COLUMNS, Column
 from eunomia.verdict.sweep_content import Group, Interval, SweepContent
 
 CSV, LATEX = "averages.csv", "averages.tex"

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from eunomia import __version__
-from eunomia.model.wait_texts import PUBLISHED
+from eunomia.model.wait_reason import PUBLISHED
 from eunomia.scenario.schema_models import TenantSection
 from eunomia.service.http.api import ApiRoute
 from eunomia.service.job_document import JobDocument

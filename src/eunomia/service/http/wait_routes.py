@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 
 from eunomia.forecasts.start_conditions import MOST_PLAYS
-from eunomia.model.wait_texts import describe_condition
+from eunomia.model.wait_reason import describe_condition
 from eunomia.records.queue_position import QueuePosition
 from eunomia.service import living_state
 from eunomia.service.forecasts import NoForecast

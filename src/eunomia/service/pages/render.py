@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from eunomia.inputs.html import Templates
 from eunomia.service.job_row import STATES, TERMINAL
+from eunomia.service.node_texts import describe_taken
 
 PAGES = (("/", "Now"), ("/jobs", "Jobs"), ("/tenants", "Tenants"), ("/nodes", "Nodes"), ("/policy", "Policy"))
 SPANS = ((1, "last day"), (7, "last 7 days"), (30, "last 30 days"), (365, "last year"))  # of the page of tenants
@@ -165,7 +166,7 @@ def nodes_page(user: str, nodes: list[dict[str, Any]], is_operator: bool) -> str
     """Return the nodes; operators may drain them, and see which jobs would move."""
     rows = []
     for one in nodes:
-        reasons = [one["reason"] or "", *(f"{n}: {who}" for n, who in one["taken"].items())]
+        reasons = [one["reason"] or "", *describe_taken(one)]
         reasons += [f"{n}: hardly used" for n in one["idle"]]
         rows.append((one, "; ".join(reasons).strip("; ")))
     return _page("nodes.html", "Nodes", user, nodes=rows, is_operator=is_operator)

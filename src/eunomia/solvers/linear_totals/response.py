@@ -66,14 +66,7 @@ def _join(lanes: Floats, rows: int, used: Floats) -> None:
 
 @kernel(error_model="numpy")
 def choose(
-    worth: Floats,
-    size: Floats,
-    mass: Floats,
-    rate: Floats,
-    floor: Floats,
-    centre: Floats,
-    half: Floats,
-    choice: Array,
+    worth: Floats, size: Floats, mass: Floats, rate: Floats, floor: Floats, centre: Floats, half: Floats, choice: Array
 ) -> Floats:
     """Write the choice of rows with floors (−inf: none) over the box; return what the decided rows use (column,)."""
     columns, rows = worth.shape

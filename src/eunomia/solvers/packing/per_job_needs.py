@@ -32,9 +32,8 @@ from eunomia.model.products import dot
 from eunomia.solvers.alike_rows import Classes, group
 from eunomia.solvers.packing.activities import ALONE, Activities, activities, fastest, reach
 from eunomia.solvers.packing.column_generation import KEEP, Prices, SharingProgram, in_some_units
-from eunomia.solvers.packing.disaggregation import parted
 from eunomia.solvers.packing.pair_programs import GAP, Shared, fitting, largest, proven, worth_of
-from eunomia.solvers.packing.row_times import Entries, Parts, expand
+from eunomia.solvers.packing.row_times import Entries, Parts, expand, parted
 from eunomia.solvers.program import INF, Infeasible, NoOptimum
 
 _STILL = 1e-10  # t has settled, and a demand holds, when off by less, relative

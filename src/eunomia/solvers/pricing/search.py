@@ -40,13 +40,7 @@ class LevelOptimum:
     free: Ints  # columns without a price
 
 
-def highest(
-    rows: NeedRows,
-    limit: Floats,
-    *,
-    fixed: Floats | None = None,
-    top: float = np.inf,
-) -> LevelOptimum:
+def highest(rows: NeedRows, limit: Floats, *, fixed: Floats | None = None, top: float = np.inf) -> LevelOptimum:
     """Return the highest level ≤ top of all rows.
 
     Raises NoServingColumn where no column with capacity serves a row with a need, NoOptimum where no proof is found.

@@ -264,11 +264,7 @@ def _fits(job: str, accelerator: Accelerator, size: int) -> bool:
 
 
 def _refuse_wrong(
-    measured: Measurements,
-    facts: TransferFacts,
-    cells: list[Cell],
-    jobs: tuple[str, ...],
-    names: tuple[str, ...],
+    measured: Measurements, facts: TransferFacts, cells: list[Cell], jobs: tuple[str, ...], names: tuple[str, ...]
 ) -> None:
     problems = Problems(measured.name)
     off: dict[int, list[tuple[float, int]]] = {}

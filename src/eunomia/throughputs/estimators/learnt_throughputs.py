@@ -29,6 +29,7 @@ from eunomia.throughputs.estimators.cell_posterior import GAUSSIAN_80, CellPoste
 LATER = 0.5  # weight of a measurement that is not the first
 COMMON, COMMON_OF_UNKNOWN = 0.5, 0.9  # c
 SAME_TYPE = 0.6
+MOST_FAILED = 3  # starts on a type that is tried, none of them measured: it is not tried any more
 NOISE = 0.003  # variance of the logarithm of a measured rate, as in `type_transfer`
 _NOISY = elementary.exp(GAUSSIAN_80 * float(np.sqrt(NOISE)))  # an end of the 80 % interval over a measured rate
 # job type, size → σ of the logarithm of each prior rate, (type,), and the part of its variance that they have in common

@@ -19,8 +19,7 @@ from urllib.request import Request, urlopen
 
 from eunomia.inputs.disk_errors import DISK
 from eunomia.inputs.problems import InvalidInput, Problem, refused
-from eunomia.traces.sources.source import File, TraceSource
-from eunomia.traces.sources.verifying import measure_file, verify
+from eunomia.traces.sources.source import File, TraceSource, measure_file, verify
 
 CHUNK = 1 << 20  # bytes
 TIMEOUT_S = 30.0  # of one request

@@ -44,29 +44,14 @@ from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Grants, Rows
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.policy import LeaseTerms, PolicyInfo, also_needs, set_promises
+from eunomia.model.promises import Promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.placement.free_capacity import FreeCapacity
 from eunomia.placement.grants_builder import FREE, held_by
 from eunomia.policies.grants.astraea.phases import AstraeaTerms, DecisionBudget
-from eunomia.policies.grants.astraea.selection import (
-    FAIR,
-    KEYS,
-    ORACLE,
-    Keys,
-    Selection,
-    SelectionInputs,
-    chances,
-)
-from eunomia.policies.grants.astraea.tenant_order import (
-    NEVER,
-    YOUNGEST_S,
-    TenantOrder,
-    fresh,
-    given_at,
-    ratio,
-    refusal,
-)
+from eunomia.policies.grants.astraea.selection import FAIR, KEYS, ORACLE, Keys, Selection, SelectionInputs, chances
+from eunomia.policies.grants.astraea.tenant_order import NEVER, YOUNGEST_S, TenantOrder, fresh, given_at, ratio, refusal
 
 _NotNegative = Annotated[float, Rule(least=0.0, endless=True, what="at least 0")]
 QuotaRule = Literal["fair", "static", "dynamic"]
@@ -121,7 +106,7 @@ class Astraea:
         check_fields(self)
         also_needs(self, {"remaining"} if self.selection in ORACLE else ())
         also_needs(self, {"past_service"} if self.selection == "job_reward" else ())
-        set_promises(self, renews_leases=self.quota == "fair")
+        set_promises(self, Promises(renews_leases=self.quota == "fair"))
 
     def decide(self, view: View) -> Grants:
         """Return seats for jobs that start or continue, and the jobs to stop."""

@@ -49,6 +49,7 @@ from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Grants
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs, set_promises
+from eunomia.model.promises import Promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.model.wait_reason import Reason, WaitReasons
@@ -114,7 +115,7 @@ class Philly:
         if self.prerun == "all" and not self.prerun_s:
             raise ValueError("prerun=all needs prerun_s above 0, such as prerun_s=300: else nothing runs in the pool")
         also_needs(self, NEEDS if self.prerun_s else ())
-        set_promises(self, renews_leases=not self.prerun_s)
+        set_promises(self, Promises(renews_leases=not self.prerun_s))
 
     def decide(self, view: View) -> Grants:
         """Return seats for gangs that start or move, the jobs to stop, and why the others wait."""

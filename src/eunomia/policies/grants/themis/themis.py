@@ -48,14 +48,7 @@ from eunomia.model.finish_time import SHARE, IdealTime
 from eunomia.model.policy import LeaseTerms, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.grants.themis.agents import (
-    HOLDS,
-    AuctionState,
-    ended_leases,
-    no_contention,
-    offers,
-    read_state,
-)
+from eunomia.policies.grants.themis.agents import HOLDS, AuctionState, ended_leases, no_contention, offers, read_state
 from eunomia.policies.grants.themis.app_leases import leases_after, remaining_leases
 from eunomia.policies.grants.themis.assignment import Assignment, nothing_offered, postponed, renewed
 from eunomia.policies.grants.themis.bidding import ROWS, BidTables, bid_tables, hold_auction, misjudged, misreported

@@ -1,0 +1,198 @@
+"""The processes of a gang, as the kernel knows them: a control group (cgroup v2) where there can be one, descendants.
+
+Standard library only: supervisors use it. Whatever is not there, such as /proc or cgroup v2, is as if it were empty.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Iterable, Set
+
+CPU_PERIOD_US = 100_000
+OUR_GROUPS = "eunomia-"  # begins their names
+SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of <linux/prctl.h>
+
+
+class GangGroup:
+    """A group of cgroup v2: what a process in it starts is in it too, whatever it does with sessions and variables."""
+
+    def __init__(self, path: str) -> None:
+        """Raise ValueError for a path that we never make: it may come from a file that a job has written."""
+        if not os.path.basename(path).startswith(OUR_GROUPS):
+            raise ValueError(f"{path} is no group of a gang")
+        self.path = path
+
+    @classmethod
+    def make(cls, path: str, memory_gib: float, cpus: float) -> GangGroup:
+        """Make a group; the limits hold where its kernel controllers are there, 0 = none. Raises OSError."""
+        os.makedirs(path, mode=0o755, exist_ok=True)
+        group = cls(path)
+        if memory_gib:
+            group._set("memory.max", str(int(memory_gib * 2**30)))
+            group._set("memory.swap.max", "0")
+            group._set("memory.oom.group", "1")  # all of the gang, not the largest process
+        if cpus:
+            group._set("cpu.max", f"{max(int(cpus * CPU_PERIOD_US), 1000)} {CPU_PERIOD_US}")
+        return group
+
+    def _set(self, name: str, value: str) -> None:
+        write_kernel(f"{self.path}/{name}", value)  # without effect where there is no such controller
+
+    def enter(self) -> None:
+        """Move this process into the group."""
+        self._set("cgroup.procs", "0")
+
+    def pids(self) -> list[int]:
+        """Return the processes of the group and of groups that they made below it."""
+        return [
+            int(line)
+            for folder, _, _ in os.walk(self.path)
+            for line in kernel_text(f"{folder}/cgroup.procs").split()
+        ]  # fmt: skip
+
+    def is_populated(self) -> bool:
+        """Whether a process is in the group; one that has ended and was not waited for does not count."""
+        return "populated 1" in kernel_text(f"{self.path}/cgroup.events")
+
+    def kill(self) -> None:
+        """Kill all processes of the group."""
+        if not self.is_populated():
+            return
+        self._set("cgroup.kill", "1")  # since Linux 5.14
+        if not os.path.exists(f"{self.path}/cgroup.kill"):
+            kill(self.pids())
+
+    def ran_out_of_memory(self) -> bool:
+        """Whether the kernel killed a process because the group's limit was reached."""
+        counts = dict(line.split() for line in kernel_text(f"{self.path}/memory.events").splitlines())
+        return int(counts.get("oom_kill", 0)) > 0
+
+    def remove(self) -> None:
+        """Remove the group if it is empty."""
+        for folder, _, _ in os.walk(self.path, topdown=False):
+            with contextlib.suppress(OSError):  # it is in use, or gone
+                os.rmdir(folder)
+
+
+# ---- processes -------------------------------------------------------------------------------------------------------
+
+
+def kill(pids: Iterable[int]) -> None:
+    """Kill processes, those that have ended or belong to another user excepted."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def descendants(root: int) -> list[int]:
+    """Return the descendants of process `root` from /proc; none without /proc."""
+    below: dict[int, list[int]] = {}
+    if not os.path.exists(f"/proc/{root}/task/{root}/children"):  # a kernel without: look at every process
+        for pid in _all_pids():
+            with contextlib.suppress(IndexError):  # it has ended
+                below.setdefault(int(stat_of(pid)[1]), []).append(pid)
+    pids, stack = [], [root]
+    while stack:
+        pid = stack.pop()
+        found = below.get(pid, []) if below else children(pid)
+        pids += found
+        stack += found
+    return pids
+
+
+def children(pid: int) -> list[int]:
+    """Return the children of a process."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:  # it has ended
+        return []
+    return [int(each) for thread in threads for each in kernel_text(f"/proc/{pid}/task/{thread}/children").split()]
+
+
+def processes_with(variables: Set[bytes]) -> list[int]:
+    """Return the ids of processes with one of these variables NAME=value in their environment; none without /proc."""
+    pids = []
+    for pid in _all_pids():
+        if pid != os.getpid():
+            # It may have ended, or belong to another user.
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
+                if not variables.isdisjoint(file.read().split(b"\0")):
+                    pids.append(pid)
+    return pids
+
+
+def stat_of(pid: int) -> list[str]:
+    """Return state, parent, group, session … of a process, as proc(5) has them; [] if there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].decode("ascii").split()
+    except OSError:
+        return []
+
+
+def start_time(pid: int) -> str:
+    """Return when a process started, in ticks since the boot; "" if it has ended. A pid alone names no process."""
+    found = stat_of(pid)
+    return found[19] if found and found[0] != "Z" else ""
+
+
+def is_running(pid: int, started: str) -> bool:
+    """Say whether that very process runs."""
+    return bool(started) and start_time(pid) == started
+
+
+def memory_bytes(pids: list[int], limit: float) -> int:
+    """Return the memory of processes. What they share counts once where that decides whether `limit` is exceeded."""
+    resident = sum(_resident(pid) for pid in pids)
+    return resident if resident <= limit else sum(_proportional(pid) for pid in pids) or resident
+
+
+def _resident(pid: int) -> int:
+    found = kernel_text(f"/proc/{pid}/statm").split()
+    return int(found[1]) * os.sysconf("SC_PAGE_SIZE") if found else 0
+
+
+def _proportional(pid: int) -> int:
+    for line in kernel_text(f"/proc/{pid}/smaps_rollup").splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def boot_id() -> str:
+    """Return the id of this boot of the machine; "" where it has none."""
+    return kernel_text("/proc/sys/kernel/random/boot_id").strip()
+
+
+def become_subreaper() -> None:
+    """Have what descends from this process become its child when its parent ends."""
+    control(SUBREAPER, 1)
+
+
+def control(option: int, value: int) -> None:
+    """Call prctl on Linux; elsewhere only the process group is used."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def _all_pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()] if os.path.isdir("/proc") else []
+
+
+def write_kernel(path: str, value: str) -> None:
+    """Write to a file of the kernel, if it lets us."""
+    with contextlib.suppress(OSError), open(path, "w", encoding="ascii") as file:
+        file.write(value)
+
+
+def kernel_text(path: str) -> str:
+    """Return the text of a file of the kernel; "" if there is none, or what it is about has ended."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""

@@ -1,0 +1,124 @@
+"""One gang of this machine, and the orders of its supervisor."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from eunomia.backends.orders import Launch
+from eunomia.backends.processes.environment import environment_of
+from eunomia.backends.processes.folder import JobFolder
+from eunomia.backends.processes.group_base import GroupBase
+from eunomia.backends.world import WorldInputs
+from eunomia.model.topology import Topology
+
+
+@dataclass(slots=True, eq=False)
+class LocalGang:
+    """A gang that was launched or found, and has not ended."""
+
+    order: Launch
+    folder: JobFolder
+    grace_s: float
+    seats: tuple[int, ...] = ()  # those of its launch; an order to look for a stopped gang names none
+    end_s: float = math.inf  # when it stops whatever is renewed
+    pidfd: int = -1
+    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    supervisor: tuple[int, str] = (0, "")  # process id and start time
+    group: str = ""  # its control group; "" = none
+    launched: bool = False
+    launched_at: float = 0.0  # in s of time.monotonic; of an adopted gang: when it was found
+    stop_grace_s: float | None = None
+    stopped_by: float = math.inf  # when the grace is over, in s of time.monotonic
+    killed_at: float = math.inf  # likewise: when its supervisor was killed, as it did not stop the gang in time
+    steps: float | None = None
+    lease_end: float = 0.0
+    turned_away: str = ""  # who uses its seats, if it must not be launched therefore
+    delayed: str = ""  # what this machine has none of, so that it is launched later
+    memory_gib: float = 0.0
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.order.job_id, self.order.epoch
+
+    def renew(self, end_s: float) -> None:
+        """Write the lease, which ends then, or earlier if the gang has an end of its own. Raises OSError."""
+        self.lease_end = min(end_s, self.end_s)
+        self.folder.write_lease(self.lease_end, self.stop_grace_s)
+
+    def send(self, line: str) -> None:
+        """Write to a supervisor that was just started what it is to run."""
+        assert self.process is not None
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it has ended; see `_end`
+            self.process.stdin.write(line.encode() + b"\n")
+
+    def close_pipes(self) -> None:
+        """Close the pipes to and from the supervisor."""
+        if self.process is not None:
+            for pipe in (self.process.stdin, self.process.stdout):
+                if pipe is not None:
+                    pipe.close()
+
+
+def supervisor_spec(
+    gang: LocalGang, inputs: WorldInputs, topology: Topology, inherited: Mapping[str, str], seats: Path, url: str,
+    base: GroupBase, open_files: int,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the orders of the supervisor of a gang; `seats` is the folder of their locks."""
+    order, folder = gang.order, gang.folder
+    first, *rest = order.spec["command"]
+    locks = [(str(seats / f"{seat}.lock"), order.shared) for seat in sorted(gang.seats)]
+    per_accelerator = order.spec.get("processes") == "per_accelerator"
+    ours = {"python": sys.executable} if first == "python" else {}  # where the user's shell has none
+    searches = not ours or "PATH" in order.spec.get("env", {})
+    token = {} if inputs.token_of is None else {"EUNOMIA_JOB_TOKEN_FILE": str(folder.token)}
+    address = {"EUNOMIA_URL": url} if token and url else {}
+    memory_gib = float(order.spec.get("memory_gib") or 0.0)
+    watches = memory_gib and not (gang.group and "memory" in base.limits)
+    wakes = make_pipe(folder.wake)
+    return {
+        "command": [first if searches else sys.executable, *rest],
+        **ours,
+        **({} if inputs.umask is None else {"umask": inputs.umask}),
+        "environment": environment_of(order, folder, topology, inherited, {**token, **address}),
+        "cwd": order.spec.get("cwd") or str(folder.own),
+        **({} if folder.account is None else {"account": asdict(folder.account)}),
+        **({} if inputs.lock is None else {"lock": inputs.lock, "last_exit": str(folder.last_exit)}),
+        **({"wake": str(folder.wake)} if wakes else {}),
+        **({"memory_gib": memory_gib} if memory_gib else {}),
+        **({"memory_bytes": memory_gib * 2**30} if watches else {}),
+        "job": order.job_id,
+        "seats": list(gang.seats),
+        "group": gang.group,
+        "nofile": open_files,
+        "lease": str(folder.lease),
+        "progress": str(folder.progress),
+        "exit": str(folder.exit),
+        "record": str(folder.record),
+        "finished": str(folder.path / "finished.json"),
+        "epoch": order.epoch,
+        "grace_s": gang.grace_s,
+        "log": str(folder.log),
+        "log_bytes": inputs.log_bytes,
+        **({"processes": len(gang.seats)} if per_accelerator else {}),
+        "locks": [(str(folder.path / "job.lock"), False), *locks],
+    }
+
+
+def make_pipe(path: Path) -> bool:
+    """Make a named pipe that wakes a supervisor; False where the file system has none."""
+    try:
+        os.mkfifo(path, 0o600)
+    except FileExistsError:
+        return True
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,287 @@
+"""What must not go wrong with the processes of a gang: they are killed whole, or keep their seats; real processes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.backends.gangs_here import GangsHere, is_supervisor
+from tests.unkillable import Freezer, freezer
+
+from eunomia.backends.processes.gang_group import SUBREAPER, control, is_running, start_time, stat_of
+from eunomia.backends.processes.gangs import SUPERVISOR
+from eunomia.backends.processes.group_base import GroupBase
+from eunomia.backends.processes.machine_limits import raise_open_files
+from eunomia.backends.reports import GangEnded, LaunchDelayed, Launched, SeatsTaken
+
+PIDS = Path("/sys/fs/cgroup/pids")
+STRAY = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    script = 'echo $$ > "$0.draft"; mv "$0.draft" "$0"; sleep 600'
+    os.execve("/bin/sh", ["sh", "-c", script, sys.argv[1]], {})
+time.sleep(600)
+"""
+
+
+def until(holds: Callable[[], object]) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come to hold in time"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def cold() -> Iterator[Freezer]:
+    """Makes processes unkillable."""
+    with freezer() as found:
+        yield found
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[GangsHere]:
+    found = GangsHere(tmp_path)
+    yield found
+    found.end()
+
+
+@pytest.fixture(params=["control groups", "none"])
+def either(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[GangsHere]:
+    """A world with control groups, if this machine has them, and one without."""
+    if request.param == "none":
+        monkeypatch.setattr(GroupBase, "find", GroupBase)
+    elif not GroupBase.find().path:
+        pytest.skip("needs a cgroup v2 that can be written")
+    found = GangsHere(tmp_path)
+    yield found
+    found.end()
+    control(SUBREAPER, 0)
+
+
+def supervisor_of(world: GangsHere, job: str) -> int:
+    return next(pid for pid in world.processes(job) if is_supervisor(pid))
+
+
+def main_process(world: GangsHere, job: str) -> int:
+    until(lambda: any(not is_supervisor(pid) for pid in world.processes(job)))
+    return next(pid for pid in world.processes(job) if not is_supervisor(pid))
+
+
+def quarantined(world: GangsHere) -> dict[int, str]:
+    """Return the seats of the next report that has some out of service for a gang, with its job."""
+    while not (found := world.next(SeatsTaken)).quarantined:
+        pass
+    return {seat: remains.job_id for seat, remains in found.quarantined}
+
+
+def test_a_gang_that_cannot_be_killed_keeps_its_seats_over_restarts_until_it_is_gone(
+    tmp_path: Path, world: GangsHere, cold: Freezer
+) -> None:
+    world.launch("a", "-c", "import time; time.sleep(600)", seats=(1, 2), checkpoint={"grace_s": 0.1})
+    world.wait(Launched, "a")
+    pid = main_process(world, "a")
+    started = start_time(pid)
+    cold.freeze(pid)
+    world.halt("a")
+    world.launch("b", "-c", "print('never')", seats=(2,))
+    assert quarantined(world) == {1: "a", 2: "a"}
+    assert world.wait(GangEnded, "b").outcome == "stopped"
+    os.kill(supervisor_of(world, "a"), signal.SIGKILL)
+    world.gangs.close()  # as a restart does; nothing asks for the gang afterwards
+    world = GangsHere(tmp_path)
+    first = world.next(SeatsTaken)
+    assert {seat: remains.job_id for seat, remains in first.quarantined} == {1: "a", 2: "a"}
+    assert dict(first.holders) == dict.fromkeys((1, 2), "processes of job a that cannot be killed")
+    cold.thaw()
+    while world.next(SeatsTaken).holders:
+        pass
+    assert not is_running(pid, started)
+    world.launch("b", "-c", "print('now')", seats=(2,), epoch=2)
+    assert world.wait(GangEnded, "b").outcome == "finished"
+    world.end()
+
+
+def test_a_gang_waits_for_what_a_killed_supervisor_left_on_its_seat(world: GangsHere, cold: Freezer) -> None:
+    world.launch("a", "-c", "import time; time.sleep(600)", checkpoint={"grace_s": 0.1})
+    world.wait(Launched, "a")
+    pid = main_process(world, "a")
+    started = start_time(pid)
+    cold.freeze(pid)
+    world.launch("b", "-c", "print('now')")  # it waits behind the lock of the seat
+    until(lambda: world.processes("b"))
+    os.kill(supervisor_of(world, "a"), signal.SIGKILL)  # the lock is free, and the gang is not gone
+    assert quarantined(world) == {0: "a"}
+    assert world.wait(GangEnded, "b").outcome == "stopped"
+    assert is_running(pid, started)
+
+
+def test_a_child_that_cleared_its_environment_ends_with_the_gang_of_a_killed_supervisor(
+    either: GangsHere, tmp_path: Path
+) -> None:
+    either.launch("a", "-c", STRAY, tmp_path / "pid")
+    either.wait(Launched, "a")
+    until((tmp_path / "pid").exists)
+    stray = int((tmp_path / "pid").read_text())
+    assert stray not in either.processes("a")
+    os.kill(supervisor_of(either, "a"), signal.SIGKILL)
+    assert either.wait(GangEnded, "a").outcome == "lost"
+    assert stat_of(stray) == [] or stat_of(stray)[0] == "Z"
+
+
+def test_a_frozen_supervisor_is_killed_with_its_gang_once_it_is_late(either: GangsHere) -> None:
+    either.launch("a", "-c", "import time; time.sleep(600)", checkpoint={"grace_s": 0.1})
+    either.wait(Launched, "a")
+    main_process(either, "a")
+    os.kill(supervisor_of(either, "a"), signal.SIGSTOP)
+    either.halt("a")
+    assert either.wait(GangEnded, "a").outcome == "lost"
+    assert either.processes("a") == []
+
+
+def test_a_job_that_writes_without_end_is_stopped_in_its_grace_and_has_two_parts_of_a_log_at_most(
+    tmp_path: Path,
+) -> None:
+    world = GangsHere(tmp_path, log_bytes=100_000)
+    world.launch("a", "-c", "import os; os.execvp('yes', ['yes'])", checkpoint={"grace_s": 0.2})
+    world.wait(Launched, "a")
+    log, old = (tmp_path / "jobs" / "a" / name for name in ("log", "log.1"))
+    until(old.exists)
+    sizes = []
+    while len(sizes) < 400:
+        for part in (log, old):
+            with contextlib.suppress(FileNotFoundError):  # just now it is moved aside
+                sizes.append(part.stat().st_size)
+    assert max(sizes) <= 100_000
+    world.halt("a")
+    assert world.wait(GangEnded, "a").outcome == "stopped"
+    assert sorted(path.name for path in (tmp_path / "jobs" / "a").glob("log*")) == ["log", "log.1"]
+    assert old.stat().st_size == 100_000
+    world.end()
+
+
+def test_a_long_log_keeps_every_line_of_its_last_two_parts(tmp_path: Path) -> None:
+    world = GangsHere(tmp_path, log_bytes=10_000)
+    world.launch("a", "-c", "for n in range(3000): print(f'line {n:05}')")
+    assert world.wait(GangEnded, "a").outcome == "finished"
+    old, new = ((tmp_path / "jobs" / "a" / name).read_text() for name in ("log.1", "log"))
+    lines = (old + new).splitlines()[1:]  # the first may be cut
+    assert len(old) == 10_000
+    assert lines == [f"line {n:05}" for n in range(3000 - len(lines), 3000)]
+    world.end()
+
+
+def test_a_job_that_uses_more_memory_than_it_asked_for_is_killed_with_the_reason(either: GangsHere) -> None:
+    hog = "import time; held = bytearray(200 * 2**20); time.sleep(600)"
+    either.launch("a", "-c", hog, memory_gib=0.1)
+    ended = either.wait(GangEnded, "a")
+    assert ended.outcome == "failed"
+    assert ended.reason == "killed: it used more than 0.1 GiB of memory, which is its memory_gib"
+    either.launch("b", "-c", "held = bytearray(20 * 2**20)", memory_gib=0.1, cpus=1)
+    assert either.wait(GangEnded, "b").outcome == "finished"
+
+
+def test_a_launch_without_open_files_left_waits_until_there_are_some(world: GangsHere) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")), hard))
+    try:
+        for job in "abc":
+            world.launch(job, "-c", "print('now')", seats=(0,))
+        assert "no open files left" in world.wait(LaunchDelayed, "a").reason
+        assert "no open files left" in world.wait(LaunchDelayed, "c").reason
+        world.halt("b")
+        assert world.wait(GangEnded, "b") == GangEnded("b", 1, "stopped")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    ends = [world.next(GangEnded) for _ in range(2)]
+    assert {(end.job_id, end.outcome) for end in ends} == {("a", "finished"), ("c", "finished")}
+
+
+def test_jobs_are_killed_before_the_service_when_memory_runs_out_and_get_its_limit_of_open_files(
+    world: GangsHere,
+) -> None:
+    asks = "import resource; print(open('/proc/self/oom_score_adj').read().strip(), resource.getrlimit(7)[0])"
+    world.launch("a", "-c", asks)
+    assert world.wait(GangEnded, "a").outcome == "finished"
+    assert world.log("a").splitlines()[-1] == f"500 {raise_open_files()}"
+
+
+def test_what_a_restart_of_the_machine_ended_is_no_loss_of_the_job(tmp_path: Path, world: GangsHere) -> None:
+    world.launch("a", "-c", "import time; time.sleep(600)")
+    world.wait(Launched, "a")
+    world.gangs.close()
+    os.kill(supervisor_of(world, "a"), signal.SIGKILL)
+    until(lambda: not world.processes("a"))
+    record = tmp_path / "jobs" / "a" / "supervisor-1.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "boot": "another"}))
+    after = GangsHere(tmp_path)
+    after.launch("a", "-c", "never")
+    assert after.wait(GangEnded, "a") == GangEnded("a", 1, "lost", "the machine was started again", by_restart=True)
+    after.end()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system with 512 KiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(place)]
+    if os.geteuid() != 0 or subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("needs root, to mount a small file system")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_on_a_full_disk_leases_are_renewed_stops_are_obeyed_and_no_end_is_lost(small_disk: Path) -> None:
+    world = GangsHere(small_disk, log_bytes=2**20)
+    until_called = (
+        "import sys, time\nfrom eunomia.lease import Lease\n"
+        "with Lease() as lease:\n"
+        "    print('x' * 2**20, flush=True)\n"  # twice what the disk holds
+        "    for _ in lease.steps(): time.sleep(0.05)\n"
+    )
+    world.launch("a", "-c", until_called, env={"PYTHONPATH": os.pathsep.join(sys.path)})
+    world.wait(Launched, "a")
+    folder = small_disk / "jobs" / "a"
+    until(lambda: os.statvfs(small_disk).f_bfree == 0)
+    before = (folder / "lease-1.json").read_text()
+    with pytest.raises(OSError, match="No space left"):
+        (folder / "more").write_text("x")
+    world.gangs._renew_at = 0.0
+    world.halt("a")
+    until(lambda: (folder / "lease-1.json").read_text() != before)
+    until(lambda: not any(not is_supervisor(pid) for pid in world.processes("a")))
+    assert not (folder / "exit-1.json").exists()  # there is no room for it yet
+    os.truncate(folder / "log", 0)
+    assert world.wait(GangEnded, "a").outcome == "stopped"
+    world.end()
+
+
+def test_a_supervisor_that_may_start_no_process_says_so_and_not_that_the_job_failed(tmp_path: Path) -> None:
+    group = PIDS / f"eunomia-test-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError:
+        pytest.skip("needs the pids controller of cgroup v1, and root")
+    (group / "pids.max").write_text("1")
+    files = {name: str(tmp_path / name) for name in ("lease", "progress", "exit", "record", "finished")}
+    (tmp_path / "lease").write_text('{"end_s": null}')
+    spec = {**files, "command": ["true"], "epoch": 3, "grace_s": 1.0, "locks": []}
+    command = [sys.executable, "-I", "-S", str(SUPERVISOR)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        (group / "cgroup.procs").write_text(str(process.pid))
+        process.communicate(json.dumps(spec).encode() + b"\n")
+    group.rmdir()
+    record = json.loads((tmp_path / "exit").read_text())
+    assert (record["cause"], record["epoch"]) == ("later", 3)
+    assert "no processes left" in record["reason"]
