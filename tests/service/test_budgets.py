@@ -195,7 +195,7 @@ def opened(service: LiveService, text: str, count: int) -> list[socket.socket]:
      "GET /openapi.json HTTP/1.1\r\nHost: HOST\r\n\r\n" * 40],
     ids=["bodies of strangers", "streams of a viewer", "bodies of a viewer", "answers that are not taken"],
 )  # fmt: skip
-def test_connections_that_are_left_half_done_or_kept_shut_nobody_out(few: LiveService, text: str) -> None:
+def test_connections_that_are_left_half_done_or_kept_shut_no_other_out(few: LiveService, text: str) -> None:
     viewer, other = few.client("vera", "flood", "viewer"), few.client("ann", "vision")
     held = opened(few, text.replace("TOKEN", viewer.address.token), DESCRIPTORS)
     for _ in range(5):
