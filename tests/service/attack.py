@@ -219,7 +219,7 @@ def honest(client: Client, ledger: Path, seconds: float) -> list[str]:
 def run(folder: Path, seconds: float, database: str = "") -> dict[str, Any]:
     """Attack a service in a folder; return what was seen. Raises AssertionError for what does not hold."""
     service = LiveService(folder, SITE.replace("DATABASE", f'database = "{database}"' if database else ""))
-    limits = ("prlimit", f"--nofile={DESCRIPTORS}:{DESCRIPTORS}", "--pid")
+    limits = ("prlimit", f"--nofile={DESCRIPTORS}:", "--pid")
     service.start()
     assert service.process is not None
     subprocess.run([*limits, str(service.process.pid)], check=True)
