@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from eunomia.child_process import ChildProcess
+from eunomia.service.store.disk_room import DiskFull
 from eunomia.service.writer import Writer
 
 LIMIT_S = 60.0  # for one answer, wall-clock
@@ -98,7 +99,10 @@ class Forecasts:
             return
         self._noted = moments
         if found["new"] or found["moved"]:
-            await asyncio.wrap_future(self._writer.change(lambda writer: _store(writer, found)))
+            try:
+                await asyncio.wrap_future(self._writer.change(lambda writer: _store(writer, found)))
+            except DiskFull as error:
+                _log.warning("no forecasts are recorded: %s", error)
 
 
 def _store(writer: Writer, found: dict[str, Any]) -> None:
