@@ -58,6 +58,12 @@ test-service: extras ## run the tests of the service (installs its extras and Po
 	-@tools/install_packages PostgreSQL "initdb pg_ctl" postgresql
 	@$(INSIDE) $(RUN) pytest -n 2 --dist loadfile $(PYTEST_FLAGS) $(SERVICE_TESTS)
 
+MINUTES ?= 4
+.PHONY: test-attack
+test-attack: extras ## attack the service by users' tokens, on both stores (MINUTES=60 for an hour)
+	-@tools/install_packages PostgreSQL "initdb pg_ctl" postgresql
+	@$(INSIDE) $(RUN) tests.service.attack --minutes $(MINUTES)
+
 .PHONY: test-slurm
 test-slurm: extras ## run the tests against a real Slurm on loopback (installs it and the extra where it may; else skipped)
 	-@tools/install_packages Slurm "slurmctld slurmd munged" \

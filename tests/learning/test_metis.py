@@ -165,9 +165,9 @@ def test_every_decision_of_a_slot_has_the_return_of_the_slot_discounted_by_slots
     assert len(slots) > 2 * len(set(slots))  # several decisions of a slot, all with its return
 
 
-def test_the_reward_for_time_adds_up_to_minus_the_slots_that_jobs_spend_short_of_90_percent() -> None:
+def test_the_reward_for_time_adds_up_to_minus_the_slots_to_90_percent_and_a_tenth_of_those_beyond() -> None:
     pytest.importorskip("torch", reason="training needs torch")
-    from eunomia.learning.metis.training import TIME_SCALE, episode
+    from eunomia.learning.metis.training import BEYOND, TIME_SCALE, episode
 
     jobs = replace(jobs_of(5.0, 2.0, 9.0), arrival=np.array([0, 1, 3]))
 
@@ -182,7 +182,8 @@ def test_the_reward_for_time_adds_up_to_minus_the_slots_that_jobs_spend_short_of
 
     rewards = episode(jobs, 8, choose, "time")[1]
     run = play(jobs, 8, allocate)
-    assert sum(rewards) == pytest.approx(-TIME_SCALE * run.time_to[0].sum()) and max(rewards) <= 0
+    spent = run.time_to[0] + BEYOND * (run.completion - run.time_to[0])
+    assert sum(rewards) == pytest.approx(-TIME_SCALE * spent.sum()) and max(rewards) <= 0
     assert sum(episode(jobs, 8, choose, "loss")[1]) == pytest.approx(3)
 
 

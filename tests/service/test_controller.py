@@ -122,7 +122,7 @@ def _hand_back(writer: Writer) -> None:
     """Let the thread of a snapshot end, and do what it has put into the writer's queue."""
     assert writer._writing is not None
     writer._writing.join()
-    writer.handle([writer._queue.get_nowait()])
+    writer.handle(writer._inbox.take(0.0, 1)[0])
 
 
 def test_a_replay_that_decides_otherwise_stops_the_start(bench: Bench) -> None:

@@ -59,7 +59,7 @@ def test_a_jobs_token_opens_its_own_progress_and_no_other_route(served: LiveServ
         for job in (mine, others, "1-absent"):
             body = {"steps": 5} if path == OWN_ROUTE else BODIES.get(path) if method != "GET" else None
             found = status(token, method, re.sub(r"\{[\w:]+\}", job, path), body)
-            is_open = path in ("/metrics", "/healthz", "/readyz", "/openapi.json")
+            is_open = path in ("/healthz", "/readyz", "/openapi.json")
             expected = 200 if is_open else 403 if path != OWN_ROUTE else 200 if job == mine else 404
             assert found == expected, (method, path, job)
     for page in ("/", "/jobs", f"/jobs/{mine}", "/policy"):

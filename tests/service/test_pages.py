@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from urllib.parse import urlencode, urlsplit
 
+import pytest
+
+pytest.importorskip("starlette", reason="needs the extra service")
+from starlette.responses import Response
 from tests.service.bench import LiveService, until
 
+from eunomia.service.http.shared_pages import SharedPages
 from eunomia.service.pages import render
 
 NAMED = {"command": ["python", "-c", "import time; time.sleep(600)", "<img src=x onerror=alert(1)>"], "accelerators": 2}
@@ -55,6 +61,44 @@ def test_the_pages_show_the_state_to_those_who_log_in_and_nothing_to_others(shar
     assert visit(shared, "POST", f"/jobs/{job}/cancel", kept, "")[0] == 303
     assert ann.get(f"/v1/jobs/{job}")["state"] == "cancelled"
     shared.operator.send("DELETE", f"/v1/jobs/{foreign}")
+
+
+def test_tabs_that_load_a_page_again_are_given_one_that_was_made_for_all_with_what_they_saw() -> None:
+    made = list[str]()
+
+    async def make() -> Response:
+        made.append(f"page {len(made)}")
+        return Response(made[-1])
+
+    async def run() -> None:
+        newest = 7
+        pages = SharedPages(lambda: newest)
+        both = await asyncio.gather(*(pages.answer("a", after, make) for after in (3, 7)))
+        assert [one.body for one in both] == [b"page 0"] * 2
+        assert (await pages.answer("b", 0, make)).body == b"page 1"  # of another scope
+        newest = 8
+        assert (await pages.answer("a", 8, make)).body == b"page 2"  # has seen more than page 0 shows
+
+    asyncio.run(run())
+
+
+def test_an_open_tab_of_another_tenant_or_role_is_not_given_the_page_of_this_one(shared: LiveService) -> None:
+    ann, zoe = shared.client("ann", "tabs"), shared.client("zoe", "others")
+    job = ann.submit({**NAMED, "name": "seen-in-a-tab"})["id"]
+    for path in ("/jobs", f"/jobs/{job}"):
+        pages = [reloaded(shared, path, one.address.token) for one in (ann, zoe, shared.operator, ann)]
+        assert ["seen-in-a-tab" in page for page in pages] == [True, False, True, True]
+    ann.send("DELETE", f"/v1/jobs/{job}")
+
+
+def reloaded(service: LiveService, path: str, token: str) -> str:
+    """Return a page as the script of an open tab loads it."""
+    connection = http.client.HTTPConnection(urlsplit(service.url).netloc)
+    try:
+        connection.request("GET", path, headers={"Cookie": f"eunomia={token}", "Eunomia-After": "0"})
+        return connection.getresponse().read().decode()
+    finally:
+        connection.close()
 
 
 def test_the_pages_show_accelerators_of_others_and_the_memory_that_a_job_asked_for_and_used() -> None:
@@ -147,7 +191,7 @@ def test_the_page_of_tenants_draws_what_each_received_and_deserved_and_how_fair_
 
 def test_a_page_names_no_outside_address(shared: LiveService) -> None:
     for path in ("/login", "/style.css", "/live.js"):
-        assert "//" not in visit(shared, "GET", path)[1].replace("// Reloads", "")
+        assert "//" not in visit(shared, "GET", path)[1]
 
 
 def test_the_first_page_shows_the_jobs_submitted_first_and_how_many_more_there_are(shared: LiveService) -> None:

@@ -70,7 +70,8 @@ def test_everything_stored_is_there_after_a_restart_and_for_readers(stored: Benc
     only = reader.jobs(tenant="vision", states=["pending"], label=("n", "2"), before=99, limit=5)
     assert [row.id for row in only] == jobs[2:]
     assert [row.id for row in reader.held_jobs()] == [later] and reader.outcomes() == []
-    assert reader.news_range() == (reader.news(0, None)[0][0], reader.news(0, None)[-1][0])
+    assert reader.news_range() == (reader.news(0)[0][0], reader.news(0)[-1][0])
+    assert [number for number, *_ in reader.news(1, 3)] == [2, 3]
     assert stored.store.memory_used() == {} and stored.store.problems() == []
     follower = FollowedState(stored.site)
     assert follower.present(9.0).at == 9.0
@@ -118,7 +119,7 @@ def test_a_list_is_stored_with_every_job_label_and_event_and_repeated_labels_onc
     every = reader.jobs(tenant=None, states=(), label=("all", "yes"), before=None, limit=count + 1, first=True)
     assert [row.id for row in every] == reply.body["ids"]
     assert [row.spec["labels"]["n"] for row in every] == [str(n) for n in range(count)]
-    submitted = [job for _, _, job, kind, _ in reader.news(0, None) if kind == "submitted"]
+    submitted = [job for _, _, job, _, kind, _ in reader.news(0) if kind == "submitted"]
     assert submitted == reply.body["ids"]
     stored.clock.at = 3.0
     stored.do(Request(ChangeJob(every[0].id, {"labels": {"all": "yes", "n": "other"}}), ANN))

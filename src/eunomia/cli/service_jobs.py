@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 from eunomia.cli.options import argument, flag, option
 from eunomia.cli.service_session import ServiceSession, WatchOption, ago, client_command, show_lines, show_table
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 JobArgument = Annotated[str, argument("ID", "The job's id.")]
 JobsArgument = Annotated[list[str], argument("ID…", "Ids of jobs.")]
+COLOURS = re.compile(r"(\x1b\[[0-9;]*m)")  # sequences of a terminal that change nothing else
 SHELL = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX")  # with which it finds programs
 
 
@@ -225,7 +227,7 @@ def logs(
     if follow:
         for _, kind, data in session.client.events(f"{path}?follow=1"):
             if kind == "log":
-                sys.stdout.write(data["text"])
+                sys.stdout.write(for_terminal(data["text"], sys.stdout))
                 sys.stdout.flush()
         return
     start, parts = 0, list[str]()
@@ -234,7 +236,7 @@ def logs(
         start = int(headers["x-next-offset"])
         parts.append(text)
         if not session.as_json:
-            sys.stdout.write(text)
+            sys.stdout.write(for_terminal(text, sys.stdout))
         if not text or start >= int(headers["x-size"]):
             break
     if session.as_json:
@@ -272,3 +274,13 @@ def _show_why(found: dict[str, Any]) -> None:
 
 def _seats(one: dict[str, Any]) -> str:
     return f"{one['type']} {','.join(map(str, one['seats']))}" if one["seats"] else ""
+
+
+def for_terminal(text: str, stream: TextIO) -> str:
+    """Return the output of a job as it may be written: on a terminal, colours are all that it may control."""
+    if not stream.isatty():
+        return text
+    return "".join(
+        part if place % 2 else "".join(c if c.isprintable() or c in "\n\r\t" else ascii(c)[1:-1] for c in part)
+        for place, part in enumerate(COLOURS.split(text))
+    )

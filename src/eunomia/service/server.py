@@ -36,6 +36,7 @@ from eunomia.service.site import Site, jobs_run, load_site
 from eunomia.service.site_change import apply_site, effective_site
 from eunomia.service.solver_process import Solver
 from eunomia.service.store import ServiceStore, open_store
+from eunomia.service.store.disk_room import DiskFull
 from eunomia.service.store.reader import Reader
 from eunomia.service.submission_waits import EVERY_S, SubmissionWaits
 from eunomia.service.submissions import intake
@@ -45,6 +46,7 @@ from eunomia.setup.run_objects import world_options
 SOCKET = "service.sock"
 JOBS = "jobs"  # folder of the jobs' folders
 SWEEP_S = 3600.0  # between removals of old jobs
+HOLD_S = 5.0  # between looks whether room on the disk can be reserved again
 COLLECT_AFTER = 20_000  # objects: with Python's 700, a list of jobs is looked through again and again while it is made
 _log = logging.getLogger("eunomia.service")
 
@@ -82,6 +84,7 @@ def start(site: Site, umask: int) -> RunningService:
     """
     store = open_store(site.place, site.state, wait=_stand_by)
     try:
+        store.room.begin()
         site = effective_site(store, site)
         clock = MonotonicClock(store.clock())
         solver = Solver()
@@ -168,6 +171,7 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
         asyncio.run(_listen(running, announce))
     finally:
         running.solver.close()
+        running.store.room.close()
         running.writer.stop()
         running.thread.join(60.0)
         running.world.close(stop_jobs=stop_jobs)
@@ -184,23 +188,26 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
     import uvicorn
 
     from eunomia.service.forecasts import Forecasts
-    from eunomia.service.http.api import Service, application, hosts_of
-    from eunomia.service.http.connections import DeadlineProtocol
+    from eunomia.service.http.api import Service, application, hosts_of, origins_of
+    from eunomia.service.http.budgets import Places
+    from eunomia.service.http.connections import ACCEPTED, BACKLOG, DeadlineProtocol, most_connections
     from eunomia.service.http.dashboard import page_routes
+    from eunomia.service.http.event_feed import EventFeed
     from eunomia.service.http.routes import ROUTES
 
     site = running.site
     sockets = open_sockets(site)
     port = 0 if sockets[0].family == socket.AF_UNIX else int(sockets[0].getsockname()[1])
+    reader = Reader(site.place)
     service = Service(
-        writer=running.writer, reader=Reader(site.place), tokens=TokenRegistry(running.store.tokens()),
+        writer=running.writer, reader=reader, tokens=TokenRegistry(running.store.tokens()),
         job_tokens=running.job_tokens,
-        jobs=site.state / JOBS, hosts=hosts_of(site, port),
+        jobs=site.state / JOBS, hosts=hosts_of(site, port), origins=origins_of(site, port),
         forecasts=Forecasts(site.path, running.writer, site.service.forecast_every_s),
+        feed=EventFeed(reader, running.writer.origin), places=Places(most_connections),
         overruns=lambda: running.solver.overruns, renewals=lambda: running.world.renewals,
     )  # fmt: skip
-    service.notifier.bind()
-    running.writer.on_commit = service.notifier.notify
+    running.writer.on_commit = service.feed.notify
     tls: dict[str, Any] = {}
     if site.service.tls_cert and site.service.tls_key:
         base = site.path.resolve().parent
@@ -208,19 +215,21 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
     config = uvicorn.Config(
         application(service, ROUTES, page_routes(service)), http=DeadlineProtocol, ws="none", lifespan="off",
         log_config=None,
+        proxy_headers=bool(site.service.proxies), forwarded_allow_ips=list(site.service.proxies),
         access_log=False, server_header=False, date_header=False, h11_max_incomplete_event_size=65_536,
-        timeout_graceful_shutdown=5, backlog=1024, **tls,
+        timeout_graceful_shutdown=5, backlog=ACCEPTED, **tls,
     )  # fmt: skip
     server = uvicorn.Server(config)
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
         service.ready = False
-        service.notifier.close()
+        service.feed.close()
         server.should_exit = True
 
     serving = asyncio.create_task(_run_server(server, sockets))
     noting = [
+        asyncio.create_task(service.feed.run()),
         asyncio.create_task(service.forecasts.note_regularly()),
         asyncio.create_task(_explain_regularly(running)),
     ]
@@ -230,17 +239,24 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
     while not server.started and not serving.done():
         await asyncio.sleep(0.01)
     if not serving.done():
+        for each in sockets:
+            each.listen(BACKLOG)  # the loop accepts as many at once as it was given for this
         service.ready = True
         url = running.world.url = _url(site, sockets[0], bool(tls))
         if running.is_new:
             _welcome(url, running.token_file, site)
         announce(f"listening on {url}")
-    sweep_at = time.monotonic() + SWEEP_S
+    sweep_at, hold_at = time.monotonic() + SWEEP_S, 0.0
     while not serving.done():
         await asyncio.sleep(0.2)
         running.writer.failure = running.writer.failure or running.world.failure
         if running.writer.failure is not None or not running.store.leads() or not running.thread.is_alive():
             stop()
+        if time.monotonic() >= hold_at:
+            hold_at = time.monotonic() + HOLD_S
+            running.store.room.hold()
+        if running.store.room.is_waiting:
+            service.replies.give_up(DiskFull.of(site.state, "the disk is full", "make room on it"))
         if time.monotonic() >= sweep_at:
             sweep_at = time.monotonic() + SWEEP_S
             running.writer.change(_prune)

@@ -57,12 +57,17 @@ class ServiceSection(Section):
     tls_cert: str | None = Field(default=None, description="certificate chain, PEM; needed beyond loopback")
     tls_key: str | None = Field(default=None, description="its private key, PEM")
     tls: Literal["elsewhere"] | None = Field(default=None, description="elsewhere: a proxy before it terminates TLS")
+    proxies: Annotated[tuple[str, ...], Field(strict=False)] = Field(
+        default=(), description="addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed"
+    )
+    metrics_without_token: bool = Field(default=False, description="whether /metrics answers whoever connects")
     allowed_hosts: Annotated[tuple[str, ...], Field(strict=False)] = Field(
         default=(), description="further names by which it may be addressed, in Host and Origin"
     )
     history_days: Positive = Field(default=90.0, description="days for which ended jobs are kept")
     max_pending_per_tenant: Annotated[int, Field(ge=1, le=10**9)] = Field(default=100_000, description="jobs that wait")
-    submit_per_second: Positive = Field(default=200.0, description="submissions of a tenant; a list counts as one")
+    submit_per_second: Positive = Field(default=200.0, description="jobs that a tenant submits; bursts of 10 s")
+    submit_mib_per_day: Positive = Field(default=1024.0, description="job documents of a tenant, in MiB")
     debug_lane: Annotated[Finite, Field(ge=0, le=1)] = Field(
         default=0.0, description="share of the accelerators that debug jobs may take at once; 0 = there is no lane"
     )

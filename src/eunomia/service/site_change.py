@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from eunomia.service.writer import Writer
 
 # Limits that are read anew at each use; the other keys of [service] hold until a restart.
-LIMITS = ("history_days", "max_pending_per_tenant", "submit_per_second", "solver_seconds", "drain_timeout_s")
+LIMITS = (
+    "history_days", "max_pending_per_tenant", "submit_per_second", "submit_mib_per_day", "solver_seconds",
+    "drain_timeout_s",
+)  # fmt: skip
 DECIDING = ("debug_lane", "accelerator_memory_gib")  # of [service], too: with another one jobs are scheduled anew
 FIXED = ("service", "world")  # tables of which nothing else may change
 ANEW = (

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,19 +25,31 @@ from eunomia.service.clock import ServiceClock
 from eunomia.service.controller import Controller
 from eunomia.service.core_job import core_job
 from eunomia.service.fault_points import faultpoint
+from eunomia.service.inbox import Inbox
 from eunomia.service.job_row import JobRow
 from eunomia.service.json_lines import REQUEST
 from eunomia.service.latency_histogram import LatencyHistogram
-from eunomia.service.messages import Input, PolicyAnswered, PolicyOverran, Principal, Reply, Request
+from eunomia.service.messages import (
+    JOB_ROLE,
+    Cancel,
+    Input,
+    PolicyAnswered,
+    PolicyOverran,
+    Principal,
+    Reply,
+    Request,
+    Submit,
+)
 from eunomia.service.recovery import begin_era, new_scheduler, reload, setup_text
 from eunomia.service.set_aside import keep_seats
 from eunomia.service.site import Site
 from eunomia.service.store import ServiceStore, StoreLost
+from eunomia.service.store.disk_room import DiskFull
 from eunomia.service.tenant_fairness import STORE_EVERY_S
 from eunomia.service.turn import ServicePolicyRunner, Turn
 from eunomia.service.user_requests import step
 
-BATCH = 500  # inputs of a turn
+BATCH = 500  # jobs that a turn takes in, or as many other inputs
 SNAPSHOT_EVERY = 4096  # moments
 FAILED = "the service failed; its log says why"
 _log = logging.getLogger(__name__)
@@ -107,7 +118,7 @@ class Writer:
         self.turn_s: list[float] = []  # of the last turns
         self.decision_times, self.commit_times = LatencyHistogram(), LatencyHistogram()
         self._asked_at: float | None = None  # when the turn began whose ask is not answered yet
-        self._queue: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
+        self._inbox: Inbox[_Work] = Inbox()
         self._snapshot_seq = controller.moments
         self._can_snapshot = True
         self._parts = WrittenParts()
@@ -116,7 +127,7 @@ class Writer:
 
     def put(self, message: Input) -> None:
         """Hand over a report."""
-        self._queue.put(_Work(message, None))
+        self._inbox.put(_Work(message, None), "", is_urgent=True)
 
     def ask(self, request: Request) -> Future[Reply]:
         """Hand over a request; its reply comes after the commit."""
@@ -126,22 +137,25 @@ class Writer:
 
     def hand_over(self, request: Request, answer: ReplyTarget) -> None:
         """Hand over a request whose reply is put into `answer` after the commit."""
-        self._queue.put(_Work(request, answer))
+        who, action = request.who, request.action
+        size = sum(job.count for job in action.jobs) if isinstance(action, Submit) else 1
+        is_urgent = who.is_operator or who.role == JOB_ROLE or isinstance(action, Cancel)
+        self._inbox.put(_Work(request, answer), who.tenant, size=size, is_urgent=is_urgent and size == 1)
 
     def change(self, change: Callable[[Writer], Any]) -> Future[Any]:
         """Run a change of the store in the writer's thread."""
         answer: Future[Any] = Future()
-        self._queue.put(_Work(change, answer))
+        self._inbox.put(_Work(change, answer), "", is_urgent=True)
         return answer
 
     def stop(self) -> None:
         """End `run` after what has arrived until now."""
-        self._queue.put(None)
+        self._inbox.stop()
 
     @property
     def waiting(self) -> int:
         """How much waits in the queue."""
-        return self._queue.qsize()
+        return len(self._inbox)
 
     def run(self) -> None:
         """Turn after turn, until `stop`."""
@@ -166,19 +180,9 @@ class Writer:
             raise
 
     def _collect(self) -> tuple[list[_Work], bool]:
-        """Wait for work or a timer; return all that has arrived, and whether to go on."""
+        """Wait for work or a timer; return what a turn takes of what has arrived, and whether to go on."""
         wait_s = max(self.controller.due() - self.clock.now(), 0.0)
-        works: list[_Work] = []
-        try:
-            first = self._queue.get(timeout=min(wait_s, STORE_EVERY_S))
-            while first is not None:
-                works.append(first)
-                if len(works) >= BATCH:
-                    return works, True
-                first = self._queue.get_nowait()
-        except queue.Empty:
-            return works, True
-        return works, False
+        return self._inbox.take(min(wait_s, STORE_EVERY_S), BATCH)
 
     def handle(self, works: Sequence[_Work]) -> None:
         """Do one turn and what administrators asked for."""
@@ -226,7 +230,7 @@ class Writer:
         """Say whether an error is not about what was handled, but about the store or, under `check`, about us."""
         is_of_store = isinstance(error, self.store.errors) and not isinstance(error, self.store.refusals)
         is_ours = self.controller.site.setup.scenario.check and isinstance(error, AssertionError)
-        return is_of_store or is_ours or isinstance(error, StoreLost | OSError)
+        return is_of_store or is_ours or isinstance(error, StoreLost | DiskFull | OSError)
 
     def _undo(
         self, site: Site, runner: ServicePolicyRunner, error: Exception, what: str,
@@ -413,4 +417,7 @@ class Writer:
         return _Snapshot(self.store.last_seq(), digest(scheduler), self.controller.wake, state)
 
     def _store_snapshot(self, taken: _Snapshot, content: bytes) -> None:
-        self.store.add_snapshot(taken.seq, taken.digest, taken.wake, content)
+        try:
+            self.store.add_snapshot(taken.seq, taken.digest, taken.wake, content)
+        except DiskFull as error:  # the log is replayed from an earlier one
+            _log.warning("no snapshot is stored: %s", error)

@@ -135,10 +135,11 @@ class SlotWorld:
             work_left=jobs.steps - done,
         )  # fmt: skip
 
-    def slots_short(self) -> float:
-        """Return the slots that all jobs have spent so far between their arrival and 90 % of their quality."""
-        arrived = self.jobs.arrival < self.at
-        return float(np.minimum(self.time_to[0], self.at - self.jobs.arrival)[arrived].sum())
+    def slots_spent(self, beyond: float) -> float:
+        """Return the slots that all jobs have spent so far since they arrived, those beyond 90 % quality weighted."""
+        since = np.maximum(self.at - self.jobs.arrival, 0)
+        short, here = np.minimum(self.time_to[0], since), np.minimum(self.completion, since)
+        return float((short + beyond * (here - short)).sum())
 
     @staticmethod
     def _useful(sizes: Ints, held: Ints) -> Floats:

@@ -1,7 +1,8 @@
 """Training of Metis: actor–critic with the delayed reward of each slot, from a network that begins as a greedy rule.
 
 All decisions of slot t, ∅ included, get the same return G_t = Σ_u γ^u R_{t+u}; γ counts slots, not decisions. R is the
-decrease of the normalised loss in the slot, or minus the time that jobs spend in it short of 90 % of their quality.
+decrease of the normalised loss in the slot, or minus the time that jobs spend in it short of 90 % of their quality, and
+a tenth of what the others spend in it: without that nothing would end them.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ LOADS = (0.5, 1.2)
 BATCH = 256
 LEARNING_RATE = 1e-3
 ENTROPY = (0.01, 0.001)
-REWARDS = ("loss", "time")  # of a slot: decrease of the loss, or minus the slots of jobs short of 90 % quality
+REWARDS = ("loss", "time")  # of a slot: decrease of the loss, or minus the slots that jobs spend
 TIME_SCALE = 0.1  # so that both rewards of a slot are about as large
+BEYOND = 0.1  # what a slot beyond 90 % quality counts
 JUDGED = 6  # traces on which the best model is chosen; their seeds are far from those of training
 JUDGED_FROM = 900_000
 
@@ -75,9 +77,9 @@ def episode(
             if chosen == state.jobs:
                 break
             step[chosen] += 1
-        short = world.slots_short()
+        before = world.slots_spent(BEYOND)
         decrease = world.advance(state.allocated(step) if state.jobs else np.zeros(0, dtype=np.int64))
-        rewards.append(decrease if reward == "loss" else TIME_SCALE * (short - world.slots_short()))
+        rewards.append(decrease if reward == "loss" else TIME_SCALE * (before - world.slots_spent(BEYOND)))
     return decisions, rewards
 
 

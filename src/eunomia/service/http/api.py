@@ -9,7 +9,6 @@ import math
 import os
 import re
 import secrets
-import shutil
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -25,22 +24,28 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from eunomia.inputs.json_text import NotJson, parse_json
 from eunomia.service.credentials import JobTokens, TokenRegistry
 from eunomia.service.forecasts import Forecasts
+from eunomia.service.http.budgets import BodyBytes, Bucket, Places, Submissions, seconds
+from eunomia.service.http.event_feed import EventFeed
+from eunomia.service.http.fair_threads import TENANT, FairThreads
 from eunomia.service.http.loop_replies import LoopReplies
+from eunomia.service.http.loop_turns import LoopTurns
 from eunomia.service.job_document import FieldProblem, InvalidRequest, refuse_unusable
 from eunomia.service.json_lines import REQUEST
 from eunomia.service.messages import JOB_ROLE, ROLES, Principal, Reply
 from eunomia.service.messages import Request as Asked
 from eunomia.service.site import LOOPBACK, Site
+from eunomia.service.store.disk_room import SPARE_BYTES, DiskFull
 from eunomia.service.store.reader import Reader
 from eunomia.service.writer import FAILED, Writer
 
 BODY_BYTES, LIST_BYTES = 2**20, 16 * 2**20
 BODY_S = 30.0  # longest time to receive a body
 QUEUED = 5_000  # requests that wait for the writer before new work is refused
-SPARE_BYTES = 16 * 2**20  # of the disk: below, new jobs are refused
 DISK_S = 0.02  # for so long the free space is believed
 MOST_PACED = 20_000  # jobs whose reports are counted at once
 COOKIE = "eunomia"
+LIVENESS = ("/healthz", "/readyz")
+REQUESTS_A_PASS = 16  # of the loop
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -80,63 +85,6 @@ class Refused(Exception):
         return Response(text, self.status, headers, media_type="application/problem+json")
 
 
-class Notifier:
-    """Wakes those who wait for the next commit."""
-
-    def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._event = asyncio.Event()
-        self._pending = False
-        self.closing = False
-
-    def bind(self) -> None:
-        """Use the loop that runs now."""
-        self._loop = asyncio.get_running_loop()
-
-    def notify(self) -> None:
-        """Wake all; from any thread."""
-        if self._loop is not None and not self._pending and not self._loop.is_closed():
-            self._pending = True
-            self._loop.call_soon_threadsafe(self._wake)
-
-    def close(self) -> None:
-        """Let all streams end."""
-        self.closing = True
-        self._wake()
-
-    def _wake(self) -> None:
-        self._pending = False
-        event, self._event = self._event, asyncio.Event()
-        event.set()
-
-    async def wait(self, timeout_s: float) -> bool:
-        """Wait for the next commit; False when none came in time."""
-        try:
-            await asyncio.wait_for(self._event.wait(), timeout_s)
-        except TimeoutError:
-            return False
-        return True
-
-
-@dataclass(slots=True)
-class Bucket:
-    """A token bucket."""
-
-    rate: float
-    burst: float
-    level: float
-    at: float
-
-    def take(self, now: float) -> float:
-        """Take one; return 0, or the seconds until there is one."""
-        self.level = min(self.burst, self.level + (now - self.at) * self.rate)
-        self.at = now
-        if self.level < 1.0:
-            return (1.0 - self.level) / self.rate
-        self.level -= 1.0
-        return 0.0
-
-
 @dataclass(slots=True)
 class Service:
     """All that handlers need."""
@@ -147,12 +95,17 @@ class Service:
     job_tokens: JobTokens
     jobs: Path  # the folder of the jobs' folders
     hosts: frozenset[str]
+    origins: frozenset[str]
     forecasts: Forecasts
+    feed: EventFeed
     overruns: Callable[[], int]  # asks of the policy that took too long
     renewals: Callable[[], int]  # of leases, by the world
-    notifier: Notifier = field(default_factory=Notifier)
+    places: Places
     replies: LoopReplies = field(default_factory=LoopReplies)
-    buckets: dict[str, Bucket] = field(default_factory=dict)
+    threads: FairThreads = field(default_factory=lambda: FairThreads(6, "requests"))
+    parsing: FairThreads = field(default_factory=lambda: FairThreads(1, "parsing"))  # of large documents
+    bodies: BodyBytes = field(default_factory=BodyBytes)
+    submissions: Submissions = field(default_factory=Submissions)
     job_buckets: dict[str, Bucket] = field(default_factory=dict)
     disk_free: int = 0  # bytes when it was asked last
     disk_asked: float = -math.inf
@@ -176,21 +129,36 @@ class Service:
         return reply
 
     def admit(self, tenant: str) -> None:
-        """Refuse new work that is too much for the tenant's rate, the writer or the disk."""
-        now, rate = time.monotonic(), self.site.service.submit_per_second
-        bucket = self.buckets.setdefault(tenant, Bucket(rate, 10 * rate, 10 * rate, now))
-        bucket.rate, bucket.burst = rate, 10 * rate  # an operator may change it
-        if (wait_s := bucket.take(now)) > 0:
-            raise Refused(429, f"tenant {tenant!r} submits more than {rate:g} times a second",
-                          retry_s=max(int(wait_s + 0.999), 1), code="too_many_requests")  # fmt: skip
+        """Refuse new work that is too much for the tenant's rates, the writer or the disk."""
+        limits = self.site.service
+        rate, mib = limits.submit_per_second, limits.submit_mib_per_day
+        for wait_s, rule in zip(
+            self.submissions.wait_s(tenant, rate, mib * 2**20),
+            (f"{rate:g} jobs a second", f"{mib:g} MiB of documents a day"), strict=True,
+        ):  # fmt: skip
+            if wait_s > 0:
+                title = f"tenant {tenant!r} submits more than {rule}"
+                raise Refused(429, title, retry_s=seconds(wait_s), code="too_many_requests")
         if self.writer.waiting > QUEUED:
             raise Refused(503, "the service has more requests than it can store; try again", retry_s=1, code="overload")
+        if self.is_disk_low():
+            title = "the disk of the state folder is full; no job is accepted"
+            raise Refused(507, title, code="storage_full", retry_s=30)
+
+    def is_disk_low(self) -> bool:
+        """Say whether the last free bytes of the disk are kept for the jobs that are there."""
+        now = time.monotonic()
         if now >= self.disk_asked + DISK_S:
-            self.disk_free, self.disk_asked = shutil.disk_usage(self.site.state).free, now
-        if self.disk_free < SPARE_BYTES:
-            raise Refused(
-                507, "the disk of the state folder is full; no job is accepted", code="storage_full", retry_s=30
+            self.disk_free, self.disk_asked = self.writer.store.room.free_bytes(), now
+        return self.disk_free < SPARE_BYTES
+
+    def refuse_when_full(self) -> None:
+        """Refuse what would be stored while nothing can be."""
+        if self.writer.store.room.is_waiting:
+            title = (
+                "the disk of the state folder is full, and its reserve is used; nothing is stored until there is room"
             )
+            raise Refused(507, title, code="storage_full", retry_s=30)
 
     def pace_job(self, job_id: str) -> None:
         """Refuse reports of a job that come more often than once a second; ten may come at once."""
@@ -248,27 +216,55 @@ def json_of(raw: bytes) -> Any:
     raise Refused(400, "the body is not JSON", (problem,), code="not_json")
 
 
-async def read_body(request: Request, limit: int) -> bytes:
-    """Return the body of a request; see `read_json`."""
+async def read_body(request: Request, limit: int, bodies: BodyBytes | None = None) -> bytes:
+    """Return the body of a request; see `read_json`. `bodies` counts what is being received."""
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Refused(415, "bodies are sent without Content-Encoding")
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length) > limit:
         raise Refused(413, f"the body has at most {limit:,} bytes", code="too_large")
-    raw = bytearray()
+    raw, tenant = bytearray(), TENANT.get()
     try:
         async with asyncio.timeout(BODY_S):
             async for chunk in request.stream():
+                if bodies is not None and not bodies.take(tenant, len(chunk)):
+                    raise Refused(429, "too much is being sent at once; try again", retry_s=1, code="too_many_requests")
                 raw += chunk
                 if len(raw) > limit:
                     raise Refused(413, f"the body has at most {limit:,} bytes", code="too_large")
     except TimeoutError:
         raise Refused(408, f"the body did not arrive within {BODY_S:g} s") from None
+    finally:
+        if bodies is not None:
+            bodies.take(tenant, -len(raw))
     return bytes(raw)
 
 
 def authenticate(service: Service, request: Request) -> tuple[Principal, str] | None:
-    """Return who asks, and the id of the token; by Authorization, by the cookie of the pages, or by the unix socket."""
+    """Return who asks, and the id of the token; by Authorization, by the cookie of the pages, or by the unix socket.
+
+    The request takes one of its tenant's places until it is answered. Raises Refused where there is none.
+    """
+    found = _credential(service, request)
+    if found is not None:
+        who, state = found[0], request.scope.setdefault("state", {})
+        _is_known(request)
+        if "place" not in state:
+            if not service.places.take(who.tenant, is_operator=who.is_operator):
+                title = f"tenant {who.tenant!r} has too many requests and streams at once"
+                raise Refused(429, title, retry_s=1, code="too_many_requests")
+            state["place"] = who.tenant
+            TENANT.set(who.tenant)
+    return found
+
+
+def _is_known(request: Request) -> None:
+    """Note that the connection of a request has a credential: others are closed first where there are too many."""
+    if (connection := request.scope.get("state", {}).get("connection")) is not None:
+        connection.know()
+
+
+def _credential(service: Service, request: Request) -> tuple[Principal, str] | None:
     header = request.headers.get("authorization", "")
     if header:
         scheme, _, text = header.partition(" ")
@@ -290,6 +286,7 @@ def authenticate_job(service: Service, request: Request) -> Principal:
     who = service.job_tokens.principal(bearer(request))
     if who is None:
         refuse_without_token(authenticate(service, request) is not None)
+    _is_known(request)  # and it takes no place, as what jobs report is small and paced
     return who
 
 
@@ -334,6 +331,8 @@ def endpoint(service: Service, route: ApiRoute) -> Endpoint:
                     raise Refused(
                         403, f"the role {who.role!r} may not do that; it takes {route.role!r}", code="forbidden"
                     )
+            if route.method != "GET":
+                service.refuse_when_full()
             body = await route.handler(service, request, who)
             return body if isinstance(body, Response) else JsonAnswer(body)
         except ClientDisconnect:
@@ -351,6 +350,9 @@ def refusal_of(error: Exception, what: str) -> Refused:
         return error
     if isinstance(error, InvalidRequest):
         return Refused(422, "the request cannot be accepted", error.problems, code="invalid")
+    if isinstance(error, DiskFull):
+        title = "the disk of the state folder is full; what was asked for may still be done once there is room"
+        return Refused(507, title, code="storage_full", retry_s=30)
     _log.error("%s failed", what, exc_info=error)
     return Refused(500, FAILED, code="failed")
 
@@ -373,11 +375,14 @@ _SECURITY = tuple((name.lower().encode(), value.encode()) for name, value in HEA
 class Guard:
     """Checks Host and Origin of every request, whatever its method, and adds the security headers.
 
+    Each pass of the loop begins a few requests, in turn by their credentials, so that one keeps no other waiting.
+
     A path without parameters goes to its endpoint at once, which answers errors itself; others go to `app`.
     """
 
     def __init__(self, app: ASGIApp, service: Service, fixed: Mapping[tuple[str, str], Endpoint]) -> None:
         self._app, self._service, self._fixed = app, service, fixed
+        self._turns = LoopTurns(REQUESTS_A_PASS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -395,13 +400,20 @@ class Guard:
             await send(message)
 
         refusal = self._refusal(scope, headers)
-        if refusal is not None:
-            await refusal.response()(scope, receive, guarded)
-        elif (answer := self._fixed.get((scope["method"], scope["path"]))) is not None:
-            response = await answer(Request(scope, receive, guarded))
-            await response(scope, receive, guarded)
-        else:
-            await self._app(scope, receive, guarded)
+        try:
+            if refusal is not None:
+                await refusal.response()(scope, receive, guarded)
+            elif (answer := self._fixed.get((scope["method"], scope["path"]))) is not None:
+                if scope["path"] not in LIVENESS:
+                    await self._turns.take(_credential_of(headers))
+                response = await answer(Request(scope, receive, guarded))
+                await response(scope, receive, guarded)
+            else:
+                await self._turns.take(_credential_of(headers))
+                await self._app(scope, receive, guarded)
+        finally:
+            if (tenant := scope.get("state", {}).pop("place", None)) is not None:
+                self._service.places.leave(tenant)
 
     def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> Refused | None:
         if "\0" in scope["path"] or _NUL.search(scope["query_string"]):
@@ -411,9 +423,14 @@ class Guard:
         if not is_local and host.lower() not in self._service.hosts:
             return Refused(421, "this service has another name; see allowed_hosts in [service]", code="wrong_host")
         origin = headers.get(b"origin")
-        if origin is not None and origin.decode("latin-1").partition("://")[2].lower() not in self._service.hosts:
+        if origin is not None and _with_port(origin.decode("latin-1").lower()) not in self._service.origins:
             return Refused(403, "requests of other sites are refused", code="wrong_origin")
         return None
+
+
+def _credential_of(headers: Mapping[bytes, bytes]) -> bytes:
+    """Return what a request says who it is of, unchecked; many without share their turns."""
+    return headers.get(b"authorization") or headers.get(b"cookie", b"")
 
 
 def hosts_of(site: Site, port: int) -> frozenset[str]:
@@ -422,6 +439,21 @@ def hosts_of(site: Site, port: int) -> frozenset[str]:
     if not isinstance(site.address, Path):
         names.add(site.address[0])
     return frozenset({*names, *(f"{name}:{port}" for name in names)})
+
+
+def origins_of(site: Site, port: int) -> frozenset[str]:
+    """Return the values of Origin that are answered, each with its port: that of another port is another site."""
+    names = {name for name in hosts_of(site, port) if name.endswith(f":{port}")}
+    return frozenset({*names, *(f"{host}:{default}" for host in site.service.allowed_hosts for default in (80, 443))}
+                     | set(site.service.allowed_hosts))  # fmt: skip
+
+
+def _with_port(origin: str) -> str:
+    """Return the host and the port of an origin, with the default port of its scheme where it names none."""
+    scheme, _, host = origin.partition("://")
+    if re.search(r":[0-9]+$", host):
+        return host
+    return f"{host}:{443 if scheme == 'https' else 80}"
 
 
 def application(service: Service, routes: tuple[ApiRoute, ...], pages: Sequence[Route] = ()) -> ASGIApp:
@@ -443,11 +475,6 @@ def application(service: Service, routes: tuple[ApiRoute, ...], pages: Sequence[
     return Guard(starlette, service, {key: answer for key, answer in endpoints.items() if "{" not in key[1]})
 
 
-def as_event(number: int, kind: str, data: dict[str, Any]) -> str:
-    """Return one server-sent event."""
-    return f"id: {number}\nevent: {kind}\ndata: {json.dumps(data)}\n\n"
-
-
 def whole_number(text: str | None, field: str, default: int, most: int) -> int:
     """Return a parameter of the address, `default` if it is left out. Raises Refused unless it is 1 to `most`."""
     if text is None or text == "":
@@ -465,4 +492,4 @@ async def read_state(service: Service, read: Any, *more: Any) -> Any:
         with service.writer.lock:
             return read(service.writer.controller, *more)
 
-    return await asyncio.to_thread(locked)
+    return await service.threads.run(locked)

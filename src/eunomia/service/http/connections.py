@@ -1,30 +1,52 @@
-"""Connections with deadlines of our own: uvicorn has none for the head of a request.
+"""Connections with deadlines of our own: uvicorn has none for a request, nor for taking the answer.
 
-A connection has 10 s for each head. When there are more connections than descriptors allow, the one that has waited
-longest without sending a head is closed, so that idle ones cannot keep others out; when one address has more than half
-of them, one of its own is. On a unix socket the user of the
-other end is noted: it is the credential.
+A connection that waits for its client has 10 s for each head, 30 s for each body, and 30 s to take what was written.
+When there are more connections than descriptors allow, one that waits for its client is closed, so that what is left
+half done cannot keep others out: the one that has waited longest, of those without a credential or of those with one,
+whichever are more. Those without one may be no more than half from one address. What waits for the service itself is
+bounded in `budgets`. On a unix socket the user of the other end is noted: it is the credential.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
+import os
 import resource
 import socket
 import struct
+import time
 from collections import Counter
 from typing import Any, ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from eunomia.service.http.api import BODY_S
+
 HEAD_S = 10.0
-SPARE_DESCRIPTORS = 96  # for the store, logs and supervisors
+GRACE_S = 5.0  # in which its handler may still say that it came too late
+ANSWER_S = 30.0  # for a client to take a part of an answer
+LOOK_S = 1.0  # between looks at the deadlines
+SPARE_DESCRIPTORS = 96  # for the store, logs and supervisors, and connections that are accepted at once
+ACCEPTED = 64  # at once
+BACKLOG = 1024  # connections that wait to be accepted
+LEAST_CONNECTIONS = 16
 
 
 def most_connections() -> int:
-    """Return how many connections the descriptors of this process allow."""
+    """Return how many connections the descriptors of this process allow, beside those that it has for other things."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return max((min(soft, 65_536) - SPARE_DESCRIPTORS) if soft > 0 else 4096, 16)
+    if soft <= 0:
+        return 4096
+    others = max(_other_descriptors(int(time.monotonic() / LOOK_S)) - SPARE_DESCRIPTORS // 2, 0)
+    return max(min(soft, 65_536) - SPARE_DESCRIPTORS - others, LEAST_CONNECTIONS)
+
+
+@functools.lru_cache(maxsize=1)
+def _other_descriptors(now: int) -> int:
+    """Return how many descriptors are of no connection, such as those of gangs; counted anew when `now` is another."""
+    folder = "/proc/self/fd"
+    return len(os.listdir(folder)) - DeadlineProtocol.open_count if os.path.isdir(folder) else 0
 
 
 class _JoinedWrites:
@@ -57,82 +79,125 @@ class _JoinedWrites:
 class DeadlineProtocol(H11Protocol):
     """One connection."""
 
-    waiting: ClassVar[dict[DeadlineProtocol, float]] = {}  # deadlines of those without a whole head, the oldest first
+    # Connections that wait for their client, and until when; that which has waited longest comes first.
+    waiting: ClassVar[dict[DeadlineProtocol, float]] = {}
     watched_by: ClassVar[asyncio.AbstractEventLoop | None] = None  # that closes those whose deadline has passed
     open_count = 0
-    count_by_address: ClassVar[Counter[str]] = Counter()
+    strangers: ClassVar[dict[DeadlineProtocol, None]] = {}  # those without a credential so far, the oldest first
+    strangers_of: ClassVar[Counter[str]] = Counter()  # how many of them an address has
     app_state: dict[str, Any]  # of each request; begins as that of the server
+    is_known = False
+    _allowed_s = 0.0  # for what it waits for
 
     def connection_made(self, transport: Any) -> None:
         """Begin the deadline; close the connection that waited longest if there are too many."""
         super().connection_made(_JoinedWrites(transport, self.loop))
+        self.app_state = {**self.app_state, "connection": self}
         peer = _peer_uid(transport.get_extra_info("socket"))
         if peer is not None:
-            self.app_state = {**self.app_state, "peer_uid": peer}
+            self.app_state["peer_uid"] = peer
         self.address = str(self.client[0]) if self.client else ""
         DeadlineProtocol.open_count += 1
-        DeadlineProtocol.count_by_address[self.address] += 1
-        self._await_head()
+        DeadlineProtocol.strangers[self] = None
+        DeadlineProtocol.strangers_of[self.address] += 1
+        if peer is not None:
+            self.know()
+        self._note_wait()
         most = most_connections()
-        if DeadlineProtocol.count_by_address[self.address] > most // 2:
-            self._close_oldest(self.address)
+        if DeadlineProtocol.strangers_of[self.address] > most // 2:
+            self._close_first([one for one in self.strangers if one.address == self.address])
         elif DeadlineProtocol.open_count > most:
-            self._close_oldest()
+            known = [one for one in self.waiting if one.is_known]
+            self._close_first(max(known, list(self.strangers), key=len))
 
-    @classmethod
-    def _close_oldest(cls, address: str | None = None) -> None:
-        """Close the connection, of one address or of all, that has waited longest without a head."""
-        oldest = next((one for one in cls.waiting if address in (None, one.address)), None)
-        if oldest is not None:
-            oldest._close()
+    def know(self) -> None:
+        """Note that a request over this connection had a credential."""
+        self.is_known = True
+        self._forget_stranger()
+
+    def _forget_stranger(self) -> None:
+        if DeadlineProtocol.strangers.pop(self, self) is None:
+            DeadlineProtocol.strangers_of[self.address] -= 1
+            if not DeadlineProtocol.strangers_of[self.address]:
+                del DeadlineProtocol.strangers_of[self.address]
+
+    def _close_first(self, among: list[DeadlineProtocol]) -> None:
+        """Close the connection that has waited longest for its client; if none of them does, the first one."""
+        mine = set(among)
+        longest = next((one for one in self.waiting if one in mine), None)
+        if longest in (None, self) and among:
+            longest = among[0]
+        if longest is not None:
+            longest._close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         DeadlineProtocol.open_count -= 1
-        DeadlineProtocol.count_by_address[self.address] -= 1
-        if not DeadlineProtocol.count_by_address[self.address]:
-            del DeadlineProtocol.count_by_address[self.address]
-        self._has_head()
+        self._forget_stranger()
+        DeadlineProtocol.waiting.pop(self, None)
+        self.app_state = {}  # which names this connection
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read on; a whole head ends the deadline."""
+        """Read on; a head and a body have each their deadline."""
         super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
-            self._has_head()
+        self._note_wait()
 
     def on_response_complete(self) -> None:
         """Begin the deadline of the next request."""
         super().on_response_complete()
-        if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
-            self._await_head()
+        if self.cycle.response_complete:  # else the next request has come already
+            DeadlineProtocol.waiting.pop(self, None)
+        self._note_wait()
 
-    def _await_head(self) -> None:
-        self._has_head()
-        DeadlineProtocol.waiting[self] = self.loop.time() + HEAD_S
+    def pause_writing(self) -> None:
+        """Begin the deadline for the client to take what it asked for."""
+        super().pause_writing()
+        self._note_wait()
+
+    def resume_writing(self) -> None:
+        """Go on writing: the client takes it."""
+        super().resume_writing()
+        if not self._wait_s():
+            DeadlineProtocol.waiting.pop(self, None)
+
+    def _wait_s(self) -> float:
+        """Return how long the client may take for what it is to do; 0 = the connection waits for us."""
+        if self.flow.write_paused:
+            return ANSWER_S
+        if self.cycle is None or self.cycle.response_complete:
+            return HEAD_S
+        return BODY_S + GRACE_S if self.cycle.more_body else 0.0
+
+    def _note_wait(self) -> None:
+        wait_s = self._wait_s()
+        if not wait_s:
+            DeadlineProtocol.waiting.pop(self, None)
+            return
+        begun = self.loop.time()
+        if self in DeadlineProtocol.waiting and wait_s == self._allowed_s:
+            return  # what trickles in does not put it off
+        self._allowed_s = wait_s
+        DeadlineProtocol.waiting[self] = begun + wait_s
         if DeadlineProtocol.watched_by is not self.loop:
             DeadlineProtocol.watched_by = self.loop
-            self.loop.call_later(HEAD_S, DeadlineProtocol._close_late, self.loop)
+            self.loop.call_later(LOOK_S, DeadlineProtocol._close_late, self.loop)
 
     @classmethod
     def _close_late(cls, loop: asyncio.AbstractEventLoop) -> None:
-        """Close the connections whose deadline has passed, and come back for the next one: one timer serves all."""
-        now, oldest = loop.time(), next(iter(cls.waiting), None)
-        while oldest is not None and cls.waiting[oldest] <= now:
-            oldest._close()
-            oldest = next(iter(cls.waiting), None)
-        if oldest is None:
-            DeadlineProtocol.watched_by = None
+        """Close the connections whose deadline has passed, and look again later: one timer serves all."""
+        now = loop.time()
+        for late in [one for one, deadline in cls.waiting.items() if deadline <= now]:
+            late._close()
+        if cls.waiting:
+            loop.call_later(LOOK_S, cls._close_late, loop)
         else:
-            loop.call_at(cls.waiting[oldest], cls._close_late, loop)
-
-    def _has_head(self) -> None:
-        DeadlineProtocol.waiting.pop(self, None)
+            cls.watched_by = None
 
     def _close(self) -> None:
         DeadlineProtocol.waiting.pop(self, None)
-        if not self.transport.is_closing():
-            self.transport.abort()
+        self._forget_stranger()  # now: several may be closed before the loop tells that they are lost
+        self.transport.abort()  # also one that is being closed, which would wait until all is taken
 
 
 def _peer_uid(sock: Any) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -18,6 +19,7 @@ from eunomia.service.forecasts import NoForecast
 from eunomia.service.http import routes as api
 from eunomia.service.http.api import COOKIE, Refused, Service, authenticate, read_body, refusal_of, source_of
 from eunomia.service.http.forecast_routes import forecast_score, forecast_shown, what_if_shown
+from eunomia.service.http.shared_pages import AFTER, SharedPages
 from eunomia.service.http.tenant_routes import show_tenants
 from eunomia.service.http.visible_jobs import visible
 from eunomia.service.http.wait_routes import why_shown
@@ -69,8 +71,8 @@ async def job(service: Service, request: Request, who: Principal) -> Response:
     reasons = await why_shown(service, visible(service, request, who), who, FORECAST_S)
     text = ""
     if who.owns(found["owner"], found["tenant"]):
-        *_, size = await asyncio.to_thread(api._read_log, service, found["id"], 0)
-        raw, _, _ = await asyncio.to_thread(api._read_log, service, found["id"], max(size - TAIL, 0))
+        *_, size = await service.threads.run(api._read_log, service, found["id"], 0)
+        raw, _, _ = await service.threads.run(api._read_log, service, found["id"], max(size - TAIL, 0))
         text = raw.decode("utf-8", "replace")
     return HTMLResponse(
         render.job_page(who.user, found, reasons, text, found["history"], await _forecast(service, found))
@@ -142,19 +144,33 @@ async def change_node(service: Service, request: Request, who: Principal) -> Res
     return RedirectResponse("/nodes", 303)
 
 
-def _page(service: Service, handler: Page) -> Callable[[Request], Awaitable[Response]]:
-    async def answer(request: Request) -> Response:
-        found = authenticate(service, request)
-        if found is None:
-            return RedirectResponse("/login", 303)
+def _page(service: Service, handler: Page, shared: SharedPages) -> Callable[[Request], Awaitable[Response]]:
+    async def made(request: Request, who: Principal) -> Response:
         try:
-            return await handler(service, request, found[0])
+            if request.method != "GET":
+                service.refuse_when_full()
+            return await handler(service, request, who)
         except Exception as error:
             refusal = refusal_of(error, f"the page {request.method} {request.scope['route'].path}")
             named = f" (request {REQUEST.get()})" if refusal.status == 500 else ""
             said = "; ".join(f"{one.field} {one.rule}" for one in refusal.problems)
-            text = render.refused_page(found[0].user, f"{refusal.title}{named}{said and f': {said}'}")
+            text = render.refused_page(who.user, f"{refusal.title}{named}{said and f': {said}'}")
             return HTMLResponse(text, refusal.status)
+
+    async def answer(request: Request) -> Response:
+        try:
+            found = authenticate(service, request)
+        except Refused as refusal:
+            return refusal.response()
+        if found is None:
+            return RedirectResponse("/login", 303)
+        who, after = found[0], request.headers.get(AFTER, "")
+        if not (after.isascii() and after.isdigit() and len(after) < 19):
+            return await made(request, who)
+        if handler is not job:  # the others differ by user in their frame alone, which a tab that is open keeps
+            who = replace(who, user="")
+        key = (request.url.path, request.url.query, who.user, "" if who.is_operator else who.tenant, who.role)
+        return await shared.answer(key, int(after), lambda: made(request, who))
 
     return answer
 
@@ -173,7 +189,8 @@ def page_routes(service: Service) -> list[Route]:
         if service.tokens.principal(token) is None:
             return HTMLResponse(render.login_page(wrong=True), 401)
         answer = RedirectResponse("/", 303)
-        answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
+        is_secure = request.url.scheme == "https" or service.site.service.tls == "elsewhere"
+        answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=is_secure)
         return answer
 
     async def logout(request: Request) -> Response:
@@ -189,11 +206,12 @@ def page_routes(service: Service) -> list[Route]:
 
         return answer
 
+    shared = SharedPages(lambda: service.reader.news_range()[1])
     gets = {"/": now, "/jobs": jobs, "/jobs/{id}": job, "/tenants": tenants, "/nodes": nodes, "/policy": policy}
     posts = {"/jobs/{id}/cancel": cancel, "/nodes/{name}/{action}": change_node}
     return [
-        *(Route(path, _page(service, handler), methods=["GET"]) for path, handler in gets.items()),
-        *(Route(path, _page(service, handler), methods=["POST"]) for path, handler in posts.items()),
+        *(Route(path, _page(service, handler, shared), methods=["GET"]) for path, handler in gets.items()),
+        *(Route(path, _page(service, handler, shared), methods=["POST"]) for path, handler in posts.items()),
         Route("/login", login, methods=["GET", "POST"]),
         Route("/logout", logout, methods=["POST"]),
         Route("/style.css", file("style.css", "text/css"), methods=["GET"]),

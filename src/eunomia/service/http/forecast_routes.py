@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from starlette.requests import Request
@@ -85,7 +84,7 @@ async def what_if(service: Service, request: Request, who: Principal) -> dict[st
 
 async def what_if_shown(service: Service, who: Principal, data: Any) -> dict[str, Any]:
     """Return what a change would do, as the API shows it. Raises Refused for a change that cannot be made."""
-    question = await asyncio.to_thread(_question, service, who, data)
+    question = await service.threads.run(_question, service, who, data)
     found = await _asked(service, {"ask": "whatif", **question})
     mine = [one for one in found["changed"] if who.may_see(one["tenant"])]
     new = [one for one in mine if one["id"] == found["new_job"]]
@@ -180,5 +179,5 @@ def new_row(service: Service, document: JobDocument, tenant: str, who: Principal
 async def forecast_score(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Say how good the forecasts of jobs that have started were."""
     tenant = None if who.is_operator else who.tenant
-    found = await asyncio.to_thread(outcomes_of, service.site.place)
+    found = await service.threads.run(outcomes_of, service.site.place)
     return score(one for one in found if tenant in (None, one.tenant))

@@ -16,10 +16,20 @@ class LoopReplies:
     def __init__(self) -> None:
         self._came: deque[tuple[asyncio.Future[Reply], Reply | BaseException]] = deque()
         self._is_called = False
+        self._awaited: set[asyncio.Future[Reply]] = set()
 
     def awaited(self) -> AwaitedReply:
         """Return what one request of the running loop waits for."""
-        return AwaitedReply(self, asyncio.get_running_loop().create_future())
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._awaited.add(future)
+        future.add_done_callback(self._awaited.discard)
+        return AwaitedReply(self, future)
+
+    def give_up(self, error: Exception) -> None:
+        """Let no request wait any longer; from the loop. What was asked for may still be done."""
+        for future in list(self._awaited):
+            if not future.done():
+                future.set_exception(error)
 
     def put(self, future: asyncio.Future[Reply], found: Reply | BaseException) -> None:
         """Hand over what came of a request; from any thread."""

@@ -9,8 +9,9 @@ import os
 import secrets
 import time
 from collections.abc import AsyncIterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from starlette.requests import Request
@@ -28,14 +29,17 @@ from eunomia.service.http.api import (
     Refused,
     Service,
     allows,
-    as_event,
+    authenticate,
+    bearer,
     json_of,
     read_body,
     read_json,
     read_state,
+    refuse_without_token,
     source_of,
     whole_number,
 )
+from eunomia.service.http.event_feed import KEEP_ALIVE_S, as_event
 from eunomia.service.http.forecast_routes import forecast_score, what_if, when
 from eunomia.service.http.job_routes import save_progress
 from eunomia.service.http.metrics import metrics_text
@@ -63,7 +67,9 @@ PAGE, MOST_PAGE = 100, 1000
 CUT_S = 0.0009995  # what a time loses in an answer, which rounds to microseconds and cuts to milliseconds
 MOST_JOBS = 10_000  # in one list
 LOG_BYTES = 2**20  # of one answer
-KEEP_ALIVE_S = 15.0
+LARGE_BYTES = 2**14  # of a submission that is read beside the loop
+BYTES_A_JOB = 400  # of a list that cannot be read: as if it had so many jobs
+STORED_BYTES = 64 * 2**20  # of the jobs of one submission
 _sorted = json.JSONEncoder(sort_keys=True).encode
 SUBMITTED = ("id", "state", "spec", "submitted_at", "name", "tenant")
 
@@ -78,19 +84,51 @@ async def submit(service: Service, request: Request, who: Principal) -> Response
     if key is not None and not (8 <= len(key) <= 128 and key.isascii() and key.isprintable()):
         problem = FieldProblem("Idempotency-Key", key[:40], "has 8 to 128 printable characters", "send a UUID")
         raise Refused(400, "the Idempotency-Key cannot be used", (problem,))
-    raw = await read_body(request, LIST_BYTES)
-    data = json_of(raw)
-    several = isinstance(data, list)
-    if not several and len(raw) > BODY_BYTES:
-        raise Refused(413, "one job has at most 1 MiB", code="too_large")
-    jobs = _parsed(data) if several else (parse_job(data),)
-    digest = hashlib.sha256(_sorted(data).encode()).hexdigest()
-    action = Submit(jobs, key or secrets.token_hex(16), digest, several or jobs[0].array is not None)
-    reply = await service.ask(action, who, source_of(request))
+    raw = await read_body(request, LIST_BYTES, service.bodies)
+    try:
+        read = _documents(raw) if len(raw) <= LARGE_BYTES else await service.parsing.run(_documents, raw)
+    except (Refused, InvalidRequest):
+        service.submissions.charge(who.tenant, 1 + len(raw) // BYTES_A_JOB, 0)  # it was read all the same
+        raise
+    service.submissions.charge(who.tenant, sum(job.count for job in read.jobs), read.stored_bytes)
+    several = read.is_list or read.jobs[0].array is not None
+    reply = await service.ask(
+        Submit(read.jobs, key or secrets.token_hex(16), read.digest, several), who, source_of(request)
+    )
     body = reply.body
     if "job" in body:
         body = {name: body["job"][name] for name in SUBMITTED}
     return JsonAnswer(body, reply.status)
+
+
+@dataclass(frozen=True, slots=True)
+class _Documents:
+    """The jobs of one submission, the digest of its body, and about how many bytes they take in the store."""
+
+    jobs: tuple[JobDocument, ...]
+    digest: str
+    stored_bytes: int
+    is_list: bool
+
+
+def _documents(raw: bytes) -> _Documents:
+    """Read the body of a submission. Raises Refused, and InvalidRequest with the problems of all jobs."""
+    data = json_of(raw)
+    is_list = isinstance(data, list)
+    if not is_list and len(raw) > BODY_BYTES:
+        raise Refused(413, "one job has at most 1 MiB", code="too_large")
+    jobs = _parsed(data) if is_list else (parse_job(data),)
+    documents, stored = data if is_list else [data], len(raw)
+    for document, job in zip(documents, jobs, strict=True):
+        if job.count > 1:  # each job of an array has the whole document
+            stored += (job.count - 1) * len(_sorted(document))
+    if stored > STORED_BYTES:
+        rule = (
+            f"jobs of one submission take at most {STORED_BYTES // 2**20} MiB in the store, and these {stored:,} bytes"
+        )
+        fix = "shorten the document, such as its env, or the array"
+        raise InvalidRequest([FieldProblem("array", None, rule, fix)])
+    return _Documents(jobs, hashlib.sha256(_sorted(data).encode()).hexdigest(), stored, is_list)
 
 
 def _parsed(data: list[Any]) -> tuple[JobDocument, ...]:
@@ -197,7 +235,7 @@ async def log(service: Service, request: Request, who: Principal) -> Response:
     start = whole_number(request.query_params.get("from"), "from", 0, 2**62)
     if request.query_params.get("follow") in ("1", "true"):
         return StreamingResponse(_follow(service, row.id, start), media_type="text/event-stream")
-    raw, start, size = await asyncio.to_thread(_read_log, service, row.id, start)
+    raw, start, size = await service.threads.run(_read_log, service, row.id, start)
     headers = {"X-Next-Offset": str(start + len(raw)), "X-Size": str(size)}
     return PlainTextResponse(raw.decode("utf-8", "replace"), headers=headers)
 
@@ -223,9 +261,9 @@ def _read_log(service: Service, job_id: str, start: int) -> tuple[bytes, int, in
 
 async def _follow(service: Service, job_id: str, start: int) -> AsyncIterator[str]:
     quiet_s = 0.0
-    while not service.notifier.closing:
+    while not service.feed.closing:
         row = service.reader.job(job_id)
-        raw, start, _ = await asyncio.to_thread(_read_log, service, job_id, start)
+        raw, start, _ = await service.threads.run(_read_log, service, job_id, start)
         if raw:
             start += len(raw)
             quiet_s = 0.0
@@ -286,7 +324,7 @@ async def summary(service: Service, request: Request, who: Principal) -> dict[st
     """Show what each user got in the last days: of jobs that ended in them, and of those that still run."""
     days = whole_number(request.query_params.get("days"), "days", 7, 3650)
     now = service.writer.clock.now()
-    rows = await asyncio.to_thread(
+    rows = await service.threads.run(
         service.reader.jobs_since, now - days * 86_400, None if who.is_operator else who.tenant
     )
     return {"days": days, "users": living_state.summary(rows, now)}
@@ -303,7 +341,7 @@ async def show_decisions(service: Service, request: Request, who: Principal) -> 
     origin, shown = service.writer.origin, []
     limit = whole_number(request.query_params.get("limit"), "limit", 20, 200)
     until = _time(request.query_params.get("at"), origin)
-    for one in await asyncio.to_thread(service.reader.decisions, limit, until):
+    for one in await service.threads.run(service.reader.decisions, limit, until):
         decided = [decision for decision in one.decisions if decision["is"] != "Ask"]
         if not who.is_operator:
             decided = [{"is": decision["is"]} for decision in decided]
@@ -314,7 +352,7 @@ async def show_decisions(service: Service, request: Request, who: Principal) -> 
 
 async def events(service: Service, request: Request, who: Principal) -> Response:
     """Stream what happens to the jobs that the caller may see, gapless from `Last-Event-ID` on, else from now on."""
-    oldest, newest = service.reader.news_range()
+    oldest, newest = await service.threads.run(service.reader.news_range)
     text = request.headers.get("last-event-id") or request.query_params.get("after")
     after = newest
     if text is not None:
@@ -325,19 +363,10 @@ async def events(service: Service, request: Request, who: Principal) -> Response
             raise Refused(
                 410, f"events before {oldest} are no longer kept; list the jobs, then begin again", code="gone"
             )
-    return StreamingResponse(_stream(service, who, after), media_type="text/event-stream")
-
-
-async def _stream(service: Service, who: Principal, after: int) -> AsyncIterator[str]:
-    tenant = None if who.is_operator else who.tenant
-    yield ": connected\n\n"
-    while not service.notifier.closing:
-        found = service.reader.news(after, tenant)
-        for number, at, job, kind, detail in found:
-            after = number
-            yield as_event(number, kind, {"id": job, "at": iso(service.writer.origin + at), **detail_of(detail)})
-        if not found and not await service.notifier.wait(KEEP_ALIVE_S):
-            yield ": waiting\n\n"
+        if after > newest:  # as after a backup was restored
+            raise Refused(410, f"the newest event is {newest}; list the jobs, then begin again", code="gone")
+    stream = service.feed.stream(None if who.is_operator else who.tenant, after)
+    return StreamingResponse(stream, media_type="text/event-stream")
 
 
 # ---- tokens ----------------------------------------------------------------------------------------------------------
@@ -413,7 +442,11 @@ async def _change_tokens(service: Service, request: Request, who: Principal, act
 
 
 async def health(service: Service, request: Request, who: Principal) -> Response:
-    """Say that the process answers, and nothing else."""
+    """Say that the process answers, and whether the disk is full; nothing else."""
+    if service.writer.store.room.is_waiting:
+        return PlainTextResponse("disk full: nothing is stored until there is room\n")
+    if service.is_disk_low():
+        return PlainTextResponse("disk nearly full: no new job is accepted\n")
     return PlainTextResponse("ok\n")
 
 
@@ -421,26 +454,29 @@ async def ready(service: Service, request: Request, who: Principal) -> Response:
     """Say whether the service accepts work."""
     if not service.ready or service.writer.failure is not None:
         raise Refused(503, "the service is not ready", retry_s=1)
+    service.refuse_when_full()
     return PlainTextResponse("ready\n")
 
 
 async def metrics(service: Service, request: Request, who: Principal) -> Response:
-    """Return figures for Prometheus; with a token, or from this machine."""
-    from eunomia.service.http.api import authenticate
-    from eunomia.service.site import LOOPBACK
-
-    is_local = request.client is None or request.client.host in LOOPBACK
-    if not is_local and authenticate(service, request) is None:
-        raise Refused(401, "a valid token is needed", code="unauthenticated")
-    text = await asyncio.to_thread(metrics_text, service)
+    """Return figures for Prometheus; with a token, or without where the site says so."""
+    if not service.site.service.metrics_without_token and authenticate(service, request) is None:
+        refuse_without_token(service.job_tokens.principal(bearer(request)) is not None)
+    text = await service.threads.run(metrics_text, service)
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 
-async def openapi(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+async def openapi(service: Service, request: Request, who: Principal) -> Response:
     """Return the description of this API."""
+    return Response(_described(), media_type="application/json")
+
+
+@cache
+def _described() -> bytes:
+    """Return the description, which is made once: anybody may ask for it."""
     from eunomia.service.http.openapi import document
 
-    return document(ROUTES)
+    return bytes(JsonAnswer(document(ROUTES)).body)
 
 
 _JOB = "/v1/jobs/{id}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from starlette.requests import Request
@@ -25,7 +24,7 @@ async def show_tenants(service: Service, request: Request, who: Principal) -> di
     tenants: dict[str, dict[str, Any]] = {one["tenant"]: one for one in found if who.may_see(one["tenant"])}
     if width * count > HOURS:
         mine = None if who.is_operator else who.tenant
-        for back, name, sums in await asyncio.to_thread(service.reader.tenant_hours, hour, width, count, mine):
+        for back, name, sums in await service.threads.run(service.reader.tenant_hours, hour, width, count, mine):
             one = tenants.setdefault(name, {"tenant": name, **UNKNOWN, "periods": empty_periods(count)})
             one["periods"][-1 - back].add(sums)
     first = hour + 1 - width * count

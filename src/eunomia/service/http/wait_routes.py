@@ -36,15 +36,15 @@ async def why_shown(service: Service, row: JobRow, who: Principal, limit_s: floa
         with service.writer.lock:
             return living_state.why(service.writer.controller, row, service.writer.origin, who.may_see, position)
 
-    found = await asyncio.to_thread(ask)
+    found = await service.threads.run(ask)
     if limit_s > 0 and "free" in found:  # it waits for accelerators
-        smaller = await asyncio.to_thread(_smaller, service, row, found["free"])
+        smaller = await service.threads.run(_smaller, service, row, found["free"])
         question = {"ask": "why", "job": row.id, "smaller": smaller, "tenant": None if who.is_operator else who.tenant}
         try:
             async with asyncio.timeout(limit_s):
                 played = await service.forecasts.ask(question)
             if (behind := played["position"]) is not None:
-                found = await asyncio.to_thread(ask, QueuePosition(**{**behind, "names": tuple(behind["names"])}))
+                found = await service.threads.run(ask, QueuePosition(**{**behind, "names": tuple(behind["names"])}))
             found |= _played(service, played, who)
         except TimeoutError:
             found["note"] = f"{NOT_PLAYED} in time; ask again"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -17,11 +17,20 @@ PAGES = (("/", "Now"), ("/jobs", "Jobs"), ("/tenants", "Tenants"), ("/nodes", "N
 SPANS = ((1, "last day"), (7, "last 7 days"), (30, "last 30 days"), (365, "last year"))  # of the page of tenants
 RATIOS = (("ltgf", "LTGF"), ("rho_mean", "mean ρ"), ("rho_max", "worst ρ"))
 ON_SEATS, WAITING = ("starting", "running", "stopping"), ("pending", "preempted", "held")
+# Kinds of events that pages show; those without such a list show all.
+SITE = "PolicyChanged SiteChanged TenantChanged"
+SEATS = "starting preempted pending succeeded failed cancelled held NodeLost NodeJoined NodeRemoved"
+NODES = f"{SEATS} SiteChanged seat_taken seat_quarantined seat_free seat_idle"
+QUEUE = f"{SEATS} {SITE}"  # what may change the place in the queue
 _TEMPLATES = Templates("eunomia.service.pages", path_part=partial(quote, safe=""))
 
 
-def _page(template: str, title: str, user: str = "", *, live: bool = True, **values: object) -> str:
-    return _TEMPLATES.render(template, title=title, user=user, live=live, pages=PAGES, **values)
+def _page(
+    template: str, title: str, user: str = "", *, live: bool = True, follows: Mapping[str, str] | None = None,
+    **values: object,
+) -> str:  # fmt: skip
+    """Return a page; `follows` says to `live.js` which `kinds` of events, or which `job`, the page shows."""
+    return _TEMPLATES.render(template, title=title, user=user, live=live, follows=follows or {}, pages=PAGES, **values)
 
 
 def login_page(wrong: bool = False) -> str:
@@ -98,6 +107,7 @@ def job_page(
     return _page(
         "job.html", job["name"], user, job=job, why=why, reasons=[(text,) for text in reasons], log=log,
         history=history, forecast=forecast, memory=memory_text(job), is_live=job["state"] not in TERMINAL,
+        follows={"job": job["id"], "kinds": QUEUE if job["state"] in WAITING else ""},
     )  # fmt: skip
 
 
@@ -169,7 +179,7 @@ def nodes_page(user: str, nodes: list[dict[str, Any]], is_operator: bool) -> str
         reasons = [one["reason"] or "", *describe_taken(one)]
         reasons += [f"{n}: hardly used" for n in one["idle"]]
         rows.append((one, "; ".join(reasons).strip("; ")))
-    return _page("nodes.html", "Nodes", user, nodes=rows, is_operator=is_operator)
+    return _page("nodes.html", "Nodes", user, follows={"kinds": NODES}, nodes=rows, is_operator=is_operator)
 
 
 def policy_page(
@@ -191,4 +201,6 @@ def policy_page(
     if forecasts is not None and forecasts["start_coverage"] is not None:
         held = f"{forecasts['start_coverage']:.0%} of {forecasts['jobs']:,} starts were in their 80 % interval"
         facts.append(("forecasts", held))
-    return _page("policy.html", "Policy", user, live=what_if is None, facts=facts, what_if=what_if)
+    return _page(
+        "policy.html", "Policy", user, live=what_if is None, follows={"kinds": SITE}, facts=facts, what_if=what_if
+    )

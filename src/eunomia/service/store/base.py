@@ -32,6 +32,7 @@ from eunomia.service.store.checked_rows import (
     token_of,
     usable,
 )
+from eunomia.service.store.disk_room import DiskFull, DiskRoom
 from eunomia.service.store.head import FILE as HEAD_FILE
 from eunomia.service.store.head import Head, HeadFile
 from eunomia.service.store.opening import StoreProblem
@@ -73,6 +74,7 @@ class ServiceStore:
         self.generation = 0
         self.commits = 0
         self._head: HeadFile | None = None  # of the service that leads
+        self.room = DiskRoom(folder)
 
     def close(self) -> None:
         """Close the connection, and let others have the store."""
@@ -90,6 +92,9 @@ class ServiceStore:
     def _damage(self) -> list[str]:
         raise NotImplementedError
 
+    def _is_full(self, error: Exception) -> bool:
+        raise NotImplementedError
+
     def _next_generation(self) -> int:
         return int(self.number("generation")) + 1
 
@@ -102,9 +107,11 @@ class ServiceStore:
         try:
             yield self._db
             self._db.execute("COMMIT")
-        except BaseException:
+        except BaseException as error:
             with contextlib.suppress(*self.errors):  # keep the first error
                 self._db.execute("ROLLBACK")
+            if isinstance(error, self.errors) and self._is_full(error):
+                raise DiskFull.of(self.folder, f"the disk is full ({error})", "make room on it") from error
             raise
         self.commits += 1
         if self._head is not None:
@@ -130,9 +137,20 @@ class ServiceStore:
         return self.generation, incarnation
 
     def commit(self, turn: Turn, clock: StoredClock) -> None:
-        """Write one turn durably."""
-        with self.transaction() as db:
-            self.write(db, turn, clock)
+        """Write one turn durably; on a full disk with the reserve, and then as soon as there is room.
+
+        Raises DiskFull if the store is closed meanwhile.
+        """
+        while True:
+            try:
+                with self.transaction() as db:
+                    self.write(db, turn, clock)
+            except DiskFull:
+                if not self.room.wait():
+                    raise
+            else:
+                self.room.written()
+                return
 
     def write(self, db: Connection, turn: Turn, clock: StoredClock) -> None:
         """Write one turn in an open transaction."""

@@ -37,7 +37,9 @@ class Head:
         meta = dict(execute("SELECT key, value FROM meta WHERE key IN ('cluster_id', 'generation')").fetchall())
         moment = execute("SELECT coalesce(max(seq), 0) FROM moments").fetchone()[0]
         last = execute("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1").fetchone() or (0, "")
-        return cls(str(meta.get("cluster_id", "")), _whole(meta.get("generation")), moment, last[0], last[1])
+        return cls(
+            str(meta.get("cluster_id", "")), _whole(meta.get("generation")), moment, _whole(last[0]), str(last[1])
+        )
 
     def missing_in(self, execute: Callable[..., Any]) -> str:
         """Return what this head names and an open store lacks; "" where it went on from it, or was restored since."""

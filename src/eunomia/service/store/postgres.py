@@ -214,6 +214,9 @@ class PostgresStore(ServiceStore):
         if db is not None:
             db.close()
 
+    def _is_full(self, error: Exception) -> bool:
+        return isinstance(error, psycopg.errors.DiskFull)
+
     def _damage(self) -> list[str]:
         return []  # the server checks its files
 

@@ -119,12 +119,10 @@ class Reader:
         """Return tenant, state and number of jobs."""
         return list(self._db.execute("SELECT tenant, state, count(*) FROM jobs GROUP BY tenant, state"))
 
-    def news(self, after: int, tenant: str | None, limit: int = 1000) -> list[tuple[int, float, str, str, str]]:
-        """Return number, time, job, kind and detail of what happened after an event."""
-        mine = "" if tenant is None else "AND tenant = ? "
-        values = (after, *(() if tenant is None else (tenant,)), limit)
-        text = f"SELECT seq, at, job, kind, detail FROM news WHERE seq > ? {mine}ORDER BY seq LIMIT ?"
-        return list(self._db.execute(text, values))
+    def news(self, after: int, last: int = 2**62, limit: int = 1000) -> list[tuple[int, float, str, str, str, str]]:
+        """Return number, time, job, tenant, kind and detail of what happened after an event, up to another one."""
+        text = "SELECT seq, at, job, tenant, kind, detail FROM news WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+        return list(self._db.execute(text, (after, last, limit)))
 
     def job_news(self, job_id: str) -> list[tuple[int, float, str, str]]:
         """Return what happened to a job, in order."""
@@ -133,8 +131,9 @@ class Reader:
 
     def news_range(self) -> tuple[int, int]:
         """Return the numbers of the oldest event that is kept and of the newest one; 0 if there is none."""
-        found = self._db.execute("SELECT coalesce(min(seq), 0), coalesce(max(seq), 0) FROM news").fetchone()
-        return int(found[0]), int(found[1])
+        text = "SELECT (SELECT min(seq) FROM news), (SELECT max(seq) FROM news)"  # two look-ups, no scan
+        oldest, newest = self._db.execute(text).fetchone()
+        return int(oldest or 0), int(newest or 0)
 
     def jobs_since(self, at: float, tenant: str | None = None) -> list[JobRow]:
         """Return the jobs that ended after a time, and the live ones; of one tenant, or all."""

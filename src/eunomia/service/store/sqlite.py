@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from eunomia.service.store.base import ServiceStore
+from eunomia.service.store.disk_room import START_BYTES
 from eunomia.service.store.head import check_head
 from eunomia.service.store.opening import (
     FILE,
@@ -73,6 +74,12 @@ class SqliteStore(ServiceStore):
 
     def _begin(self) -> None:
         self._db.execute("BEGIN IMMEDIATE")
+
+    def _is_full(self, error: Exception) -> bool:
+        """Say whether a write failed for want of room; at the file that connections share this is an I/O error."""
+        code = getattr(error, "sqlite_errorcode", 0)
+        is_io = code & 0xFF == sqlite3.SQLITE_IOERR
+        return code == sqlite3.SQLITE_FULL or (is_io and self.room.free_bytes() < START_BYTES)
 
     def _damage(self) -> list[str]:
         return damage(self._db, "integrity_check")

@@ -1,0 +1,43 @@
+"""Pages that open tabs load again: made once for all who may see the same, unless a tab has seen newer events."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+SHARED_S = 2.0  # for so long a page is given to others
+MOST_KEPT = 64
+AFTER = "eunomia-after"  # header: number of the last event that a tab has seen
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    newest: int  # number of the last event before it was made
+    at: float
+    answer: asyncio.Task[Response]
+
+
+class SharedPages:
+    """The pages of the last seconds, by address and by who may see them. `newest` returns the last event's number."""
+
+    def __init__(self, newest: Callable[[], int]) -> None:
+        self._newest = newest
+        self._kept: dict[Hashable, _Made] = {}
+
+    async def answer(self, key: Hashable, after: int, make: Callable[[], Awaitable[Response]]) -> Response:
+        """Return a page that has what event `after` changed: one that was made, or is being made, or a new one."""
+        found, now = self._kept.get(key), time.monotonic()
+        if found is None or found.newest < after or now - found.at > SHARED_S:
+            while len(self._kept) >= MOST_KEPT:
+                del self._kept[next(iter(self._kept))]
+            found = self._kept[key] = _Made(self._newest(), now, asyncio.ensure_future(_made(make)))
+        page = await asyncio.shield(found.answer)  # that one tab is closed must not fail the others
+        return Response(page.body, page.status_code, media_type=page.media_type)
+
+
+async def _made(make: Callable[[], Awaitable[Response]]) -> Response:
+    return await make()

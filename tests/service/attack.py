@@ -1,0 +1,291 @@
+"""Attacks a service from another process, by users' tokens only: `python -m tests.service.attack --minutes 4`.
+
+On each store a service gets an honest user, whose jobs write down what happened to them, and users of other tenants who
+ask for as much as they can, break off, send what is no request, and run jobs that do their worst. Meanwhile /healthz is
+asked every second. At the end every honest job has done each of its steps and ended once, no accelerator had two
+holders, and the service ends on SIGTERM. Prints what it saw as JSON, a line for each store.
+
+A further attack is a function in `ATTACKS`: it is called again and again with a client and a generator of numbers, and
+whatever is answered to it, or raised in it, is part of the attack.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.service.bench import LiveService
+from tests.service.postgres_server import programs, server
+
+from eunomia.service.client import Address, Client, ServiceRefusal, Unreachable
+
+SITE = """\
+[service]
+listen = "127.0.0.1:0"
+supervisor_lease_s = 30
+max_pending_per_tenant = 60
+log_mib = 1
+DATABASE
+[cluster]
+accelerators = { cpu = 4 }
+[policy]
+name = "las"
+quantum = 5
+"""
+SCRIPT = Path(__file__).with_name("recorded_job.py")
+DESCRIPTORS = 1024  # of the service
+HONEST_EVERY_S, STEPS, STEP_S = 2.0, 3, 0.1
+ENDS_WITHIN_S = 300.0  # after the attack
+TENANTS = 4  # of attackers; each has the roles submitter and viewer
+
+
+# ---- what attackers do -----------------------------------------------------------------------------------------------
+
+
+def send(client: Client, method: str, path: str, body: bytes = b"", *, reads: bool = True, **headers: str) -> None:
+    """Send a request, whatever its bytes are."""
+    connection = client._connect()
+    try:
+        connection.request(method, path, body, {**client._headers(), **headers})
+        if reads:
+            connection.getresponse().read()
+    finally:
+        connection.close()
+
+
+def hold(client: Client, text: str, count: int, held_s: float) -> None:
+    """Hold connections that have each sent this."""
+    parts = urlsplit(client.address.url)
+    with contextlib.ExitStack() as ends:
+        for _ in range(count):
+            one = ends.enter_context(socket.create_connection((parts.hostname, parts.port), timeout=5))
+            filled = text.replace("HOST", parts.netloc).replace("TOKEN", client.address.token)
+            one.sendall(filled.encode("utf-8", "surrogateescape"))
+        time.sleep(held_s)
+
+
+def submit_many(client: Client, draw: random.Random) -> None:
+    count = draw.choice((1, 20, 200, 10_000))
+    job = {"command": ["sleep", str(draw.random())], "labels": {"n": "x" * draw.randrange(200)}}
+    client.submit([job] * count if count > 1 else job)
+
+
+def submit_arrays(client: Client, draw: random.Random) -> None:
+    client.submit([{"command": ["x"], "array": "0-9999", "env": {"A": "x" * 4000}}] * draw.choice((1, 3, 2000)))
+
+
+def leave_requests_half_sent(client: Client, draw: random.Random) -> None:
+    head = draw.choice(("POST /login", "POST /v1/jobs", "POST /v1/whatif", "GET /v1/jobs"))
+    rest = draw.choice(("", "X: y", "Content-Length: 1000\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n5\r\n["))
+    token = draw.choice(("", "Authorization: Bearer TOKEN\r\n"))
+    hold(client, f"{head} HTTP/1.1\r\nHost: HOST\r\n{token}{rest}", 300, 3.0)
+
+
+def keep_streams(client: Client, draw: random.Random) -> None:
+    after = draw.choice(("", "?after=0", "?after=999999999"))
+    hold(client, f"GET /v1/events{after} HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer TOKEN\r\n\r\n", 400, 3.0)
+
+
+def take_no_answers(client: Client, draw: random.Random) -> None:
+    path = draw.choice(("/openapi.json", "/v1/jobs?limit=1000", "/v1/tenants?days=3650"))
+    hold(client, f"GET {path} HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer TOKEN\r\n\r\n" * 40, 50, 3.0)
+
+
+def ask_for_the_dear(client: Client, draw: random.Random) -> None:
+    job = draw.choice(client.get("/v1/jobs", limit=50)["jobs"] or [{"id": "1-x"}])["id"]
+    asked = f"/v1/jobs/{job}"
+    path = draw.choice((f"{asked}/when?arrivals=1", f"{asked}/why", "/v1/summary?days=3650", "/v1/decisions?limit=200",
+                        "/v1/tenants?days=3650", "/v1/forecasts", "/metrics", "/", "/policy"))  # fmt: skip
+    send(client, "GET", path, Cookie=f"eunomia={client.address.token}")
+
+
+def ask_what_if(client: Client, draw: random.Random) -> None:
+    question = draw.choice(({"policy": "max_min_fairness"}, {"nodes": {"cpu": 1}}, {"job": {"accelerators": 4}}))
+    send(client, "POST", "/v1/whatif", json.dumps(question).encode())
+
+
+def send_what_is_no_request(client: Client, draw: random.Random) -> None:
+    raw = draw.choice((b"[" * 100_000, b'{"command": ["a"], "weight": ' + b"9" * 400 + b"}", draw.randbytes(5000),
+                       b'{"command": ["\\ud800"]}', b'{"command": ["a"], "weight": 5e-324}', b" " * 2**21))  # fmt: skip
+    path = draw.choice(("/v1/jobs", "/v1/whatif", "/v1/tokens", "/v1/jobs/1-x", "/login"))
+    send(client, draw.choice(("POST", "PATCH", "PUT", "DELETE", "BREW")), path, raw, reads=draw.random() < 0.5)
+
+
+def run_the_worst(client: Client, draw: random.Random) -> None:
+    """Submit jobs that ignore being asked to stop, keep a processor busy, fail, or overwrite their own files."""
+    code = draw.choice((
+        "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)", "while True: pass", "1/0",
+        "import os; open(os.environ['EUNOMIA_PROGRESS_FILE'], 'w').write('{\"step\": ' + '[' * 10000)",
+        "import os; os.symlink('/etc/passwd', os.environ['EUNOMIA_PROGRESS_FILE'])",
+    ))  # fmt: skip
+    limits = {"max_run_s": 2, "retries": 1, "checkpoint": {"grace_s": 1}}
+    job = client.submit({"command": [sys.executable, "-c", code], **limits})["id"]
+    time.sleep(draw.random())
+    client.send(*draw.choice((("DELETE", f"/v1/jobs/{job}"), ("POST", f"/v1/jobs/{job}/hold"))))
+
+
+ATTACKS: tuple[Callable[[Client, random.Random], None], ...] = (
+    submit_many, submit_arrays, leave_requests_half_sent, keep_streams, take_no_answers, ask_for_the_dear, ask_what_if,
+    send_what_is_no_request, run_the_worst,
+)  # fmt: skip
+
+
+def attack(url: str, seconds: float, tokens: list[str]) -> Counter[str]:
+    """Attack for so long, each attack in a thread of its own; return what came of them, and how often."""
+    deadline, found = time.monotonic() + seconds, Counter[str]()
+
+    def go_on(what: Callable[[Client, random.Random], None], seed: int) -> None:
+        draw = random.Random(seed)
+        while time.monotonic() < deadline:
+            name = "done"
+            try:
+                what(Client(Address(url, draw.choice(tokens))), draw)
+            except ServiceRefusal as error:
+                name = str(error.status)
+            except (Unreachable, OSError, ValueError) as error:
+                name = type(error).__name__
+            found[f"{what.__name__}: {name}"] += 1
+            time.sleep(0.01)
+
+    threads = [threading.Thread(target=go_on, args=(one, seed)) for seed, one in enumerate(ATTACKS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+# ---- what must hold --------------------------------------------------------------------------------------------------
+
+
+class Health:
+    """Asks /healthz every second in a thread."""
+
+    def __init__(self, url: str) -> None:
+        self.taken, self.failed = list[float](), list[str]()
+        self._url, self._ends = url, threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._ends.wait(1.0):
+            begun = time.perf_counter()
+            try:
+                with urllib.request.urlopen(f"{self._url}/healthz", timeout=30) as answer:
+                    assert answer.status == 200
+            except OSError as error:
+                self.failed.append(repr(error))
+            self.taken.append(time.perf_counter() - begun)
+
+    def end(self) -> None:
+        """Stop asking."""
+        self._ends.set()
+        self._thread.join()
+
+
+def honest(client: Client, ledger: Path, seconds: float) -> list[str]:
+    """Submit a job every few seconds for so long; return their ids. Each is sent until it is taken, with its key."""
+    deadline, ids = time.monotonic() + seconds, list[str]()
+    command = [sys.executable, str(SCRIPT), str(ledger), str(STEPS), str(STEP_S)]
+    while time.monotonic() < deadline:
+        key = f"honest-{len(ids):08}"
+        for _ in itertools.count():
+            try:
+                ids.append(client.submit({"command": command, "total_steps": STEPS}, key)["id"])
+                break
+            except (Unreachable, ServiceRefusal):
+                time.sleep(0.2)
+        time.sleep(HONEST_EVERY_S)
+    return ids
+
+
+def run(folder: Path, seconds: float, database: str = "") -> dict[str, Any]:
+    """Attack a service in a folder; return what was seen. Raises AssertionError for what does not hold."""
+    service = LiveService(folder, SITE.replace("DATABASE", f'database = "{database}"' if database else ""))
+    limits = ("prlimit", f"--nofile={DESCRIPTORS}:{DESCRIPTORS}", "--pid")
+    service.start()
+    assert service.process is not None
+    subprocess.run([*limits, str(service.process.pid)], check=True)
+    ledger, ann = folder / "ledger", service.client("ann", "honest")
+    ledger.touch()
+    users = [(f"user{n}", f"tenant{n}", role) for n in range(TENANTS) for role in ("submitter", "viewer")]
+    tokens = [service.client(*user).address.token for user in users]
+    health = Health(service.url)
+    command = [sys.executable, "-m", "tests.service.attack", "--against", service.url, "--seconds", str(seconds)]
+    with subprocess.Popen(["nice", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as attacker:
+        assert attacker.stdin is not None and attacker.stdout is not None
+        attacker.stdin.write(" ".join(tokens))
+        attacker.stdin.close()
+        ids = honest(ann, ledger, seconds)
+        seen = json.loads(attacker.stdout.read())
+    deadline = time.monotonic() + ENDS_WITHIN_S
+    states: Counter[str] = Counter()
+    while states != Counter(succeeded=len(ids)):
+        assert service.process.poll() is None, (folder / "log").read_text()[-5000:]
+        assert time.monotonic() < deadline, states
+        time.sleep(0.5)
+        states = Counter(ann.get(f"/v1/jobs/{job}")["state"] for job in ids)
+    health.end()
+    lines = ledger.read_text().splitlines()
+    for job in ids:
+        mine = [line.split() for line in lines if f" {job} " in line]
+        assert sorted({int(words[3]) for words in mine if words[0] == "step"}) == list(range(STEPS)), mine
+        assert sum(words[0] == "end" for words in mine) == 1, mine
+    assert not [line for line in lines if line.startswith("DOUBLE")]
+    assert not health.failed, health.failed
+    code = service.kill(signal.SIGTERM)
+    service.stop_jobs()
+    assert code == 0, code
+    slowest = round(max(health.taken), 3)
+    return {"store": "postgresql" if database else "sqlite", "seconds": seconds, "honest_jobs": len(ids),
+            "health_asked": len(health.taken), "health_slowest_s": slowest, "attacks": seen}  # fmt: skip
+
+
+@contextlib.contextmanager
+def stores() -> Iterator[list[str]]:
+    """Yield the addresses of the stores to try: a file, and a database where PostgreSQL is installed."""
+    if (binaries := programs()) is None:
+        yield [""]
+        return
+    with server(binaries) as place:
+        yield ["", f"postgresql://tester@/postgres?host={place}"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=4.0, help="for all stores together")
+    parser.add_argument("--against", metavar="URL", help="be the attacker; tokens are read from standard input")
+    parser.add_argument("--seconds", type=float, default=0.0, help="of the attacker")
+    given = parser.parse_args()
+    if given.against:
+        found = attack(given.against, given.seconds, sys.stdin.read().split())
+        sys.stdout.write(json.dumps(found))
+        return
+    with stores() as addresses:
+        for address in addresses:
+            with tempfile.TemporaryDirectory(prefix="eunomia-attack-") as folder:
+                os.chmod(folder, 0o755)
+                seen = run(Path(folder), 60 * given.minutes / len(addresses), address)
+                sys.stdout.write(json.dumps(seen) + "\n")
+                sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
