@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import resource
 import socket
@@ -156,6 +157,11 @@ def test_arrays_are_counted_before_they_are_expanded(monkeypatch: pytest.MonkeyP
     found = routes._documents(json.dumps({**DOCUMENT, "array": "0-99"}).encode())
     assert found.jobs[0].count == 100
     assert found.stored_bytes == pytest.approx(100 * len(json.dumps(DOCUMENT)), rel=1.0)
+
+
+@given(st.recursive(st.integers() | st.text('ab"é'), lambda one: st.lists(one) | st.dictionaries(st.text(), one)))
+def test_a_list_has_the_digest_of_its_whole_text(data: object) -> None:
+    assert routes._digest(data) == hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
 @pytest.fixture
