@@ -2,9 +2,9 @@
 
 Under the reward of the thesis, the decrease of normalised loss, no rule tried has more than the one that the network
 begins as (`metis.py`), so training has nothing to add. The other reward is minus the time that jobs spend, a tenth of
-it beyond 90 % of their quality: what is judged, and an end for every job. Training and network are those of
-`eunomia train metis`; the best step is chosen by traces kept for that, by the time to 90 % quality under both rewards,
-and judged on the traces of `metis.py`.
+it beyond 90 % of their quality: what is judged, and an end for every job. Training and network are those of `eunomia
+train metis`; the best step is chosen by traces kept for that, by the time to 90 % quality under both rewards, and
+judged on the traces of `metis.py`.
 """
 
 from __future__ import annotations
