@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from eunomia.model.answers import Answer, Grants, InvalidAnswer, Order, Rows, Shares
     from eunomia.model.job import Job
     from eunomia.model.policy import RECALLABLE, LeaseTerms, Policy, PolicyInfo
+    from eunomia.model.promises import Promises
+    from eunomia.model.rank import Rank
     from eunomia.model.topology import Node, Topology
     from eunomia.model.view import UndeclaredColumn, View
     from eunomia.policies.order.type_choice import by_fastest
@@ -53,6 +55,8 @@ __all__ = [
     "Order",
     "Policy",
     "PolicyInfo",
+    "Promises",
+    "Rank",
     "ReportContent",
     "Result",
     "Rows",

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from eunomia import Answer, InvalidAnswer, Order, PolicyInfo, Rows, Shares, UndeclaredColumn, View, policies
-from eunomia.model.rank import Rank
+from eunomia import Answer, InvalidAnswer, Order, PolicyInfo, Rank, Rows, Shares, UndeclaredColumn, View, policies
 from eunomia.testing import PolicyContract
 from eunomia.testing.policy_rules import LEASE_TERMS, SEEDS, check_world
 from eunomia.testing.small_worlds import NeverEnds

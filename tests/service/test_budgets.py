@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import resource
 import socket
@@ -158,6 +159,11 @@ def test_arrays_are_counted_before_they_are_expanded(monkeypatch: pytest.MonkeyP
     assert found.stored_bytes == pytest.approx(100 * len(json.dumps(DOCUMENT)), rel=1.0)
 
 
+@given(st.recursive(st.integers() | st.text('ab"é'), lambda one: st.lists(one) | st.dictionaries(st.text(), one)))
+def test_a_list_has_the_digest_of_its_whole_text(data: object) -> None:
+    assert routes._digest(data) == hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
 @pytest.fixture
 def few(tmp_path: Path) -> Iterator[LiveService]:
     """A service with few descriptors."""
@@ -189,7 +195,7 @@ def opened(service: LiveService, text: str, count: int) -> list[socket.socket]:
      "GET /openapi.json HTTP/1.1\r\nHost: HOST\r\n\r\n" * 40],
     ids=["bodies of strangers", "streams of a viewer", "bodies of a viewer", "answers that are not taken"],
 )  # fmt: skip
-def test_connections_that_are_left_half_done_or_kept_shut_nobody_out(few: LiveService, text: str) -> None:
+def test_connections_that_are_left_half_done_or_kept_shut_no_other_out(few: LiveService, text: str) -> None:
     viewer, other = few.client("vera", "flood", "viewer"), few.client("ann", "vision")
     held = opened(few, text.replace("TOKEN", viewer.address.token), DESCRIPTORS)
     for _ in range(5):

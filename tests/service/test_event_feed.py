@@ -116,7 +116,7 @@ def test_other_requests_get_their_turn_between_a_few_parts(bench: Bench) -> None
     play(bench, plays)
 
 
-def test_events_of_others_wake_nobody_and_still_move_the_number_to_begin_from(
+def test_events_of_others_wake_no_listener_and_still_move_the_number_to_begin_from(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_feed, "KEEP_ALIVE_S", 0.05)

@@ -20,7 +20,8 @@ from eunomia.service.client import ServiceRefusal
 from eunomia.service.followed_state import FollowedState, SiteChanged
 from eunomia.service.forecast_answers import ForecastAnswers
 from eunomia.service.forecast_log import outcomes_of
-from eunomia.service.forecasts import Forecasts, NoForecast
+from eunomia.service.forecasts import MOST_WAITING_EACH, Forecasts, NoForecast
+from eunomia.service.http.fair_threads import TENANT
 from eunomia.service.messages import ChangeNode, Halt, Hold, Launch, Request
 
 FIFO = """\
@@ -146,7 +147,7 @@ def test_what_was_said_is_stored_and_compared_with_what_came(bench: Bench, answe
     one, two = (bench.submit(duration_s=100.0, accelerators=2).body["id"] for _ in range(2))
     start(bench, one)
     forecasts = Forecasts(bench.path, bench.writer, 0.0)
-    forecasts._process = _Direct(answers)  # type: ignore[assignment]
+    forecasts._short._process = _Direct(answers)  # type: ignore[assignment]
     bench.writer.change = _at_once(bench)  # type: ignore[method-assign]
     asyncio.run(forecasts.note())
     (said,) = outcomes_of(bench.site.state)
@@ -187,7 +188,7 @@ class _Dead:
 
 def test_a_forecast_process_that_fails_is_started_once_more_and_then_an_error(bench: Bench) -> None:
     forecasts, dead = Forecasts(bench.path, bench.writer, 0.0), _Dead()
-    forecasts._process = dead  # type: ignore[assignment]
+    forecasts._short._process = dead  # type: ignore[assignment]
     with pytest.raises(NoForecast, match="failed"):
         asyncio.run(forecasts.ask({"ask": "when", "job": "x"}))
     assert dead.starts == 2
@@ -210,7 +211,7 @@ class _Slow:
 
 def test_questions_that_were_given_up_keep_no_thread_from_other_requests(bench: Bench) -> None:
     forecasts, slow = Forecasts(bench.path, bench.writer, 0.0), _Slow()
-    forecasts._process = slow  # type: ignore[assignment]
+    forecasts._short._process = slow  # type: ignore[assignment]
 
     async def visit_pages() -> str:
         for _ in range(50):
@@ -224,6 +225,27 @@ def test_questions_that_were_given_up_keep_no_thread_from_other_requests(bench: 
     assert asyncio.run(visit_pages()) == "why"
     forecasts.close()
     assert slow.asked == 1
+
+
+def test_a_long_question_delays_no_short_one_and_one_tenant_has_a_part_of_the_places(bench: Bench) -> None:
+    forecasts, slow, quick = Forecasts(bench.path, bench.writer, 0.0), _Slow(), _Slow()
+    forecasts._long._process, forecasts._short._process = slow, quick  # type: ignore[assignment]
+    quick.may_answer.set()
+
+    async def ask() -> None:
+        TENANT.set("flood")
+        waiting = [asyncio.create_task(forecasts.ask({"ask": "whatif"})) for _ in range(MOST_WAITING_EACH)]
+        assert await forecasts.ask({"ask": "when", "job": "x"}) == {"futures": 1}
+        with pytest.raises(NoForecast, match="too many"):
+            await forecasts.ask({"ask": "whatif"})
+        TENANT.set("other")
+        waiting.append(asyncio.create_task(forecasts.ask({"ask": "whatif"})))
+        await asyncio.sleep(0)
+        slow.may_answer.set()
+        assert await asyncio.gather(*waiting) == [{"futures": 1}] * (MOST_WAITING_EACH + 1)
+
+    asyncio.run(ask())
+    forecasts.close()
 
 
 def test_a_gang_that_does_not_leave_a_drained_node_is_ended_without_a_checkpoint(bench: Bench) -> None:

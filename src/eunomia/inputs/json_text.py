@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from eunomia.inputs.problems import InvalidInput, Problem
 
 _SPACE = re.compile(r"[ \t\n\r]*")
+_written = json.JSONEncoder(default=repr).encode  # with every such character escaped
 _SURROGATE = re.compile("[\ud800-\udfff]")
 MOST_DIGITS = 300  # of a whole number: more are not a number of the machine
 
@@ -138,8 +139,15 @@ def read_json(
         raise InvalidInput(problems or [Problem(file=file, row=error.row, rule=rule, fix=fix)]) from None
 
 
-def unusable_texts(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    """Yield where a text within a JSON value is one that no program and no database takes, and what it has."""
+def unusable_texts(value: Any) -> list[tuple[str, str]]:
+    """Return where a text within a JSON value is one that no program and no database takes, and what it has."""
+    written = _written(value)
+    if "\\u0000" not in written and "\\ud" not in written:
+        return []
+    return list(_unusable(value, ""))
+
+
+def _unusable(value: Any, place: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         if not value.isascii() and _SURROGATE.search(value):
             yield place, "half of a surrogate pair"
@@ -147,11 +155,11 @@ def unusable_texts(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
             yield place, "a NUL character"
     elif isinstance(value, Mapping):
         for name, part in value.items():
-            yield from unusable_texts(name, f"the key {name[:40]!r}" + (f" of {place}" if place else ""))
-            yield from unusable_texts(part, f"{place}.{name}" if place else str(name))
+            yield from _unusable(name, f"the key {name[:40]!r}" + (f" of {place}" if place else ""))
+            yield from _unusable(part, f"{place}.{name}" if place else str(name))
     elif isinstance(value, list | tuple):
         for number, part in enumerate(value):
-            yield from unusable_texts(part, f"{place}[{number}]")
+            yield from _unusable(part, f"{place}[{number}]")
 
 
 def refuse_constant(name: str) -> NoReturn:

@@ -260,6 +260,12 @@ def _fastmath_flags(fastmath: Any) -> frozenset[str]:
     return frozenset(fastmath)
 
 
+def load_compiler() -> None:
+    """Import numba now, which the first compiled call would do; nothing where kernels are interpreted."""
+    if _mode() != "interpreted":
+        import numba  # noqa: F401
+
+
 def _mode() -> str:
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return "interpreted"

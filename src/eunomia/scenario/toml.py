@@ -55,7 +55,7 @@ def read_text(text: str, file: str) -> tuple[dict[str, Any], SourceLocations]:
         raise _refusal(file, None, None, "values are nested too deeply", "flatten them") from error
     except ValueError as error:
         raise _syntax_error(text, file, str(error)) from error
-    if wrong := list(unusable_texts(data)):
+    if wrong := unusable_texts(data):
         raise InvalidInput([
             Problem(file=file, column=place, rule=f"has {what}", fix="leave it out") for place, what in wrong
         ])  # fmt: skip

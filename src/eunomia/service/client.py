@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 SETTINGS = Path("~/.config/eunomia/client.toml")
-TIMEOUT_S = 60.0
+TIMEOUT_S = 90.0  # longer than the service takes to say that it has no answer
 
 
 class Unreachable(ConnectionError):

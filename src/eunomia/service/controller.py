@@ -52,6 +52,7 @@ from eunomia.service.turn import LoggedMoment, Lookup, ServicePolicyRunner, Turn
 
 DIGEST_EVERY = 256  # moments
 MOST_MOMENTS = 1_000  # of one step: beyond, time is taken to have stalled
+_RUNS, _PAUSED = int(Stage.RUNNING), int(Stage.PAUSED)
 REMOVED = "removed: "  # begins the reason of a node that is not only drained
 MOST_LOSSES = 3  # starts in a row whose supervisor died, before a job that does not advance is counted as failed
 IN_MEMORY = (
@@ -530,11 +531,11 @@ class Controller:
         number = state.row_of.get(row.id)
         if number is None:
             return "" if row.is_over else "the scheduler does not know the job"
-        stage = Stage(int(state.jobs.stage[number]))
-        if (stage == Stage.RUNNING) != (row.state in SEATED):
-            return f"it is {row.state}, and the scheduler has {stage.name}"
-        if (stage == Stage.PAUSED) != bool(row.holds):
-            return f"it is held for {row.holds}, and the scheduler has {stage.name}"
+        stage = int(state.jobs.stage[number])
+        if (stage == _RUNS) != (row.state in SEATED):
+            return f"it is {row.state}, and the scheduler has {Stage(stage).name}"
+        if (stage == _PAUSED) != bool(row.holds):
+            return f"it is held for {row.holds}, and the scheduler has {Stage(stage).name}"
         if row.state in SEATED and set(row.seats) != set(state.seats_of(number).tolist()):
             return f"it has seats {row.seats}, and in the scheduler others"
         return ""

@@ -1,20 +1,24 @@
-"""Forecasts as the service gives them: asked of a process of their own, one at a time, with a time limit."""
+"""Forecasts as the service gives them: asked of processes of their own, one at a time of each, with a time limit."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import logging
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from eunomia.child_process import ChildProcess
+from eunomia.service.http.fair_threads import TENANT, FairThreads
 from eunomia.service.store.disk_room import DiskFull
 from eunomia.service.writer import Writer
 
 LIMIT_S = 60.0  # for one answer, wall-clock
-MOST_WAITING = 32  # questions
+WAIT_S = 80.0  # with the time in the queue; a client waits a little longer
+MOST_WAITING, MOST_WAITING_EACH = 32, 8  # questions for one process; of one tenant
+LONG = ("whatif",)  # questions that must not delay the others
 MEMORY_GIB = 4.0
 NICENESS = 10  # of the process, so that decisions go first
 _log = logging.getLogger(__name__)
@@ -28,33 +32,20 @@ class NoForecast(Exception):
         self.found = found
 
 
-class Forecasts:
-    """Asks the forecast process of one site, and records what it says of waiting jobs."""
+class _Lane:
+    """One forecast process and the questions that wait for it, which tenants ask in turn."""
 
-    def __init__(self, site: Path, writer: Writer, every_s: float) -> None:
+    def __init__(self, site: Path) -> None:
         self._process = ChildProcess("eunomia.service.forecast_process", str(site.resolve()), memory_gib=MEMORY_GIB,
                                      niceness=NICENESS)  # fmt: skip
-        self._writer, self._every_s = writer, every_s
-        self._lock = asyncio.Lock()
         # Who asks may give up while the process computes on: then the next question waits here, in no thread of others.
-        self._thread = ThreadPoolExecutor(1, "forecasts")
-        self._waiting = self._noted = 0
+        self._threads = FairThreads(1, "forecasts")
+        self.waiting: Counter[str] = Counter()
         self._closed = False
 
-    async def ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer. Raises NoForecast."""
-        if self._waiting >= MOST_WAITING:
-            raise NoForecast({"error": "too many forecasts are being asked for; try again", "code": "busy"})
-        self._waiting += 1
-        try:
-            async with self._lock:
-                asked = {**question, "now": self._writer.clock.now()}
-                found = await asyncio.get_running_loop().run_in_executor(self._thread, self._ask, asked)
-        finally:
-            self._waiting -= 1
-        if "error" in found:
-            raise NoForecast(found)
-        return found
+    async def ask(self, question: dict[str, Any], now: Callable[[], float]) -> dict[str, Any]:
+        """Return the answer to a question, or what is wrong with it."""
+        return await self._threads.run(lambda: self._ask({**question, "now": now()}))
 
     def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
         for is_last in (False, True):
@@ -71,15 +62,50 @@ class Forecasts:
             self._process.stop()  # another one reads the site again
         raise AssertionError
 
+    def close(self) -> None:
+        """End the process for good."""
+        self._closed = True
+        self._process.stop()
+        self._threads.close()
+
+
+class Forecasts:
+    """Asks the forecast processes of one site, and records what they say of waiting jobs.
+
+    What-ifs, which take long, have a process of their own, started when the first is asked.
+    """
+
+    def __init__(self, site: Path, writer: Writer, every_s: float) -> None:
+        self._short, self._long = _Lane(site), _Lane(site)
+        self._writer, self._every_s = writer, every_s
+        self._noted = 0
+
+    async def ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer. Raises NoForecast."""
+        lane, tenant = self._long if question["ask"] in LONG else self._short, TENANT.get()
+        if lane.waiting.total() >= MOST_WAITING or lane.waiting[tenant] >= MOST_WAITING_EACH:
+            raise NoForecast({"error": "too many forecasts are being asked for; try again", "code": "busy"})
+        lane.waiting[tenant] += 1
+        try:
+            async with asyncio.timeout(WAIT_S):
+                found = await lane.ask(question, self._writer.clock.now)
+        except TimeoutError:
+            rule = f"others were asked first for {WAIT_S:g} s; ask again later"
+            raise NoForecast({"error": rule, "code": "busy"}) from None
+        finally:
+            lane.waiting[tenant] -= 1
+        if "error" in found:
+            raise NoForecast(found)
+        return found
+
     def _has_waiting(self) -> bool:
         with self._writer.lock:
             return any(self._writer.controller.waiting.values())
 
     def close(self) -> None:
-        """End the process for good."""
-        self._closed = True
-        self._process.stop()
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        """End the processes for good."""
+        self._short.close()
+        self._long.close()
 
     async def note_regularly(self) -> None:
         """Record forecasts of waiting jobs every so many seconds, if something has changed since."""

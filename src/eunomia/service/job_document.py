@@ -174,7 +174,7 @@ def parse_job(data: Any, place: str = "") -> JobDocument:
 
 def refuse_unusable(data: Any, place: str = "") -> None:
     """Raise InvalidRequest for texts that no process and no database takes."""
-    if wrong := list(unusable_texts(data)):
+    if wrong := unusable_texts(data):
         fix = "leave it out"
         raise InvalidRequest([FieldProblem(f"{place}{field}", None, f"has {what}", fix) for field, what in wrong])
 

@@ -115,14 +115,18 @@ class JobRow:
     @classmethod
     def of(cls, body: str) -> JobRow:
         """Return the row of a body. Raises ValueError or TypeError for one that cannot be used."""
-        data = json.loads(body, parse_constant=refuse_constant)
+        data = _decode(body)
         if type(data) is not dict:
             raise ValueError("it is no object")
         if "\\u" in body:
             for place, wrong in unusable_texts(data):
                 raise ValueError(f"{place} has {wrong}")
         for name, value in data.items():
-            if name not in _CHECKS or not _CHECKS[name](value):
+            if type(value) is float:
+                is_right = name in _FLOATS and -MOST_STORED <= value <= MOST_STORED
+            else:
+                is_right = type(value) is _KINDS.get(name) or (name in _CHECKS and _CHECKS[name](value))
+            if not is_right:
                 raise ValueError(f"{name} is {repr(value)[:80]}")
         for name in _TUPLES:
             if name in data:
@@ -179,16 +183,28 @@ def _is_number(value: Any) -> bool:
     return type(value) in (int, float) and -MOST_STORED <= value <= MOST_STORED
 
 
+def _are_numbers(values: Any) -> bool:
+    return type(values) is list and (not values or (min(values) >= -MOST_STORED and max(values) <= MOST_STORED))
+
+
 _BY_TYPE: dict[str, Callable[[Any], bool]] = {
     "str": _is_text, "int": _is_count, "int | None": _is_count, "float": _is_number,
     "bool": lambda value: type(value) is bool, "dict[str, Any]": lambda value: type(value) is dict,
     "list[str]": _all(_is_text), "tuple[str, ...]": _all(_is_text), "tuple[int, ...]": _all(_is_count),
-    "tuple[float, ...]": _all(_is_number),
+    "tuple[float, ...]": _are_numbers,
 }  # fmt: skip
 _CHECKS = {one.name: _BY_TYPE[str(one.type)] for one in fields(JobRow)} | {"state": STATES.__contains__}
+# Of these fields every value of the type will do; they are most of a row.
+_KINDS: dict[str, type] = {
+    one.name: {"str": str, "bool": bool, "dict[str, Any]": dict}[str(one.type)]
+    for one in fields(JobRow)
+    if str(one.type) in ("str", "bool", "dict[str, Any]") and one.name != "state"
+}
+_FLOATS = frozenset(one.name for one in fields(JobRow) if str(one.type) == "float")
 _TUPLES = tuple(one.name for one in fields(JobRow) if str(one.type).startswith("tuple"))
 _DEFAULTS = tuple((one.name, [] if one.name == "holds" else one.default) for one in fields(JobRow))
 _values = attrgetter(*(name for name, _ in _DEFAULTS))
+_decode = json.JSONDecoder(parse_constant=refuse_constant).decode
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 

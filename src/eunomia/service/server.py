@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eunomia.backends.process_backend import ProcessBackend
 from eunomia.backends.processes.device_use import DeviceDriver, NvidiaDriver
@@ -25,6 +25,7 @@ from eunomia.backends.registry import BACKENDS
 from eunomia.backends.world import ProcessWorld, WorldInputs
 from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.kernels import load_compiler
 from eunomia.service.clock import MonotonicClock
 from eunomia.service.credentials import JobTokens, TokenRegistry, ensure_operator_token
 from eunomia.service.failed_starts import forget, note_end, suspects
@@ -43,8 +44,12 @@ from eunomia.service.submissions import intake
 from eunomia.service.writer import Writer
 from eunomia.setup.run_objects import world_options
 
+if TYPE_CHECKING:
+    from eunomia.service.http.api import Service
+
 SOCKET = "service.sock"
 JOBS = "jobs"  # folder of the jobs' folders
+MANY_JOBS = 500  # live ones: from here on decisions may take compiled kernels, which cost 50 MiB
 SWEEP_S = 3600.0  # between removals of old jobs
 HOLD_S = 5.0  # between looks whether room on the disk can be reserved again
 COLLECT_AFTER = 20_000  # objects: with Python's 700, a list of jobs is looked through again and again while it is made
@@ -91,6 +96,8 @@ def start(site: Site, umask: int) -> RunningService:
         with _without_collection():
             controller, orders = recover(store, site, solver.runner(site), suspects=suspects(site.state))
         writer = Writer(controller, store, clock)
+        if len(controller.rows) >= MANY_JOBS:
+            load_compiler()  # before the first decision, in which it would stop the writer
         solver.begin(writer)
         if (pending := controller.scheduler.asks.pending) is not None:
             writer.put(PolicyOverran(pending.asked, "the service was restarted before the policy had answered"))
@@ -246,20 +253,7 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
         if running.is_new:
             _welcome(url, running.token_file, site)
         announce(f"listening on {url}")
-    sweep_at, hold_at = time.monotonic() + SWEEP_S, 0.0
-    while not serving.done():
-        await asyncio.sleep(0.2)
-        running.writer.failure = running.writer.failure or running.world.failure
-        if running.writer.failure is not None or not running.store.leads() or not running.thread.is_alive():
-            stop()
-        if time.monotonic() >= hold_at:
-            hold_at = time.monotonic() + HOLD_S
-            running.store.room.hold()
-        if running.store.room.is_waiting:
-            service.replies.give_up(DiskFull.of(site.state, "the disk is full", "make room on it"))
-        if time.monotonic() >= sweep_at:
-            sweep_at = time.monotonic() + SWEEP_S
-            running.writer.change(_prune)
+    await _keep(running, service, serving, stop)
     await serving
     for task in noting:
         task.cancel()
@@ -269,6 +263,29 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
         return
     with contextlib.suppress(OSError):
         (site.state / SOCKET).unlink()
+
+
+async def _keep(
+    running: RunningService, service: Service, serving: asyncio.Task[None], stop: Callable[[], None]
+) -> None:
+    """Do what is due regularly while the service runs, and stop it when it has failed."""
+    sweep_at, hold_at, is_loaded = time.monotonic() + SWEEP_S, 0.0, False
+    while not serving.done():
+        await asyncio.sleep(0.2)
+        running.writer.failure = running.writer.failure or running.world.failure
+        if running.writer.failure is not None or not running.store.leads() or not running.thread.is_alive():
+            stop()
+        if not is_loaded and len(running.writer.controller.rows) >= MANY_JOBS:
+            is_loaded = True
+            await asyncio.to_thread(load_compiler)
+        if time.monotonic() >= hold_at:
+            hold_at = time.monotonic() + HOLD_S
+            running.store.room.hold()
+        if running.store.room.is_waiting:
+            service.replies.give_up(DiskFull.of(running.site.state, "the disk is full", "make room on it"))
+        if time.monotonic() >= sweep_at:
+            sweep_at = time.monotonic() + SWEEP_S
+            running.writer.change(_prune)
 
 
 async def _explain_regularly(running: RunningService) -> None:

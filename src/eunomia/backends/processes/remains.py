@@ -81,7 +81,7 @@ class Remains:
 
 
 def processes_of(gang: LocalGang) -> set[int]:
-    """Return the processes of a gang, its supervisor included, as far as they can be told from others."""
+    """Return the processes of a gang, its supervisor included, as far as they are known for its."""
     return _processes(str(gang.folder.lease), gang.group)
 
 

@@ -46,6 +46,10 @@ class FairThreads:
         job.add_done_callback(released)
         return await asyncio.wrap_future(job)
 
+    def close(self) -> None:
+        """Begin nothing more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
     def _release(self) -> None:
         while len(self._waiting):
             following = self._waiting.pop()

@@ -19,6 +19,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from eunomia import __version__
 from eunomia.backends.processes.folder import folder_name
+from eunomia.kernels import load_compiler
 from eunomia.service import living_state
 from eunomia.service.credentials import TokenRegistry, new_token, write_tokens
 from eunomia.service.http.api import (
@@ -68,6 +69,7 @@ CUT_S = 0.0009995  # what a time loses in an answer, which rounds to microsecond
 MOST_JOBS = 10_000  # in one list
 LOG_BYTES = 2**20  # of one answer
 LARGE_BYTES = 2**14  # of a submission that is read beside the loop
+MANY_JOBS = 500  # in one submission: what decides about them may be compiled
 BYTES_A_JOB = 400  # of a list that cannot be read: as if it had so many jobs
 STORED_BYTES = 64 * 2**20  # of the jobs of one submission
 _sorted = json.JSONEncoder(sort_keys=True).encode
@@ -90,7 +92,10 @@ async def submit(service: Service, request: Request, who: Principal) -> Response
     except (Refused, InvalidRequest):
         service.submissions.charge(who.tenant, 1 + len(raw) // BYTES_A_JOB, 0)  # it was read all the same
         raise
-    service.submissions.charge(who.tenant, sum(job.count for job in read.jobs), read.stored_bytes)
+    count = sum(job.count for job in read.jobs)
+    service.submissions.charge(who.tenant, count, read.stored_bytes)
+    if count >= MANY_JOBS:
+        await service.threads.run(load_compiler)  # beside the turn that takes them
     several = read.is_list or read.jobs[0].array is not None
     reply = await service.ask(
         Submit(read.jobs, key or secrets.token_hex(16), read.digest, several), who, source_of(request)
@@ -128,7 +133,18 @@ def _documents(raw: bytes) -> _Documents:
         )
         fix = "shorten the document, such as its env, or the array"
         raise InvalidRequest([FieldProblem("array", None, rule, fix)])
-    return _Documents(jobs, hashlib.sha256(_sorted(data).encode()).hexdigest(), stored, is_list)
+    return _Documents(jobs, _digest(data), stored, is_list)
+
+
+def _digest(data: Any) -> str:
+    """Return the digest of a body; of a list document by document, as one long call would stop all other threads."""
+    if not isinstance(data, list):
+        return hashlib.sha256(_sorted(data).encode()).hexdigest()
+    found = hashlib.sha256(b"[")
+    for place, each in enumerate(data):
+        found.update((", " * (place > 0) + _sorted(each)).encode())
+    found.update(b"]")
+    return found.hexdigest()
 
 
 def _parsed(data: list[Any]) -> tuple[JobDocument, ...]:

@@ -39,7 +39,7 @@ def number(value: Any, most: float = MOST_STORED) -> float:
 
 def text(value: Any) -> str:
     """Return a text of a row. Raises ValueError for what is none."""
-    if not isinstance(value, str) or any(unusable_texts(value)):
+    if not isinstance(value, str) or unusable_texts(value):
         raise ValueError(f"{str(value)[:40]!r} is no text that can be used")
     return value
 
@@ -47,9 +47,8 @@ def text(value: Any) -> str:
 def job_row(number: int, job_id: str, tenant: str, state: str, body: str) -> JobRow:
     """Return a job. Raises ValueError or TypeError for a row that cannot be used."""
     row = JobRow.of(body)
-    for said, name in ((number, "number"), (job_id, "id"), (tenant, "tenant"), (state, "state")):
-        if getattr(row, name) != said:
-            raise ValueError(f"its column {name} is {str(said)[:40]!r}, and its body has another one")
+    if (row.number, row.id, row.tenant, row.state) != (number, job_id, tenant, state):
+        raise ValueError("its columns number, id, tenant and state are not those of its body")
     return row
 
 
