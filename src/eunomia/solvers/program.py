@@ -266,13 +266,13 @@ def _narrow(places: Array) -> Array:
     return np.asarray(places, dtype=np.int32)
 
 
-class _Silent(highspy.Highs):  # type: ignore[misc]
+class _Silent(highspy.Highs):
     """HiGHS without its messages, from its first step on: later versions print who they are while they are made."""
 
-    def enableCallbacks(self) -> None:  # noqa: N802
+    def enableCallbacks(self) -> None:
         """Go on with what HiGHS does first, silently."""
         self.setOptionValue("output_flag", False)
-        super().enableCallbacks()
+        super().enableCallbacks()  # type: ignore[no-untyped-call]
 
 
 def _quiet() -> Any:
