@@ -89,6 +89,10 @@ test-learning: env ## run the tests of learning (installs PyTorch and Gymnasium 
 		--require-hashes -r requirements-learning.lock
 	@$(INSIDE) $(RUN) pytest $(PYTEST_FLAGS) tests/learning tests/reproduction/test_symphony_training.py
 
+.PHONY: test-versions
+test-versions: ## try the newest versions of what this depends on, on each Python that is here (QUICK=1: on one, in part)
+	@tools/test_versions
+
 .PHONY: serve-demo
 serve-demo: extras ## start the service with sample jobs, and say where it is (installs the extra into .venv)
 	@$(INSIDE) .venv/bin/python examples/service/demo.py

@@ -320,7 +320,7 @@ SPOILERS = {
 }
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def running(request: pytest.FixtureRequest, live: LiveService) -> LiveService:
     """A running service on either store."""
     (live.folder / "site.toml").write_text(both_stores(request).replace("cpu = 2", "cpu = 8"))

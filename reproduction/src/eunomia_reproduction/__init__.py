@@ -106,7 +106,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "metis-rewards": Entry(
         "eunomia_reproduction.metis_rewards:reproduce",
         "Metis trained for the decrease of the loss and for the time to 90 % quality (needs the extra learning)",
-        15,
+        30,
         least_seeds=3,
     ),
     "symphony": Entry(

@@ -2,14 +2,15 @@
 
 Under the reward of the thesis, the decrease of normalised loss, no rule tried has more than the one that the network
 begins as (`metis.py`), so training has nothing to add. The other reward is minus the time that jobs spend, a tenth of
-it beyond 90 % of their quality: what is judged, and an end for every job. Training and network are those of
-`eunomia train metis`; the best step is chosen by traces kept for that, by the time to 90 % quality under both rewards,
-and judged on the traces of `metis.py`.
+it beyond 90 % of their quality: what is judged, and an end for every job. Training and network are those of `eunomia
+train metis`; the best step is chosen by traces kept for that, by the time to 90 % quality under both rewards, and
+judged on the traces of `metis.py`.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from eunomia.learning.metis.baselines import steepest
 from eunomia.learning.metis.network import MetisNetwork
-from eunomia.learning.metis.slot_world import play
+from eunomia.learning.metis.slot_world import Unfinished, play
 from eunomia.learning.training import trainable_class
 from eunomia.scenario import scenario_from_dict
 from eunomia_reproduction.metis import FEWEST, NODES, STARTS_AS, traces_judged
@@ -95,8 +96,11 @@ def show(reward: str, seed: int, steps: int) -> dict[str, Any]:
 
 
 def gain_of(work: Any) -> float:
-    """Return the metric that chooses the best step."""
-    return float(next(iter(work.judge().values())))
+    """Return the metric that chooses the best step; no gain where jobs that judge are never given nodes."""
+    try:
+        return float(next(iter(work.judge().values())))
+    except Unfinished:
+        return -math.inf
 
 
 def judged(network: MetisNetwork) -> dict[str, list[float]]:

@@ -11,7 +11,7 @@ from eunomia.model.answers import Answer
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.tenants import Tenant
-from eunomia.model.value_equality import ValueEqual
+from eunomia.model.value_equality import PlainValue, ValueEqual
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class JobCancelled:
     by_tuner: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class JobUpdated:
+@dataclass(frozen=True, slots=True, eq=False)
+class JobUpdated(PlainValue):
     """The user changed the job's weight or its number of steps. nan = unchanged."""
 
     job_id: str

@@ -18,6 +18,7 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.rounding import rounded, rounded_key
 from eunomia.model.tolerance import RELATIVE
+from eunomia.model.value_equality import PlainValue
 from eunomia.model.view import View
 
 Key: TypeAlias = Literal["submission", "scale_factor", "weight", "remaining_time", "remaining_service", "service"]
@@ -33,8 +34,8 @@ NUMBER_OF: dict[str, int] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Rank:
+@dataclass(frozen=True, slots=True, eq=False)
+class Rank(PlainValue):
     """By what a policy ranks jobs, the least first.
 
     key: `submission`, `scale_factor`, `weight` (the largest first); `remaining_time`, that of `view.remaining` on the

@@ -11,14 +11,15 @@ import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.tolerance import RELATIVE
+from eunomia.model.value_equality import PlainValue
 
 Inner = Literal["fairness", "fifo"]
 INNER: tuple[Inner, ...] = get_args(Inner)
 NO_TENANT = "-"  # owner of the jobs that name no tenant
 
 
-@dataclass(frozen=True, slots=True)
-class Tenant:
+@dataclass(frozen=True, slots=True, eq=False)
+class Tenant(PlainValue):
     """Options of one tenant in a scenario."""
 
     weight: float = 1.0

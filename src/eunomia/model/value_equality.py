@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields
 
 import numpy as np
 
 
 class ValueEqual:
-    """Compares dataclasses field by field, and arrays by value, those of dicts too.
+    """Compares dataclasses field by field, and arrays by value, those of dicts too; nan equals nan.
 
     A base for frozen dataclasses with `eq=False`.
     """
@@ -26,9 +27,23 @@ class ValueEqual:
     __hash__ = None  # type: ignore[assignment]
 
 
+class PlainValue(ValueEqual):
+    """Compares dataclasses of plain values so that nan equals nan, which since Python 3.13 it does not by itself.
+
+    A base for frozen dataclasses with `eq=False`, which may be keys.
+    """
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(repr(self))
+
+
 def _equal(a: object, b: object) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return bool(np.array_equal(np.asarray(a), np.asarray(b)))
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(_equal(value, b[key]) for key, value in a.items())
+    if isinstance(a, float) and isinstance(b, float) and math.isnan(a):
+        return math.isnan(b)
     return bool(a == b)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -41,4 +42,5 @@ class ForecastReader(Reader):
 
 def outcomes_of(place: Path | str) -> list[ForecastOutcome]:
     """Return what came of the last forecasts of a store."""
-    return [outcome for _, outcome in ForecastReader(place).outcomes()]
+    with contextlib.closing(ForecastReader(place)) as reader:
+        return [outcome for _, outcome in reader.outcomes()]

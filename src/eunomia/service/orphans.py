@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,11 +20,12 @@ def orphans(place: Path | str, jobs: Path) -> list[FoundGang]:
     """
     if isinstance(place, Path) and not (place / FILE).exists():
         raise StoreProblem.of(place, f"there is no {FILE} in it", "give the state folder of a service")
-    reader, found = Reader(place), []
-    for gang in running_gangs(jobs):
-        row = reader.job(gang.job_id)
-        if row is None or row.epoch != gang.epoch or row.ended_epoch >= row.epoch:
-            found.append(gang)
+    found = []
+    with contextlib.closing(Reader(place)) as reader:
+        for gang in running_gangs(jobs):
+            row = reader.job(gang.job_id)
+            if row is None or row.epoch != gang.epoch or row.ended_epoch >= row.epoch:
+                found.append(gang)
     return found
 
 

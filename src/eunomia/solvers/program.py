@@ -266,9 +266,18 @@ def _narrow(places: Array) -> Array:
     return np.asarray(places, dtype=np.int32)
 
 
+class _Silent(highspy.Highs):
+    """HiGHS without its messages, from its first step on: later versions print who they are while they are made."""
+
+    def enableCallbacks(self) -> None:
+        """Go on with what HiGHS does first, silently."""
+        self.setOptionValue("output_flag", False)
+        super().enableCallbacks()  # type: ignore[no-untyped-call]
+
+
 def _quiet() -> Any:
     """Return a silent solver of one thread with tight tolerances."""
-    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    highs: Any = _Silent()  # type: ignore[no-untyped-call]
     settings = {"output_flag": False, "threads": 1, "mip_rel_gap": TOLERANCE, "mip_abs_gap": TOLERANCE}
     settings |= {"ipm_iteration_limit": _IPM_STEPS, "simplex_iteration_limit": _SIMPLEX_STEPS}  # it may circle for ever
     for side in ("primal_feasibility", "dual_feasibility", "ipm_optimality", "mip_feasibility"):

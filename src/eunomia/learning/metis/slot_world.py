@@ -21,7 +21,7 @@ from eunomia.model.rounding import drawn
 
 SLOT_S, CHECKPOINT_S = 1800.0, 30.0
 QUALITIES = (0.9, 0.95, 0.99)
-MOST_SLOTS = 100_000
+MOST_IDLE = 1_000  # slots in a row in which jobs are there and none gets a node
 _HALVINGS = 60
 
 
@@ -173,14 +173,19 @@ def part(jobs: ElasticJobs, rows: Ints) -> ElasticJobs:
     return replace(jobs, **{name: getattr(jobs, name)[rows] for name in ElasticJobs.__slots__})
 
 
+class Unfinished(RuntimeError):
+    """An allocation that gives the jobs that are left no nodes, so that they never end."""
+
+
 def play(jobs: ElasticJobs, nodes: int, allocate: Allocate) -> SlotRun:
-    """Run a workload to its end under an allocation by slot."""
-    world, rewards, used = SlotWorld(jobs, nodes), [], []
+    """Run a workload to its end under an allocation by slot. Raises Unfinished where it would have none."""
+    world, rewards, used, idle = SlotWorld(jobs, nodes), [], [], 0
     while not world.finished:
-        if world.at > MOST_SLOTS:
-            raise RuntimeError(f"jobs are unfinished after {MOST_SLOTS:,} slots; the allocation leaves them no nodes")
         state = world.state()
         given = state.allocated(allocate(state)) if state.jobs else np.zeros(0, dtype=np.int64)
+        idle = idle + 1 if state.jobs and not given.any() else 0
+        if idle > MOST_IDLE:
+            raise Unfinished(f"{state.jobs} jobs have had no node for {idle:,} slots, and the allocation gives none")
         used.append(int(given.sum()))
         rewards.append(world.advance(given))
     return SlotRun(

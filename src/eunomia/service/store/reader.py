@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from eunomia.service.job_row import JobRow
 from eunomia.service.store.base import Connection, hours_of
@@ -51,18 +52,28 @@ class ShownMoment:
     decisions: tuple[dict[str, Any], ...]
 
 
+class _FileConnection(sqlite3.Connection):
+    """A connection that is closed when the thread that read with it has ended."""
+
+    def __del__(self) -> None:
+        """Close it."""
+        self.close()
+
+
 class Reader:
-    """Connections that cannot write, one a thread."""
+    """Connections that cannot write, one a thread. Close it at the end."""
 
     def __init__(self, place: Path | str) -> None:
         self._place = place  # the state folder, or the address of a database
         self._local = threading.local()
+        self._opened: WeakSet[Any] = WeakSet()  # of all threads
         self._moments: dict[int, ShownMoment] = {}
 
     @property
     def _db(self) -> Connection:
         if not hasattr(self._local, "db"):
             self._local.db = self._connect()
+            self._opened.add(self._local.db)
         connection: Connection = self._local.db
         return connection
 
@@ -71,9 +82,15 @@ class Reader:
             from eunomia.service.store.postgres import connect
 
             return connect(self._place, read_only=True)
-        db = sqlite3.connect(f"file:{self._place / FILE}?mode=ro", uri=True, isolation_level=None)
+        db = sqlite3.connect(f"file:{self._place / FILE}?mode=ro", uri=True, isolation_level=None,
+                             check_same_thread=False, factory=_FileConnection)  # fmt: skip
         db.execute(f"PRAGMA busy_timeout = {int(BUSY_S * 1000)}")
         return db
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        for db in list(self._opened):
+            db.close()
 
     def job(self, job_id: str) -> JobRow | None:
         """Return a job; None for an unknown id."""
