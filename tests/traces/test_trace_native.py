@@ -53,7 +53,7 @@ def test_a_trace_whose_job_types_are_all_empty_names_none(written: Write) -> Non
 
 
 def test_rows_are_counted_in_lines_of_the_file_past_blank_lines_and_quoted_line_ends(written: Write) -> None:
-    trace = read(written("", HEADER, "", '"two\nlines",0,1,LM,5', "", "", "b,0,1,LM,5", ""))
+    trace = read(written("", HEADER, "", 'a,0,1,"two\nlines",5', "", "", "b,0,1,LM,5", ""))
     assert trace.row.tolist() == [4, 8]
 
 

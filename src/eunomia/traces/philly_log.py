@@ -103,9 +103,6 @@ def _build_sheet(path: Path, jobs: list[Any]) -> InputTable:
     for name in ("jobid", "vc", "user"):
         nested = np.array([isinstance(job.get(name), list | dict | bool) for job in objects], dtype=np.bool_)
         sheet.refuse(name, nested, "must be text", "write it in quotes, and nothing around it")
-    for name, cells in sheet.columns.items():
-        broken = np.array([not _is_encodable(cell) for cell in cells], dtype=np.bool_)
-        sheet.refuse(name, broken, "must be text; this holds half of a surrogate pair", "write the character whole")
     sums = []
     for row, job in enumerate(objects, start=1):
         try:
@@ -130,11 +127,6 @@ def _list_unread_keys(jobs: list[Any]) -> list[str]:
 def _cell(value: object) -> str:
     """Return a value as the text of a cell; "" for null."""
     return "" if value is None else value if isinstance(value, str) else json.dumps(value)
-
-
-def _is_encodable(cell: str) -> bool:
-    """Say whether a cell can be encoded as UTF-8; JSON can hold half of a surrogate pair."""
-    return cell.isascii() or not any("\ud800" <= character <= "\udfff" for character in cell)
 
 
 def _sum_attempts(attempts: list[dict[str, Any]]) -> tuple[str, ...]:
