@@ -50,7 +50,7 @@ class ProcessWorld:
         self._report = inputs.report
         self._is_run = inputs.lock is not None  # else of a service
         self._faulty: set[tuple[str, int]] = set()  # starts that were reported as such
-        self.failure: Exception | None = None  # what ended the thread unexpectedly
+        self.failure: BaseException | None = None  # what ended the thread unexpectedly
         self._closing = self._stops_jobs = self._hurries = False
         self._over = threading.Event()  # the thread has done its work
         self._thread = threading.Thread(target=self._run_watched, name=f"{name} world", daemon=True)
@@ -115,7 +115,7 @@ class ProcessWorld:
         """Log and keep an unexpected error: a run or service whose world has ended must end, not wait for reports."""
         try:
             self._run()
-        except Exception as error:
+        except BaseException as error:
             _log.exception("the %s has failed", self._thread.name)
             self.failure = error
         finally:
