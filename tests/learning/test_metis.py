@@ -15,7 +15,7 @@ from eunomia.learning.metis.baselines import BASELINES, exhaustive, slaq
 from eunomia.learning.metis.network import MetisNetwork
 from eunomia.learning.metis.policy import Metis
 from eunomia.learning.metis.slot_state import FEATURES, SlotState
-from eunomia.learning.metis.slot_world import ElasticJobs, SlotWorld, Unfinished, draw_jobs, play
+from eunomia.learning.metis.slot_world import ElasticJobs, NoNodesGiven, SlotWorld, draw_jobs, play
 from eunomia.learning.model_file import Feature
 from eunomia.learning.shipped import load_model
 from eunomia.model.arrays import Floats
@@ -299,5 +299,5 @@ def test_a_play_ends_with_an_error_once_an_allocation_gives_the_jobs_that_are_le
     def all_but_the_last(state: SlotState) -> Any:
         return slaq(state) if state.jobs > 1 else np.zeros(state.jobs, dtype=np.int64)
 
-    with pytest.raises(Unfinished, match=r"^1 jobs have had no node for 1,001 slots"):
+    with pytest.raises(NoNodesGiven, match=r"^1 jobs have had no node for 1,001 slots"):
         play(jobs, 8, all_but_the_last)

@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytest.importorskip("starlette", reason="needs the extra service")
 from tests.service.bench import SITE, LiveService, until
 from tests.unkillable import freezer
 

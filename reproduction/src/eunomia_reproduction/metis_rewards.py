@@ -18,7 +18,7 @@ import numpy as np
 
 from eunomia.learning.metis.baselines import steepest
 from eunomia.learning.metis.network import MetisNetwork
-from eunomia.learning.metis.slot_world import Unfinished, play
+from eunomia.learning.metis.slot_world import NoNodesGiven, play
 from eunomia.learning.training import trainable_class
 from eunomia.scenario import scenario_from_dict
 from eunomia_reproduction.metis import FEWEST, NODES, STARTS_AS, traces_judged
@@ -99,7 +99,7 @@ def gain_of(work: Any) -> float:
     """Return the metric that chooses the best step; no gain where jobs that judge are never given nodes."""
     try:
         return float(next(iter(work.judge().values())))
-    except Unfinished:
+    except NoNodesGiven:
         return -math.inf
 
 

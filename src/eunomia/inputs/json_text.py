@@ -141,7 +141,10 @@ def read_json(
 
 def unusable_texts(value: Any) -> list[tuple[str, str]]:
     """Return where a text within a JSON value is one that no program and no database takes, and what it has."""
-    written = _written(value)
+    try:
+        written = _written(value)
+    except ValueError:  # a whole number of more digits than Python writes
+        return list(_unusable(value, ""))
     if "\\u0000" not in written and "\\ud" not in written:
         return []
     return list(_unusable(value, ""))

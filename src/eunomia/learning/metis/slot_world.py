@@ -173,19 +173,19 @@ def part(jobs: ElasticJobs, rows: Ints) -> ElasticJobs:
     return replace(jobs, **{name: getattr(jobs, name)[rows] for name in ElasticJobs.__slots__})
 
 
-class Unfinished(RuntimeError):
+class NoNodesGiven(RuntimeError):
     """An allocation that gives the jobs that are left no nodes, so that they never end."""
 
 
 def play(jobs: ElasticJobs, nodes: int, allocate: Allocate) -> SlotRun:
-    """Run a workload to its end under an allocation by slot. Raises Unfinished where it would have none."""
+    """Run a workload to its end under an allocation by slot. Raises NoNodesGiven where it would have none."""
     world, rewards, used, idle = SlotWorld(jobs, nodes), [], [], 0
     while not world.finished:
         state = world.state()
         given = state.allocated(allocate(state)) if state.jobs else np.zeros(0, dtype=np.int64)
         idle = idle + 1 if state.jobs and not given.any() else 0
         if idle > MOST_IDLE:
-            raise Unfinished(f"{state.jobs} jobs have had no node for {idle:,} slots, and the allocation gives none")
+            raise NoNodesGiven(f"{state.jobs} jobs have had no node for {idle:,} slots, and the allocation gives none")
         used.append(int(given.sum()))
         rewards.append(world.advance(given))
     return SlotRun(
