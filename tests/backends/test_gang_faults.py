@@ -17,10 +17,12 @@ import pytest
 from tests.backends.gangs_here import GangsHere, is_supervisor
 from tests.unkillable import Freezer, freezer
 
-from eunomia.backends.processes.gang_group import SUBREAPER, control, is_running, start_time, stat_of
+from eunomia.backends.processes.found_gangs import running_gangs
+from eunomia.backends.processes.gang_group import SUBREAPER, boot_id, control, is_running, start_time, stat_of
 from eunomia.backends.processes.gangs import SUPERVISOR
 from eunomia.backends.processes.group_base import GroupBase
 from eunomia.backends.processes.machine_limits import raise_open_files
+from eunomia.backends.processes.remains import KilledGangs
 from eunomia.backends.reports import GangEnded, LaunchDelayed, Launched, SeatsTaken
 
 PIDS = Path("/sys/fs/cgroup/pids")
@@ -284,3 +286,36 @@ def test_a_supervisor_that_may_start_no_process_says_so_and_not_that_the_job_fai
     record = json.loads((tmp_path / "exit").read_text())
     assert (record["cause"], record["epoch"]) == ("later", 3)
     assert "no processes left" in record["reason"]
+
+
+def test_a_variable_that_names_no_file_of_a_start_makes_no_gang_and_ends_nothing(tmp_path: Path) -> None:
+    jobs = tmp_path.resolve() / "jobs"
+    names = ("lease-\u00b2.json", f"lease-{'9' * 5000}.json", "lease-1.json", "lease.json")
+    sleepers = [
+        subprocess.Popen(["sleep", "600"], env={"EUNOMIA_LEASE_FILE": f"{jobs}/x/{name}"}) for name in names
+    ]  # fmt: skip
+    try:
+        assert list(running_gangs(jobs)) == []
+    finally:
+        for each in sleepers:
+            each.kill()
+            each.wait()
+
+
+def test_what_a_file_says_of_seats_and_groups_is_taken_only_where_it_can_be_true(tmp_path: Path) -> None:
+    path = tmp_path / "quarantine.json"
+    row = {
+        "job_id": "a", "epoch": 1, "seats": [0], "lease": f"{tmp_path}/a/lease-1.json",
+        "group": f"{tmp_path}/eunomia-x",
+        "since": 1e9, "why": "it hangs", "supervisor": None, "processes": {},
+    }  # fmt: skip
+    wrong = [{**row, "job_id": "b", "since": 1e300}, {**row, "job_id": "c", "processes": 7}, 5]
+    path.write_text(json.dumps({"boot": boot_id(), "gangs": [row, *wrong]}))
+    found = KilledGangs(path, adopts_strays=False, known_group=lambda written, folder, epoch: "")
+    assert list(found) == [("a", 1)]
+    entry = found.get(("a", 1))
+    assert entry is not None
+    assert (entry.group, entry.look()) == ("", False)
+    path.unlink()
+    path.symlink_to(path)
+    assert len(KilledGangs(path, adopts_strays=False, known_group=lambda written, folder, epoch: "")) == 0

@@ -19,6 +19,7 @@ import pytest
 from tests.service.bench import LiveService, until
 
 from eunomia.service.client import Address, Client, ServiceRefusal
+from eunomia.service.credentials import MOST_MAKERS, MOST_TOKENS
 
 SLEEP = {"command": ["python", "-c", "import time; time.sleep(600)"]}
 DONE = {"command": ["python", "-c", "print('done')"]}
@@ -227,6 +228,23 @@ def test_a_token_ends_with_that_which_made_it_and_is_revoked_with_it(shared: Liv
     assert status(lou, "GET", "/v1/cluster") == 401
     assert status(Client(Address(shared.url, third["token"])), "GET", "/v1/cluster") == 200
     assert listed()[third["id"]]["made_by"] == listed()[first["id"]]["made_by"]
+
+
+def test_a_token_comes_from_another_by_few_steps_and_a_user_has_a_bounded_number(shared: LiveService) -> None:
+    made = shared.operator.send("POST", "/v1/tokens", {"user": "line", "tenant": "vision", "role": "viewer"})
+    for _ in range(MOST_MAKERS - 1):
+        made = Client(Address(shared.url, made["token"])).send("POST", "/v1/tokens", {})
+    last = Client(Address(shared.url, made["token"]))
+    with pytest.raises(ServiceRefusal, match="at most 8 steps") as refused:
+        last.send("POST", "/v1/tokens", {})
+    assert refused.value.status == 422
+    first = shared.operator.send("POST", "/v1/tokens", {"user": "many", "tenant": "vision", "role": "viewer"})
+    many = Client(Address(shared.url, first["token"]))
+    for _ in range(MOST_TOKENS - 1):
+        many.send("POST", "/v1/tokens", {})
+    with pytest.raises(ServiceRefusal, match="at most 100 tokens") as refused:
+        many.send("POST", "/v1/tokens", {})
+    assert refused.value.status == 429
 
 
 def test_a_refusal_that_comes_before_the_body_was_read_is_shown(tmp_path: Path) -> None:

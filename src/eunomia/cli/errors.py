@@ -32,6 +32,8 @@ def handle_errors(as_json: bool) -> Iterator[None]:
     """
     try:
         yield
+    except typer.Exit:  # the command asked for it; the clauses below would import what is not needed
+        raise
     except InvalidInput as error:
         _show_problems(error, as_json)
         raise typer.Exit(MISUSED) from None

@@ -36,12 +36,16 @@ class PlainValue(ValueEqual):
     __slots__ = ()
 
     def __hash__(self) -> int:  # type: ignore[override]
-        return hash(repr(self))
+        values = [getattr(self, field.name) for field in fields(self)]  # type: ignore[arg-type]
+        return hash(tuple(None if isinstance(value, float) and math.isnan(value) else value for value in values))
 
 
 def _equal(a: object, b: object) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return bool(np.array_equal(np.asarray(a), np.asarray(b)))
+        one, other = np.asarray(a), np.asarray(b)
+        return bool(np.array_equal(one, other, equal_nan=one.dtype.kind == other.dtype.kind == "f"))
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(_equal, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(_equal(value, b[key]) for key, value in a.items())
     if isinstance(a, float) and isinstance(b, float) and math.isnan(a):

@@ -13,9 +13,11 @@ from pathlib import Path
 
 from eunomia.service.messages import JOB_ROLE, Principal
 from eunomia.service.store import ServiceStore, StoreProblem
+from eunomia.service.store.base import Connection
 from eunomia.service.store.schema import Token
 
 PREFIX = "eun_"
+MOST_MAKERS, MOST_TOKENS = 8, 100  # in the line of one token; of one user who makes them
 TOKEN_FILE = "operator.token"
 JOB_PREFIX, JOB_KEY_FILE = "eunj_", "job.key"
 
@@ -34,12 +36,11 @@ def new_token(
     return token, f"{PREFIX}{number}.{secret}"
 
 
-def write_tokens(store: ServiceStore, tokens: Iterable[Token]) -> None:
-    """Store tokens, or what changed of them, all or none."""
-    with store.transaction() as db:
-        for token in tokens:
-            db.execute("DELETE FROM tokens WHERE id = ?", (token.id,))
-            db.execute("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(token))
+def write_tokens(db: Connection, tokens: Iterable[Token]) -> None:
+    """Store tokens, or what changed of them, in an open transaction."""
+    for token in tokens:
+        db.execute("DELETE FROM tokens WHERE id = ?", (token.id,))
+        db.execute("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(token))
 
 
 class TokenRegistry:
@@ -75,6 +76,16 @@ class TokenRegistry:
             one is not None and one.revoked is None and (one.expires is None or one.expires > now)
             for one in self.line_of(token)
         )
+
+    def depth(self, token: Token) -> int:
+        """Return by how many steps a token comes from one that no other made."""
+        return sum(one is not None for one in self.line_of(token)) - 1
+
+    def count(self, user: str, tenant: str) -> int:
+        """Return how many tokens of a user hold, or were made within a day."""
+        since = time.time() - 86_400
+        mine = (one for one in self.by_id.values() if (one.user, one.tenant) == (user, tenant))
+        return sum(one.created > since or self.holds(one) for one in mine)
 
     def made_by(self, token: Token) -> list[Token]:
         """Return the tokens that come from this one, by however many steps."""
@@ -145,5 +156,6 @@ def ensure_operator_token(store: ServiceStore, tenant: str = "operators") -> tup
         os.fsync(handle)
     finally:
         os.close(handle)
-    write_tokens(store, [token])
+    with store.transaction() as db:
+        write_tokens(db, [token])
     return path, True

@@ -175,8 +175,10 @@ def parse_job(data: Any, place: str = "") -> JobDocument:
 def refuse_unusable(data: Any, place: str = "") -> None:
     """Raise InvalidRequest for texts that no process and no database takes."""
     if wrong := unusable_texts(data):
-        fix = "leave it out"
-        raise InvalidRequest([FieldProblem(f"{place}{field}", None, f"has {what}", fix) for field, what in wrong])
+        problems = [(re.sub(r"\[\d+\]$", "", field), what) for field, what in wrong]  # the list is the field
+        raise InvalidRequest([
+            FieldProblem(f"{place}{field}", None, f"has {what}", "leave it out") for field, what in problems
+        ])  # fmt: skip
 
 
 def _found(error: ValidationError, place: str) -> list[FieldProblem]:

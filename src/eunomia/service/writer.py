@@ -142,10 +142,11 @@ class Writer:
         is_urgent = who.is_operator or who.role == JOB_ROLE or isinstance(action, Cancel)
         self._inbox.put(_Work(request, answer), who.tenant, size=size, is_urgent=is_urgent and size == 1)
 
-    def change(self, change: Callable[[Writer], Any]) -> Future[Any]:
-        """Run a change of the store in the writer's thread."""
+    def change(self, change: Callable[[Writer], Any], who: Principal | None = None) -> Future[Any]:
+        """Run a change of the store in the writer's thread; one that a user asked for waits in its tenant's turn."""
         answer: Future[Any] = Future()
-        self._inbox.put(_Work(change, answer), "", is_urgent=True)
+        is_urgent = who is None or who.is_operator
+        self._inbox.put(_Work(change, answer), "" if who is None else who.tenant, is_urgent=is_urgent)
         return answer
 
     def stop(self) -> None:
@@ -201,10 +202,11 @@ class Writer:
         site, runner = self.controller.site, self.controller.runner
         try:
             answer.set_result(change(self))
-        except ValueError as error:  # a refusal
-            answer.set_exception(error)
         except Exception as error:
-            if self._must_end(error):
+            if isinstance(error, ValueError) and not isinstance(error, DiskFull):  # a refusal
+                answer.set_exception(error)
+                return
+            if self._must_end(error) and not isinstance(error, DiskFull):
                 raise
             is_other = self.controller.runner is not runner  # the one before has ended
             self._undo(site, self.make_runner(site) if is_other else runner, error, "a change of site or store")
@@ -379,9 +381,7 @@ class Writer:
         if self._writing is not None:
             self._writing.join()
         taken = self._capture()
-        if taken is not None:
-            self._store_snapshot(taken, taken.state.content(self._parts))
-        return taken is not None
+        return taken is not None and self._store_snapshot(taken, taken.state.content(self._parts))
 
     def _begin_snapshot(self) -> None:
         """Capture the state; a thread of its own writes it out while turns go on, and hands it back to be stored."""
@@ -416,8 +416,11 @@ class Writer:
         self._snapshot_seq = self.controller.moments
         return _Snapshot(self.store.last_seq(), digest(scheduler), self.controller.wake, state)
 
-    def _store_snapshot(self, taken: _Snapshot, content: bytes) -> None:
+    def _store_snapshot(self, taken: _Snapshot, content: bytes) -> bool:
+        """Store a snapshot; False where there is no room for it."""
         try:
             self.store.add_snapshot(taken.seq, taken.digest, taken.wake, content)
         except DiskFull as error:  # the log is replayed from an earlier one
             _log.warning("no snapshot is stored: %s", error)
+            return False
+        return True

@@ -11,6 +11,7 @@ from pathlib import Path
 from eunomia.backends.processes.folder import JobFolder, read_json
 from eunomia.backends.processes.gang_group import is_running
 
+MOST_DIGITS = 12  # of the number of a start
 _VARIABLE = b"EUNOMIA_LEASE_FILE="
 
 
@@ -42,14 +43,14 @@ def running_gangs(jobs: Path) -> Iterator[FoundGang]:
     """Yield the gangs below a folder of jobs, in order of their files."""
     for lease in sorted(_lease_files(jobs.resolve())):
         number = lease.stem.partition("-")[2]
-        if not number.isdigit():
-            continue
+        if not (number.isascii() and number.isdigit() and len(number) < MOST_DIGITS):
+            continue  # a job may have set the variable to anything
         folder = JobFolder(lease.parent, lease.parent / "checkpoint", int(number))
         record = read_json(folder.record) or {}
         try:
             job_id, seats = str(record.get("job", lease.parent.name)), tuple(map(int, record.get("seats", ())))
             found = FoundGang(job_id, folder.epoch, seats, (int(record["pid"]), str(record["start"])), folder)
-        except (LookupError, ValueError, TypeError):  # no record of a supervisor
+        except (LookupError, ValueError, TypeError, OverflowError):  # no record of a supervisor
             continue
         if found.is_running:
             yield found

@@ -103,7 +103,9 @@ class LocalGangs(ProcessWorld):
         self._seat_files = self._workdir / "seats"
         self._seat_files.mkdir(parents=True, exist_ok=True, mode=0o700)
         adopts_strays = not self._groups.path and inputs.lock is None
-        self._killed = KilledGangs(self._seat_files / "quarantine.json", adopts_strays=adopts_strays)
+        self._killed = KilledGangs(
+            self._seat_files / "quarantine.json", adopts_strays=adopts_strays, known_group=self._known_group
+        )
         if os.geteuid() == 0 and inputs.lock is None:
             self._workdir.chmod(0o711)  # accounts pass through to the folders of their jobs
 
@@ -206,7 +208,7 @@ class LocalGangs(ProcessWorld):
                 gang.stop_grace_s, self._retry_at = 0.0, 0.0
             case Extend(_, job_id, epoch, end_s) if (gang := self._live.get((job_id, epoch))) is not None:
                 gang.end_s = end_s
-                gang.renew(time.monotonic() + self._lease_s)
+                self._guard(gang.key, self._renew, gang, time.monotonic() + self._lease_s)
         self._report(OrderTaken(order.number))
 
     def _halt(self, gang: LocalGang, saves: bool = True, *, at_once: bool = False) -> None:
@@ -242,7 +244,8 @@ class LocalGangs(ProcessWorld):
         gang.renew(time.monotonic() + self._lease_s)
         self._live[gang.key] = gang
         gang.supervisor = int(record["pid"]), str(record["start"])
-        gang.group, gang.seats = str(record.get("group", "")), tuple(map(int, record.get("seats", gang.seats)))
+        gang.group = self._known_group(str(record.get("group", "")), gang.folder.path.name, gang.order.epoch)
+        gang.seats = tuple(map(int, record.get("seats", gang.seats)))
         gang.launched, gang.launched_at = bool(record["launched"]), time.monotonic()
         self._watch(gang, gang.supervisor[0])
         if gang.launched:
@@ -321,9 +324,16 @@ class LocalGangs(ProcessWorld):
         self._selector.register(gang.process.stdout, selectors.EVENT_READ, ("output", gang))
         self._watch(gang, gang.process.pid)
 
+    def _group_of(self, folder: str, epoch: int) -> str:
+        return self._groups.group_of(f"{self._mark}-{folder}.{epoch}")
+
+    def _known_group(self, written: str, folder: str, epoch: int) -> str:
+        """Return the group that a file names, if it is that of this start: jobs may have written the file."""
+        return written if written == self._group_of(folder, epoch) else ""
+
     def _make_group(self, gang: LocalGang) -> str:
         """Make the control group of a gang; "" where there can be none."""
-        path = self._groups.group_of(f"{self._mark}-{gang.folder.path.name}.{gang.order.epoch}")
+        path = self._group_of(gang.folder.path.name, gang.order.epoch)
         spec = gang.order.spec
         try:
             return GangGroup.make(path, float(spec.get("memory_gib") or 0), float(spec.get("cpus") or 0)).path
@@ -394,11 +404,11 @@ class LocalGangs(ProcessWorld):
 
     def _find_orphans(self) -> None:
         """Look for gangs that the first orders did not name, as after an older copy of the store was put back."""
-        self._has_looked = True
         for gang in running_gangs(self._workdir):
             if gang.key not in self._live and gang.key not in self._killed:
                 self._orphans[gang.key] = gang
                 _log.warning("start %d of %s", gang.epoch, _orphaned(gang.job_id))
+        self._has_looked = True
 
     def _stop_overdue(self, gang: LocalGang, now: float) -> None:
         """Kill a gang with its supervisor, if that has not stopped it in time, as it is frozen or hangs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import resource
@@ -12,6 +13,7 @@ from eunomia.backends.processes.group_base import GroupBase
 FILES_A_GANG = 3  # open in the process that starts it: two pipes, and what says that its supervisor has ended
 PROCESSES_A_GANG = 3  # its supervisor, the thread that copies its log, and the program itself
 MEMORY_A_GANG = 8 * 2**20  # bytes; of its supervisor
+ENOUGH_FILES = 65_536  # where there is no limit
 SPARE_FILES = 64  # kept for everything else
 
 
@@ -20,7 +22,9 @@ def raise_open_files() -> int:
     """Raise this process's soft limit of open files to the hard one; return what it was, which gangs are given."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        most = ENOUGH_FILES if hard == resource.RLIM_INFINITY else hard
+        with contextlib.suppress(ValueError, OSError):  # some systems have a limit of their own below
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
     return soft
 
 

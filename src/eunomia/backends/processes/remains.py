@@ -11,12 +11,13 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from eunomia.backends.processes.folder import read_json
 from eunomia.backends.processes.gang_group import (
     GangGroup,
     become_subreaper,
@@ -93,11 +94,13 @@ def _processes(lease: str, group: str) -> set[int]:
 class KilledGangs:
     """The gangs of a world that were killed and are not known to be gone, by job and epoch.
 
-    `adopts_strays`: this process is the subreaper of what killed supervisors leave behind.
+    `adopts_strays`: this process is the subreaper of what killed supervisors leave behind. `known_group` returns the
+    control group that the file names for a start (its folder and number), or "" if it is not that start's.
     """
 
-    def __init__(self, path: Path, *, adopts_strays: bool) -> None:
+    def __init__(self, path: Path, *, adopts_strays: bool, known_group: Callable[[str, str, int], str]) -> None:
         self._path, self._stored, self._adopts_strays = path, "", adopts_strays
+        self._known_group = known_group
         self._entries = {entry.key: entry for entry in self._read()}
         if adopts_strays:
             become_subreaper()
@@ -181,22 +184,30 @@ class KilledGangs:
 
     def _read(self) -> list[Remains]:
         """Return what an earlier process wrote down; nothing if the machine was started again since."""
-        try:
-            self._stored = self._path.read_text(encoding="utf-8")
-            found = json.loads(self._stored)
-            return [_entry(one) for one in found["gangs"]] if found["boot"] == boot_id() else []
-        except FileNotFoundError:
+        found = read_json(self._path)
+        if found is None:
             return []
-        except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
-            _log.error("%s: cannot be read (%r), so which seats are out of service is not known", self._path, error)
-            return []
+        self._stored = "as it was found"  # it is written anew once that is known
+        entries = list[Remains]()
+        rows: Any = found.get("gangs") if found.get("boot") == boot_id() else []
+        for row in rows if isinstance(rows, list) else [rows]:
+            try:
+                entries.append(self._entry(row))
+            except (LookupError, ValueError, TypeError, AttributeError, OverflowError) as error:
+                _log.error(
+                    "%s: an entry cannot be read (%r), so its seats are not known: %.200r", self._path, error, row
+                )
+        return entries
 
-
-def _entry(row: dict[str, Any]) -> Remains:
-    """Return an entry of the list as it was written down."""
-    pid, started = row["supervisor"] or (0, "")
-    return Remains(
-        str(row["job_id"]), int(row["epoch"]), tuple(map(int, row["seats"])), str(row["lease"]), str(row["group"]),
-        float(row["since"]), str(row["why"]), (int(pid), str(started)) if started else None,
-        {int(pid): str(started) for pid, started in row["processes"].items()},
-    )  # fmt: skip
+    def _entry(self, row: dict[str, Any]) -> Remains:
+        """Return an entry of the list as it was written down."""
+        pid, started = row["supervisor"] or (0, "")
+        folder, epoch = Path(str(row["lease"])).parent.name, int(row["epoch"])
+        entry = Remains(
+            str(row["job_id"]), epoch, tuple(map(int, row["seats"])), str(row["lease"]),
+            self._known_group(str(row["group"]), folder, epoch), float(row["since"]), str(row["why"]),
+            (int(pid), str(started)) if started else None,
+            {int(pid): str(started) for pid, started in row["processes"].items()},
+        )  # fmt: skip
+        entry.describe()  # raises for a time that no calendar has
+        return entry

@@ -21,7 +21,7 @@ from eunomia import __version__
 from eunomia.backends.processes.folder import folder_name
 from eunomia.kernels import load_compiler
 from eunomia.service import living_state
-from eunomia.service.credentials import TokenRegistry, new_token, write_tokens
+from eunomia.service.credentials import MOST_MAKERS, MOST_TOKENS, TokenRegistry, new_token, write_tokens
 from eunomia.service.http.api import (
     BODY_BYTES,
     LIST_BYTES,
@@ -403,6 +403,12 @@ async def create_token(service: Service, request: Request, who: Principal) -> Re
     if not who.is_operator and ((user, tenant) != (who.user, who.tenant) or not allows(who.role, role)):
         raise Refused(403, "only an operator makes tokens for others, or with a higher role", code="forbidden")
     now, parent = time.time(), service.tokens.by_id.get(request.state.token_id)  # none by the unix socket
+    if parent is not None and service.tokens.depth(parent) >= MOST_MAKERS:
+        rule = f"a token comes from another by at most {MOST_MAKERS} steps"
+        raise Refused(422, rule, (FieldProblem("token", parent.id, rule, "let one make it that was made earlier"),))
+    if not who.is_operator and service.tokens.count(user, tenant) >= MOST_TOKENS:
+        title = f"a user has at most {MOST_TOKENS} tokens that hold or were made within a day"
+        raise Refused(429, title, retry_s=3600, code="too_many_requests")
     ends = [] if days is None else [now + days * 86_400]
     if parent is not None and parent.expires is not None:
         ends.append(parent.expires)
@@ -445,13 +451,13 @@ async def _change_tokens(service: Service, request: Request, who: Principal, act
     """Store tokens, the first of which the action is about."""
 
     def store(writer: Any) -> TokenRegistry:
-        write_tokens(writer.store, tokens)
         with writer.store.transaction() as db:
+            write_tokens(db, tokens)
             entry = (who.user, who.role, source_of(request), action, tokens[0].id)
             writer.store.write_audit(db, writer.controller.at, [entry])
         return TokenRegistry(writer.store.tokens())
 
-    service.tokens = await asyncio.wrap_future(service.writer.change(store))
+    service.tokens = await asyncio.wrap_future(service.writer.change(store, who))
 
 
 # ---- the service itself ----------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ class DiskRoom:
         try:
             handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                os.posix_fallocate(handle, 0, RESERVE_BYTES)
+                _allocate(handle)
             finally:
                 os.close(handle)
             draft.replace(self._path)
@@ -90,3 +90,13 @@ class DiskRoom:
     def close(self) -> None:
         """Let no thread wait any longer."""
         self._closing.set()
+
+
+def _allocate(handle: int) -> None:
+    """Take the room of the reserve; by zeros where the system has no other way. Raises OSError."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(handle, 0, RESERVE_BYTES)
+    else:
+        for _ in range(RESERVE_BYTES // 2**20):
+            os.write(handle, bytes(2**20))
+        os.fsync(handle)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -18,6 +19,7 @@ from eunomia.service.store.opening import StoreProblem
 
 FILE = "store.head"
 SECTOR = 512
+_log = logging.getLogger(__name__)
 RESTORED = "restored"  # in `meta`: the generation from which a restored store counts on
 
 
@@ -97,9 +99,14 @@ class HeadFile:
         self._place = 0
 
     def write(self, head: Head) -> None:
-        """Write what was committed last, unless it stands there."""
-        if head != self._written:
+        """Write what was committed last, unless it stands there; where it cannot be written, it lags behind."""
+        if head == self._written:
+            return
+        try:
             os.pwrite(self._handle, _packed(head), self._place)
+        except OSError as error:
+            _log.warning("%s lags behind the store: %s", FILE, error)
+        else:
             self._written, self._place = head, SECTOR - self._place
 
     def close(self) -> None:
