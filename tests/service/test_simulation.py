@@ -23,6 +23,7 @@ from eunomia.core.state import State
 from eunomia.model.job import Job
 from eunomia.records import scheduler_digest
 from eunomia.service import recovery, user_requests, world_reports
+from eunomia.service import writer as writer_module
 from eunomia.service.controller import Controller
 from eunomia.service.job_row import JobRow
 from eunomia.service.messages import Cancel, Launch, Reply
@@ -193,7 +194,7 @@ def snapshots_leave_out_the_queue(patch: Patch) -> None:
 
         return capture
 
-    _wrap(patch, recovery, "capture", make)
+    _wrap(patch, writer_module, "capture", make)
 
 
 def followers_are_forgotten(patch: Patch) -> None:
