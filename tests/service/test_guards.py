@@ -233,7 +233,8 @@ FURTHER: list[Any] = [b"\0", 5e-324, -1, 7, "1" + "0" * 400, "x" * LONG]
 
 
 @pytest.mark.parametrize(
-    ("tables", "values"), [(READ, USUAL), pytest.param(TABLES, [*USUAL, *FURTHER], marks=pytest.mark.slow)],
+    ("tables", "values"),
+    [(READ, USUAL), pytest.param(TABLES, [*USUAL, *FURTHER], marks=[pytest.mark.slow, pytest.mark.nightly])],
     ids=["usual", "all"],
 )  # fmt: skip
 def test_no_value_in_any_column_ends_a_start(stored: Bench, tables: tuple[str, ...], values: list[Any]) -> None:

@@ -34,7 +34,7 @@ from eunomia.service.store.checked_rows import (
 )
 from eunomia.service.store.disk_room import DiskFull, DiskRoom
 from eunomia.service.store.head import FILE as HEAD_FILE
-from eunomia.service.store.head import Head, HeadFile
+from eunomia.service.store.head import Head, HeadFile, read_head
 from eunomia.service.store.opening import StoreProblem
 from eunomia.service.store.schema import StoredClock, Token
 from eunomia.service.tenant_fairness import HISTORY_DAYS, HOUR_S, HOURS, ActiveTime, TenantHour, TenantSums
@@ -123,7 +123,7 @@ class ServiceStore:
         From here on what was committed last is written beside the store.
         """
         incarnation = incarnation or "".join(secrets.choice("abcdefghijkmnpqrstuvwxyz23456789") for _ in range(5))
-        is_known = (self.folder / HEAD_FILE).exists()
+        is_known = read_head(self.folder) is not None
         self._head = self._head or HeadFile(self.folder)
         with self.transaction() as db:
             self.generation = self._next_generation()

@@ -39,9 +39,8 @@ class Head:
         meta = dict(execute("SELECT key, value FROM meta WHERE key IN ('cluster_id', 'generation')").fetchall())
         moment = execute("SELECT coalesce(max(seq), 0) FROM moments").fetchone()[0]
         last = execute("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1").fetchone() or (0, "")
-        return cls(
-            str(meta.get("cluster_id", "")), _whole(meta.get("generation")), moment, _whole(last[0]), str(last[1])
-        )
+        cluster = _short(meta.get("cluster_id", ""))
+        return cls(cluster, _whole(meta.get("generation")), moment, _whole(last[0]), _short(last[1]))
 
     def missing_in(self, execute: Callable[..., Any]) -> str:
         """Return what this head names and an open store lacks; "" where it went on from it, or was restored since."""
@@ -57,7 +56,7 @@ class Head:
                 f"{found.generation:,}, and moment {self.moment:,} of start {self.generation:,} was there"
             )
         row = execute("SELECT hash FROM audit WHERE seq = ?", (self.audit,)).fetchone()
-        if self.audit and (row is None or row[0] != self.digest):
+        if self.audit and (row is None or _short(row[0]) != self.digest):
             return f"the audit log was cut or changed: its entry {self.audit:,} is not the one that was written"
         return ""
 
@@ -73,6 +72,8 @@ def read_head(folder: Path) -> Head | None:
     except FileNotFoundError:
         return None
     found = [head for at in (0, SECTOR) if (head := _unpacked(raw[at : at + SECTOR])) is not None]
+    if not raw:  # made by a start that ended before it committed anything
+        return None
     if not found:
         rule = "the file that says what the store committed last is damaged"
         raise StoreProblem.of(path, rule, "if `eunomia store check` finds the store sound, remove this file")
@@ -127,6 +128,12 @@ def _packed(head: Head) -> bytes:
 def _unpacked(raw: bytes) -> Head | None:
     digest, _, text = raw.decode("ascii", "replace").strip().partition(" ")
     return Head(**json.loads(text)) if text and digest == _digest(text) else None
+
+
+def _short(text: object) -> str:
+    """Return a text that fits into its place, whatever a row of the store holds: itself, or its digest."""
+    shown = str(text)
+    return shown if len(shown) <= 64 and shown.isascii() and shown.isprintable() else _digest(repr(text))
 
 
 def _digest(text: str) -> str:
