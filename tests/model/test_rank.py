@@ -46,3 +46,8 @@ def test_equal_keys_go_by_submission_or_by_the_place_in_the_last_order() -> None
         keys,
     )
     assert backwards.tolist() == [*range(view.jobs - 1, 0, -1), 0]
+
+
+def test_a_rank_by_a_key_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"remaining_time, .*not 'remainig_time'"):
+        Rank("remainig_time")  # type: ignore[arg-type]

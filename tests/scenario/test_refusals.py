@@ -214,3 +214,14 @@ def test_whatever_is_said_the_answer_is_a_scenario_or_a_list_of_problems(said: d
     except InvalidInput:
         return
     assert scenario_from_dict(scenario.as_dict(), Path()).as_dict() == scenario.as_dict()
+
+
+def test_a_nul_character_is_named_with_its_line_from_wherever_it_comes(complaints: Complaints) -> None:
+    (problem,) = complaints(HEAD + 'generator = "a\\u0000b"\n')
+    assert (problem.row, problem.column, problem.rule) == (5, "workload.generator", "has a NUL character")
+    (problem,) = complaints(HEAD + '"lo\\u0000ad" = 1\n')
+    assert (problem.row, problem.column, problem.rule) == (5, "workload.lo\\x00ad", "has a NUL character in its name")
+    (problem,) = complaints(HEAD, ['workload.generator="a\\u0000b"'])
+    assert (problem.column, problem.rule) == ("workload.generator", "has a NUL character")
+    with pytest.raises(InvalidInput, match=r"workload.trace: has half of a surrogate pair"):
+        scenario_from_dict({"cluster": {"accelerators": {"v100": 4}}, "workload": {"trace": "a\ud800"}}, Path())

@@ -52,6 +52,7 @@ from eunomia.service.store import StoreProblem
 from eunomia.service.store.backup import TABLES
 from eunomia.service.store.reader import Reader
 from eunomia.service.user_requests import CHANGEABLE
+from eunomia.service.writer import CommittedTurnFailed
 
 LONG = 10**6  # characters
 # Values as they stand in JSON.
@@ -476,3 +477,20 @@ def test_no_value_in_a_page_or_a_header_ends_the_service(running: LiveService) -
     assert running.process is not None and running.kill(signal.SIGTERM) == 0
     running.start()
     serves(running, running.client("ann", "vision"))
+
+
+def test_what_fails_after_a_commit_ends_the_service_and_no_input_is_handled_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(tmp_path)
+
+    def fail() -> None:
+        raise RuntimeError("no reader hears of it")
+
+    monkeypatch.setattr(bench.writer, "on_commit", fail)
+    with pytest.raises(CommittedTurnFailed):
+        bench.submit()
+    bench.restart()
+    assert len(bench.controller.rows) == 1
+    assert [type(order).__name__ for order in bench.orders] == ["Launch"]
+    bench.store.close()

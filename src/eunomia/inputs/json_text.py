@@ -139,30 +139,39 @@ def read_json(
         raise InvalidInput(problems or [Problem(file=file, row=error.row, rule=rule, fix=fix)]) from None
 
 
-def unusable_texts(value: Any) -> list[tuple[str, str]]:
-    """Return where a text within a JSON value is one that no program and no database takes, and what it has."""
+def unusable_paths(value: Any) -> list[tuple[tuple[str | int, ...], str]]:
+    """Return keys and numbers to each text of a JSON value that no program and no database takes, and what it has."""
     try:
         written = _written(value)
     except ValueError:  # a whole number of more digits than Python writes
-        return list(_unusable(value, ""))
+        return list(_unusable(value, ()))
     if "\\u0000" not in written and "\\ud" not in written:
         return []
-    return list(_unusable(value, ""))
+    return list(_unusable(value, ()))
 
 
-def _unusable(value: Any, place: str) -> Iterator[tuple[str, str]]:
+def unusable_texts(value: Any) -> list[tuple[str, str]]:
+    """Return the same with the place of each in words."""
+    return [(_place(path), what) for path, what in unusable_paths(value)]
+
+
+def _place(path: tuple[str | int, ...]) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+
+
+def _unusable(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
     if isinstance(value, str):
         if not value.isascii() and _SURROGATE.search(value):
-            yield place, "half of a surrogate pair"
+            yield path, "half of a surrogate pair"
         elif "\0" in value:
-            yield place, "a NUL character"
+            yield path, "a NUL character"
     elif isinstance(value, Mapping):
         for name, part in value.items():
-            yield from _unusable(name, f"the key {name[:40]!r}" + (f" of {place}" if place else ""))
-            yield from _unusable(part, f"{place}.{name}" if place else str(name))
+            yield from ((at, f"{what} in its name") for at, what in _unusable(name, (*path, name)))
+            yield from _unusable(part, (*path, name))
     elif isinstance(value, list | tuple):
         for number, part in enumerate(value):
-            yield from _unusable(part, f"{place}[{number}]")
+            yield from _unusable(part, (*path, number))
 
 
 def refuse_constant(name: str) -> NoReturn:

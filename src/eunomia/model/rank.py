@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -48,6 +48,11 @@ class Rank(PlainValue):
     key: Key
     quantum: float = math.nan
     ties: Literal["submission", "last"] = "submission"
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a key that is none."""
+        if self.key not in get_args(Key):
+            raise ValueError(f"the key of a rank is one of {', '.join(get_args(Key))}, not {self.key!r}")
 
     @property
     def by(self) -> int:

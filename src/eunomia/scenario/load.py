@@ -52,6 +52,7 @@ def scenario_from_parts(data: dict[str, Any], places: SourceLocations, base: Pat
 
 def _check(data: dict[str, Any], places: SourceLocations, base: Path) -> Scenario:
     """Return the scenario, or raise InvalidInput with its problems in the order of its lines."""
+    toml.refuse_unusable_texts(data, places)
     problems = _expand_policy(data, places) + expand_nodes_file(data, places, base)
     _set_throughputs(data)
     finding_by_path: dict[KeyPath, Finding] = {}

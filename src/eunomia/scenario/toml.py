@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import tomllib
 from bisect import bisect_left
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from eunomia.inputs.json_text import unusable_texts
+from eunomia.inputs.json_text import unusable_paths
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.scenario.source_locations import KeyPath, SourceLocations
+from eunomia.scenario.source_locations import KeyPath, SourceLocations, dotted
 
 MOST_BYTES = 4 * 2**20  # a scenario is written by hand; a larger file is another one
 _BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
@@ -55,11 +56,24 @@ def read_text(text: str, file: str) -> tuple[dict[str, Any], SourceLocations]:
         raise _refusal(file, None, None, "values are nested too deeply", "flatten them") from error
     except ValueError as error:
         raise _syntax_error(text, file, str(error)) from error
-    if wrong := unusable_texts(data):
+    places = SourceLocations(file, {path: (file, line) for path, line in lines.items()})
+    refuse_unusable_texts(data, places)
+    return data, places
+
+
+def refuse_unusable_texts(data: Mapping[str, Any], places: SourceLocations) -> None:
+    """Raise `InvalidInput` for texts that no program and no database takes, each at its line."""
+    if wrong := unusable_paths(data):
         raise InvalidInput([
-            Problem(file=file, column=place, rule=f"has {what}", fix="leave it out") for place, what in wrong
+            Problem(file=places.where(path)[0], row=places.where(path)[1], column=_escaped(dotted(path)),
+                    rule=f"has {what}", fix="leave it out")
+            for path, what in wrong
         ])  # fmt: skip
-    return data, SourceLocations(file, {path: (file, line) for path, line in lines.items()})
+
+
+def _escaped(text: str) -> str:
+    """Return a name as it can be shown."""
+    return text if text.isprintable() else ascii(text)[1:-1]
 
 
 def _syntax_error(text: str, file: str, message: str) -> InvalidInput:

@@ -101,6 +101,10 @@ class _Snapshot:
     state: Captured
 
 
+class CommittedTurnFailed(RuntimeError):
+    """An error after a commit: to undo the turn and handle its inputs again would do them twice."""
+
+
 class Writer:
     """Takes requests and reports from any thread; one thread runs `run`, which alone changes controller and store."""
 
@@ -232,7 +236,7 @@ class Writer:
         """Say whether an error is not about what was handled, but about the store or, under `check`, about us."""
         is_of_store = isinstance(error, self.store.errors) and not isinstance(error, self.store.refusals)
         is_ours = self.controller.site.setup.scenario.check and isinstance(error, AssertionError)
-        return is_of_store or is_ours or isinstance(error, StoreLost | DiskFull | OSError)
+        return is_of_store or is_ours or isinstance(error, StoreLost | DiskFull | CommittedTurnFailed | OSError)
 
     def _undo(
         self, site: Site, runner: ServicePolicyRunner, error: Exception, what: str,
@@ -302,13 +306,16 @@ class Writer:
         faultpoint("turn.committed")
         if not self.store.leads():
             raise StoreLost.of(self.store.folder, "another service has taken over", "start this one again")
-        if turn.orders and self.world is not None:
-            self.world.carry_out(turn.orders)
-        faultpoint("orders.sent")
-        self.turn_s = [*self.turn_s[-999:], time.perf_counter() - begun]
-        self._count_decision(turn, begun)
-        if not turn.is_empty:
-            self.on_commit()
+        try:
+            if turn.orders and self.world is not None:
+                self.world.carry_out(turn.orders)
+            faultpoint("orders.sent")
+            self.turn_s = [*self.turn_s[-999:], time.perf_counter() - begun]
+            self._count_decision(turn, begun)
+            if not turn.is_empty:
+                self.on_commit()
+        except Exception as error:
+            raise CommittedTurnFailed("what was committed could not be carried out; the next start does") from error
         return turn
 
     def _count_decision(self, turn: Turn, begun: float) -> None:

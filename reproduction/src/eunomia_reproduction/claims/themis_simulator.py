@@ -60,16 +60,6 @@ CLAIMS = (
         note="in the order SRSF, SRTF, Tiresias, Gandiva, SLAQ, Optimus",
     ),
     Claim(
-        words="the same, against rivals that serve whole jobs, not single accelerators",
-        source=SOURCE,
-        statement=All(tuple(
-            _draws(f"testbed: {rival} that serves whole jobs has a larger worst ρ than Themis", "lowest")
-            for rival in RIVALS
-        )),
-        published="1.3 against 1.75 to 3.95",
-        note="in the same order",
-    ),
-    Claim(
         words="the same, 21 searches at once on 32",
         source=SOURCE,
         statement=_lowest("worst ρ", "searches"),

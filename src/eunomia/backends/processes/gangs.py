@@ -162,6 +162,8 @@ class LocalGangs(ProcessWorld):
         if self._closing and self._stops_jobs:
             for gang in self._live.values():
                 self._halt(gang, saves=not self._hurries)
+            for gang in self._delayed.values():
+                gang.stop_grace_s, self._retry_at = 0.0, 0.0
         if now >= self._retry_at:
             self._launch_delayed()
         if now >= self._poll_at:
