@@ -98,7 +98,7 @@ async def submit(service: Service, request: Request, who: Principal) -> Response
         await service.threads.run(load_compiler)  # beside the turn that takes them
     several = read.is_list or read.jobs[0].array is not None
     reply = await service.ask(
-        Submit(read.jobs, key or secrets.token_hex(16), read.digest, several), who, source_of(request)
+        Submit(read.jobs, key or secrets.token_hex(16), read.digest, several, read.body), who, source_of(request)
     )
     body = reply.body
     if "job" in body:
@@ -114,6 +114,7 @@ class _Documents:
     digest: str
     stored_bytes: int
     is_list: bool
+    body: str
 
 
 def _documents(raw: bytes) -> _Documents:
@@ -133,7 +134,7 @@ def _documents(raw: bytes) -> _Documents:
         )
         fix = "shorten the document, such as its env, or the array"
         raise InvalidRequest([FieldProblem("array", None, rule, fix)])
-    return _Documents(jobs, _digest(data), stored, is_list)
+    return _Documents(jobs, _digest(data), stored, is_list, raw.decode())
 
 
 def _digest(data: Any) -> str:
