@@ -209,6 +209,25 @@ def test_a_launch_without_open_files_left_waits_until_there_are_some(world: Gang
     assert {(end.job_id, end.outcome) for end in ends} == {("a", "finished"), ("c", "finished")}
 
 
+def test_a_gang_that_finds_no_room_holds_back_no_other_and_starts_once_there_is_some(
+    small_disk: Path, world: GangsHere
+) -> None:
+    made = []
+    with contextlib.suppress(OSError):
+        while True:
+            made.append(small_disk / f"file-{len(made)}")
+            made[-1].touch()
+    for job in "ab":
+        world.launch(job, "-c", "print('now')", seats=(0,), checkpoint_dir=str(small_disk / job))
+        assert "no space on its disk left" in world.wait(LaunchDelayed, job).reason
+    world.launch("c", "-c", "print('now')", seats=(1,))
+    assert world.wait(GangEnded, "c").outcome == "finished"
+    for path in made[:4]:
+        path.unlink()
+    ends = [world.next(GangEnded) for _ in range(2)]
+    assert {(end.job_id, end.outcome) for end in ends} == {("a", "finished"), ("b", "finished")}
+
+
 def test_jobs_are_killed_before_the_service_when_memory_runs_out_and_get_its_limit_of_open_files(
     world: GangsHere,
 ) -> None:
@@ -234,10 +253,10 @@ def test_what_a_restart_of_the_machine_ended_is_no_loss_of_the_job(tmp_path: Pat
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system with 512 KiB."""
+    """A file system with 512 KiB, and room for few files."""
     place = tmp_path / "disk"
     place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(place)]
+    command = ["mount", "-t", "tmpfs", "-o", "size=512k,nr_inodes=64", "tmpfs", str(place)]
     if os.geteuid() != 0 or subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode:
         pytest.skip("needs root, to mount a small file system")
     yield place

@@ -65,7 +65,8 @@ KILL_S = 5.0  # longest time for them to die; then their seats are out of servic
 MAX_WAIT_S = 3600.0  # in one system call, which has a limit
 LATE_S = 2.0  # after the grace: then a run that ends kills a supervisor that has not ended
 WATCH_S = 7.0  # likewise, of a service; later than a supervisor says that processes do not die
-RETRY_S = 1.0  # until a launch is tried again for which the machine had none of something
+RETRY_S = 1.0  # until a launch is tried again for which the machine had none of something; each time twice as long
+MOST_RETRY_S = 30.0
 NEVER_DIES = "it was killed, and some of it does not die"
 _log = logging.getLogger(__name__)
 
@@ -237,8 +238,6 @@ class LocalGangs(ProcessWorld):
             self._adopt(gang, record)
         elif order.adopt_only or (self._is_taken(gang) and not self._has_earlier(gang)):
             self._report_end(gang)
-        elif self._delayed:
-            self._delay(gang, next(iter(self._delayed.values())).delayed)
         else:
             self._start(gang)
 
@@ -255,43 +254,43 @@ class LocalGangs(ProcessWorld):
         if not _is_alive(record):
             self._end(gang)
 
-    def _start(self, gang: LocalGang) -> bool:
-        """Start the supervisor of a gang; False if the machine has no room for it now."""
+    def _start(self, gang: LocalGang) -> None:
+        """Start the supervisor of a gang, later if the machine has no room for it now."""
         try:
             self._spawn(gang)
         except OSError as error:
             if reason := what_ran_out(error):
                 self._delay(gang, reason)
-                return False
-            self._report(GangEnded(*gang.key, "failed", f"its supervisor cannot be started: {error}"))
+            else:
+                self._report(GangEnded(*gang.key, "failed", f"its supervisor cannot be started: {error}"))
         else:
             if gang.turned_away:
                 self._halt(gang, at_once=True)
-        return True
 
     def _delay(self, gang: LocalGang, reason: str) -> None:
-        """Launch a gang later, in its turn."""
+        """Launch a gang later, the next time after twice as long; what it lacks may be there for all others."""
         if gang.delayed != reason:
             gang.delayed = reason
-            self._report(LaunchDelayed(*gang.key, f"{reason}; it is tried again each {RETRY_S:g} s"))
+            self._report(LaunchDelayed(*gang.key, f"{reason}; it is tried again, at least each {MOST_RETRY_S:g} s"))
+        gang.retry_s = min(max(2 * gang.retry_s, RETRY_S), MOST_RETRY_S)
+        gang.retry_at = time.monotonic() + gang.retry_s
         self._delayed[gang.key] = gang
-        self._retry_at = min(self._retry_at, time.monotonic() + RETRY_S)
+        self._retry_at = min(self._retry_at, gang.retry_at)
 
     def _launch_delayed(self) -> None:
-        """Launch the gangs that had no room, first those that have waited longest; those that were stopped end."""
-        self._retry_at = math.inf
-        for key, gang in list(self._delayed.items()):
-            if gang.stop_grace_s is not None and not self._has_earlier(gang):
-                del self._delayed[key]
-                self._report(GangEnded(*key, "stopped"))
+        """Launch the gangs that had no room and whose time has come; those that were stopped end."""
+        now = time.monotonic()
         for key, gang in list(self._delayed.items()):
             if gang.stop_grace_s is None:
+                if now >= gang.retry_at:
+                    del self._delayed[key]
+                    self._guard(key, self._start, gang)
+            elif self._has_earlier(gang):
+                gang.retry_at = now + RETRY_S
+            else:
                 del self._delayed[key]
-                if not self._start(gang):
-                    self._delayed = {key: gang, **self._delayed}  # it keeps its turn
-                    break
-        if self._delayed:
-            self._retry_at = time.monotonic() + RETRY_S
+                self._report(GangEnded(*key, "stopped"))
+        self._retry_at = min((gang.retry_at for gang in self._delayed.values()), default=math.inf)
 
     def _spawn(self, gang: LocalGang) -> None:
         """Start a supervisor. Raises OSError, and has changed nothing then but the job's folder."""

@@ -42,6 +42,8 @@ class LocalGang:
     lease_end: float = 0.0
     turned_away: str = ""  # who uses its seats, if it must not be launched therefore
     delayed: str = ""  # what this machine has none of, so that it is launched later
+    retry_at: float = 0.0  # when, in s of time.monotonic
+    retry_s: float = 0.0  # how long that was put off
     memory_gib: float = 0.0
 
     @property
