@@ -17,6 +17,7 @@ import pytest
 from tests.backends.gangs_here import GangsHere, is_supervisor
 from tests.unkillable import Freezer, freezer
 
+from eunomia.backends.processes import gangs
 from eunomia.backends.processes.found_gangs import running_gangs
 from eunomia.backends.processes.gang_group import SUBREAPER, boot_id, control, is_running, start_time, stat_of
 from eunomia.backends.processes.gangs import SUPERVISOR
@@ -189,8 +190,53 @@ def test_a_job_that_uses_more_memory_than_it_asked_for_is_killed_with_the_reason
     ended = either.wait(GangEnded, "a")
     assert ended.outcome == "failed"
     assert ended.reason == "killed: it used more than 0.1 GiB of memory, which is its memory_gib"
-    either.launch("b", "-c", "held = bytearray(20 * 2**20)", memory_gib=0.1, cpus=1)
-    assert either.wait(GangEnded, "b").outcome == "finished"
+    child = f"import subprocess, sys, time; subprocess.run([sys.executable, '-c', {hog!r}]); time.sleep(600)"
+    either.launch("b", "-c", child, memory_gib=0.1)
+    assert either.wait(GangEnded, "b").reason == ended.reason
+    either.launch("c", "-c", "held = bytearray(20 * 2**20)", memory_gib=0.1, cpus=1)
+    assert either.wait(GangEnded, "c").outcome == "finished"
+
+
+def test_a_job_that_starts_processes_without_end_leaves_room_for_others_and_is_stopped_whole(
+    world: GangsHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "pids" not in world.gangs._groups.limits:
+        pytest.skip("needs a control group with the controller pids")
+    monkeypatch.setattr(gangs, "tasks_for", lambda share: 20)
+    bomb = (
+        "import os, time\n"
+        "try:\n"
+        "    for n in range(200):\n"
+        "        if os.fork() == 0: time.sleep(600)\n"
+        "except BlockingIOError: print('at most', n, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    world.launch("a", "-c", bomb, seats=(0,), checkpoint={"grace_s": 0.1})
+    world.wait(Launched, "a")
+    until(lambda: "at most 19" in world.log("a"))
+    world.launch("b", "-c", "import subprocess; subprocess.run(['true'])", seats=(1,))
+    assert world.wait(GangEnded, "b").outcome == "finished"
+    world.halt("a")
+    assert world.wait(GangEnded, "a").outcome == "stopped"
+    assert world.processes("a") == []
+
+
+def test_a_job_gets_no_more_processor_time_than_its_cpus(world: GangsHere, tmp_path: Path) -> None:
+    if "cpu" not in world.gangs._groups.limits:
+        pytest.skip("needs a control group with the controller cpu")
+    path = world.gangs._group_of("a", 1)
+    told = Path(world.gangs._groups.group(path).limits.get("cpu", path)) / "cpu.stat"
+    spins = (
+        "import sys, time\n"
+        "told = lambda: dict(line.split() for line in open(sys.argv[1]))['nr_throttled']\n"
+        "end = time.monotonic() + 60\n"
+        "while told() == '0' and time.monotonic() < end: pass\n"
+        "print('throttled', told())\n"
+    )
+    world.launch("a", "-c", spins, told, cpus=0.1)
+    assert world.wait(GangEnded, "a").outcome == "finished"
+    assert "throttled" in world.log("a") and "throttled 0" not in world.log("a")
+    assert not told.exists()
 
 
 def test_a_launch_without_open_files_left_waits_until_there_are_some(world: GangsHere) -> None:

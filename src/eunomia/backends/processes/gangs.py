@@ -32,7 +32,6 @@ from eunomia.backends.processes.accounts import account_of
 from eunomia.backends.processes.folder import ExitRecord, JobFolder, read_json
 from eunomia.backends.processes.found_gangs import FoundGang, running_gangs
 from eunomia.backends.processes.gang_group import (
-    GangGroup,
     boot_id,
     descendants,
     is_running,
@@ -41,7 +40,7 @@ from eunomia.backends.processes.gang_group import (
 from eunomia.backends.processes.gang_launch import what_ran_out
 from eunomia.backends.processes.group_base import GroupBase
 from eunomia.backends.processes.local_gang import LocalGang, supervisor_spec
-from eunomia.backends.processes.machine_limits import open_files_left, raise_open_files
+from eunomia.backends.processes.machine_limits import open_files_left, raise_open_files, tasks_for
 from eunomia.backends.processes.remains import KilledGangs, Remains, processes_of
 from eunomia.backends.processes.seats import LOOK_S, SeatWatch
 from eunomia.backends.reports import (
@@ -334,12 +333,14 @@ class LocalGangs(ProcessWorld):
 
     def _make_group(self, gang: LocalGang) -> str:
         """Make the control group of a gang; "" where there can be none."""
-        path = self._group_of(gang.folder.path.name, gang.order.epoch)
-        spec = gang.order.spec
+        path, spec = self._group_of(gang.folder.path.name, gang.order.epoch), gang.order.spec
+        tasks = tasks_for(len(gang.seats) / max(self._topology.devices, 1))
         try:
-            return GangGroup.make(path, float(spec.get("memory_gib") or 0), float(spec.get("cpus") or 0)).path
+            if path:
+                self._groups.group(path).make(float(spec.get("memory_gib") or 0), float(spec.get("cpus") or 0), tasks)
         except OSError:
             return ""
+        return path
 
     def _watch(self, gang: LocalGang, pid: int) -> None:
         """Be woken when the process ends; where the system cannot, the exit record is polled."""
@@ -530,7 +531,7 @@ class LocalGangs(ProcessWorld):
             self._killed.forget(gang.key)
             self._report(GangEnded(*gang.key, *self._outcome(gang, found)))
         if gang.group and gang.key not in self._killed:
-            GangGroup(gang.group).remove()
+            self._groups.group(gang.group).remove()
 
     def _outcome(self, gang: LocalGang, found: ExitRecord) -> tuple[str, str]:
         """Return how a gang ended, and why."""

@@ -100,6 +100,7 @@ def supervisor_spec(
         "job": order.job_id,
         "seats": list(gang.seats),
         "group": gang.group,
+        "limits": base.group(gang.group).limits if gang.group else {},
         "nofile": open_files,
         "lease": str(folder.lease),
         "progress": str(folder.progress),

@@ -9,7 +9,7 @@ when a byte comes through the named pipe `wake`. It locks the files in `locks` b
 writes who it is to the file `record`, so that another scheduler finds it. With `lock`, the open lock file of a run, the
 end of standard input stops the gang, as it means that the scheduler has ended. With `processes` the gang has so many
 processes, with the variables of torchrun; when one of them fails, the others are stopped. Their control group is
-`group`; `memory_bytes` is what they may use, where the group does not see to it. One with `claim` runs under an engine,
+`group`, with `limits`; `memory_bytes` is what they may use, where the group does not see to it. One with `claim` runs under an engine,
 which may have started it twice: the first to create that file goes on, and ends with the exit code of the gang. The
 gang has `environment` besides the supervisor's own, begins in `cwd`, and runs under `account`, if that is given. With
 the arguments `--die-with-parent PID` it kills the gang, with all of its processes, when the process that started it
@@ -72,8 +72,9 @@ class Supervisor:
     def __init__(self, spec: dict[str, Any], wake: int) -> None:
         self.spec = spec
         self.outlives = "lock" not in spec  # its scheduler; else only the exit record has to survive a power cut
-        self.group = GangGroup(spec["group"]) if spec.get("group") else None
-        self.wakes = [wake]
+        self.group = GangGroup(spec["group"], spec.get("limits")) if spec.get("group") else None
+        self.alarm = self.group.memory_alarm() if self.group is not None and "memory_gib" in spec else None
+        self.wakes = [wake] if self.alarm is None else [wake, self.alarm]
         self.cause = "exited"  # or asked, orphaned, expired, signalled, memory, later: why the gang was stopped
         self.reason = ""  # in words, if it was memory or later
         self.signalled = self.abandoned = self.is_unkillable = False
@@ -267,7 +268,9 @@ class Supervisor:
             self.say_unkillable()
 
     def check_memory(self) -> None:
-        """Stop a gang that uses more memory than it asked for, where no control group sees to it."""
+        """Stop a gang that uses more memory than it asked for, where no control group sees to all of it."""
+        if self.alarm is not None and self.group is not None and self.group.ran_out_of_memory():
+            self.stop("memory", 0.0)
         limit, now = self.spec.get("memory_bytes", math.inf), time.monotonic()
         if limit == math.inf or now < self.memory_at:
             return
