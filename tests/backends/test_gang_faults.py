@@ -340,7 +340,7 @@ def test_a_supervisor_that_may_start_no_process_says_so_and_not_that_the_job_fai
     except OSError:
         pytest.skip("needs the pids controller of cgroup v1, and root")
     (group / "pids.max").write_text("1")
-    files = {name: str(tmp_path / name) for name in ("lease", "progress", "exit", "record", "finished")}
+    files = {name: str(tmp_path / name) for name in ("lease", "exit", "record", "finished")}
     (tmp_path / "lease").write_text('{"end_s": null}')
     spec = {**files, "command": ["true"], "epoch": 3, "grace_s": 1.0, "locks": []}
     command = [sys.executable, "-I", "-S", str(SUPERVISOR)]

@@ -1,7 +1,7 @@
 """A job that does its worst: `python worst_job.py LEDGER KIND`.
 
-It locks one file an accelerator first, as `recorded_job` does, and whatever it starts keeps the lock: a job that gets an
-accelerator on which any of that still runs writes a double use down.
+It locks one file an accelerator first, as `recorded_job` does, and whatever it starts keeps the lock: so a job that
+gets an accelerator on which any of that still runs writes a double use down.
 """
 
 from __future__ import annotations
