@@ -1,4 +1,4 @@
-"""A logged run beside our rounds, round by round: allocations come from the log, and the resulting placement is compared with it."""
+"""A logged run beside our rounds: allocations come from the log, and the placement is compared with it."""
 
 from __future__ import annotations
 
