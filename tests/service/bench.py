@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from eunomia.backends.processes.folder import read_json
+from eunomia.backends.processes.gang_group import wake_supervisor
 from eunomia.backends.processes.supervisor import locked
 from eunomia.records.run import InlinePolicyRunner
 from eunomia.service.client import Address, Client
@@ -157,6 +159,8 @@ class LiveService:
         jobs = self.folder / "state" / "jobs"
         for lease in jobs.glob("*/lease-*.json"):
             lease.write_text('{"end_s": 0, "stop": 0.0}')
+            record = read_json(lease.with_name(lease.name.replace("lease", "supervisor"))) or {"pid": 0}
+            wake_supervisor(record["pid"])
         for lock in jobs.glob("*/job.lock"):
             with open(lock) as held:
                 until(partial(locked, held.fileno(), shared=False))
