@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from eunomia.backends.simulated import FaultModel, Simulation
+from eunomia.core import waiting_line
 from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
+from eunomia.core.waiting_line import LOOKED
 from eunomia.mechanisms.leases import Leases
 from eunomia.metrics import Metrics
 from eunomia.model.answers import Order, Rows
@@ -230,3 +232,29 @@ def test_a_run_that_gets_nowhere_is_given_up_as_one_by_one(restore_s: float, qua
         ends.append((gave_up, world.given_up, repr(metrics.figures().summary)))
     assert ends[0] == ends[1]
     assert ends[0][0] + ends[0][1]
+
+
+def looked_at(policy: Policy, count: int) -> int:
+    """How many rows and blocks of waiting jobs were looked at in a run whose queue grows to nearly `count` jobs."""
+    topology = Topology.of([Node(type="v100", accelerators=4)])
+    speeds, terms, rng = load("uniform", topology.types), policy.info.mechanism, np.random.default_rng(2)
+    sizes, steps = rng.choice([1, 2, 4], count).tolist(), rng.uniform(50.0, 90.0, count).tolist()
+    queue = [
+        Job(job_id=f"j{m}", total_steps=steps[m], submitted=0.1 * m, sequence=m, scale_factor=sizes[m])
+        for m in range(count)
+    ]
+    world = Simulation(queue, topology, speeds)
+    leases = Leases(length=terms.length_s, aligned=terms.aligned, recall=terms.recall)
+    scheduler, actions = Scheduler(topology, policy.info, leases, Belief(speeds)), Actions()
+    run(scheduler, world, InlinePolicyRunner(policy), [actions])
+    assert sum("JobFinished" in line for line in actions.lines) == count
+    assert world._implied is not None
+    return int(world._implied._lines[-1][LOOKED])
+
+
+@pytest.mark.parametrize("policy", [Fifo(), Fifo(backfill="skip"), Srtf(), Las(quantum=100.0)], ids=str)
+def test_a_pass_does_not_look_at_all_that_wait(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looks at the rows of a block, and at one number of each other block."""
+    monkeypatch.setattr(waiting_line, "BLOCK", 16)
+    jobs = 400  # of which up to 390 wait at once
+    assert looked_at(policy, jobs) / jobs < 30
