@@ -56,7 +56,7 @@ def state(rng: np.random.Generator, jobs: int) -> tuple[KernelArrays, list[int],
 def rows_of(line: WaitingLine) -> list[int]:
     """All rows in order."""
     used = line.order[: line.tally[BLOCKS]]
-    return [int(row) for block in used for row in line.rows[block, : line.count[block]]]
+    return [int(row) for block in used for row in line.rows[block, : line.length[block]]]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -80,8 +80,8 @@ def test_a_line_is_sorted_and_searched_as_a_list_is(seed: int, monkeypatch: pyte
             remove_row(line, key, row)  # nothing
         assert rows_of(line) == [other for _, other in plain]
         used = line.order[: line.tally[BLOCKS]]
-        assert (line.count[used] > 0).all()
-        assert all(sum(line.count[list(two)]) > 4 for two in pairwise(used.tolist()))
+        assert (line.length[used] > 0).all()
+        assert all(sum(line.length[list(two)]) > 4 for two in pairwise(used.tolist()))
         room = rng.integers(0, 9, 2)
         behind = [other for other in plain if other > mine]
         assert next_row(line, key, row) == (behind[0][1] if behind else -1)

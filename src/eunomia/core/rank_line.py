@@ -16,11 +16,13 @@ from eunomia.core.kernel_arrays import (
     ALIVE,
     DONE,
     ON_TYPE,
+    PARTNER,
     RATE,
     RATE_SINCE,
     SCALE_FACTOR,
     SERVED_SINCE,
     SERVICE,
+    SHAPE,
     TOTAL,
     WIDTH,
     KernelArrays,
@@ -32,7 +34,7 @@ from eunomia.model.rank import BY_PLACE, BY_SCALE_FACTOR, BY_SERVICE_LEVEL, BY_S
 from eunomia.model.rounding import rounded_as_seen
 
 _NEARLY = 1.0 - 1e-8  # so that no rounding of service or time matters
-HOLDING, SPAN = range(2)  # of `span`: jobs with seats
+HOLDING, ODD, SPAN = range(3)  # of `span`: jobs with seats; whether one of them has seats that a pass would not give it
 NOT_KEPT = -1  # in place of `HOLDING`: nothing is known of the order
 LineArrays = tuple[Floats, Ints, Ints, Ints, Floats, Ints, Ints, Ints, Ints, Ints]  # those of `rank_line`
 
@@ -116,8 +118,8 @@ def has_line(rank: RankLine) -> bool:
 
 
 @kernel(allocates=False, forceinline=True)
-def _place_of(rank: RankLine, row: int) -> int:
-    """Return the place of a job with seats in its line, or where it belongs."""
+def place_of(rank: RankLine, row: int) -> int:
+    """Return the place of a job in the line of those with seats, or where it would belong."""
     low: int = 0
     high: int = rank.span[HOLDING]
     while low < high:
@@ -166,7 +168,7 @@ def _hold(rank: RankLine, row: int) -> None:
     for later in range(count, place, -1):
         holding[later] = holding[later - 1]
     holding[place], rank.steady[row] = row, -np.inf
-    place = _place_of(rank, row)
+    place = place_of(rank, row)
     for later in range(count, place, -1):
         line[later] = line[later - 1]
     line[place], rank.span[HOLDING] = row, count + 1
@@ -181,7 +183,7 @@ def _let_go(rank: RankLine, row: int) -> None:
         return
     for later in range(place + 1, count):
         holding[later - 1] = holding[later]
-    for later in range(_place_of(rank, row) + 1, count):
+    for later in range(place_of(rank, row) + 1, count):
         line[later - 1] = line[later]
     rank.span[HOLDING] = count - 1
 
@@ -240,39 +242,44 @@ def begin_lines(t: KernelArrays, rank: RankLine, at: float) -> None:
     """Make the lines of all active jobs, unless they are kept."""
     if rank.span[HOLDING] != NOT_KEPT:
         return
-    rank.span[HOLDING] = rank.waiting.tally[BLOCKS] = 0
+    rank.span[HOLDING] = rank.span[ODD] = rank.waiting.tally[BLOCKS] = 0
     for row in t.active[: t.counts[ALIVE]]:
-        if t.ints[ON_TYPE, row] < 0:
+        on = t.ints[ON_TYPE, row]
+        if on < 0:
             note_submission(t, rank, row, at)
         elif has_line(rank):
+            rank.span[ODD] |= t.ints[SHAPE, row] != 0 or t.ints[PARTNER, row] != -1 or not t.throughput[row, on] > 0
             rank.key[row] = _key_now(t, rank, row, at)
             _hold(rank, row)
 
 
 @kernel(allocates=False, forceinline=True)
-def rank_running(t: KernelArrays, rank: RankLine, at: float) -> None:
-    """Bring running jobs to their places: levels of service rise, what remains falls."""
-    line, key, count = rank.line, rank.key, rank.span[HOLDING]
-    if not has_line(rank) or rank.by <= BY_SCALE_FACTOR:
+def raise_levels(t: KernelArrays, rank: RankLine, at: float) -> None:
+    """Bring running jobs to their places if they are ranked by levels of service, which rise; few of them change."""
+    if rank.by != BY_SERVICE_LEVEL:
         return
-    if rank.by == BY_SERVICE_LEVEL:  # few of them change
-        for row in rank.holding[:count]:
-            if at < rank.steady[row]:
-                continue
-            service = service_of(t, row, at)
-            now = level_of(service, rank.quantum)
-            left = (now + 1.0) * rank.quantum * _NEARLY - service
-            rank.steady[row] = at + left / t.ledger_ints[WIDTH, row]
-            if now != key[row]:
-                place = _place_of(rank, row)
-                key[row] = now
-                _settle_at(rank, row, place)
+    for row in rank.holding[: rank.span[HOLDING]]:
+        if at < rank.steady[row]:
+            continue
+        service = service_of(t, row, at)
+        now = level_of(service, rank.quantum)
+        left = (now + 1.0) * rank.quantum * _NEARLY - service
+        rank.steady[row] = at + left / t.ledger_ints[WIDTH, row]
+        if now != rank.key[row]:
+            place = place_of(rank, row)
+            rank.key[row] = now
+            _settle_at(rank, row, place)
+
+
+@kernel(allocates=False, forceinline=True)
+def lower_keys(t: KernelArrays, rank: RankLine, at: float, begin: int) -> None:
+    """Bring running jobs from that place of their line on to their places if they are ranked by what remains.
+
+    It falls, so that the others, whose keys may be old, are still before all that they were before.
+    """
+    if rank.by <= BY_SCALE_FACTOR or rank.by == BY_SERVICE_LEVEL:
         return
-    for row in rank.holding[:count]:  # all change, nearly alike: the line stays nearly sorted
-        key[row] = _key_now(t, rank, row, at)
-    for place in range(1, count):
-        row, free = line[place], place
-        while free > 0 and is_before(key, row, line[free - 1]):
-            line[free] = line[free - 1]
-            free -= 1
-        line[free] = row
+    for place in range(begin, rank.span[HOLDING]):
+        row = rank.line[place]
+        rank.key[row] = _key_now(t, rank, row, at)
+        _settle_at(rank, row, place)

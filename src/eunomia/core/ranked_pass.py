@@ -1,8 +1,9 @@
 """Answers in place of a policy that promises by what it ranks jobs: the same order, pass and next ask, compiled.
 
 `Promises.rank` says what the rank is; `eunomia.testing` checks that the policy keeps to it.
-The order is that of `core.rank_line`. The pass goes along running jobs and those waiting ones that have room, from the
-first on until no accelerator is left.
+The order is that of `core.rank_line`. The pass goes along running jobs and those waiting ones that have room, until no
+accelerator is left. On a cluster of one type it begins with the first waiting job that has room: running jobs before
+that keep their seats.
 """
 
 from __future__ import annotations
@@ -22,13 +23,24 @@ from eunomia.core.placement_pass import (
     GANG_TYPE,
     KEPT,
     LEAD,
+    OPENED,
     ROOM,
     STARTED,
     STOPPED,
     UNTOUCHED,
     carry_out,
 )
-from eunomia.core.rank_line import HOLDING, RankLine, has_line, note_pass, rank_running, service_of
+from eunomia.core.rank_line import (
+    HOLDING,
+    ODD,
+    RankLine,
+    has_line,
+    lower_keys,
+    note_pass,
+    place_of,
+    raise_levels,
+    service_of,
+)
 from eunomia.core.waiting_line import has_room, is_before, next_row, next_with_room, remove_row
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Ints
@@ -50,6 +62,43 @@ def _count_free(t: KernelArrays, rank: RankLine, free: Ints) -> None:
 
 
 @kernel(allocates=False, forceinline=True)
+def _pass_over_kept(t: KernelArrays, rank: RankLine, at: float, free: Ints, scratch: Ints) -> tuple[int, int]:
+    """Bring the line of running jobs up to date; return how many of the first keep their seats whoever waits.
+
+    Return also how many may lose them, which are listed as OPENED in row order; `free` becomes what these and the free
+    accelerators are. On a cluster of one type who is before all that wait keeps its seats and is not looked at.
+    """
+    line, holding, count = rank.line, rank.holding, rank.span[HOLDING] if rank.recall else 0
+    raise_levels(t, rank, at)
+    _count_free(t, rank, free)
+    if not rank.recall or rank.queues or len(free) > 1 or rank.span[ODD]:
+        lower_keys(t, rank, at, 0)
+        for place in range(count):
+            scratch[OPENED, place] = holding[place]
+        return 0, count
+    first = next_with_room(t, rank.waiting, rank.key, -1, free)
+    kept = place_of(rank, first) if first >= 0 else count
+    lower_keys(t, rank, at, kept)
+    kept = place_of(rank, first) if first >= 0 else count
+    free[0], opened = t.floor.total[0], 0
+    for place in range(kept, count):
+        free[0] += t.ints[SCALE_FACTOR, line[place]]
+    if (count - kept) ** 2 > count:  # few are sorted, of many those are left out that are kept
+        for row in holding[:count]:
+            scratch[OPENED, opened] = row
+            opened += is_before(rank.key, first, row)
+        return kept, opened
+    for place in range(kept, count):
+        free_place = opened
+        while free_place > 0 and scratch[OPENED, free_place - 1] > line[place]:
+            scratch[OPENED, free_place] = scratch[OPENED, free_place - 1]
+            free_place -= 1
+        scratch[OPENED, free_place] = line[place]
+        opened += 1
+    return kept, opened
+
+
+@kernel(allocates=False, forceinline=True)
 def _type_for(t: KernelArrays, row: int, room: Ints) -> int:
     """Return the fastest type that has room for a job, (type,); -1 = none."""
     for choice in range(len(room)):
@@ -60,16 +109,17 @@ def _type_for(t: KernelArrays, row: int, room: Ints) -> int:
 
 
 @kernel(allocates=False, forceinline=True)
-def _choose(t: KernelArrays, rank: RankLine, stamp: int, free: Ints, scratch: Ints) -> tuple[int, int, int]:
+def _choose(t: KernelArrays, rank: RankLine, stamp: int, kept: int, free: Ints, scratch: Ints) -> tuple[int, int, int]:
     """Choose the gangs that run, best first, each on its fastest type that has room; list those that start.
 
-    Return their number, how many jobs were looked at, which are listed as STOPPED, and how many of them have seats.
-    Chosen jobs leave the line of those that wait. `scratch[ROOM]` (type,) is what a gang needs to be looked at: where
-    the first gang that does not fit stops the queue, that it fits the cluster; else that it fits.
+    The first `kept` jobs with seats keep them. Return how many are listed, how many jobs were looked at, which are
+    listed as STOPPED, and up to which place those with seats were. Chosen jobs leave the line of those that wait.
+    `scratch[ROOM]` (type,) is what a gang needs to be looked at: where the first gang that does not fit stops the
+    queue, that it fits the cluster; else that it fits.
     """
     ints, line, waiting = t.ints, rank.line, rank.waiting
     room, seen = scratch[ROOM, : len(free)] if rank.queues else free, scratch[STOPPED]
-    gangs, left, looked, place, held = 0, 0, 0, 0, rank.span[HOLDING] if has_line(rank) else 0
+    gangs, left, looked, place, held = 0, 0, 0, kept, rank.span[HOLDING] if has_line(rank) else 0
     for k in range(len(free)):
         left += free[k]
         scratch[ROOM, k] = int(rank.capacity[k])
@@ -107,17 +157,18 @@ def _choose(t: KernelArrays, rank: RankLine, stamp: int, free: Ints, scratch: In
 
 
 @kernel(allocates=False, forceinline=True)
-def _first_fall(t: KernelArrays, rank: RankLine, at: float, stamp: int, seen: Ints, place: int) -> float:
+def _first_fall(t: KernelArrays, rank: RankLine, at: float, stamp: int, kept: int, seen: Ints, place: int) -> float:
     """Return when a chosen job first falls behind one that waits, as `model.rank.first_fall`; inf = never.
 
-    `seen` are the jobs at which the pass looked, in order; of those with seats it was not at `place` and behind.
+    `seen` are the jobs at which the pass looked, in order, after the first `kept` with seats, which were chosen; of
+    those with seats it was not at `place` and behind.
     """
     line, soonest, key = rank.line, np.inf, rank.key
     rival = line[place] if place < rank.span[HOLDING] else -1  # the next with seats that was not chosen
     first = next_row(rank.waiting, key, -1)
-    for m in range(len(seen) - 1, -1, -1):
-        row = seen[m]
-        if t.ints[LAST_PASS, row] != stamp:
+    for m in range(kept + len(seen) - 1, -1, -1):
+        row = seen[m - kept] if m >= kept else line[m]
+        if m >= kept and t.ints[LAST_PASS, row] != stamp:
             rival = row
             continue
         behind = first if first < 0 or is_before(key, row, first) else next_row(rank.waiting, key, row)
@@ -139,14 +190,12 @@ def follow_rank(
     `scratch` has what stopped and started, as after `placement_pass.follow`.
     """
     free, again_at = scratch[FREE, : len(t.floor.total)], np.inf
-    rank_running(t, rank, at)
-    _count_free(t, rank, free)
-    gangs, looked, place = _choose(t, rank, stamp, free, scratch)
+    kept, opened = _pass_over_kept(t, rank, at, free, scratch)
+    gangs, looked, place = _choose(t, rank, stamp, kept, free, scratch)
     if rank.by == BY_SERVICE_LEVEL:
-        again_at = _first_fall(t, rank, at, stamp, scratch[STOPPED, :looked], place)
-    opened = rank.holding[: rank.span[HOLDING] if rank.recall else 0]
-    nowhere = scratch[GANG_ROW, :0]
-    stopped, _, started, _, _ = carry_out(t, at, np.inf, stamp, gangs, opened, nowhere, scratch, seats)
+        again_at = _first_fall(t, rank, at, stamp, kept, scratch[STOPPED, :looked], place)
+    movable, nowhere = scratch[OPENED, :opened], scratch[GANG_ROW, :0]
+    stopped, _, started, _, _ = carry_out(t, at, np.inf, stamp, gangs, movable, nowhere, scratch, seats)
     note_pass(rank, scratch[STOPPED, :stopped], scratch[LEAD, :started])
     return stopped, started, again_at
 

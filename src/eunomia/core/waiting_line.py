@@ -24,7 +24,7 @@ class WaitingLine(NamedTuple):
     """The arrays; every function here changes them in place. The least key is first, then the lower row."""
 
     rows: Ints  # (block, place)
-    count: Ints  # (block,) rows in it
+    length: Ints  # (block,) rows in it
     least: Ints  # (block, type) no gang in it that runs on the type is smaller
     order: Ints  # (place,) the blocks in use in order, then those that are not
     tally: Ints
@@ -46,7 +46,7 @@ def fill(line: WaitingLine, rows: Ints) -> None:
     """Let these rows, in order, stand in an empty line; what the smallest gangs need is found in searches."""
     used = -(-len(rows) // BLOCK)
     line.rows.reshape(-1)[: len(rows)] = rows
-    line.count[:used] = np.minimum(len(rows) - BLOCK * np.arange(used), BLOCK)
+    line.length[:used] = np.minimum(len(rows) - BLOCK * np.arange(used), BLOCK)
     line.least[:used], line.tally[BLOCKS] = 0, used
 
 
@@ -67,7 +67,7 @@ def _find(line: WaitingLine, key: Floats, row: int) -> tuple[int, int]:
         else:
             low = middle
     block = line.order[low]
-    first, end = 0, line.count[block]
+    first, end = 0, line.length[block]
     while first < end:
         middle = (first + end) >> 1
         if is_before(key, line.rows[block, middle], row):
@@ -85,7 +85,7 @@ def _open(line: WaitingLine, at: int) -> int:
     for place in range(used, at, -1):
         order[place] = order[place - 1]
     order[at] = fresh
-    line.count[fresh] = 0
+    line.length[fresh] = 0
     for k in range(line.least.shape[1]):
         line.least[fresh, k] = _NONE_FITS
     line.tally[BLOCKS] = used + 1
@@ -106,26 +106,26 @@ def _close(line: WaitingLine, at: int) -> None:
 @kernel(allocates=False)
 def add_row(t: KernelArrays, line: WaitingLine, key: Floats, row: int) -> None:
     """Add a row, which has its key."""
-    rows, count, least, full = line.rows, line.count, line.least, line.rows.shape[1]
+    rows, length, least, full = line.rows, line.length, line.least, line.rows.shape[1]
     if line.tally[BLOCKS] == 0:
         _open(line, 0)
     at, place = _find(line, key, row)
     block = line.order[at]
-    if count[block] == full:  # who comes last begins a block of its own, as such often follow each other
+    if length[block] == full:  # who comes last begins a block of its own, as such often follow each other
         kept = full if place == full and at + 1 == line.tally[BLOCKS] else full // 2
         fresh = _open(line, at + 1)
         for other in range(kept, full):
             rows[fresh, other - kept] = rows[block, other]
-        count[block], count[fresh] = kept, full - kept
+        length[block], length[fresh] = kept, full - kept
         if kept < full:
             for k in range(least.shape[1]):
                 least[fresh, k] = least[block, k]
         if place >= kept:
             block, place = fresh, place - kept
-    for other in range(count[block], place, -1):
+    for other in range(length[block], place, -1):
         rows[block, other] = rows[block, other - 1]
     rows[block, place] = row
-    count[block] += 1
+    length[block] += 1
     for k in range(least.shape[1]):
         if t.throughput[row, k] > 0:
             least[block, k] = min(least[block, k], t.ints[SCALE_FACTOR, row])
@@ -134,17 +134,17 @@ def add_row(t: KernelArrays, line: WaitingLine, key: Floats, row: int) -> None:
 @kernel(allocates=False)
 def remove_row(line: WaitingLine, key: Floats, row: int) -> None:
     """Take a row out, if it stands there."""
-    rows, count, order = line.rows, line.count, line.order
+    rows, length, order = line.rows, line.length, line.order
     if line.tally[BLOCKS] == 0:
         return
     at, place = _find(line, key, row)
     block = order[at]
-    if place == count[block] or rows[block, place] != row:
+    if place == length[block] or rows[block, place] != row:
         return
-    count[block] -= 1
-    for other in range(place, count[block]):
+    length[block] -= 1
+    for other in range(place, length[block]):
         rows[block, other] = rows[block, other + 1]
-    if count[block] == 0:
+    if length[block] == 0:
         _close(line, at)
         return
     # A block that is nearly empty takes in its neighbour, so that there are never many.
@@ -152,10 +152,10 @@ def remove_row(line: WaitingLine, key: Floats, row: int) -> None:
         if left < 0 or left + 1 >= line.tally[BLOCKS]:
             continue
         into, taken = order[left], order[left + 1]
-        if count[into] + count[taken] <= rows.shape[1] // 2:
-            for other in range(count[taken]):
-                rows[into, count[into] + other] = rows[taken, other]
-            count[into] += count[taken]
+        if length[into] + length[taken] <= rows.shape[1] // 2:
+            for other in range(length[taken]):
+                rows[into, length[into] + other] = rows[taken, other]
+            length[into] += length[taken]
             for k in range(line.least.shape[1]):
                 line.least[into, k] = min(line.least[into, k], line.least[taken, k])
             _close(line, left + 1)
@@ -180,9 +180,9 @@ def next_row(line: WaitingLine, key: Floats, after: int) -> int:
     if after >= 0:
         at, place = _find(line, key, after)
         block = line.order[at]
-        if place < line.count[block] and line.rows[block, place] == after:
+        if place < line.length[block] and line.rows[block, place] == after:
             place += 1
-        if place == line.count[block]:
+        if place == line.length[block]:
             at, place = at + 1, 0
     row: int = line.rows[line.order[at], place] if at < used else -1
     return row
@@ -191,11 +191,11 @@ def next_row(line: WaitingLine, key: Floats, after: int) -> int:
 @kernel(allocates=False)
 def next_with_room(t: KernelArrays, line: WaitingLine, key: Floats, after: int, room: Ints) -> int:
     """Return the first row behind another, as `next_row`, whose gang has room; -1 = none."""
-    rows, count, least, tally = line.rows, line.count, line.least, line.tally
+    rows, length, least, tally = line.rows, line.length, line.least, line.tally
     at, place = 0, 0
     if after >= 0 and tally[BLOCKS] > 0:
         at, place = _find(line, key, after)
-        if place < count[line.order[at]] and rows[line.order[at], place] == after:
+        if place < length[line.order[at]] and rows[line.order[at], place] == after:
             place += 1
     while at < tally[BLOCKS]:
         block, may = line.order[at], False
@@ -204,7 +204,7 @@ def next_with_room(t: KernelArrays, line: WaitingLine, key: Floats, after: int, 
             may |= least[block, k] <= room[k]
         if may:
             begin = place
-            while place < count[block]:
+            while place < length[block]:
                 row: int = rows[block, place]
                 tally[LOOKED] += 1
                 if has_room(t, row, room):
@@ -213,7 +213,7 @@ def next_with_room(t: KernelArrays, line: WaitingLine, key: Floats, after: int, 
             if begin == 0:  # none of them has room: what the smallest needs is found anew
                 for k in range(len(room)):
                     least[block, k] = _NONE_FITS
-                for other in range(count[block]):
+                for other in range(length[block]):
                     row = rows[block, other]
                     for k in range(len(room)):
                         if t.throughput[row, k] > 0:

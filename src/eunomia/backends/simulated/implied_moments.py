@@ -406,6 +406,10 @@ class ImpliedMoments:
         self._needs_rank = False  # so far no moment needed an answer
         self._left = WorkLeft(play)
 
+    def forget_order(self) -> None:
+        """Note that anything may have happened since the last moment played: the order of jobs is made anew."""
+        self._lines[3][HOLDING] = NOT_KEPT
+
     def play(
         self,
         arrived: int,
@@ -424,7 +428,6 @@ class ImpliedMoments:
         """
         scheduler, counted, topology = self._scheduler, self._log.counted, self._scheduler.state.topology
         self.at, self.wake, more = at, wake, True
-        self._lines[3][HOLDING] = NOT_KEPT  # anything may have happened since
         while more and (rule := scheduler.implied_rule(ranked=ranked)) and arrived == len(scheduler.state.jobs):
             if rule.by == UNKNOWN and self.wake < math.inf:
                 return

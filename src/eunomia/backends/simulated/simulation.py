@@ -80,6 +80,7 @@ class Simulation(GangSimulation):
             return
         horizon = self._future[0][0] if self._future else math.inf
         played, stalls, is_over = self._implied, self._stalls, False
+        played.forget_order()
         while not is_over:
             most_starts = stalls.starts_left(self._starts)
             now = self._at, self._timer, instant
