@@ -27,6 +27,7 @@ from eunomia.core.kernel_arrays import (
     WIDTH,
     KernelArrays,
 )
+from eunomia.core.row_heap import next_place, sift
 from eunomia.core.waiting_line import BLOCKS, WaitingLine, add_row, fill, is_before, no_rows, remove_row
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
@@ -36,7 +37,8 @@ from eunomia.model.rounding import rounded_as_seen
 _NEARLY = 1.0 - 1e-8  # so that no rounding of service or time matters
 HOLDING, ODD, SPAN = range(3)  # of `span`: jobs with seats; whether one of them has seats that a pass would not give it
 NOT_KEPT = -1  # in place of `HOLDING`: nothing is known of the order
-LineArrays = tuple[Floats, Ints, Ints, Ints, Floats, Ints, Ints, Ints, Ints, Ints]  # those of `rank_line`
+# The arrays of `rank_line`.
+LineArrays = tuple[Floats, Ints, Ints, Ints, Floats, Ints, Ints, Ints, Ints, Ints, Ints, Ints]
 
 
 class RankLine(NamedTuple):
@@ -52,21 +54,27 @@ class RankLine(NamedTuple):
     holding: Ints  # (place,) the same rows, ascending
     span: Ints
     steady: Floats  # (row,) until when the level of a running job holds at least
+    next_level: Ints  # (place,) rows that hold seats: a heap by `steady`
+    place_there: Ints  # (row,) its place in it
     waiting: WaitingLine
 
 
 @kernel(allocates=False, forceinline=True)
 def rank_line(by: int, quantum: float, recall: bool, queues: bool, capacity: Floats, lines: LineArrays) -> RankLine:
     """Name the arrays of `no_lines`."""
-    waiting = WaitingLine(lines[5], lines[6], lines[7], lines[8], lines[9])
-    return RankLine(by, quantum, recall, queues, capacity, lines[0], lines[1], lines[2], lines[3], lines[4], waiting)
+    key, line, holding, span, steady, next_level, place_there = lines[:7]
+    waiting = WaitingLine(lines[7], lines[8], lines[9], lines[10], lines[11])
+    return RankLine(
+        by, quantum, recall, queues, capacity, key, line, holding, span, steady, next_level, place_there, waiting
+    )
 
 
 def no_lines(rows: int, waiting: int, devices: int, types: int) -> LineArrays:
     """Return the arrays of lines that are not kept yet: of so many rows, of which so many may wait, and devices."""
     span = np.full(SPAN, NOT_KEPT, dtype=np.int64)
-    line, holding = np.empty((2, 2 * devices + 1), dtype=np.int64)  # two jobs may share seats
-    return np.zeros(rows), line, holding, span, np.full(rows, -np.inf), *no_rows(waiting, types)
+    line, holding, heap = np.empty((3, 2 * devices + 1), dtype=np.int64)  # two jobs may share seats
+    steady, place_there = np.full(rows, -np.inf), np.zeros(rows, dtype=np.int64)
+    return np.zeros(rows), line, holding, span, steady, heap, place_there, *no_rows(waiting, types)
 
 
 def lines_of(key: Floats, running: Ints, waiting: Ints, devices: int, types: int) -> LineArrays:
@@ -74,7 +82,8 @@ def lines_of(key: Floats, running: Ints, waiting: Ints, devices: int, types: int
     lines = no_lines(len(key), len(running) + len(waiting), devices, types)
     lines[0][:], lines[2][: len(running)], lines[3][HOLDING] = key, running, len(running)
     lines[1][: len(running)] = running[np.argsort(key[running], kind="stable")]
-    fill(WaitingLine(*lines[5:]), waiting)
+    lines[5][: len(running)], lines[6][running] = running, np.arange(len(running))  # of equal times
+    fill(WaitingLine(*lines[7:]), waiting)
     return lines
 
 
@@ -172,6 +181,7 @@ def _hold(rank: RankLine, row: int) -> None:
     for later in range(count, place, -1):
         line[later] = line[later - 1]
     line[place], rank.span[HOLDING] = row, count + 1
+    sift(rank.next_level, rank.place_there, rank.steady, row, count, count + 1)
 
 
 @kernel(allocates=False, forceinline=True)
@@ -186,6 +196,9 @@ def _let_go(rank: RankLine, row: int) -> None:
     for later in range(place_of(rank, row) + 1, count):
         line[later - 1] = line[later]
     rank.span[HOLDING] = count - 1
+    last = rank.next_level[count - 1]
+    if last != row:
+        sift(rank.next_level, rank.place_there, rank.steady, last, rank.place_there[row], count - 1)
 
 
 @kernel(allocates=False, forceinline=True)
@@ -254,17 +267,23 @@ def begin_lines(t: KernelArrays, rank: RankLine, at: float) -> None:
 
 
 @kernel(allocates=False, forceinline=True)
-def raise_levels(t: KernelArrays, rank: RankLine, at: float) -> None:
+def raise_levels(t: KernelArrays, rank: RankLine, at: float, scratch: Ints) -> None:
     """Bring running jobs to their places if they are ranked by levels of service, which rise; few of them change."""
+    count, due, place = rank.span[HOLDING], 0, 0
     if rank.by != BY_SERVICE_LEVEL:
         return
-    for row in rank.holding[: rank.span[HOLDING]]:
-        if at < rank.steady[row]:
-            continue
+    while place < count:
+        row = rank.next_level[place]
+        may_change = rank.steady[row] <= at
+        scratch[due] = row
+        due += may_change
+        place = next_place(place, may_change, count)
+    for row in scratch[:due]:
         service = service_of(t, row, at)
         now = level_of(service, rank.quantum)
         left = (now + 1.0) * rank.quantum * _NEARLY - service
         rank.steady[row] = at + left / t.ledger_ints[WIDTH, row]
+        sift(rank.next_level, rank.place_there, rank.steady, row, rank.place_there[row], count)
         if now != rank.key[row]:
             place = place_of(rank, row)
             rank.key[row] = now

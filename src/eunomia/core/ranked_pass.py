@@ -41,6 +41,7 @@ from eunomia.core.rank_line import (
     raise_levels,
     service_of,
 )
+from eunomia.core.row_heap import next_place
 from eunomia.core.waiting_line import has_room, is_before, next_row, next_with_room, remove_row
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Ints
@@ -69,7 +70,7 @@ def _pass_over_kept(t: KernelArrays, rank: RankLine, at: float, free: Ints, scra
     accelerators are. On a cluster of one type who is before all that wait keeps its seats and is not looked at.
     """
     line, holding, count = rank.line, rank.holding, rank.span[HOLDING] if rank.recall else 0
-    raise_levels(t, rank, at)
+    raise_levels(t, rank, at, scratch[OPENED])
     _count_free(t, rank, free)
     if not rank.recall or rank.queues or len(free) > 1 or rank.span[ODD]:
         lower_keys(t, rank, at, 0)
@@ -157,27 +158,43 @@ def _choose(t: KernelArrays, rank: RankLine, stamp: int, kept: int, free: Ints, 
 
 
 @kernel(allocates=False, forceinline=True)
+def _falls_in(t: KernelArrays, rank: RankLine, at: float, row: int, first: int, rival: int) -> float:
+    """Return in how many seconds a chosen job falls behind the next that was not chosen; inf = never.
+
+    `first` is the first that waits, `rival` the next with seats that was not chosen; -1 = none.
+    """
+    key = rank.key
+    behind = first if first < 0 or is_before(key, row, first) else next_row(rank.waiting, key, row)
+    if behind < 0 or (rival >= 0 and is_before(key, rival, behind)):
+        behind = rival
+    if behind < 0:
+        return np.inf
+    service, size = service_of(t, row, at), t.ints[SCALE_FACTOR, row]
+    return float(falls_behind_in(row, behind, service, size, key[behind], rank.quantum))
+
+
+@kernel(allocates=False, forceinline=True)
 def _first_fall(t: KernelArrays, rank: RankLine, at: float, stamp: int, kept: int, seen: Ints, place: int) -> float:
     """Return when a chosen job first falls behind one that waits, as `model.rank.first_fall`; inf = never.
 
     `seen` are the jobs at which the pass looked, in order, after the first `kept` with seats, which were chosen; of
     those with seats it was not at `place` and behind.
     """
-    line, soonest, key = rank.line, np.inf, rank.key
-    rival = line[place] if place < rank.span[HOLDING] else -1  # the next with seats that was not chosen
-    first = next_row(rank.waiting, key, -1)
-    for m in range(kept + len(seen) - 1, -1, -1):
-        row = seen[m - kept] if m >= kept else line[m]
-        if m >= kept and t.ints[LAST_PASS, row] != stamp:
-            rival = row
-            continue
-        behind = first if first < 0 or is_before(key, row, first) else next_row(rank.waiting, key, row)
-        if behind < 0 or (rival >= 0 and is_before(key, rival, behind)):
-            behind = rival
-        if behind >= 0:
-            size = t.ints[SCALE_FACTOR, row]
-            left = falls_behind_in(row, behind, service_of(t, row, at), size, key[behind], rank.quantum)
-            soonest = min(soonest, left)
+    line, key, count, soonest = rank.line, rank.key, rank.span[HOLDING], np.inf
+    rival = line[place] if place < count else -1
+    first, other = next_row(rank.waiting, key, -1), 0
+    for m in range(len(seen) - 1, -1, -1):
+        if t.ints[LAST_PASS, seen[m]] != stamp:
+            rival = seen[m]
+        else:
+            soonest = min(soonest, _falls_in(t, rank, at, seen[m], first, rival))
+    # Of those that were kept, it is one whose level changes before any known to fall behind.
+    while kept > 0 and other < count:
+        row = rank.next_level[other]
+        is_near = rank.steady[row] <= at + soonest
+        if is_near and (kept == count or is_before(key, row, line[kept])):
+            soonest = min(soonest, _falls_in(t, rank, at, row, first, rival))
+        other = next_place(other, is_near, count)
     return max(at + soonest, np.nextafter(at, np.inf)) if soonest < np.inf else np.inf
 
 
