@@ -33,6 +33,7 @@ from eunomia.core.kernel_arrays import (
     KernelArrays,
     kernel_arrays,
 )
+from eunomia.core.mechanism import ImpliedRule
 from eunomia.core.placement_pass import (
     ASK,
     FIRST_SEAT,
@@ -67,6 +68,7 @@ from eunomia.model.job import Job
 from eunomia.model.job_table import job_array
 from eunomia.model.moment_batch import INSTANT_S, Instant, MomentBatch
 from eunomia.model.rank import UNKNOWN
+from eunomia.placement.free_index import fits
 
 _JOBS, _EVENTS = 512, 2048  # whose columns are written ahead; that one call plays
 # Columns of the events, starts and stops of the log.
@@ -77,15 +79,16 @@ LOGGED = (_COLUMNS, 3, 2)  # columns of the log's events, starts and stops
 # stops, seats, answers by rank, moments, ended jobs among the active rows, moments and asks of the present instant
 # (`model.moment_batch.Instant`); then the number of the last pass.
 (
-    _PLAYED, _SUBMITTED, _KNOWN, _MORE, _STARTS, _STOPS, _SEATS, _ANSWERS, MOMENTS, _GONE, _CLOSE, _CLOSE_ASKS, _PASS,
-    COUNTS,
+    _PLAYED, _SUBMITTED, _KNOWN, _MORE, _STARTS, _STOPS, _SEATS, _ANSWERS, MOMENTS, _GONE, _MOMENTS_NOW, _ASKS_NOW,
+    _PASS, COUNTS,
 ) = range(14)  # fmt: skip
 # The last moment and answer; the next ask and timer, inf = none; when the present instant began.
 _AT, _ANSWERED_AT, _AGAIN_AT, WAKE, _SINCE, TIMES = range(6)
 NO_MORE, MORE, ANSWER = range(3)  # nothing, more at once, a moment that needs an answer
-_CLOSE_MOMENTS = 100  # of one instant that are played; a clock that stops advancing is noticed later
+_AT_ONCE = 100  # of one instant that are played; a clock that stops advancing is noticed later
 _DUE = 64  # completions of one instant
 _NO_TIMES: Floats = np.empty(0)
+ANYWHERE: Bools = np.empty(0, dtype=bool)  # no gang is consolidated
 
 
 class Log(NamedTuple):
@@ -145,6 +148,18 @@ def _complete(t: KernelArrays, gangs: Array, due: Ints, finishes: Bools, freed: 
                 return False
         freed[t.ints[ON_TYPE, row]] += t.ints[LEASE_SIZE, row]
     return True
+
+
+@kernel(allocates=False, forceinline=True)
+def _implied_by_promises(
+    t: KernelArrays, alone: bool, recall: bool, freed: Ints, gone: int, close: Bools
+) -> tuple[int, int, int]:
+    """Do as `implied_start`, unless the gang that starts must be `close`, (job,), and may not be; empty = none must."""
+    implied, lead, type = implied_start(t, alone, recall, freed, gone)
+    must_be_close = implied == STARTED and len(close) > 0 and close[lead]
+    if must_be_close and (freed.any() or not fits(t.floor, type, t.ints[SCALE_FACTOR, lead], True)):
+        implied = ASK
+    return implied, lead, type
 
 
 @kernel(allocates=False, forceinline=True)
@@ -265,6 +280,7 @@ def _play(
     last: int,
     arrivals: Floats,
     finishes: Bools,
+    close: Bools,
     times: Floats,
     scratch: tuple[Ints, Ints],
     *arrays: Any,
@@ -273,9 +289,10 @@ def _play(
 
     Once all jobs were submitted it ends after `most` starts, if jobs can be stopped; where seats are only counted,
     after so many moments. `arrivals` (job + 1,) ends with inf; `finishes` (job,) says of which jobs the end is a
-    completion. `times` is brought up to date. Of one instant only so many moments are played before a wake-up that a
-    clock that stops advancing is noticed. `passes` is scratch space of answers by rank; without it `by` is not
-    read, and no lines are kept. `lines` are the arrays of `rank_line`, `arrays` those of `World`, `Log` and the core.
+    completion. `close` (job,) says which gangs are consolidated, where a start that is implied stands for an ask; else
+    it is empty. `times` is brought up to date. Of one instant only so many moments are played before a wake-up that a
+    clock that stops advancing is noticed. `passes` is scratch space of answers by rank; without it `by` is not read,
+    and no lines are kept. `lines` are the arrays of `rank_line`, `arrays` those of `World`, `Log` and the core.
     """
     w, log, t = World(*arrays[:11]), Log(*arrays[11:17]), kernel_arrays(*arrays[17:])
     rank = rank_line(by, quantum, recall, queues, capacity, lines)
@@ -291,8 +308,8 @@ def _play(
         at = min(arrivals[row], w.heap[0]["when"] if w.counts[IN_HEAP] > 0 else np.inf)
         is_woken = times[WAKE] <= at
         at = min(at, times[WAKE])
-        is_close = at - times[_SINCE] < INSTANT_S
-        if not at < horizon or (is_woken and not is_counted and is_close and counted[_CLOSE] >= _CLOSE_MOMENTS):
+        in_instant = at - times[_SINCE] < INSTANT_S
+        if not at < horizon or (is_woken and not is_counted and in_instant and counted[_MOMENTS_NOW] >= _AT_ONCE):
             break
         if recall and row + 1 == len(arrivals) and counted[MOMENTS if is_counted else _STARTS] >= most:
             break
@@ -315,7 +332,7 @@ def _play(
         elif passes is not None:
             implied, lead, type = implied_by_rank(t, rank, alone, freed)
         else:
-            implied, lead, type = implied_start(t, alone, recall, freed, counted[_GONE])
+            implied, lead, type = _implied_by_promises(t, alone, recall, freed, counted[_GONE], close)
         needs_policy = implied == ASK and passes is None
         if not is_counted and (needs_policy or not _has_room(t, log, implied, lead)):
             for job in range(row, come):
@@ -335,10 +352,10 @@ def _play(
             _log_event(log, -1, -1, at)
         row, times[_AT] = come, at
         counted[MOMENTS] += 1
-        if not is_close:
-            times[_SINCE], counted[_CLOSE], counted[_CLOSE_ASKS] = at, 0, 0
-        counted[_CLOSE] += 1 + (implied == ASK)  # an answer is a moment of its own
-        counted[_CLOSE_ASKS] += implied == ASK
+        if not in_instant:
+            times[_SINCE], counted[_MOMENTS_NOW], counted[_ASKS_NOW] = at, 0, 0
+        counted[_MOMENTS_NOW] += 1 + (implied == ASK)  # an answer is a moment of its own
+        counted[_ASKS_NOW] += implied == ASK
         # The start or the answer, and when the timer is set.
         if implied == STARTED:
             taken = log.seats[counted[_SEATS] : counted[_SEATS] + t.ints[SCALE_FACTOR, lead]]
@@ -347,6 +364,8 @@ def _play(
             _start_gang(t, w, log, lead, at)
             if passes is not None:
                 note_start(rank, lead)
+            if len(close) > 0:
+                times[_ANSWERED_AT] = at
         if implied != UNTOUCHED or is_counted:
             times[_AGAIN_AT], counted[_KNOWN] = np.inf, counted[_PLAYED]
         if implied == ASK and passes is not None:
@@ -403,6 +422,7 @@ class ImpliedMoments:
         self._scratch = np.empty(_DUE, dtype=np.int64), np.empty(len(topology.types), dtype=np.int64)
         self._lines = no_lines(0, 0, 0, len(topology.types))
         self._foreseen = 0  # jobs whose columns are written
+        self._close = ANYWHERE  # (job,) of those whether they are consolidated, where the rule says for some
         self._needs_rank = False  # so far no moment needed an answer
         self._left = WorkLeft(play)
 
@@ -436,20 +456,23 @@ class ImpliedMoments:
             is_ranked = self._needs_rank and rule.by != UNKNOWN
             if is_ranked and not len(self._lines[0]):
                 self._lines = no_lines(len(self._jobs), len(self._jobs), topology.devices, len(topology.types))
-            counted[:_CLOSE], counted[_CLOSE:] = 0, (instant.moments, instant.asks, scheduler.state.pass_count)
+            counted[:_MOMENTS_NOW], counted[_MOMENTS_NOW:] = (
+                0,
+                (instant.moments, instant.asks, scheduler.state.pass_count),
+            )
             times = np.array([self.at, -math.inf, scheduler.asks.again_at, self.wake, instant.since])
             given = (
                 rule.alone, rule.recall, rule.moves, rule.queues, rule.by, rule.quantum, scheduler.state.capacity,
-                self._lines, horizon, most_starts, arrived, self._foreseen,
-                self._arrivals, self._finishes, times, self._scratch, *self._world, *self._log, *scheduler.arrays,
+                self._lines, horizon, most_starts, arrived, self._foreseen, self._arrivals, self._finishes,
+                self._consolidated(rule), times, self._scratch, *self._world, *self._log, *scheduler.arrays,
             )  # fmt: skip
             if is_ranked:
                 play_ranked(scheduler.pass_scratch(self._foreseen - arrived), *given)
             else:
                 play(*given)
-            played, submitted, known, more, starts, _, _, answers, _, _, *close, passes = counted.tolist()
+            played, submitted, known, more, starts, _, _, answers, _, _, *of_instant, passes = counted.tolist()
             self.at, answered_at, again_at, self.wake, instant.since = times.tolist()
-            instant.moments, instant.asks = close
+            instant.moments, instant.asks = of_instant
             if played:
                 batch = self._batch(self._jobs[arrived : arrived + submitted], arrived)
                 scheduler.apply_implied(batch, known)
@@ -462,6 +485,19 @@ class ImpliedMoments:
             if is_first:
                 self._needs_rank, self._left = True, WorkLeft(play_ranked)
             more = is_first or (more == MORE and played)
+
+    def _consolidated(self, rule: ImpliedRule) -> Bools:
+        """Return which of the jobs whose columns are written run on as few machines as possible, (job,), if any may."""
+        if rule.spread_up_to is None:
+            return ANYWHERE
+        known = len(self._close)
+        if known < self._foreseen:
+            scheduler, rows = self._scheduler, np.arange(known, self._foreseen)
+            tensor = scheduler.belief.skew(rows)
+            close = np.where(np.isnan(tensor), 0.0, tensor) > rule.spread_up_to
+            close &= scheduler.state.jobs.scale_factor[rows] > 1
+            self._close = np.concatenate((self._close, close))
+        return self._close
 
     def _batch(self, submitted: Sequence[Job], first_row: int) -> MomentBatch:
         log_at, log_events, log_starts, log_stops, log_seats, counted = self._log
