@@ -33,6 +33,7 @@ from eunomia.core.kernel_arrays import (
     KernelArrays,
     kernel_arrays,
 )
+from eunomia.core.mechanism import ImpliedRule
 from eunomia.core.placement_pass import (
     ASK,
     FIRST_SEAT,
@@ -44,7 +45,6 @@ from eunomia.core.placement_pass import (
     implied_start,
     start_implied,
 )
-from eunomia.core.mechanism import ImpliedRule
 from eunomia.core.rank_line import HOLDING, NOT_KEPT, SPAN, TAIL, RankLine, note_end, note_start, note_stop
 from eunomia.core.ranked_pass import follow_rank
 from eunomia.core.scheduler import Scheduler
@@ -141,10 +141,10 @@ def _implied(
     """
     if not moves:
         implied, lead, type = implied_start(t, alone, recall, freed)
-        if implied == STARTED and len(close) > 0 and close[lead]:
-            if freed.any() or not fits(t.floor, type, t.ints[SCALE_FACTOR, lead], True):
-                implied = ASK
-        return implied, lead, type
+        if implied != STARTED or len(close) == 0 or not close[lead]:
+            return implied, lead, type
+        near = not freed.any() and fits(t.floor, type, t.ints[SCALE_FACTOR, lead], True)
+        return (STARTED if near else ASK), lead, type
     room = 0
     for k in range(len(freed)):
         room += t.floor.total[k] + freed[k]
@@ -414,7 +414,8 @@ class ImpliedMoments:
             given = (
                 rule.alone, rule.recall, rule.moves, rule.queues, rule.by if self._needs_rank else UNKNOWN,
                 rule.quantum, scheduler.state.capacity, self._lines, horizon, most_starts, arrived, self._foreseen,
-                self._arrivals, self._finishes, self._consolidated(rule), times, self._scratch, *self._world, *self._log, *scheduler.arrays,
+                self._arrivals, self._finishes, self._consolidated(rule), times, self._scratch, *self._world,
+                *self._log, *scheduler.arrays,
             )  # fmt: skip
             if self._needs_rank:
                 play_ranked(scheduler.pass_scratch(self._foreseen - arrived), *given)
