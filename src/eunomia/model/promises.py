@@ -32,3 +32,9 @@ class Promises:
     lone_starts: bool = False
     spread_up_to: float = math.inf
     rank: Rank | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for promises that contradict each other."""
+        narrower = [name for name in ("jobs_independent", "rank") if getattr(self, name)]
+        if narrower and not self.covers_all_jobs:
+            raise ValueError(f"the promise {narrower[0]} holds only with covers_all_jobs: promise both, or neither")
