@@ -72,7 +72,12 @@ class Pools:
         seats = seats[row[view.holder[seats]] >= 0]
         by_node = np.zeros((len(jobs), len(self.inside)))
         np.add.at(by_node, (row[view.holder[seats]], view.topology.node[seats]), 1.0)
-        return whole_dot(by_node, self.inside)
+        return self.summed(by_node)
+
+    def summed(self, by_node: Floats) -> Floats:
+        """Return what there is in each pool, (…, pool), of whole numbers by machine, (…, node)."""
+        nodes = len(self.inside)  # the first pools are single machines
+        return np.concatenate((by_node, whole_dot(by_node, self.inside[:, nodes:])), axis=-1)
 
 
 _known: list[tuple[Topology, Pools]] = []
