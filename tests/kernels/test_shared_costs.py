@@ -147,6 +147,7 @@ VALUES = [
     (1, 2.0, (True, np.zeros(2))),
     (),
     Pair(np.zeros(2), (1, 2)),
+    np.zeros(2, [("since", "f8"), ("size", "i4"), ("paused", "?")]),
 ]
 
 
@@ -166,7 +167,13 @@ def test_an_array_that_is_not_to_be_written_is_described_as_such() -> None:
     assert numba_type(described) == numba.typeof(values) != numba.typeof(np.zeros(3))
 
 
-UNKNOWN = {"large": 2**63, "text": "a", "texts": np.array(["a"]), "rows": np.zeros(2, "f8,i4"), "inside": (1, {})}
+UNKNOWN = {
+    "large": 2**63,
+    "text": "a",
+    "texts": np.array(["a"]),
+    "gaps": np.zeros(2, np.dtype("i1,f8", align=True)),
+    "inside": (1, {}),
+}
 
 
 @pytest.mark.parametrize("value", UNKNOWN.values(), ids=UNKNOWN)
