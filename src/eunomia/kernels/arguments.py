@@ -58,7 +58,7 @@ def describe(value: Any) -> Description | None:
 
 def numba_type(described: Description) -> Any:
     """Return the numba type of what was described; imports numba, and the module of a named tuple."""
-    from numba import from_dtype  # type: ignore[attr-defined]
+    from numba import from_dtype
     from numba.core import types
 
     library: Any = types
