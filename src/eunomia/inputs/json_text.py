@@ -149,9 +149,9 @@ def json_pieces(fields: Mapping[str, Any], *, ascii_only: bool) -> Iterator[str]
     for number, (name, value) in enumerate(fields.items()):
         yield f"{', ' * (number > 0)}{encode(name)}: "
         if hasattr(value, "dtype"):
-            from eunomia.inputs.json_arrays import array_pieces  # loads Arrow, which few commands need
+            from eunomia.inputs.number_texts import json_array_pieces  # loads Arrow, which few commands need
 
-            yield from array_pieces(value)
+            yield from json_array_pieces(value)
         elif isinstance(value, list) and set(map(type, value)) == {str}:
             text_of = {text: encode(text) for text in set(value)}  # of a million reasons few differ
             yield f"[{', '.join(map(text_of.__getitem__, value))}]"

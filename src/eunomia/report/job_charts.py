@@ -53,8 +53,8 @@ COLUMNS = (  # column of jobs.csv, least value that is drawn, title, how to read
 
 def classes(group: Sequence[SeedGroup], styles: dict[str, int]) -> list[Chart]:
     """Return the charts of one load; by tenant only when there are several."""
-    charts = [by_gang_size(group, styles)]
-    charts += [by_tenant(group, styles)] if len(largest_tenants(group)) > 1 else []
+    charts, tenants = [by_gang_size(group, styles)], largest_tenants(group)
+    charts += [by_tenant(group, styles, tenants)] if len(tenants) > 1 else []
     return [chart for chart in charts if chart.categories and chart.panels[0].series]
 
 
@@ -90,13 +90,15 @@ def size_bounds(sizes: Array) -> list[tuple[int, int]]:
 
 def largest_tenants(group: Sequence[SeedGroup]) -> tuple[str, ...]:
     """Return the tenants with the most finished jobs, most first."""
-    count = Counter(tenant for setting in group for run in setting.replications for tenant in run.tenant)
+    count = Counter[str]()
+    for setting in group:
+        for run in setting.replications:
+            count.update(run.tenant)
     return tuple(sorted(count, key=lambda tenant: (-count[tenant], tenant))[:MOST_CLASSES])
 
 
-def by_tenant(group: Sequence[SeedGroup], styles: dict[str, int]) -> Chart:
-    """Return average slowdowns of the largest tenants."""
-    tenants = largest_tenants(group)
+def by_tenant(group: Sequence[SeedGroup], styles: dict[str, int], tenants: tuple[str, ...]) -> Chart:
+    """Return average slowdowns of the tenants."""
     tenant_by_setting = {s: np.array([t for run in s.replications for t in run.tenant], dtype=object) for s in group}
     return Chart(
         name="slowdown_by_tenant",
