@@ -99,7 +99,10 @@ def largest_tenants(group: Sequence[SeedGroup]) -> tuple[str, ...]:
 
 def by_tenant(group: Sequence[SeedGroup], styles: dict[str, int], tenants: tuple[str, ...]) -> Chart:
     """Return average slowdowns of the tenants."""
-    tenant_by_setting = {s: np.array([t for run in s.replications for t in run.tenant], dtype=object) for s in group}
+    row_of = {tenant: row for row, tenant in enumerate(tenants)}
+    row_by_setting = {
+        s: np.array([row_of.get(tenant, -1) for run in s.replications for tenant in run.tenant]) for s in group
+    }
     return Chart(
         name="slowdown_by_tenant",
         title="Slowdown by tenant",
@@ -109,9 +112,7 @@ def by_tenant(group: Sequence[SeedGroup], styles: dict[str, int], tenants: tuple
         x=Axis(label="tenant", unit="plain"),
         y=Axis(label="average completion time ÷ time alone", unit="ratio", low=0.0),
         categories=tenants,
-        panels=bars(
-            group, styles, "slowdown", len(tenants), lambda s, k: np.asarray(tenant_by_setting[s] == tenants[k])
-        ),
+        panels=bars(group, styles, "slowdown", len(tenants), lambda s, k: np.asarray(row_by_setting[s] == k)),
     )
 
 
