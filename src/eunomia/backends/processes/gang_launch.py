@@ -7,6 +7,7 @@ import errno
 import os
 import resource
 import signal
+import warnings  # noqa: F401 - `os.execvpe` imports it, when a job's account may not read it any more
 
 from eunomia.backends.processes.gang_group import GangGroup, control, write_kernel
 
