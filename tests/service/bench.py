@@ -20,7 +20,7 @@ from eunomia.service.client import Address, Client
 from eunomia.service.controller import Controller
 from eunomia.service.failed_starts import suspects
 from eunomia.service.job_document import parse_job
-from eunomia.service.messages import Principal, Reply, Request, Submit
+from eunomia.service.messages import LongSubmission, Principal, Reply, Request, Submit
 from eunomia.service.recovery import recover
 from eunomia.service.site import Site, load_site
 from eunomia.service.store import open_store
@@ -94,9 +94,15 @@ class Bench:
         self._open()
 
     def do(self, *inputs: Any) -> list[Reply | None]:
+        """Take in what has arrived, and go on with long submissions until they have their replies."""
         turn = self.writer.turn(inputs)
-        self.orders = list(turn.orders)
-        return turn.replies
+        self.orders, replies = list(turn.orders), list(turn.replies)
+        for place in range(len(replies)):
+            while isinstance(found := replies[place], LongSubmission):
+                turn = self.writer.turn([found])
+                self.orders += turn.orders
+                (replies[place],) = turn.replies
+        return [one for one in replies if not isinstance(one, LongSubmission)]
 
     def submit(self, who: Principal = ANN, key: str = "", **document: Any) -> Reply:
         self._keys += 1
