@@ -11,9 +11,8 @@ import warnings  # noqa: F401 - `os.execvpe` imports it, when a job's account ma
 
 from eunomia.backends.processes.gang_group import GangGroup, control, write_kernel
 
-TYPE_CHECKING = (
-    False  # typing is not imported, nor socket where it is not needed: each supervisor has memory of its own
-)
+# Neither typing is imported, nor socket where it is not needed: each supervisor has memory of its own.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
