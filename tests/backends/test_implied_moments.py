@@ -27,6 +27,7 @@ from eunomia.policies.order.fifo import Fifo
 from eunomia.policies.order.las import Las
 from eunomia.policies.order.smallest_first import SmallestFirst
 from eunomia.policies.order.srtf import Srtf
+from eunomia.policies.order.tiresias import Tiresias
 from eunomia.records.record import step_lines, to_json
 from eunomia.records.run import InlinePolicyRunner, Observer, run
 from eunomia.throughputs import load
@@ -141,16 +142,17 @@ def play(
 
 
 def play_ranked(
-    policy: Policy, topology: Topology, step_s: float, *, by_itself: bool, replay: bool
+    policy: Policy, topology: Topology, step_s: float, *, by_itself: bool, replay: bool, other: str = "other"
 ) -> tuple[Actions, dict[str, object]]:
-    """What happens to jobs, and the figures; observers take batches."""
+    """What happens to jobs, and the figures; observers take batches. `other` is the job type of some."""
     speeds, terms = load("uniform", topology.types), policy.info.mechanism
     if len(topology.types) > 1:
         speeds = TwoSpeeds()
     leases = Leases(length=terms.length_s, aligned=terms.aligned, recall=terms.recall)
     metrics, actions = Metrics(topology, speeds, {}), Actions()
     overheads = Overheads(start_s=7.0, restore_s=30.0)
-    world = Simulation(jobs(1, step_s), topology, speeds, replay_status=replay, overheads=overheads)
+    work = [replace(job, job_type=other if job.job_type == "other" else job.job_type) for job in jobs(1, step_s)]
+    world = Simulation(work, topology, speeds, replay_status=replay, overheads=overheads)
     scheduler = Scheduler(topology, policy.info, leases, Belief(speeds, overheads))
     run(scheduler, world if by_itself else OneByOne(world), InlinePolicyRunner(policy), [metrics, actions])
     figures = metrics.figures()
@@ -172,6 +174,25 @@ def test_answers_by_rank_are_those_of_the_policy(
     assert actions.lines == alone[0].lines
     assert figures == alone[1]
     assert actions.by_rank > 0 and actions.answers < alone[0].answers / 2  # else nothing was compared
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [Tiresias(limits="500,3000"), Tiresias(placement="consolidate"), Tiresias(index="gittins", history="600,600,7200")],
+    ids=str,
+)
+@pytest.mark.parametrize(("step_s", "nodes", "spared"), [(1e-3, 4, 40), (1.0, 6, 40), (100.0, 6, 5)])
+def test_starts_where_nothing_else_waits_are_those_of_the_policy(
+    policy: Policy, step_s: float, nodes: int, spared: int
+) -> None:
+    """Other jobs queue now and then: what a policy remembers of a start that was not asked for counts there."""
+    topology = Topology.of([Node(type="v100", accelerators=4)] * nodes)
+    actions, figures = play_ranked(policy, topology, step_s, by_itself=True, replay=False, other="VGG16")
+    alone = play_ranked(policy, topology, step_s, by_itself=False, replay=False, other="VGG16")
+    assert actions.lines == alone[0].lines
+    assert figures == alone[1]
+    assert any("Stop" in line for line in actions.lines)
+    assert 0 < actions.answers < alone[0].answers - spared
 
 
 @pytest.mark.parametrize(

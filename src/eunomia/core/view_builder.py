@@ -44,6 +44,7 @@ def _apps(at: float, rows: Ints, state: State, ledger: Ledger, belief: Belief) -
     return claims.apps(at, rows, pauses)
 
 
+AT_LAST_ASK = "service_at_last_ask"  # the column of another time
 READERS: Mapping[str, Reader] = {
     "scale_factor": lambda at, rows, state, ledger, belief: state.jobs.scale_factor[rows],
     "weight": lambda at, rows, state, ledger, belief: state.jobs.weight[rows],
@@ -100,7 +101,10 @@ READERS: Mapping[str, Reader] = {
 
 
 def build_view(
-    needs: frozenset[str], at: float, rows: Ints, state: State, ledger: Ledger, belief: Belief
+    needs: frozenset[str], at: float, rows: Ints, state: State, ledger: Ledger, belief: Belief, last_at: float
 ) -> dict[str, Any]:
-    """Return the columns that are needed, for the active jobs `rows`."""
-    return {name: READERS[name](at, rows, state, ledger, belief) for name in needs}
+    """Return the columns that are needed, for the active jobs `rows`; the policy was asked at `last_at`, -inf = never."""
+    columns = {name: READERS[name](at, rows, state, ledger, belief) for name in needs - {AT_LAST_ASK}}
+    if AT_LAST_ASK in needs:
+        columns[AT_LAST_ASK] = ledger.service_then(last_at, rows)
+    return columns

@@ -16,7 +16,7 @@ import numpy as np
 
 from eunomia.backends.simulated.completion_heap import IN_HEAP, no_ends
 from eunomia.backends.simulated.gang_kernels import GANG
-from eunomia.backends.simulated.implied_moments import COUNTS, LOGGED, TIMES, WAKE, Log, World, no_lines, play_ranked
+from eunomia.backends.simulated.implied_moments import ANYWHERE, COUNTS, LOGGED, TIMES, WAKE, Log, World, no_lines, play_ranked
 from eunomia.core.answer_rows import PendingAsk
 from eunomia.core.kernel_arrays import ALIVE, LEASE_SIZE, ON_TYPE, RATE, SCALE_FACTOR, TOTAL, WAITING
 from eunomia.core.placement_pass import scratch_arrays
@@ -119,7 +119,7 @@ class RankedQueue:
         scratch = np.empty(jobs, dtype=np.int64), np.empty(types, dtype=np.int64)
         given = (
             scratch_arrays(jobs, types, 0)[:2], *rule, lines, *limits, np.full(n + 1, np.inf), np.empty(0, dtype=bool),
-            times, scratch, *world, *log, *arrays,
+            ANYWHERE, times, scratch, *world, *log, *arrays,
         )  # fmt: skip
         return cls(begin, arrays[_BELIEF_FLOATS], world, times, given)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eunomia.backends.processes.folder import JobFolder, read_json
-from eunomia.backends.processes.gang_group import is_running
+from eunomia.backends.processes.gang_group import is_running, wake_supervisor
 
 MOST_DIGITS = 12  # of the number of a start
 _VARIABLE = b"EUNOMIA_LEASE_FILE="
@@ -37,6 +37,7 @@ class FoundGang:
     def stop(self, grace_s: float) -> None:
         """Have its supervisor stop it, with so much time to save. Raises OSError."""
         self.folder.write_lease(0.0, grace_s)
+        wake_supervisor(self.supervisor[0])
 
 
 def running_gangs(jobs: Path) -> Iterator[FoundGang]:

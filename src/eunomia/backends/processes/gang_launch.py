@@ -65,7 +65,7 @@ class Launcher:
         what = f"cannot start {command[0]!r}"
         try:
             if spec.get("group"):
-                GangGroup(spec["group"]).enter()
+                GangGroup(spec["group"], spec.get("limits")).enter()
             write_kernel("/proc/self/oom_score_adj", OOM_SCORE)
             if "nofile" in spec:
                 resource.setrlimit(

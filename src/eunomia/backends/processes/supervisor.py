@@ -1,19 +1,18 @@
 """Supervises one gang and kills all of its processes at its end. A separate script; standard library only.
 
-Standard input: a line of JSON with the command. Standard output: L once the gang runs, a point whenever the progress
-file changes, U when processes do not die; its end means that the gang has ended and the exit record is written.
-Standard error, inherited, is the job's log.
+Standard input: a line of JSON with the command. Standard output: L once the gang runs, U when processes do not die; its
+end means that the gang has ended and the exit record is written. Standard error, inherited, is the job's log.
 
-It outlives its scheduler until the lease ends: orders are read from the lease file (`stop`: the grace), now and then or
-when a byte comes through the named pipe `wake`. It locks the files in `locks` before it launches the gang, and
-writes who it is to the file `record`, so that another scheduler finds it. With `lock`, the open lock file of a run, the
-end of standard input stops the gang, as it means that the scheduler has ended. With `processes` the gang has so many
-processes, with the variables of torchrun; when one of them fails, the others are stopped. Their control group is
-`group`; `memory_bytes` is what they may use, where the group does not see to it. One with `claim` runs under an engine,
-which may have started it twice: the first to create that file goes on, and ends with the exit code of the gang. The
-gang has `environment` besides the supervisor's own, begins in `cwd`, and runs under `account`, if that is given. With
-the arguments `--die-with-parent PID` it kills the gang, with all of its processes, when the process that started it
-ends.
+It outlives its scheduler until the lease ends: orders are read from the lease file (`stop`: the grace) when the lease
+that it knows is over, when it gets SIGCHLD (`is_woken`: orders come with one), and now and then. It locks the files in
+`locks` before it launches the gang, and writes who it is to the file `record`, so that another scheduler finds it. With
+`lock`, the open lock file of a run, the end of standard input stops the gang, as it means that the scheduler has ended.
+With `processes` the gang has so many processes, with the variables of torchrun; when one of them fails, the others are
+stopped. Their control group is `group`, with `limits`; `memory_bytes` is what they may use, where the group does not
+see to it. One with `claim` runs under an engine, which may have started it twice: the first to create that file goes
+on, and ends with the exit code of the gang. The gang has `environment` besides the supervisor's own, begins in `cwd`,
+and runs under `account`, if that is given. With the arguments `--die-with-parent PID` it kills the gang, with all of
+its processes, when the process that started it ends.
 
 It does nothing that may take long while the gang runs: the log is copied by a thread, see `log_copier`.
 """
@@ -56,8 +55,8 @@ from eunomia.backends.processes.gang_launch import (
 )
 from eunomia.backends.processes.log_copier import LogCopier
 
-POLL_S = 0.2  # of the lease and progress files
-QUIET_POLL_S = 5.0  # of a gang that has not reported for long, if orders wake the supervisor
+POLL_S = 0.2  # of the lease file
+QUIET_POLL_S = 60.0  # of a gang that has run for long, if orders wake the supervisor
 REAP_S = 0.02  # between checks for killed processes
 MEMORY_S = 1.0  # between readings of the memory that the gang uses
 MOST_HOLDERS = 1 << 20  # bytes of a lock file that are read
@@ -72,8 +71,9 @@ class Supervisor:
     def __init__(self, spec: dict[str, Any], wake: int) -> None:
         self.spec = spec
         self.outlives = "lock" not in spec  # its scheduler; else only the exit record has to survive a power cut
-        self.group = GangGroup(spec["group"]) if spec.get("group") else None
-        self.wakes = [wake]
+        self.group = GangGroup(spec["group"], spec.get("limits")) if spec.get("group") else None
+        self.alarm = self.group.memory_alarm() if self.group is not None and "memory_gib" in spec else None
+        self.wakes = [wake] if self.alarm is None else [wake, self.alarm]
         self.cause = "exited"  # or asked, orphaned, expired, signalled, memory, later: why the gang was stopped
         self.reason = ""  # in words, if it was memory or later
         self.signalled = self.abandoned = self.is_unkillable = False
@@ -82,8 +82,7 @@ class Supervisor:
         self.end = math.inf  # of the lease
         self.code: int | None = None  # 0, or that of the first process that failed; None while any runs
         self.failed_code = 0
-        self.seen = _file_state(spec["progress"])
-        self.seen_at = self.memory_at = time.monotonic()  # when that was new; when memory is looked at again
+        self.begun = self.memory_at = time.monotonic()  # also when memory is looked at again
         self.locks: list[tuple[int, bool]] = []  # open files, and whether a partner may have them too
         self.pids: list[int] = []  # also their group ids
         self.running: set[int] = set()
@@ -111,14 +110,12 @@ class Supervisor:
         while self.code is None:
             self.wait()
             self.read_lease()
-            self.report_progress()
             self.check_memory()
             self.enforce()
             self.reap()
         self.kill_remaining()
         if log is not None:
             log.finish(UNKILLABLE_S)
-        self.report_progress()
         for handle, _ in self.locks:
             if locked(handle, shared=False):  # no partner has it, so it names no holder from now on
                 os.ftruncate(handle, 0)
@@ -221,9 +218,9 @@ class Supervisor:
 
     def wait(self, longest_s: float | None = None) -> None:
         """Wait for an order, the end of a child, or the next poll."""
-        longest_s = self.pace_s() if longest_s is None else longest_s
-        left = min(self.end, self.kill_at) - time.monotonic()
-        timeout = left if 0 < left < longest_s else longest_s
+        now = time.monotonic()
+        due = (self.end, self.kill_at, self.kill_at + UNKILLABLE_S)
+        timeout = min(self.pace_s() if longest_s is None else longest_s, *(at - now for at in due if at > now))
         ready, _, _ = select.select([0, *self.wakes] if self.has_input else self.wakes, [], [], timeout)
         for wake in self.wakes:
             if wake in ready:
@@ -239,11 +236,11 @@ class Supervisor:
             self.stop("signalled", self.spec["grace_s"])
 
     def pace_s(self) -> float:
-        """Return how long the lease and the progress need not be looked at: longer, the longer nothing changed."""
-        if "wake" not in self.spec:
+        """Return how long the lease need not be looked at: longer, the longer the gang has run."""
+        if "is_woken" not in self.spec or self.kill_at < math.inf:
             return POLL_S
         longest_s = MEMORY_S if "memory_bytes" in self.spec else QUIET_POLL_S
-        return min(max((time.monotonic() - self.seen_at) / 8, POLL_S), longest_s)
+        return min(max((time.monotonic() - self.begun) / 8, POLL_S), longest_s)
 
     def read_lease(self) -> None:
         try:
@@ -267,7 +264,9 @@ class Supervisor:
             self.say_unkillable()
 
     def check_memory(self) -> None:
-        """Stop a gang that uses more memory than it asked for, where no control group sees to it."""
+        """Stop a gang that uses more memory than it asked for, where no control group sees to all of it."""
+        if self.alarm is not None and self.group is not None and self.group.ran_out_of_memory():
+            self.stop("memory", 0.0)
         limit, now = self.spec.get("memory_bytes", math.inf), time.monotonic()
         if limit == math.inf or now < self.memory_at:
             return
@@ -342,12 +341,6 @@ class Supervisor:
                 self.write_record(launched=True, unkillable=True)
             self.tell(b"U")
 
-    def report_progress(self) -> None:
-        stamp = _file_state(self.spec["progress"])
-        if stamp != self.seen:
-            self.seen, self.seen_at = stamp, time.monotonic()
-            self.tell(b".")
-
 
 def claimed(path: str) -> bool:
     """Create a file unless it exists; the engines of all machines see the same folder."""
@@ -402,14 +395,6 @@ def write_whole(path: str, text: str, *, durable: bool = True) -> None:
     os.close(folder)
 
 
-def _file_state(path: str) -> tuple[int, int]:
-    try:
-        stat = os.stat(path)
-    except FileNotFoundError:
-        return 0, 0
-    return stat.st_ino, stat.st_mtime_ns
-
-
 def _first_line() -> bytes:
     data = b""
     while b"\n" not in data:
@@ -451,16 +436,12 @@ def main() -> None:
     for number in (*STOP_SIGNALS, signal.SIGCHLD, ABANDONED):
         signal.signal(number, on_signal)
     try:
-        if "wake" in spec:
-            supervisor.wakes.append(os.open(spec["wake"], os.O_RDWR | os.O_NONBLOCK))
         supervisor.run()
     except OSError as error:
         if supervisor.pids:  # it runs, so this is no matter of starting it later
             raise
         supervisor.cannot_launch(error)
         supervisor.write_ends()
-    with contextlib.suppress(OSError, KeyError):  # the folder was removed, or there is none
-        os.unlink(spec["wake"])
     if "claim" in spec and supervisor.code:
         raise SystemExit(supervisor.code if supervisor.code > 0 else 128 - supervisor.code)
 

@@ -44,6 +44,7 @@ from eunomia.core.placement_pass import (
     implied_start,
     start_implied,
 )
+from eunomia.core.mechanism import ImpliedRule
 from eunomia.core.rank_line import HOLDING, NOT_KEPT, SPAN, TAIL, RankLine, note_end, note_start, note_stop
 from eunomia.core.ranked_pass import follow_rank
 from eunomia.core.scheduler import Scheduler
@@ -54,6 +55,7 @@ from eunomia.model.job import Job
 from eunomia.model.job_table import job_array
 from eunomia.model.moment_batch import INSTANT_S, MomentBatch
 from eunomia.model.rank import UNKNOWN
+from eunomia.placement.free_index import fits
 
 _JOBS, _EVENTS = 512, 2048  # whose columns are written ahead; that one call plays
 # Columns of the events, starts and stops of the log.
@@ -67,6 +69,7 @@ _AT, _ANSWERED_AT, _AGAIN_AT, WAKE, TIMES = range(5)  # the last moment and answ
 NO_MORE, MORE, ANSWER = range(3)  # nothing, more at once, a moment that needs an answer
 _DUE = 64  # completions of one instant
 _NO_TIMES: Floats = np.empty(0)
+ANYWHERE: Bools = np.empty(0, dtype=bool)  # no gang is consolidated
 
 
 class Log(NamedTuple):
@@ -129,10 +132,19 @@ def _complete(t: KernelArrays, gangs: Array, due: Ints, finishes: Bools, freed: 
 
 
 @kernel(allocates=False, forceinline=True)
-def _implied(t: KernelArrays, alone: bool, recall: bool, moves: bool, ends: int, freed: Ints) -> tuple[int, int, int]:
-    """Do as `implied_start`; where running jobs may move to a faster type, no promise spares an answer."""
+def _implied(
+    t: KernelArrays, alone: bool, recall: bool, moves: bool, ends: int, freed: Ints, close: Bools
+) -> tuple[int, int, int]:
+    """Do as `implied_start`; where running jobs may move to a faster type, no promise spares an answer.
+
+    Nor does one where the gang that starts must be `close`, (job,), and may not be; empty = none must.
+    """
     if not moves:
-        return implied_start(t, alone, recall, freed)
+        implied, lead, type = implied_start(t, alone, recall, freed)
+        if implied == STARTED and len(close) > 0 and close[lead]:
+            if freed.any() or not fits(t.floor, type, t.ints[SCALE_FACTOR, lead], True):
+                implied = ASK
+        return implied, lead, type
     room = 0
     for k in range(len(freed)):
         room += t.floor.total[k] + freed[k]
@@ -250,6 +262,7 @@ def _play(
     last: int,
     arrivals: Floats,
     finishes: Bools,
+    close: Bools,
     times: Floats,
     scratch: tuple[Ints, Ints],
     *arrays: Any,
@@ -258,7 +271,8 @@ def _play(
 
     Once all jobs were submitted it ends after `most` starts, if jobs can be stopped; where seats are only counted,
     after so many moments. `arrivals` (job + 1,) ends with inf; `finishes` (job,) says of which jobs the end is a
-    completion. `times` is brought up to date. A wake-up less than `INSTANT_S` after the last moment is not played, so
+    completion. `close` (job,) says which gangs are consolidated, where a start that is implied stands for an ask; else
+    it is empty. `times` is brought up to date. A wake-up less than `INSTANT_S` after the last moment is not played, so
     that a clock that stops advancing is noticed. `passes` is scratch space of answers by rank, `lines` the arrays of
     `RankLine`, `arrays` are those of `World`, `Log` and the core.
     """
@@ -290,7 +304,7 @@ def _play(
         # What follows: nothing, one start, or an answer, which only a rank gives; else the submissions are undone.
         for job in range(row, come):
             submit(t, job)
-        implied, lead, type = _implied(t, alone, recall, moves, ends, freed)
+        implied, lead, type = _implied(t, alone, recall, moves, ends, freed, close)
         if not is_counted and ((implied == ASK and by == UNKNOWN) or not _has_room(t, log, implied, lead)):
             for _ in range(row, come):
                 withdraw_last(t)
@@ -312,6 +326,8 @@ def _play(
             counted[_SEATS] += len(taken)
             _start_gang(t, w, log, lead, at)
             note_start(rank, lead)
+            if len(close) > 0:
+                times[_ANSWERED_AT] = at
         if implied != UNTOUCHED or is_counted:
             times[_AGAIN_AT], counted[_KNOWN] = np.inf, counted[_PLAYED]
         if implied == ASK and passes is not None:  # else this branch is not compiled
@@ -374,6 +390,7 @@ class ImpliedMoments:
         self._scratch = np.empty(_DUE, dtype=np.int64), np.empty(len(topology.types), dtype=np.int64)
         self._lines = no_lines(0, 0)
         self._foreseen = 0  # jobs whose columns are written
+        self._close = ANYWHERE  # (job,) of those whether they are consolidated, where the rule says for some
         self._needs_rank = False  # so far no moment needed an answer
         self._left = WorkLeft(play)
 
@@ -397,7 +414,7 @@ class ImpliedMoments:
             given = (
                 rule.alone, rule.recall, rule.moves, rule.queues, rule.by if self._needs_rank else UNKNOWN,
                 rule.quantum, scheduler.state.capacity, self._lines, horizon, most_starts, arrived, self._foreseen,
-                self._arrivals, self._finishes, times, self._scratch, *self._world, *self._log, *scheduler.arrays,
+                self._arrivals, self._finishes, self._consolidated(rule), times, self._scratch, *self._world, *self._log, *scheduler.arrays,
             )  # fmt: skip
             if self._needs_rank:
                 play_ranked(scheduler.pass_scratch(self._foreseen - arrived), *given)
@@ -417,6 +434,19 @@ class ImpliedMoments:
             if is_first:
                 self._needs_rank, self._left = True, WorkLeft(play_ranked)
             more = is_first or (more == MORE and played)
+
+    def _consolidated(self, rule: ImpliedRule) -> Bools:
+        """Return which of the jobs whose columns are written run on as few machines as possible, (job,), if any may."""
+        if rule.spread_up_to is None:
+            return ANYWHERE
+        known = len(self._close)
+        if known < self._foreseen:
+            scheduler, rows = self._scheduler, np.arange(known, self._foreseen)
+            tensor = scheduler.belief.skew(rows)
+            close = np.where(np.isnan(tensor), 0.0, tensor) > rule.spread_up_to
+            close &= scheduler.state.jobs.scale_factor[rows] > 1
+            self._close = np.concatenate((self._close, close))
+        return self._close
 
     def _make_room(self, jobs: int, rows: int) -> None:
         """Make the line long enough for so many jobs; it is made anew, as anything may have happened since."""
