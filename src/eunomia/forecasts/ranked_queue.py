@@ -16,7 +16,17 @@ import numpy as np
 
 from eunomia.backends.simulated.completion_heap import IN_HEAP, no_ends
 from eunomia.backends.simulated.gang_kernels import GANG
-from eunomia.backends.simulated.implied_moments import ANYWHERE, COUNTS, LOGGED, TIMES, WAKE, Log, World, no_lines, play_ranked
+from eunomia.backends.simulated.implied_moments import (
+    ANYWHERE,
+    COUNTS,
+    LOGGED,
+    TIMES,
+    WAKE,
+    Log,
+    World,
+    no_lines,
+    play_ranked,
+)
 from eunomia.core.answer_rows import PendingAsk
 from eunomia.core.kernel_arrays import ALIVE, LEASE_SIZE, ON_TYPE, RATE, SCALE_FACTOR, TOTAL, WAITING
 from eunomia.core.placement_pass import scratch_arrays
