@@ -17,7 +17,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.decisions import Decision, Start, Starts
 from eunomia.model.events import JobFinished, Moment
 from eunomia.model.job_lifecycle import Stage
-from eunomia.model.moment_batch import MomentBatch
+from eunomia.model.moment_batch import Instant, MomentBatch
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import Policy
 from eunomia.model.speeds import Speeds
@@ -197,9 +197,9 @@ class _Bounded:
         times.bind(world.row_of)
         self.carry_out = world.carry_out
 
-    def implied(self, scheduler: Scheduler, ranked: bool) -> Iterator[MomentBatch]:
+    def implied(self, scheduler: Scheduler, ranked: bool, instant: Instant) -> Iterator[MomentBatch]:
         """Play what is implied, up to the end; see `Simulation.implied`."""
-        for batch in self._world.implied(scheduler, ranked):
+        for batch in self._world.implied(scheduler, ranked, instant):
             yield batch
             if self._is_over(float(batch.at[-1])):
                 return
