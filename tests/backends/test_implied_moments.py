@@ -217,6 +217,28 @@ def test_starts_where_nothing_else_waits_are_those_of_the_policy(
     assert 0 < actions.answers < alone[0].answers - spared
 
 
+@pytest.mark.parametrize("by_itself", [False, True])
+def test_a_start_that_needs_no_ask_counts_as_one(by_itself: bool) -> None:
+    """Four seats. b, one wide, runs from 30 and is in the second queue at 130; a, two wide, from 50, there at 100.
+    c starts at 120, where nobody has to be asked: in the second queue a was there before, b was not. d comes at 160:
+    first are c and d, then a, and b stops.
+    """
+    topology, speeds = Topology.of([Node(type="v100", accelerators=4)]), load("uniform", ("v100",))
+    work = [
+        Job(job_id=name, total_steps=1000.0, submitted=at, sequence=m, scale_factor=size)
+        for m, (name, at, size) in enumerate([("b", 30.0, 1), ("a", 50.0, 2), ("c", 120.0, 1), ("d", 160.0, 1)])
+    ]
+    policy, actions = Tiresias(limits=100.0), Actions()
+    world, scheduler = (
+        Simulation(work, topology, speeds),
+        Scheduler(topology, policy.info, Leases(recall=True), Belief(speeds)),
+    )
+    run(scheduler, world if by_itself else OneByOne(world), InlinePolicyRunner(policy), [actions])
+    first = next(line for line in actions.lines if "Stop" in line)
+    assert first.startswith("160.0 ")
+    assert "'b'" in first
+
+
 @pytest.mark.parametrize(
     "policy", POLICIES, ids=lambda policy: f"{policy.info.name}-{policy.info.promises.jobs_independent}"
 )

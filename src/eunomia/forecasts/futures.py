@@ -195,15 +195,26 @@ class _Bounded:
         self.carry_out = world.carry_out
 
     def implied(self, scheduler: Scheduler, ranked: bool, instant: Instant) -> Iterator[MomentBatch]:
-        """Play what is implied; see `Simulation.implied`."""
-        return self._world.implied(scheduler, ranked, instant)
+        """Play what is implied, up to the end; see `Simulation.implied`."""
+        for batch in self._world.implied(scheduler, ranked, instant):
+            yield batch
+            if self._is_over(float(batch.at[-1])):
+                return
 
     def moments(self) -> Iterator[Moment]:
         """Yield moments up to the end."""
         for moment in self._world.moments():
-            if self._times.missing <= 0:
-                return
-            if moment.at > self._until or time.process_time() > self._deadline:
-                self.cut_at = moment.at
+            if self._is_over(moment.at):
                 return
             yield moment
+            if self.cut_at < math.inf:  # within what was implied
+                return
+
+    def _is_over(self, at: float) -> bool:
+        """Say whether the end has come; `cut_at` is when, unless all that was asked for is known."""
+        if self._times.missing <= 0:
+            return True
+        if at > self._until or time.process_time() > self._deadline:
+            self.cut_at = at
+            return True
+        return False
