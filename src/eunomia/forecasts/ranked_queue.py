@@ -126,10 +126,10 @@ class RankedQueue:
             np.empty(0, dtype=GANG), heap, counts, np.empty(1), state.topology.type, np.empty((0, 0), dtype=np.int64),
             np.empty((0, 0)), 0.0, np.empty((0, 0)), ends[0], ends[1],
         )  # fmt: skip
-        scratch = np.empty(jobs, dtype=np.int64), np.empty(types, dtype=np.int64)
+        scratch = np.empty(jobs, dtype=np.int64), np.empty(types, dtype=np.int64), ANYWHERE
         given = (
             scratch_arrays(jobs, types, 0)[:2], *rule, lines, *limits, np.full(n + 1, np.inf), np.empty(0, dtype=bool),
-            ANYWHERE, times, scratch, *world, *log, *arrays,
+            times, scratch, *world, *log, *arrays,
         )  # fmt: skip
         return cls(begin, arrays[_BELIEF_FLOATS], world, times, given)
 

@@ -262,24 +262,21 @@ def _play(
     last: int,
     arrivals: Floats,
     finishes: Bools,
-    close: Bools,
     times: Floats,
-    scratch: tuple[Ints, Ints],
+    scratch: tuple[Ints, Ints, Bools],
     *arrays: Any,
 ) -> None:
     """Play moments before `horizon`, with submissions of the rows `arrived` to `last`, which is left out.
 
     Once all jobs were submitted it ends after `most` starts, if jobs can be stopped; where seats are only counted,
     after so many moments. `arrivals` (job + 1,) ends with inf; `finishes` (job,) says of which jobs the end is a
-    completion. `close` (job,) says which gangs are consolidated, where a start that is implied stands for an ask; else
-    it is empty. `times` is brought up to date. A wake-up less than `INSTANT_S` after the last moment is not played, so
-    that a clock that stops advancing is noticed. `passes` is scratch space of answers by rank, `lines` the arrays of
-    `RankLine`, `arrays` are those of `World`, `Log` and the core.
+    completion, `scratch[2]` which are consolidated, where starts stand for asks. `times` is updated. A wake-up
+    less than `INSTANT_S` after the last moment is not played, so that a clock that stops is noticed. `passes` is space
+    of answers by rank, `lines` are the arrays of `RankLine`, `arrays` those of `World`, `Log` and the core.
     """
     w, log, t = World(*arrays[:11]), Log(*arrays[11:17]), kernel_arrays(*arrays[17:])
     rank = RankLine(by, quantum, recall, queues, capacity, lines[0], lines[1], lines[2], lines[3], lines[4], lines[5])
-    counted, (due, freed), is_counted = log.counted, scratch, len(t.holder) == 0
-    row, more = arrived, NO_MORE
+    (due, freed, close), counted, is_counted, row, more = scratch, log.counted, len(t.holder) == 0, arrived, NO_MORE
     if is_counted:
         for job in rank.holding[: rank.span[HOLDING]]:
             _foresee_counted(t, w, job)
@@ -326,8 +323,7 @@ def _play(
             counted[_SEATS] += len(taken)
             _start_gang(t, w, log, lead, at)
             note_start(rank, lead)
-            if len(close) > 0:
-                times[_ANSWERED_AT] = at
+            times[_ANSWERED_AT] = at if len(close) > 0 else times[_ANSWERED_AT]
         if implied != UNTOUCHED or is_counted:
             times[_AGAIN_AT], counted[_KNOWN] = np.inf, counted[_PLAYED]
         if implied == ASK and passes is not None:  # else this branch is not compiled
@@ -414,7 +410,7 @@ class ImpliedMoments:
             given = (
                 rule.alone, rule.recall, rule.moves, rule.queues, rule.by if self._needs_rank else UNKNOWN,
                 rule.quantum, scheduler.state.capacity, self._lines, horizon, most_starts, arrived, self._foreseen,
-                self._arrivals, self._finishes, self._consolidated(rule), times, self._scratch, *self._world,
+                self._arrivals, self._finishes, times, (*self._scratch, self._consolidated(rule)), *self._world,
                 *self._log, *scheduler.arrays,
             )  # fmt: skip
             if self._needs_rank:
