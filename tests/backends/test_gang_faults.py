@@ -24,7 +24,7 @@ from eunomia.backends.processes.gangs import SUPERVISOR
 from eunomia.backends.processes.group_base import GroupBase
 from eunomia.backends.processes.machine_limits import raise_open_files
 from eunomia.backends.processes.remains import KilledGangs
-from eunomia.backends.reports import GangEnded, LaunchDelayed, Launched, SeatsTaken
+from eunomia.backends.reports import GangEnded, GangFound, LaunchDelayed, Launched, SeatsTaken
 
 PIDS = Path("/sys/fs/cgroup/pids")
 STRAY = """
@@ -229,11 +229,11 @@ def test_a_job_gets_no_more_processor_time_than_its_cpus(world: GangsHere, tmp_p
     spins = (
         "import sys, time\n"
         "told = lambda: dict(line.split() for line in open(sys.argv[1]))['nr_throttled']\n"
-        "end = time.monotonic() + 60\n"
+        "end = time.monotonic() + 600\n"
         "while told() == '0' and time.monotonic() < end: pass\n"
         "print('throttled', told())\n"
     )
-    world.launch("a", "-c", spins, told, cpus=0.1)
+    world.launch("a", "-c", spins, told, cpus=0.03)
     assert world.wait(GangEnded, "a").outcome == "finished"
     assert "throttled" in world.log("a") and "throttled 0" not in world.log("a")
     assert not told.exists()
@@ -384,3 +384,27 @@ def test_what_a_file_says_of_seats_and_groups_is_taken_only_where_it_can_be_true
     path.unlink()
     path.symlink_to(path)
     assert len(KilledGangs(path, adopts_strays=False, known_group=lambda written, folder, epoch: "")) == 0
+
+
+def test_files_that_name_a_gang_take_no_seat_without_its_locks_and_a_gang_that_has_them_is_found(
+    tmp_path: Path, world: GangsHere
+) -> None:
+    world.launch("a", "-c", "import time; time.sleep(600)", seats=(1, 2))
+    world.wait(Launched, "a")
+    jobs = tmp_path.resolve() / "jobs"
+    forged = jobs / "b"
+    forged.mkdir()
+    with subprocess.Popen(["sleep", "600"], env={"EUNOMIA_LEASE_FILE": f"{forged}/lease-1.json"}) as other:
+        record = {"pid": other.pid, "start": start_time(other.pid), "epoch": 1, "boot": boot_id(), "launched": True}
+        (forged / "supervisor-1.json").write_text(json.dumps({**record, "job": "b", "seats": [0, 3]}))
+        (forged / "job.lock").touch()
+        (jobs / "seats" / "0.lock").touch()
+        found = {gang.job_id: gang.doubt for gang in running_gangs(jobs)}
+        assert found == {"a": "", "b": f"process {other.pid} has not locked job.lock"}
+        world.gangs.close()
+        after = GangsHere(tmp_path)
+        after.gangs.carry_out([])
+        assert after.next(GangFound) == GangFound("a", 1, (1, 2))
+        assert after.seats_taken().keys() == {1, 2}
+        after.end()
+        other.kill()

@@ -14,7 +14,7 @@ from typing import Any
 
 from eunomia.backends.processes.folder import read_json
 from eunomia.backends.processes.gang_group import wake_supervisor
-from eunomia.backends.processes.supervisor import locked
+from eunomia.backends.processes.supervision import locked
 from eunomia.records.run import InlinePolicyRunner
 from eunomia.service.client import Address, Client
 from eunomia.service.controller import Controller

@@ -16,7 +16,7 @@ pytest.importorskip("starlette", reason="needs the extra service")
 from tests.service.bench import SITE, LiveService, until
 
 from eunomia.backends.processes.accounts import NO_GROUP, Account, account_of
-from eunomia.backends.processes.supervisor import descendants
+from eunomia.backends.processes.gang_group import descendants
 from eunomia.inputs.problems import InvalidInput
 from eunomia.service.client import Address, Client
 from eunomia.service.site import load_site

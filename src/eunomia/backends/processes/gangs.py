@@ -46,6 +46,7 @@ from eunomia.backends.processes.seats import LOOK_S, SeatWatch
 from eunomia.backends.processes.written_files import WrittenFiles
 from eunomia.backends.reports import (
     GangEnded,
+    GangFound,
     LaunchDelayed,
     Launched,
     MemoryUsed,
@@ -248,6 +249,8 @@ class LocalGangs(ProcessWorld):
             self._report_end(gang)
         elif found is None and (record := read_json(folder.record)) is not None:
             self._adopt(gang, record)
+            if order.seats and sorted(gang.seats) != sorted(order.seats):  # it runs elsewhere than it is believed to
+                self._halt(gang)
         elif order.adopt_only or (self._is_taken(gang) and not self._has_earlier(gang)):
             self._report_end(gang)
         else:
@@ -424,9 +427,14 @@ class LocalGangs(ProcessWorld):
     def _find_orphans(self) -> None:
         """Look for gangs that the first orders did not name, as after an older copy of the store was put back."""
         for gang in running_gangs(self._workdir):
-            if gang.key not in self._live and gang.key not in self._killed:
-                self._orphans[gang.key] = gang
-                _log.warning("start %d of %s", gang.epoch, _orphaned(gang.job_id))
+            if gang.key in self._live or gang.key in self._killed:
+                continue
+            if gang.doubt:
+                _log.warning("start %d of job %s is left alone: %s", gang.epoch, gang.job_id, gang.doubt)
+                continue
+            self._orphans[gang.key] = gang
+            self._report(GangFound(*gang.key, gang.seats))
+            _log.warning("start %d of %s", gang.epoch, _orphaned(gang.job_id))
         self._has_looked = True
 
     def _stop_overdue(self, gang: LocalGang, now: float) -> None:
