@@ -54,9 +54,9 @@ test-extras: extras ## run the tests that need Optuna or SciPy (installs both in
 
 SERVICE_TESTS ?= tests/service
 .PHONY: test-service
-test-service: extras ## run the tests of the service (installs its extras and PostgreSQL where it may; else those are skipped)
+test-service: extras ## run the tests of the service but the longest (installs its extras and PostgreSQL where it may)
 	-@tools/install_packages PostgreSQL "initdb pg_ctl" postgresql
-	@$(INSIDE) $(RUN) pytest -n 2 --dist loadfile $(PYTEST_FLAGS) $(SERVICE_TESTS)
+	@$(INSIDE) $(RUN) pytest -n 2 --dist loadfile -m 'not nightly' $(PYTEST_FLAGS) $(SERVICE_TESTS)
 
 MINUTES ?= 4
 .PHONY: test-attack

@@ -23,6 +23,7 @@ CASES = (
     "gavel_policies",
     "auction",
     "first_call",
+    "first_runs",
     "environment",
     "border",
 )
@@ -59,7 +60,8 @@ def main() -> None:
     unknown = sorted(set(asked.case) - set(CASES))
     if unknown:
         parser.error(f"there is no case {', '.join(unknown)}; there are {', '.join(CASES)}, or growth alone")
-    print("CPU time, median of 3 runs or more after a warm-up; compilation by numba is not counted.")
+    print("CPU time, median of 3 runs or more after a warm-up; compilation by numba is not counted but in first runs,")
+    print("which are once and by the clock.")
     print("ratio = other / ours: above 1 ours is faster, below 1 slower.\n")
     print(HEAD, flush=True)
     found: list[Comparison] = []

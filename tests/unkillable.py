@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 FREEZER = Path("/sys/fs/cgroup/freezer")
+LONGEST_S = 120.0
 
 
 class Freezer:
@@ -28,9 +30,26 @@ class Freezer:
         """Let all go on, or end."""
         self._become("THAWED")
 
+    def end(self) -> None:
+        """Kill what is in it, and remove it: after a test that failed as well, nothing stays frozen."""
+        for pid in self._pids():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.thaw()
+        deadline = time.monotonic() + LONGEST_S
+        while self._pids():
+            assert time.monotonic() < deadline, "processes of the freezer do not end"
+            time.sleep(0.01)
+        self.group.rmdir()
+
+    def _pids(self) -> list[int]:
+        return [int(line) for line in (self.group / "cgroup.procs").read_text().split()]
+
     def _become(self, state: str) -> None:
         (self.group / "freezer.state").write_text(state)
+        deadline = time.monotonic() + LONGEST_S
         while (self.group / "freezer.state").read_text().strip() != state:
+            assert time.monotonic() < deadline, f"the freezer does not become {state}"
             time.sleep(0.01)
 
 
@@ -42,8 +61,7 @@ def freezer() -> Iterator[Freezer]:
         found.group.mkdir()
     except OSError:
         pytest.skip("needs the freezer of cgroup v1, and root")
-    yield found
-    found.thaw()
-    while (found.group / "cgroup.procs").read_text():
-        time.sleep(0.01)
-    found.group.rmdir()
+    try:
+        yield found
+    finally:
+        found.end()

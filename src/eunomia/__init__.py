@@ -6,10 +6,11 @@ contract suites and `eunomia.lease` what a training script imports. Everything e
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # as typing has it, which is not imported: each supervisor of a gang imports this file
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from eunomia import policies
     from eunomia.allocation import AllocationProblem, Solution, solve
     from eunomia.backends.inputs import BackendClass, BackendInputs
@@ -100,6 +101,8 @@ def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that `import eunomia` costs nothing."""
     if name not in __all__:
         raise AttributeError(f"module 'eunomia' has no attribute {name!r}")
+    from importlib import import_module
+
     module, attribute = (_modules or _read_imports())[name]
     return (
         import_module(f"{module}.{attribute}") if module in _OF_MODULES else getattr(import_module(module), attribute)

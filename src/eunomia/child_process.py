@@ -92,7 +92,7 @@ class ChildProcess:
             self._process = process = subprocess.Popen(
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE if self._keeps_lines else None,
-                env=_environment(self._variables), start_new_session=self._own_session,
+                env=environment(self._variables), start_new_session=self._own_session,
             )  # fmt: skip
             if self._keeps_lines:
                 self._listener = threading.Thread(target=self._listen, args=(process,), daemon=True)
@@ -146,7 +146,7 @@ class ChildProcess:
                 self._said = (self._said + part)[-_LAST_BYTES:]
 
 
-def _environment(variables: Mapping[str, str]) -> dict[str, str]:
+def environment(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a process: the module path of this one, and these variables."""
     here = str(Path(__file__).parents[1])
     paths = [*(path or os.getcwd() for path in sys.path), here]

@@ -169,3 +169,9 @@ def test_the_page_names_every_field_and_every_name_of_an_answer() -> None:
             name for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
         ]
         assert set(found) == set(names)
+
+
+def test_an_app_that_bids_nothing_cannot_be_the_liar() -> None:
+    problem = {"capacity": 4, "values": dict(zip("ab", VALUES, strict=True))}
+    with pytest.raises(InvalidInput, match="there is no app of this name here"):
+        eunomia.solve("themis?liar=c&lie=2", problem)

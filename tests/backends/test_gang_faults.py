@@ -17,13 +17,14 @@ import pytest
 from tests.backends.gangs_here import GangsHere, is_supervisor
 from tests.unkillable import Freezer, freezer
 
+from eunomia.backends.processes import gangs
 from eunomia.backends.processes.found_gangs import running_gangs
 from eunomia.backends.processes.gang_group import SUBREAPER, boot_id, control, is_running, start_time, stat_of
 from eunomia.backends.processes.gangs import SUPERVISOR
 from eunomia.backends.processes.group_base import GroupBase
 from eunomia.backends.processes.machine_limits import raise_open_files
 from eunomia.backends.processes.remains import KilledGangs
-from eunomia.backends.reports import GangEnded, LaunchDelayed, Launched, SeatsTaken
+from eunomia.backends.reports import GangEnded, GangFound, LaunchDelayed, Launched, SeatsTaken
 
 PIDS = Path("/sys/fs/cgroup/pids")
 STRAY = """
@@ -189,8 +190,53 @@ def test_a_job_that_uses_more_memory_than_it_asked_for_is_killed_with_the_reason
     ended = either.wait(GangEnded, "a")
     assert ended.outcome == "failed"
     assert ended.reason == "killed: it used more than 0.1 GiB of memory, which is its memory_gib"
-    either.launch("b", "-c", "held = bytearray(20 * 2**20)", memory_gib=0.1, cpus=1)
-    assert either.wait(GangEnded, "b").outcome == "finished"
+    child = f"import subprocess, sys, time; subprocess.run([sys.executable, '-c', {hog!r}]); time.sleep(600)"
+    either.launch("b", "-c", child, memory_gib=0.1)
+    assert either.wait(GangEnded, "b").reason == ended.reason
+    either.launch("c", "-c", "held = bytearray(20 * 2**20)", memory_gib=0.1, cpus=1)
+    assert either.wait(GangEnded, "c").outcome == "finished"
+
+
+def test_a_job_that_starts_processes_without_end_leaves_room_for_others_and_is_stopped_whole(
+    world: GangsHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "pids" not in world.gangs._groups.limits:
+        pytest.skip("needs a control group with the controller pids")
+    monkeypatch.setattr(gangs, "tasks_for", lambda share: 20)
+    bomb = (
+        "import os, time\n"
+        "try:\n"
+        "    for n in range(200):\n"
+        "        if os.fork() == 0: time.sleep(600)\n"
+        "except BlockingIOError: print('at most', n, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    world.launch("a", "-c", bomb, seats=(0,), checkpoint={"grace_s": 0.1})
+    world.wait(Launched, "a")
+    until(lambda: "at most 19" in world.log("a"))
+    world.launch("b", "-c", "import subprocess; subprocess.run(['true'])", seats=(1,))
+    assert world.wait(GangEnded, "b").outcome == "finished"
+    world.halt("a")
+    assert world.wait(GangEnded, "a").outcome == "stopped"
+    assert world.processes("a") == []
+
+
+def test_a_job_gets_no_more_processor_time_than_its_cpus(world: GangsHere, tmp_path: Path) -> None:
+    if "cpu" not in world.gangs._groups.limits:
+        pytest.skip("needs a control group with the controller cpu")
+    path = world.gangs._group_of("a", 1)
+    told = Path(world.gangs._groups.group(path).limits.get("cpu", path)) / "cpu.stat"
+    spins = (
+        "import sys, time\n"
+        "told = lambda: dict(line.split() for line in open(sys.argv[1]))['nr_throttled']\n"
+        "end = time.monotonic() + 600\n"
+        "while told() == '0' and time.monotonic() < end: pass\n"
+        "print('throttled', told())\n"
+    )
+    world.launch("a", "-c", spins, told, cpus=0.03)
+    assert world.wait(GangEnded, "a").outcome == "finished"
+    assert "throttled" in world.log("a") and "throttled 0" not in world.log("a")
+    assert not told.exists()
 
 
 def test_a_launch_without_open_files_left_waits_until_there_are_some(world: GangsHere) -> None:
@@ -207,6 +253,25 @@ def test_a_launch_without_open_files_left_waits_until_there_are_some(world: Gang
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     ends = [world.next(GangEnded) for _ in range(2)]
     assert {(end.job_id, end.outcome) for end in ends} == {("a", "finished"), ("c", "finished")}
+
+
+def test_a_gang_that_finds_no_room_holds_back_no_other_and_starts_once_there_is_some(
+    small_disk: Path, world: GangsHere
+) -> None:
+    made = []
+    with contextlib.suppress(OSError):
+        while True:
+            made.append(small_disk / f"file-{len(made)}")
+            made[-1].touch()
+    for job in "ab":
+        world.launch(job, "-c", "print('now')", seats=(0,), checkpoint_dir=str(small_disk / job))
+        assert "no space on its disk left" in world.wait(LaunchDelayed, job).reason
+    world.launch("c", "-c", "print('now')", seats=(1,))
+    assert world.wait(GangEnded, "c").outcome == "finished"
+    for path in made[:4]:
+        path.unlink()
+    ends = [world.next(GangEnded) for _ in range(2)]
+    assert {(end.job_id, end.outcome) for end in ends} == {("a", "finished"), ("b", "finished")}
 
 
 def test_jobs_are_killed_before_the_service_when_memory_runs_out_and_get_its_limit_of_open_files(
@@ -234,10 +299,10 @@ def test_what_a_restart_of_the_machine_ended_is_no_loss_of_the_job(tmp_path: Pat
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system with 512 KiB."""
+    """A file system with 512 KiB, and room for few files."""
     place = tmp_path / "disk"
     place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(place)]
+    command = ["mount", "-t", "tmpfs", "-o", "size=512k,nr_inodes=64", "tmpfs", str(place)]
     if os.geteuid() != 0 or subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode:
         pytest.skip("needs root, to mount a small file system")
     yield place
@@ -275,7 +340,7 @@ def test_a_supervisor_that_may_start_no_process_says_so_and_not_that_the_job_fai
     except OSError:
         pytest.skip("needs the pids controller of cgroup v1, and root")
     (group / "pids.max").write_text("1")
-    files = {name: str(tmp_path / name) for name in ("lease", "progress", "exit", "record", "finished")}
+    files = {name: str(tmp_path / name) for name in ("lease", "exit", "record", "finished")}
     (tmp_path / "lease").write_text('{"end_s": null}')
     spec = {**files, "command": ["true"], "epoch": 3, "grace_s": 1.0, "locks": []}
     command = [sys.executable, "-I", "-S", str(SUPERVISOR)]
@@ -319,3 +384,27 @@ def test_what_a_file_says_of_seats_and_groups_is_taken_only_where_it_can_be_true
     path.unlink()
     path.symlink_to(path)
     assert len(KilledGangs(path, adopts_strays=False, known_group=lambda written, folder, epoch: "")) == 0
+
+
+def test_files_that_name_a_gang_take_no_seat_without_its_locks_and_a_gang_that_has_them_is_found(
+    tmp_path: Path, world: GangsHere
+) -> None:
+    world.launch("a", "-c", "import time; time.sleep(600)", seats=(1, 2))
+    world.wait(Launched, "a")
+    jobs = tmp_path.resolve() / "jobs"
+    forged = jobs / "b"
+    forged.mkdir()
+    with subprocess.Popen(["sleep", "600"], env={"EUNOMIA_LEASE_FILE": f"{forged}/lease-1.json"}) as other:
+        record = {"pid": other.pid, "start": start_time(other.pid), "epoch": 1, "boot": boot_id(), "launched": True}
+        (forged / "supervisor-1.json").write_text(json.dumps({**record, "job": "b", "seats": [0, 3]}))
+        (forged / "job.lock").touch()
+        (jobs / "seats" / "0.lock").touch()
+        found = {gang.job_id: gang.doubt for gang in running_gangs(jobs)}
+        assert found == {"a": "", "b": f"process {other.pid} has not locked job.lock"}
+        world.gangs.close()
+        after = GangsHere(tmp_path)
+        after.gangs.carry_out([])
+        assert after.next(GangFound) == GangFound("a", 1, (1, 2))
+        assert after.seats_taken().keys() == {1, 2}
+        after.end()
+        other.kill()

@@ -300,7 +300,7 @@ def test_the_engine_says_which_devices_are_visible_unless_the_job_does(tmp_path:
 
 
 def test_a_gang_that_was_queued_before_the_supervisor_moved_starts_by_the_path_in_its_command(tmp_path: Path) -> None:
-    files = {name: str(tmp_path / name) for name in ("lease", "progress", "exit", "record", "finished", "claim", "log")}
+    files = {name: str(tmp_path / name) for name in ("lease", "exit", "record", "finished", "claim", "log")}
     more = {"epoch": 1, "grace_s": 1.0, "detached": True, "log_bytes": 0, "locks": []}
     (tmp_path / "lease").write_text('{"end_s": null}')
     spec = json.dumps({"command": ["touch", str(tmp_path / "ran")], "cwd": "/", "environment": {}, **files, **more})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -211,6 +212,8 @@ class TestTheSuiteItself:
             ("fifo", {"jobs_independent": True}, "skip"),
             ("las?quantum=50", {"rank": Rank("service", quantum=60.0)}, "levels of 60|another time"),
             ("smallest_first", {"rank": Rank("service", quantum=1e9)}, "not in info.needs"),
+            ("tiresias?placement=consolidate", {"spread_up_to": 1.0}, "other gangs are consolidated"),
+            ("las?quantum=50", {"lone_starts": True, "spread_up_to": -math.inf}, "other gangs are consolidated"),
         ],
     )
     def test_a_policy_that_ranks_by_something_else_than_it_says_fails(

@@ -11,6 +11,8 @@ import pytest
 from eunomia.model.answers import Rows
 from eunomia.model.decisions import Ask, Refuse, Renew, SetTimer, Start, Stop
 from eunomia.model.events import (
+    AcceleratorsTaken,
+    GangAdopted,
     JobCancelled,
     JobFailed,
     JobFinished,
@@ -65,6 +67,38 @@ def test_a_job_may_be_cancelled_twice_or_after_its_end(sit: Any) -> None:
     assert desk.tell(1, JobFinished("a", 1)) == []
     assert desk.tell(2, JobCancelled("a")) == []
     assert desk.tell(3, JobCancelled("a")) == []
+
+
+def test_a_gang_that_was_found_running_is_taken_back_on_the_accelerators_that_it_has(sit: Any) -> None:
+    desk = sit(Fifo(), (4,))
+    desk.tell(0, AcceleratorsTaken((0, 1, 2, 3)))
+    assert desk.submit(1, "a", "b", scale_factor=2) == []
+    assert desk.tell(5, AcceleratorsTaken((0, 1)), GangAdopted("b", 3, (2, 3), FOREVER)) == [
+        Start("b", 3, (2, 3), FOREVER)
+    ]
+    assert desk.tell(6, AcceleratorsTaken(())) == [Start("a", 1, (0, 1), FOREVER)]
+    assert desk.tell(7, JobFinished("b", 3)) == []
+    assert desk.tell(8, JobFinished("a", 1)) == []
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        GangAdopted("a", 2, (1,), FOREVER),  # it runs
+        GangAdopted("b", 2, (0,), FOREVER),  # held by another
+        GangAdopted("b", 2, (1, 2), FOREVER),  # of another size
+        GangAdopted("b", 0, (1,), FOREVER),  # an earlier start
+        GangAdopted("c", 1, (1,), FOREVER),  # it has ended
+    ],
+)
+def test_a_gang_that_cannot_be_its_jobs_is_not_taken_back(sit: Any, found: GangAdopted) -> None:
+    desk = sit(Fifo(), (3,))
+    desk.submit(0, "a")
+    desk.tell(1, AcceleratorsTaken((1, 2)))
+    desk.submit(2, "b", "c")
+    desk.tell(3, JobCancelled("c"))
+    decided = desk.tell(4, AcceleratorsTaken((2,)) if len(found.devices) == 1 else AcceleratorsTaken(()), found)
+    assert Start(found.job_id, found.epoch, found.devices, FOREVER) not in decided
 
 
 def test_a_gang_that_loses_a_node_is_stopped_whole_and_waits_for_room(sit: Any) -> None:

@@ -22,9 +22,9 @@ from eunomia.records.run import InlinePolicyRunner, run
 from eunomia.throughputs import load
 from eunomia.traces.table import trace_of
 from eunomia_reproduction import astraea, philly_window
+from eunomia_reproduction.philly_window import Tenancy
 from eunomia_reproduction.run_cache import RunRequest
 from eunomia_reproduction.table import FigureTable, Request
-from eunomia_reproduction.tenancy import Tenancy
 
 HOUR = 3600.0
 TWO = {"ann": Tenant(weight=3.0), "bo": Tenant(weight=1.0)}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from eunomia.inputs.problems import InvalidInput
-from eunomia_reproduction.gavel.logged import of_log
+from eunomia_reproduction.gavel.log_replay import of_log
 from eunomia_reproduction.gavel.reference import read_reference
 
 DATA = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "gavel"

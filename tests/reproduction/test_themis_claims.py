@@ -50,8 +50,7 @@ def test_the_machines_are_256_accelerators_of_one_type() -> None:
 
 
 def test_a_run_keeps_its_rho_by_each_reading_and_its_placement() -> None:
-    task = {**Played("w2", "themis", 0, jobs=150)._asdict(), "file": "where a worker writes"}
-    one = Shown(**themis_runs.show(task))
+    one = Shown(**themis_runs.show(**Played("w2", "themis", 0, jobs=150)._asdict()))
     assert set(one.rho) == {"share", "work", "longest"}
     assert len(one.jct_s) == len(one.rho["share"]) > 1
     assert 0 < one.placement <= 1

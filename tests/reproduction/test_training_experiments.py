@@ -17,9 +17,8 @@ from eunomia_reproduction import (
     metis,
     metis_rewards,
     pairs,
-    training_worker,
+    worker,
 )
-from eunomia_reproduction.run_cache import TRAINING_WORKER
 from eunomia_reproduction.symphony import samples as symphony_samples
 from eunomia_reproduction.table import Request
 
@@ -111,10 +110,10 @@ def test_metis_is_trained_under_both_rewards_and_compared_with_the_rule_that_it_
     monkeypatch.setattr(metis, "JOBS", 4)
     monkeypatch.setattr(metis_rewards, "FEWEST", 2)
 
-    def here(orders: Any, worker: str, read: Any, tell: Any, request: Request) -> Any:
-        assert worker == TRAINING_WORKER
+    def here(orders: Any, experiment: str, read: Any, tell: Any, request: Request) -> Any:
         for run, order in orders.items():
-            attempt({**order.task, "file": str(tmp_path / f"{run.reward}-{run.seed}")}, training_worker.work)
+            file = str(tmp_path / f"{run.reward}-{run.seed}")
+            attempt({"experiment": experiment, "run": order.task, "file": file}, worker.work)
         return {run: read(tmp_path / f"{run.reward}-{run.seed}") for run in orders}, {}
 
     monkeypatch.setattr(metis_rewards, "make_all", here)

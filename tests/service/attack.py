@@ -49,7 +49,8 @@ accelerators = { cpu = 4 }
 name = "las"
 quantum = 5
 """
-SCRIPT = Path(__file__).with_name("recorded_job.py")
+SCRIPT, WORST = (Path(__file__).with_name(name) for name in ("recorded_job.py", "worst_job.py"))
+LEDGER = "ATTACK_LEDGER"  # variable: where jobs write down that an accelerator has two holders
 DESCRIPTORS = 1024  # of the service
 HONEST_EVERY_S, STEPS, STEP_S = 2.0, 3, 0.1
 ENDS_WITHIN_S = 300.0  # after the attack
@@ -141,9 +142,37 @@ def run_the_worst(client: Client, draw: random.Random) -> None:
     client.send(*draw.choice((("DELETE", f"/v1/jobs/{job}"), ("POST", f"/v1/jobs/{job}/hold"))))
 
 
+def guards(client: Client, draw: random.Random) -> None:
+    """Put what no field may hold into one, and submit jobs that spoil the files by which they report."""
+    value = draw.choice(("\0", "\ud800", 10**400, 5e-324, 1e308, float("nan"), "x" * 10**6, [], {}, None, True, -1))
+    field = draw.choice((
+        "command", "name", "app", "cwd", "env", "labels", "accelerators", "weight", "total_steps", "duration_s",
+        "deadline_s", "max_run_s", "retries", "checkpoint", "array", "after", "types",
+    ))  # fmt: skip
+    with contextlib.suppress(ServiceRefusal):
+        send(client, "POST", "/v1/jobs", json.dumps({"command": ["true"], field: value}).encode())
+    _run(client, draw, "spoil_reports", "spoil_folder")
+
+
+def gangs(client: Client, draw: random.Random) -> None:
+    """Submit jobs whose processes escape, multiply, write without end, use memory, stop or kill what watches them."""
+    _run(client, draw, "start_without_end", "escape", "write_without_end", "use_memory", "stop_supervisor",
+         "kill_supervisor")  # fmt: skip
+
+
+def _run(client: Client, draw: random.Random, *kinds: str) -> None:
+    """Run a job that does its worst for a while. What it may use is bounded, as this machine has others."""
+    limits = {"max_run_s": 4, "checkpoint": {"grace_s": 1}, "memory_gib": 0.3, "cpus": 0.5}
+    command = [sys.executable, str(WORST), os.environ[LEDGER], draw.choice(kinds)]
+    job = client.submit({"command": command, "env": {"PYTHONPATH": os.pathsep.join(sys.path)}, **limits})["id"]
+    time.sleep(4 * draw.random())
+    if draw.random() < 0.3:
+        client.send("DELETE", f"/v1/jobs/{job}")
+
+
 ATTACKS: tuple[Callable[[Client, random.Random], None], ...] = (
     submit_many, submit_arrays, leave_requests_half_sent, keep_streams, take_no_answers, ask_for_the_dear, ask_what_if,
-    send_what_is_no_request, run_the_worst,
+    send_what_is_no_request, run_the_worst, guards, gangs,
 )  # fmt: skip
 
 
@@ -229,7 +258,10 @@ def run(folder: Path, seconds: float, database: str = "") -> dict[str, Any]:
     tokens = [service.client(*user).address.token for user in users]
     health = Health(service.url)
     command = [sys.executable, "-m", "tests.service.attack", "--against", service.url, "--seconds", str(seconds)]
-    with subprocess.Popen(["nice", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as attacker:
+    with subprocess.Popen(
+        ["nice", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env={**os.environ, LEDGER: str(ledger)},
+    ) as attacker:  # fmt: skip
         assert attacker.stdin is not None and attacker.stdout is not None
         attacker.stdin.write(" ".join(tokens))
         attacker.stdin.close()

@@ -12,13 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from eunomia.backends.processes.supervisor import locked
+from eunomia.backends.processes.folder import read_json
+from eunomia.backends.processes.gang_group import wake_supervisor
+from eunomia.backends.processes.supervision import locked
 from eunomia.records.run import InlinePolicyRunner
 from eunomia.service.client import Address, Client
 from eunomia.service.controller import Controller
 from eunomia.service.failed_starts import suspects
 from eunomia.service.job_document import parse_job
-from eunomia.service.messages import Principal, Reply, Request, Submit
+from eunomia.service.messages import LongSubmission, Principal, Reply, Request, Submit
 from eunomia.service.recovery import recover
 from eunomia.service.site import Site, load_site
 from eunomia.service.store import open_store
@@ -92,9 +94,15 @@ class Bench:
         self._open()
 
     def do(self, *inputs: Any) -> list[Reply | None]:
+        """Take in what has arrived, and go on with long submissions until they have their replies."""
         turn = self.writer.turn(inputs)
-        self.orders = list(turn.orders)
-        return turn.replies
+        self.orders, replies = list(turn.orders), list(turn.replies)
+        for place in range(len(replies)):
+            while isinstance(found := replies[place], LongSubmission):
+                turn = self.writer.turn([found])
+                self.orders += turn.orders
+                (replies[place],) = turn.replies
+        return [one for one in replies if not isinstance(one, LongSubmission)]
 
     def submit(self, who: Principal = ANN, key: str = "", **document: Any) -> Reply:
         self._keys += 1
@@ -151,6 +159,8 @@ class LiveService:
         jobs = self.folder / "state" / "jobs"
         for lease in jobs.glob("*/lease-*.json"):
             lease.write_text('{"end_s": 0, "stop": 0.0}')
+            record = read_json(lease.with_name(lease.name.replace("lease", "supervisor"))) or {"pid": 0}
+            wake_supervisor(record["pid"])
         for lock in jobs.glob("*/job.lock"):
             with open(lock) as held:
                 until(partial(locked, held.fileno(), shared=False))

@@ -22,15 +22,22 @@ def write(ledger: Path, *words: object) -> None:
     os.close(handle)
 
 
+def lock_seats(ledger: Path) -> list[int]:
+    """Lock a file for each accelerator of this job, for as long as the open files that are returned are open."""
+    found = list[int]()
+    for seat in os.environ["EUNOMIA_SEATS"].split(","):
+        found.append(os.open(ledger.with_name(f"seat-{seat}"), os.O_RDWR | os.O_CREAT))
+        try:
+            fcntl.flock(found[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            write(ledger, "DOUBLE", os.environ["EUNOMIA_JOB_ID"], os.environ["EUNOMIA_EPOCH"], seat)
+    return found
+
+
 def main() -> None:
     ledger, steps, seconds = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     job, epoch = os.environ["EUNOMIA_JOB_ID"], os.environ["EUNOMIA_EPOCH"]
-    for seat in os.environ["EUNOMIA_SEATS"].split(","):
-        handle = os.open(ledger.with_name(f"seat-{seat}"), os.O_RDWR | os.O_CREAT)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            write(ledger, "DOUBLE", job, epoch, seat)
+    lock_seats(ledger)
     with Lease() as lease:
         state = lease.load({"step": 0})
         write(ledger, "start", job, epoch, state["step"])

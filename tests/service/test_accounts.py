@@ -16,7 +16,7 @@ pytest.importorskip("starlette", reason="needs the extra service")
 from tests.service.bench import SITE, LiveService, until
 
 from eunomia.backends.processes.accounts import NO_GROUP, Account, account_of
-from eunomia.backends.processes.supervisor import descendants
+from eunomia.backends.processes.gang_group import descendants
 from eunomia.inputs.problems import InvalidInput
 from eunomia.service.client import Address, Client
 from eunomia.service.site import load_site
@@ -78,7 +78,8 @@ def test_a_user_of_this_machine_needs_no_token_on_the_socket_and_runs_jobs_as_th
                 Client(address).submit({"command": ["id", "-un"], "name": "by-mail"})
                 code = 0
             os._exit(code)
-        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        _, status = until(lambda: (found := os.waitpid(pid, os.WNOHANG))[0] and found)
+        assert os.waitstatus_to_exitcode(status) == 0
         (job,) = service.operator.get("/v1/jobs")["jobs"]
         assert (job["owner"], job["tenant"]) == ("mail", "mail")
         until(lambda: service.operator.get(f"/v1/jobs/{job['id']}")["state"] == "succeeded")

@@ -352,7 +352,7 @@ def test_why_names_what_is_held_and_hides_the_jobs_of_others(clients: dict[str, 
     assert running not in json.dumps(found)
     assert found["reasons"][0]["text"] == "it needs 2; 0 are free on cpu; the others are held by 1 job"
     played = until(lambda: clients["submitter"].get(f"/v1/jobs/{waiting}/why")["would_run_if"])
-    assert played == ["another tenant's job ended"]
+    assert "another tenant's job ended" in played
     assert running in json.dumps(clients["operator"].get(f"/v1/jobs/{waiting}/why"))
     clients["submitter"].send("POST", f"/v1/jobs/{waiting}/hold")
     assert clients["submitter"].get(f"/v1/jobs/{waiting}/why")["reasons"][0]["code"] == "held"

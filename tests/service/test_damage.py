@@ -14,6 +14,7 @@ from tests.service.bench import ANN, Bench
 from eunomia.backends.reports import GangEnded, Launched
 from eunomia.records.scheduler_digest import digest
 from eunomia.service.job_document import parse_job
+from eunomia.service.job_row import CHECKSUM, JobRow
 from eunomia.service.messages import Cancel, Request, Submit
 from eunomia.service.store import StoreProblem
 from eunomia.service.store.reader import Reader, detail_of
@@ -132,6 +133,21 @@ def test_an_ended_job_that_cannot_be_read_is_named_and_all_others_go_on(
     assert (reply.status, reply.body["code"]) == (500, "damaged")
     assert any(ended in problem for problem in bench.store.problems())
     assert bench.submit(**JOB).status == 201
+
+
+def test_no_flipped_bit_in_the_body_of_a_job_is_taken_for_another_value(bench: Bench) -> None:
+    body = bench.controller.rows[bench.submit(**JOB, labels={"a": "b"}).body["id"]].body()
+    assert JobRow.of(body).body() == body
+    for place, letter in enumerate(body):
+        for bit in range(7):
+            changed = body[:place] + chr(ord(letter) ^ 1 << bit) + body[place + 1 :]
+            with pytest.raises((ValueError, TypeError)):
+                JobRow.of(changed)
+
+
+def test_a_body_without_a_checksum_is_one_of_an_earlier_version(bench: Bench) -> None:
+    body = bench.controller.rows[bench.submit(**JOB).body["id"]].body()
+    assert JobRow.of(body.rpartition(f',"{CHECKSUM}":')[0] + "}").body() == body
 
 
 def test_a_key_that_cannot_be_read_makes_no_second_job_and_stops_nothing(bench: Bench) -> None:

@@ -91,6 +91,38 @@ def test_a_gang_that_a_restored_store_does_not_know_is_named_and_can_be_ended(tm
     live.kill(signal.SIGTERM)
 
 
+def test_a_gang_whose_job_waits_in_a_restored_store_is_taken_back_and_goes_on(tmp_path: Path) -> None:
+    live = LiveService(tmp_path, SITE.replace("cpu = 2", "cpu = 1").replace("lease_s = 30", "lease_s = 600"))
+    live.start()
+    first = live.operator.submit({"command": ["sleep", "600"], "checkpoint": {"grace_s": 0}})["id"]
+    until(lambda: live.operator.get(f"/v1/jobs/{first}")["state"] == "running")
+    go_on = tmp_path / "go-on"
+    waits = f"while [ ! -e {go_on} ]; do sleep 0.1; done"
+    second = live.operator.submit({"command": ["sh", "-c", waits], "checkpoint": {"grace_s": 0}})["id"]
+    backup = str(tmp_path / "backup.db")
+    assert eunomia(tmp_path, "backup", backup).startswith("written")
+    live.operator.send("DELETE", f"/v1/jobs/{first}")
+    until(lambda: live.operator.get(f"/v1/jobs/{second}")["state"] == "running")
+    live.kill()
+    eunomia(tmp_path, "restore", backup)
+    live.start()  # its store says that the first runs and the second waits
+    assert f"start 1 of job {second} goes on" in until(lambda: taken_back(tmp_path))
+    until(lambda: live.operator.get(f"/v1/jobs/{second}")["state"] == "running")
+    assert live.operator.get(f"/v1/jobs/{second}")["seats"] == [0]
+    live.kill()
+    live.start()  # nothing of it is only in memory
+    until(lambda: live.operator.get(f"/v1/jobs/{second}")["state"] == "running")
+    assert eunomia(tmp_path, "orphans") == "every gang that runs here is known to the store"
+    live.operator.send("DELETE", f"/v1/jobs/{first}")
+    go_on.touch()
+    until(lambda: live.operator.get(f"/v1/jobs/{second}")["state"] == "succeeded")
+    assert live.kill(signal.SIGTERM) == 0
+
+
+def taken_back(folder: Path) -> str:
+    return "\n".join(line for line in (folder / "log").read_text().splitlines() if "did not know it" in line)
+
+
 def eunomia(folder: Path, *words: str) -> str:
     """Run `eunomia store` on the state folder, and return what it prints."""
     command = [sys.executable, "-m", "eunomia", "store", *words, "--state", "state"]

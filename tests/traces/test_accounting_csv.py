@@ -107,3 +107,9 @@ def test_a_missing_column_is_named_with_the_option_that_gives_it(history: Callab
         history("0,0,1", header="submit_time,start_time,num_gpus\n")
     (problem,) = refused.value.problems
     assert (problem.column, "--column ended_s=" in problem.fix) == ("ended_s", True)
+
+
+def test_a_file_without_a_line_is_refused_as_one_without_rows(tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text("")
+    with pytest.raises(InvalidInput, match="a trace must hold at least one job"):
+        read_history(tmp_path / "jobs.csv")

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -23,14 +24,15 @@ import numpy as np
 
 from eunomia import traces
 from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.mechanisms.leases import Leases
 from eunomia.metrics.statistics import estimate
 from eunomia.traces import Trace
-from eunomia_reproduction.philly_window import WindowFairness, played
+from eunomia_reproduction.philly import traced
+from eunomia_reproduction.philly_window import WindowFairness, WindowRun, measure, played
 from eunomia_reproduction.ratio_rows import ratio_rows
 from eunomia_reproduction.run_cache import RunRequest, failures, make_all
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
-WORKER = "eunomia_reproduction.philly_window_worker"
 DAYS = 3.5
 FIRST_DAYS = tuple(49 + DAYS * seed for seed in range(10))  # of the trace; before and after them few jobs come
 POLICIES: Mapping[str, tuple[str, Mapping[str, Any] | None]] = {  # and its leases; None: as the policy wants them
@@ -57,17 +59,17 @@ class _Run:
         policy, leases = POLICIES[self.policy]
         task = {"first": FIRST_DAYS[self.seed], "days": DAYS, "seed": self.seed, "policy": policy, "leases": leases}
         name = f"{self.policy}, {DAYS} days from day {FIRST_DAYS[self.seed]:g}"
-        return RunRequest(name, repr((digest, task)), {**task, "trace": str(trace.absolute())})
+        return RunRequest(name, {**task, "trace": str(trace.absolute())}, repr((digest, task)))
 
 
 def reproduce(request: Request) -> FigureTable:
     """Play every policy on parts of the trace in the reference folder, laid out like data/traces/philly."""
-    path = _table_in(request.folder("data/traces/philly"))
+    path = traced.file_in(request.folder(traced.LIKE))
     trace, digest = traces.read(path, "philly"), sha256(path.read_bytes()).hexdigest()
     seeds = min(request.seeds, len(FIRST_DAYS))
     notes = _notes(path, trace, seeds)
     runs = [_Run(policy, seed) for policy in POLICIES for seed in range(seeds)]
-    found, failed = make_all({run: run.order(path, digest) for run in runs}, WORKER, _read, _describe, request)
+    found, failed = make_all({run: run.order(path, digest) for run in runs}, __name__, _read, _describe, request)
     shown: dict[str, dict[int, WindowFairness]] = {policy: {} for policy in POLICIES}
     for run, one in found.items():
         shown[run.policy][run.seed] = one
@@ -75,6 +77,19 @@ def reproduce(request: Request) -> FigureTable:
         notes.append(f"{request.seeds} seeds were asked for, and the trace has {seeds} busy halves of weeks")
     lost = failures({run.order(path, digest).name: why for run, why in failed.items()})
     return FigureTable(rows=(*_values(shown), *_means(shown), *_ahead(shown), *lost), notes=tuple(notes))
+
+
+def show(
+    trace: str, first: float, days: float, seed: int, policy: str, leases: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Make one run, and return what it came to."""
+    work = _work(Path(trace), first, days, seed)
+    return asdict(measure(work, policy, None if leases is None else Leases(**leases)))
+
+
+@cache
+def _work(trace: Path, first: float, days: float, seed: int) -> WindowRun:
+    return played(traces.read(trace, "philly"), first, days, seed)
 
 
 def _notes(path: Path, trace: Trace, seeds: int) -> list[str]:
@@ -98,14 +113,6 @@ def _read(file: Path) -> WindowFairness:
 
 def _describe(found: WindowFairness) -> str:
     return f"worst-off tenant {found.least:.3f}, mean JCT {found.jct_mean:.0f} s"
-
-
-def _table_in(folder: Path) -> Path:
-    path = folder / "philly_jobs.csv.gz"
-    if not path.is_file():
-        rule, fix = f"there is no {path.name}", "give a folder laid out like data/traces/philly"
-        raise InvalidInput([Problem(file=str(folder), column="--reference", rule=rule, fix=fix)])
-    return path
 
 
 def _values(shown: Shown) -> list[FigureRow]:

@@ -24,7 +24,7 @@ from eunomia.learning.harmony.world import WorldConfig, synthetic_truth
 from eunomia.learning.training import trainable_class
 from eunomia.scenario import scenario_from_dict
 from eunomia_reproduction.harmony import SERVERS, compared, jcts
-from eunomia_reproduction.run_cache import TRAINING_WORKER, RunRequest, failures, make_all, training_request
+from eunomia_reproduction.run_cache import RunRequest, failures, make_all
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
 if TYPE_CHECKING:
@@ -62,10 +62,9 @@ class Training(NamedTuple):
     @property
     def order(self) -> RunRequest:
         """The request for a worker."""
-        return training_request(
-            f"{self.variant}, seed {self.seed}, rate {self.rate:g}", __name__, without=VARIANTS[self.variant],
-            seed=self.seed, rate=self.rate, times=TIMES if self.variant == LONG else 1,
-        )  # fmt: skip
+        times = TIMES if self.variant == LONG else 1
+        task = {"without": VARIANTS[self.variant], "seed": self.seed, "rate": self.rate, "times": times}
+        return RunRequest(f"{self.variant}, seed {self.seed}, rate {self.rate:g}", task)
 
 
 class Trained(NamedTuple):
@@ -105,7 +104,7 @@ def reproduce(request: Request) -> FigureTable:
 def _trained(runs: Iterable[Training], request: Request) -> tuple[dict[Training, Trained], dict[str, str]]:
     """Make the trainings that are not kept; return what each came to, and why the others failed."""
     orders = {run: run.order for run in runs}
-    found, failed = make_all(orders, TRAINING_WORKER, _read, lambda one: f"gain {one.gain:.4f}", request)
+    found, failed = make_all(orders, __name__, _read, lambda one: f"gain {one.gain:.4f}", request)
     return found, {run.order.name: why for run, why in failed.items()}
 
 

@@ -23,7 +23,7 @@ from eunomia.learning.training import trainable_class
 from eunomia.scenario import scenario_from_dict
 from eunomia_reproduction.metis import FEWEST, NODES, STARTS_AS, traces_judged
 from eunomia_reproduction.ratio_rows import ratio_rows
-from eunomia_reproduction.run_cache import TRAINING_WORKER, RunRequest, failures, make_all, training_request
+from eunomia_reproduction.run_cache import RunRequest, failures, make_all
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
 STEPS = 60  # the shipped model is of step 40
@@ -46,7 +46,7 @@ class Training(NamedTuple):
     def order(self) -> RunRequest:
         """The request for a worker."""
         name = f"{TRAINED_FOR[self.reward]}, seed {self.seed}"
-        return training_request(name, __name__, reward=self.reward, seed=self.seed, steps=STEPS)
+        return RunRequest(name, {"reward": self.reward, "seed": self.seed, "steps": STEPS})
 
 
 class Trained(NamedTuple):
@@ -62,7 +62,7 @@ def reproduce(request: Request) -> FigureTable:
     trainable_class("metis")
     runs = [Training(reward, seed) for reward in reversed(TRAINED_FOR) for seed in range(request.seeds)]
     orders = {run: run.order for run in runs}
-    found, failed = make_all(orders, TRAINING_WORKER, _read, lambda one: f"best step {one.step}", request)
+    found, failed = make_all(orders, __name__, _read, lambda one: f"best step {one.step}", request)
     rule = [play(jobs, NODES, steepest) for jobs in traces_judged(FEWEST)]
     theirs = [run.mean_time for run in rule], [float(np.mean(run.completion)) for run in rule]
     rows: list[FigureRow] = []

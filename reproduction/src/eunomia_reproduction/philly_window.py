@@ -9,17 +9,20 @@ on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from eunomia.backends.simulated import Simulation
 from eunomia.core.belief import Belief
+from eunomia.core.entitlements import Entitlements
 from eunomia.core.scheduler import Scheduler
 from eunomia.mechanisms.leases import Leases
 from eunomia.metrics import Metrics
-from eunomia.model.arrays import Ints
+from eunomia.model.arrays import Floats, Ints
+from eunomia.model.decisions import Decision
+from eunomia.model.events import Moment
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.tenants import Tenant, Tenants
@@ -29,7 +32,6 @@ from eunomia.records.run import InlinePolicyRunner, run
 from eunomia.setup.tenants import PHILLY, owned
 from eunomia.throughputs import load
 from eunomia.traces import Trace
-from eunomia_reproduction.tenancy import HOUR_S, Tenancy
 
 ACCELERATORS, WINDOW_H = 8, 24
 DAY_S = 86400.0  # no job lasts longer
@@ -37,6 +39,7 @@ LOAD = 1.2
 COSTS = Overheads(checkpoint_s=5.0, restore_s=20.0)
 LOSS = 0.95  # below it a tenant loses by sharing
 TENANTS = {name: Tenant(weight=weight) for name, weight in PHILLY.items()}
+HOUR_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +128,29 @@ def measure(work: WindowRun, policy: str, leases: Leases | None) -> WindowFairne
         spread=float((most[some] / least[some]).mean()) if some.any() else float("inf"),
         losing=float((rho < LOSS).sum() / (~np.isnan(rho)).sum()),
     )
+
+
+class Tenancy:
+    """An observer that keeps what tenants used and deserved in every whole hour. The core must keep the claims."""
+
+    def __init__(self, claims: Entitlements, tenants: Tenants):
+        self._claims, self._tenants = claims, len(tenants.names)
+        self._hours: list[Floats] = []  # (tenant, 3)
+
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+        """Take in the hours that are over."""
+        over = int(moment.at // HOUR_S) - len(self._hours)
+        if over > 0:
+            table = self._claims.hourly(self._tenants)
+            self._hours += list(table[-1 - over : -1])
+
+    def fairness(self, hours: int) -> Floats:
+        """Return used over deserved accelerator-seconds in the `hours` up to each whole one, (hour, tenant).
+
+        nan = the tenant deserved nothing then.
+        """
+        sums = np.cumsum(np.concatenate((np.zeros((1, self._tenants, 3)), np.array(self._hours))), axis=0)
+        first = np.maximum(np.arange(1, len(sums)) - hours, 0)
+        used, deserved = np.moveaxis(sums[1:, :, :2] - sums[first, :, :2], 2, 0)
+        rho: Floats = np.divide(used, deserved, out=np.full(used.shape, np.nan), where=deserved > 0)
+        return rho

@@ -17,21 +17,15 @@ from eunomia.inputs.atomic_write import write_whole
 from eunomia.sweeps.pool import Answer, Pool, Task
 from eunomia_reproduction.table import FigureRow, Request
 
-TRAINING_WORKER = "eunomia_reproduction.training_worker"
+WORKER = "eunomia_reproduction.worker"
 
 
 class RunRequest(NamedTuple):
     """One run to make."""
 
     name: str  # what people call it
-    key: str  # all that makes its result, but for the source of this package
-    task: Task  # sent to its worker; `file` is added to it, where to write the result
-
-
-def training_request(name: str, experiment: str, **training: object) -> RunRequest:
-    """Return the request for one training, made by the function `show` of the experiment's module."""
-    task = {"experiment": experiment, "training": training}
-    return RunRequest(name, json.dumps(task, sort_keys=True), task)
+    task: Task  # the parameters of `show`, in JSON
+    key: str = ""  # all that makes its result, but for the source of this package; "" = the task
 
 
 R = TypeVar("R", bound=Hashable)
@@ -39,15 +33,17 @@ S = TypeVar("S")
 
 
 def make_all(
-    orders: Mapping[R, RunRequest], worker: str, read: Callable[[Path], S], tell: Callable[[S], str], request: Request
-) -> tuple[dict[R, S], dict[R, str]]:
+    orders: Mapping[R, RunRequest], experiment: str, read: Callable[[Path], S], tell: Callable[[S], str],
+    request: Request,
+) -> tuple[dict[R, S], dict[R, str]]:  # fmt: skip
     """Make every run, in this order, and return what each showed, and why the others failed.
 
-    `worker` is the module that makes one, `read` takes in what it wrote. A run that fails takes no other with it.
+    The function `show` of the module `experiment` makes one from its task and returns what it showed, in JSON; `read`
+    takes that in from its file. A run that fails takes no other with it.
     """
     failed: dict[R, str] = {}
     with _folder(request) as folder:
-        files = {run: folder / f"{_digest(order)}.json" for run, order in orders.items()}
+        files = {run: folder / f"{_digest(experiment, order)}.json" for run, order in orders.items()}
         missing = {str(file): run for run, file in files.items() if not file.is_file()}
         ended: list[R] = []
 
@@ -63,8 +59,9 @@ def make_all(
 
         if len(missing) < len(files):
             request.tell(f"{len(files) - len(missing)} of {len(files)} runs are there already")
-        with Pool(request.processes or os.cpu_count() or 1, worker) as pool:
-            pool.run([{**orders[run].task, "file": file} for file, run in missing.items()], observe)
+        with Pool(request.processes or os.cpu_count() or 1, WORKER) as pool:
+            tasks = [{"experiment": experiment, "run": orders[run].task, "file": file} for file, run in missing.items()]
+            pool.run(tasks, observe)
         return {run: read(file) for run, file in files.items() if run not in failed}, failed
 
 
@@ -91,8 +88,9 @@ def _folder(request: Request) -> Iterator[Path]:
         yield Path(made)
 
 
-def _digest(order: RunRequest) -> str:
-    return sha256(f"{order.key}\0{_source()}".encode()).hexdigest()
+def _digest(experiment: str, order: RunRequest) -> str:
+    key = order.key or json.dumps(order.task, sort_keys=True)
+    return sha256(f"{experiment}\0{key}\0{_source()}".encode()).hexdigest()
 
 
 @cache

@@ -27,7 +27,6 @@ from eunomia.scenario import Scenario, scenario_from_dict
 from eunomia_reproduction.run_cache import RunRequest, failures, make_all
 from eunomia_reproduction.table import FigureRow, Request
 
-WORKER = "eunomia_reproduction.themis_worker"
 JOBS, RATE_PER_HOUR = 3000, 6.0  # some fifty apps
 LEASE_S = 1200.0
 NODES = [
@@ -79,16 +78,16 @@ def played(
     orders = {}
     for run in [run for some in runs.values() for run in some]:
         scenario = scenario_of(run)
-        orders[run] = RunRequest(scenario.name, scenario_hash(scenario), run._asdict())
+        orders[run] = RunRequest(scenario.name, run._asdict(), scenario_hash(scenario))
     orders = dict(sorted(orders.items(), key=lambda pair: pair[0].seed))  # whole seeds first
-    shown, failed = make_all(orders, WORKER, _read, _worst_of, request)
+    shown, failed = make_all(orders, __name__, _read, _worst_of, request)
     found = {name: {run.seed: shown[run] for run in some if run in shown} for name, some in runs.items()}
     return found, list(failures({orders[run].name: why for run, why in failed.items()}))
 
 
-def show(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Make a run that a task describes, and return what it showed."""
-    result = simulate(scenario_of(Played(**{name: task[name] for name in Played._fields})))
+def show(**run: Any) -> dict[str, Any]:
+    """Make a run, given by the fields of `Played`, and return what it showed."""
+    result = simulate(scenario_of(Played(**run)))
     figures, jobs = result.figures, result.jobs
     done = (jobs["status"] == "finished") & (jobs["attained_service_s"] > 0)
     alone = np.asarray(figures.alone_s) * jobs["scale_factor"]

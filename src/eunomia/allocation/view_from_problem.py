@@ -113,6 +113,7 @@ SOURCES: Mapping[str, _Source] = {
     "weight": _of("weight"),
     "remaining": _of("steps_remaining"),
     "service": _of("attained_service"),
+    "service_at_last_ask": _Source((), lambda p: np.full(p.jobs, np.nan)),
     "price": _of("price"),
     "spread_throughput": _of("throughput_apart"),
     "job_type": _Source((), lambda p: np.full(p.jobs, "", dtype=object)),  # a problem numbers its kinds of jobs

@@ -31,6 +31,15 @@ class GangEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class GangFound:
+    """A gang runs on these seats that no order has named; its supervisor has the locks of the job and of the seats."""
+
+    job_id: str
+    epoch: int
+    seats: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchDelayed:
     """The gang is launched later, as its machine has none of something now. `Launched` or `GangEnded` follows."""
 
@@ -137,6 +146,7 @@ class SubmissionGone:
 Report: TypeAlias = (
     Launched
     | LaunchDelayed
+    | GangFound
     | GangEnded
     | GangFaulty
     | GangUnknown

@@ -179,6 +179,7 @@ def _fitting(rows: Sequence[Mapping[str, str]], width: int) -> tuple[Table, list
 
 def show_comparison(results: Sequence[tuple[str, Result]], content: ReportContent) -> None:
     """Print the main numbers of labelled results, runs that are one run once, their notes, and the verdict."""
+    from eunomia.model.speeds import ESTIMATED
     from eunomia.verdict.seed_groups import alike_seeds, seed_groups
 
     settings = seed_groups(content)
@@ -192,7 +193,9 @@ def show_comparison(results: Sequence[tuple[str, Result]], content: ReportConten
     ]
     several = {name: texts for name, texts in (("load", loads), ("seed", seeds)) if len(set(texts)) > 1}
     first = [result for (_, result), run in zip(results, content.runs, strict=True) if run.seed == content.runs[0].seed]
-    notes = dict.fromkeys(note for result in first for note in result.notes)  # those of other seeds say the same
+    # Notes of other seeds say the same; the number of estimated throughputs is in the verdict.
+    said = {note for result in first if result.summary.get(ESTIMATED) for note in result.estimates[:1]}
+    notes = dict.fromkeys(note for result in first for note in result.notes if note not in said)
     show_summary(kept, [*notes, *filter(None, [alike_seeds(settings)])], several)
     show_verdict(content)
 

@@ -57,9 +57,11 @@ def run(
     command = _resume_command(scenario, out, set_ or [])
     state = check_folder(out, resume=resume, force=force, command=command)
     if resume and state is RunDirectoryState.FINISHED:
-        summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
-        report_at = f"report: {out / 'report.html'}"
-        output.show(summary, f"the run in {out} is finished; nothing was changed", report_at)
+        output.show(
+            lambda: json.loads((out / "summary.json").read_text(encoding="utf-8")),
+            f"the run in {out} is finished; nothing was changed",
+            f"report: {out / 'report.html'}",
+        )
         return
     wanted = load_scenario(scenario, set_ or [])
     check_policies_of_files([wanted])

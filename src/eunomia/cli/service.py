@@ -124,6 +124,7 @@ def store_orphans(
              "stopped": one.job_id in stopped} for one in found]  # fmt: skip
     lines = [
         f"{one.job_id}  start {one.epoch}, seats {', '.join(map(str, one.seats)) or 'unknown'}"
+        + f"; {one.doubt}" * bool(one.doubt)
         + "; is being stopped" * (one.job_id in stopped)
         for one in found
     ]

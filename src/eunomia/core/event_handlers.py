@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from eunomia.core.scheduler_state import SchedulerState
-from eunomia.model.decisions import Decision, GiveUp, Refuse, Stop
+from eunomia.model.decisions import Decision, GiveUp, Refuse, Start, Stop
 from eunomia.model.events import (
     AcceleratorsTaken,
     Answered,
@@ -16,6 +16,7 @@ from eunomia.model.events import (
     AskAbandoned,
     Estimated,
     Event,
+    GangAdopted,
     JobCancelled,
     JobFailed,
     JobFinished,
@@ -114,6 +115,21 @@ def _take_accelerators(event: AcceleratorsTaken, at: float, sched: SchedulerStat
     sched.set_taken(event.devices)
 
 
+def _adopt(event: GangAdopted, at: float, sched: SchedulerState) -> list[Decision]:
+    """Let a waiting job hold the seats on which its gang was found."""
+    state, jobs = sched.state, sched.state.jobs
+    row, seats = state.row_of[event.job_id], np.array(event.devices, dtype=np.int64)
+    kinds = state.topology.type[seats]
+    waits = jobs.stage[row] == _WAITS and jobs.epoch[row] < event.epoch
+    if not waits or len(seats) != jobs.scale_factor[row] or len(set(kinds)) != 1 or not state.floor.is_free(seats):
+        return []
+    jobs.epoch[row] = event.epoch - 1
+    state.floor.take(seats)
+    sched.start(row, at, int(kinds[0]), 0, seats, event.until, -1)
+    sched.changes += 1
+    return [Start(event.job_id, event.epoch, event.devices, float(jobs.until[row]))]
+
+
 def _change_nothing(event: Event, at: float, sched: SchedulerState) -> None:
     """Answers are matched with asks by the scheduler; the others change nothing that the core keeps."""
 
@@ -186,6 +202,7 @@ HANDLERS: dict[type[Event], Callable[[Any, float, SchedulerState], list[Decision
     NodeJoined: _join,
     TenantChanged: _change_tenant,
     AcceleratorsTaken: _take_accelerators,
+    GangAdopted: _adopt,
     Answered: _change_nothing,
     AskAbandoned: _change_nothing,
     AppFinished: _change_nothing,

@@ -48,6 +48,15 @@ class Ledger(GrowingColumns):
         """Return attained accelerator-seconds of these jobs, (row,)."""
         return np.asarray(self.service[rows] + (at - self.since[rows]) * self.width[rows])
 
+    def service_then(self, past: float, rows: Ints) -> Floats:
+        """Return what these jobs had attained at a `past` time, or when their present lease began if that is later.
+
+        (row,) accelerator-seconds; nan if the time is -inf.
+        """
+        if past == -np.inf:
+            return np.full(len(rows), np.nan)
+        return np.asarray(self.service[rows] + np.maximum(past - self.since[rows], 0.0) * self.width[rows])
+
     def received_at(self, at: float, rows: Ints) -> Floats:
         """Return the seconds that these jobs held each type, (row, type)."""
         received = self.received[rows]

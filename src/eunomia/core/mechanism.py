@@ -54,6 +54,8 @@ class ImpliedRule(NamedTuple):
     quantum: float = math.inf
     queues: bool = False
     moves: bool = False  # running jobs may move to a faster type, so that the promises imply nothing
+    # A start stands for an ask, and a gang is consolidated if a larger part of its model is one tensor; None: neither.
+    spread_up_to: float | None = None
 
 
 class Mechanism(ABC):
@@ -127,7 +129,7 @@ class Mechanism(ABC):
 
     def columns(self, at: float, rows: Ints) -> dict[str, Any]:
         """Return what the policy needs to see of these jobs."""
-        return build_view(self.info.needs, at, rows, self.state, self.ledger, self.belief)
+        return build_view(self.info.needs, at, rows, self.state, self.ledger, self.belief, self.asked.last_at)
 
     # ---- what explanations and checks read -------------------------------------------------------------------
 

@@ -92,6 +92,7 @@ class InputTable:
     found: list[Problem] = field(default_factory=list)  # at most SHOWN per check
     count: int = 0
     asked: set[str] = field(default_factory=set)  # columns that a reader has looked at
+    searched: set[str] = field(default_factory=set)  # columns whose text was searched for what no text may have
 
     def __len__(self) -> int:
         return len(self.line)
@@ -145,17 +146,20 @@ class InputTable:
 
     def text(self, name: str) -> tuple[str, ...]:
         """Return a column as written; empty text where the file lacks the column."""
-        is_new = name not in self.asked
         self.asked.add(name)
+        if name not in self.searched:
+            self.searched.add(name)
+            self._refuse_signs(name, _UNUSABLE, "has a NUL character, or half of a surrogate pair")
+        return self._spelled(name)
+
+    def _spelled(self, name: str) -> tuple[str, ...]:
         if name not in self.columns:
             return self._nothing
         self.columns[name] = found = spelled(self.columns[name])
-        if is_new:
-            self._refuse_signs(name, _UNUSABLE, "has a NUL character, or half of a surrogate pair")
         return found
 
     def _refuse_signs(self, name: str, signs: re.Pattern[str], rule: str) -> None:
-        values = self.text(name)
+        values = self._spelled(name)
         if signs.search("".join(values)):
             self.refuse(name, np.array([bool(signs.search(value)) for value in values]), rule, "leave it out")
 
@@ -290,7 +294,7 @@ class InputTable:
     def refuse(self, name: str, wrong: Bools, rule: str | Callable[[int], str], fix: str) -> None:
         """Note a problem with column `name` in each row where `wrong`; `rule` may depend on the row."""
         rows = np.flatnonzero(wrong)
-        values = self.text(name) if len(rows) else ()
+        values = self._spelled(name) if len(rows) else ()
         for m in rows[:SHOWN].tolist():
             self.note(int(self.line[m]), name, values[m], rule if isinstance(rule, str) else rule(m), fix)
         self.count += max(0, len(rows) - SHOWN)

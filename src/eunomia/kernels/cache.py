@@ -16,10 +16,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eunomia.kernels.costs import forget_costs
+
 if TYPE_CHECKING:
     from eunomia.kernels import Kernel
 
 KEPT_VERSIONS = 3  # of a kernel
+LOCK, AHEAD = "lock", "ahead.lock"  # files of the process that compiles for its run, and of the one that compiles ahead
 
 
 def folder() -> Path | None:
@@ -35,27 +38,27 @@ def file_name(name: str, source_hash: str) -> str:
 def is_cached(kernel: Kernel) -> bool:
     """Whether the cache has compiled code of the current version of a kernel."""
     place = folder()
-    return place is not None and (place / f"{kernel.file_name}.nbi").exists()
+    return place is not None and (place / f"{kernel.file_name}.1.nbc").exists()
 
 
 @contextmanager
-def compile_lock() -> Iterator[None]:
-    """Hold the lock of the cache, after waiting for other processes."""
+def compile_lock(name: str = LOCK) -> Iterator[None]:
+    """Hold a lock of the cache, after waiting for other processes."""
     place = folder()
     if place is None:
         yield
         return
-    with open(place / "lock", "a", encoding="utf-8") as lock:
+    with open(place / name, "a", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def is_compiling() -> bool:
-    """Whether another process of this machine is compiling."""
+def is_compiling(name: str = LOCK) -> bool:
+    """Whether another process of this machine is compiling and holds this lock."""
     place = folder()
     if place is None:
         return False
-    with open(place / "lock", "a", encoding="utf-8") as lock:
+    with open(place / name, "a", encoding="utf-8") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -112,6 +115,7 @@ def numba_cache(place: Path | None, kernel: Kernel) -> Any:
         def save_overload(self, sig: object, data: object) -> None:
             super().save_overload(sig, data)
             prune_cache(Path(self.cache_path), kernel.name)
+            forget_costs(Path(self.cache_path), kernel.file_name)
 
     return Cache(kernel.py_func)
 

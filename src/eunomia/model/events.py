@@ -176,6 +176,19 @@ class AcceleratorsTaken:
 
 
 @dataclass(frozen=True, slots=True)
+class GangAdopted:
+    """The gang of a job that waits was found running: it goes on, on the accelerators that it has.
+
+    Nothing changes where the job does not wait, has had a later start, or the accelerators are not free.
+    """
+
+    job_id: str
+    epoch: int  # of its start, which is not known
+    devices: tuple[int, ...]
+    until: float  # end of its lease; inf = none
+
+
+@dataclass(frozen=True, slots=True)
 class AskAbandoned:
     """The ask of that number will not be answered; the last answer goes on, and no further ask is due before then."""
 
@@ -199,8 +212,8 @@ class Answered:
 Event: TypeAlias = (
     Progressed | JobSubmitted | JobUpdated | Estimated | PairsEstimated | ThroughputsLearnt
     | JobFinished | JobFailed | JobCancelled | JobPaused | JobResumed
-    | Measured | AppFinished | TenantChanged | NodeLost | NodeJoined | AcceleratorsTaken | Answered | TimerFired
-    | AskAbandoned
+    | Measured | AppFinished | TenantChanged | NodeLost | NodeJoined | AcceleratorsTaken | GangAdopted | Answered
+    | TimerFired | AskAbandoned
 )  # fmt: skip
 
 # The order in which events of one instant are handled.
@@ -214,7 +227,14 @@ def _key(event: Event) -> tuple[int, float, int, str]:
     match event:
         case JobSubmitted(job):
             return rank, job.submitted, job.sequence, job.job_id
-        case JobUpdated(name) | JobFinished(name) | JobFailed(name) | JobCancelled(name) | Measured(name):
+        case (
+            JobUpdated(name)
+            | JobFinished(name)
+            | JobFailed(name)
+            | JobCancelled(name)
+            | Measured(name)
+            | GangAdopted(name)
+        ):
             return rank, 0.0, 0, name
         case JobPaused(name) | JobResumed(name) | AppFinished(name) | Estimated(name) | TenantChanged(name):
             return rank, 0.0, 0, name

@@ -40,6 +40,7 @@ BY_ANSWER_TYPE = LeaseTerms()  # a card that says nothing: shares change hands i
 
 
 _MEASURES: Mapping[str, str] = {"jct": "jct_mean_s", "cost": "cost_usd", "deadline": "deadlines_missed"}  # by objective
+_PROMISED_BY: Mapping[str, AnswerType] = {"renews_leases": "grants", "covers_all_jobs": "order", "lone_starts": "order"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +78,12 @@ class PolicyInfo:
         unknown = sorted(self.needs - COLUMNS)
         if unknown:
             raise ValueError(f"policy {self.name!r} needs {unknown}, which no view has; it has {sorted(COLUMNS)}")
+        promised = next((name for name, door in _PROMISED_BY.items() if getattr(self.promises, name)), None)
+        if promised is not None and self.answer_type != _PROMISED_BY[promised]:
+            raise ValueError(
+                f"policy {self.name!r} answers with {self.answer_type}, and {promised} is a promise of "
+                f"{_PROMISED_BY[promised]}; leave it out"
+            )
         half_life_s = self.usage_half_life_s
         if not half_life_s > 0:
             raise ValueError(

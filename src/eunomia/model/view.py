@@ -93,6 +93,8 @@ class View(ValueEqual):
     tenant = _Column[Ints]()  # (job,) rows of `tenants`
     tenants = _Column[Tenants]()  # owners of jobs: a tree with weights
     service = _Column[Floats]()  # (job,) attained accelerator-seconds
+    # (job,) the same when this policy was asked last, of the seats it has now; nan = it was not asked yet
+    service_at_last_ask = _Column[Floats]()
     held_time_by_type = _Column[Floats]()  # (job, type) seconds held
     running = _Column[Bools]()  # (job,) holds seats now
     on_type = _Column[Ints]()  # (job,) type whose seats it holds, -1 = waiting
@@ -203,6 +205,7 @@ ROUNDED = frozenset(  # columns of sums
         "remaining",
         "run_time",
         "service",
+        "service_at_last_ask",
         "waiting_time",
     }
 )

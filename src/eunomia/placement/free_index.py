@@ -132,7 +132,7 @@ def _hole(ix: Index, k: int, z: int) -> int:
 
 
 @kernel(allocates=False, forceinline=True)
-def _fits(ix: Index, k: int, z: int, one_machine: bool) -> bool:
+def fits(ix: Index, k: int, z: int, one_machine: bool) -> bool:
     """Return whether there are seats for a gang of z on type k; if asked for, on as few nodes as it needs."""
     if z > ix.total[k]:
         return False
@@ -159,7 +159,7 @@ def seat_anywhere(ix: Index, k: int, z: int, seats: Ints) -> None:
 @kernel(allocates=False, forceinline=True)
 def seat_gang(ix: Index, k: int, z: int, one_machine: bool, seats: Ints) -> bool:
     """Take seats for a gang of z on type k as `seat_anywhere` does: all of it or nothing."""
-    if not _fits(ix, k, z, one_machine):
+    if not fits(ix, k, z, one_machine):
         return False
     seat_anywhere(ix, k, z, seats)
     return True

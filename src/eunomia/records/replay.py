@@ -92,11 +92,10 @@ def _recorded_overheads(overheads: Overheads) -> dict[str, Any]:
 
 def recorded_tenants(tenants: Mapping[str, Tenant]) -> dict[str, Any]:
     """Return the header field of the tenants' options; none where all have the defaults."""
-    # A quota may be nan, which equals none.
-    declared = {name: tenant for name, tenant in tenants.items() if repr(tenant) != repr(Tenant())}
     fields = {
         name: [tenant.weight, tenant.inner, None if math.isnan(tenant.quota) else tenant.quota, tenant.borrows]
-        for name, tenant in declared.items()
+        for name, tenant in tenants.items()
+        if tenant != Tenant()
     }
     return {"tenants": fields} if fields else {}
 
@@ -122,7 +121,9 @@ def new_scheduler(record: Record, info: PolicyInfo | None = None) -> Scheduler:
                 covers_all_jobs=policy["complete"],
                 jobs_independent=policy["separable"],
                 renews_leases=policy.get("renews", False),
-                rank=Rank(ranks_by) if ranks_by else None,  # explanations speak of it; no decision depends on it
+                rank=Rank(ranks_by)
+                if ranks_by and policy["complete"]
+                else None,  # explanations speak of it; no decision depends on it
             ),
         )
         speeds = RecordedSpeeds(topology.types, head["alone"], head["beside"])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from pathlib import Path
 from typing import Protocol
 
 from eunomia.service.store.schema import StoredClock
+
+MOST_AWAY_S = 7 * 86_400.0  # that the machine is believed to have been off: its clock may be wrong when it starts
+_log = logging.getLogger(__name__)
 
 
 class ServiceClock(Protocol):
@@ -22,7 +26,10 @@ class ServiceClock(Protocol):
 
 
 class MonotonicClock:
-    """The service's time: it goes on with the machine's monotonic clock, over a reboot with the wall clock."""
+    """The service's time: it goes on with the machine's monotonic clock, over a reboot with the wall clock.
+
+    What the wall clock says is believed between 0 and `MOST_AWAY_S`, as time that has been counted never goes back.
+    """
 
     def __init__(self, last: StoredClock | None) -> None:
         self._boot = _boot_id()
@@ -32,7 +39,11 @@ class MonotonicClock:
         elif last.boot == self._boot and self._boot:
             begin = last.at + max(mono - last.monotonic, 0.0)
         else:
-            begin = last.at + max(wall - last.wall, 0.0)
+            away = wall - last.wall
+            begin = last.at + min(max(away, 0.0), MOST_AWAY_S)
+            if not 0.0 <= away <= MOST_AWAY_S:
+                text = "by its clock this machine was off for %.1f days; %.1f are counted. Is the clock right?"
+                _log.warning(text, away / 86_400, (begin - last.at) / 86_400)
         self._origin = mono - begin
 
     def now(self) -> float:

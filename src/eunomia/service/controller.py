@@ -43,7 +43,7 @@ from eunomia.records.scheduler_digest import digest
 from eunomia.runs.throughput_learning import ThroughputLearner, throughput_learner
 from eunomia.service.core_job import core_job, estimated_event
 from eunomia.service.job_document import JobDocument
-from eunomia.service.job_row import QUARANTINED, SEATED, WAITING, JobRow, ended_as
+from eunomia.service.job_row import QUARANTINED, SEATED, TERMINAL, WAITING, JobRow, ended_as
 from eunomia.service.messages import Order
 from eunomia.service.run_time_estimate import estimate_run_time
 from eunomia.service.site import Site
@@ -141,7 +141,7 @@ class Controller:
             return False
         return row is not None and row.state == "succeeded"
 
-    def add(
+    def new_row(
         self,
         job: JobDocument,
         index: int | None,
@@ -151,22 +151,32 @@ class Controller:
         estimated: bool,
         shapes: tuple[int, ...],
     ) -> JobRow:
+        """Return the row of a further job, which is not added yet."""
         number, spec = self.next_job, job.spec()
         self.next_job += 1
         job_id = f"{number}-{self.incarnation}"
-        row = JobRow(
+        return JobRow(
             id=job_id, number=number, tenant=tenant, owner=owner, name=job.name or job_id, spec=spec,
             submitted=self.at, since=self.at, total_steps=total,
             memory_gib=self.believed_memory(job.job_type, job.accelerator_memory_gib),
             estimated=estimated, other_shapes=shapes, array_index=index,
         )  # fmt: skip
-        if estimated:
+
+    def set_aside_unscheduled(self, row: JobRow, reason: str) -> None:
+        """Note a job that the scheduler never gets: it is over, with the reason."""
+        row.state, row.reason, row.ended = QUARANTINED, reason, self.at
+        self.changed(row, QUARANTINED)
+
+    def add(self, row: JobRow) -> None:
+        """Let a job wait; one that follows a job that has failed by now is cancelled with it."""
+        job_id, after = row.id, row.spec.get("after", ())
+        if row.estimated:
             row.estimate = self.estimate_of(row)
         self.rows[job_id] = row
-        self.waiting[tenant] += 1
+        self.waiting[row.tenant] += 1
         row.active = (0.0, 0.0)
         self._becomes_active(row)
-        waits_for = [earlier for earlier in job.after if not self.has_succeeded(earlier)]
+        waits_for = [earlier for earlier in after if not self.has_succeeded(earlier)]
         events: list[Event] = [JobSubmitted(core_job(row))]
         if row.estimate:
             events.append(estimated_event(row))
@@ -178,7 +188,11 @@ class Controller:
                 self.followers[earlier].append(job_id)
         self.emit(job_id, *events)
         self.changed(row, "submitted")
-        return row
+        for earlier in waits_for:
+            other = self.row(earlier)
+            if (state := "failed" if other is None else other.state) in TERMINAL:
+                self._end_follower(row, earlier, state)
+                return
 
     def believed_throughput(self, kind: str, size: int) -> Floats:
         """Return believed steps/s of a gang on each type, (type,), also of kinds that no job had so far."""
@@ -503,10 +517,14 @@ class Controller:
             if other is None or other.is_over:
                 continue
             if state != "succeeded":
-                self.emit(other.id, JobCancelled(other.id))
-                self.end(other, "cancelled", f"job {row.id}, which it follows, {ended_as(state)}")
+                self._end_follower(other, row.id, state)
             elif all(self.has_succeeded(earlier) for earlier in other.spec.get("after", ())):
                 self.unhold(other, "after")
+
+    def _end_follower(self, row: JobRow, earlier: str, state: str) -> None:
+        """Cancel a job that follows one that has ended so."""
+        self.emit(row.id, JobCancelled(row.id))
+        self.end(row, "cancelled", f"job {earlier}, which it follows, {ended_as(state)}")
 
     def _run_alone_s(self, row: JobRow) -> float:
         """Return for how long a job that has ended would have run on its fastest type."""

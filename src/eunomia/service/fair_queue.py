@@ -24,6 +24,13 @@ class FairQueue(Generic[T]):
         self._items.setdefault(owner, deque()).append(item)
         self._count += 1
 
+    def put_back(self, owner: Hashable, item: T) -> None:
+        """Add an item before all others of its owner, whose next turn comes after those of all others."""
+        items = self._items.pop(owner, deque())
+        items.appendleft(item)
+        self._items[owner] = items
+        self._count += 1
+
     def head(self) -> T:
         """Return the next item. Raises IndexError if there is none."""
         for items in self._items.values():

@@ -35,6 +35,12 @@ class Inbox(Generic[T]):
                 self._rest.put(owner, (item, size))
             self._changed.notify()
 
+    def put_back(self, item: T, owner: str, size: int) -> None:
+        """Add what goes on in the owner's next turn, before all else that the owner has put there."""
+        with self._changed:
+            self._rest.put_back(owner, (item, size))
+            self._changed.notify()
+
     def stop(self) -> None:
         """Let `take` say that the end has come once all has been taken."""
         with self._changed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -34,6 +35,7 @@ MOST_STORED = 1e24  # of a number in a row: sums of what is accepted stay below
 FIRST_S, LAST_S = -62_135_596_800.0, 253_402_300_799.9995  # the years 1 to 9999
 TERMINAL = frozenset({"succeeded", "failed", "cancelled", "rejected", QUARANTINED})
 WAITING = frozenset({"pending", "held", "preempted"})
+CHECKSUM = "crc32"  # last key of a stored body: of the text before it
 SEATED = frozenset({"starting", "running", "unknown"})
 
 
@@ -106,18 +108,23 @@ class JobRow:
         )  # fmt: skip
 
     def body(self) -> str:
-        """Return all fields as JSON, without those that have their default."""
-        return _encode({
+        """Return all fields as JSON, without those that have their default, and a checksum at the end."""
+        text = _encode({
             name: value for (name, default), value in zip(_DEFAULTS, _values(self), strict=True)
             if value is not default and value != default and (type(value) is not float or not math.isnan(value))
         })  # fmt: skip
+        return f"{text[:-1]}{_checksum(text)}"
 
     @classmethod
     def of(cls, body: str) -> JobRow:
-        """Return the row of a body. Raises ValueError or TypeError for one that cannot be used."""
+        """Return the row of a body. Raises ValueError or TypeError for one that cannot be used.
+
+        One that an earlier version wrote has no checksum.
+        """
         data = _decode(body)
         if type(data) is not dict:
             raise ValueError("it is no object")
+        has_sum = data.pop(CHECKSUM, None) is not None
         if "\\u" in body:
             for place, wrong in unusable_texts(data):
                 raise ValueError(f"{place} has {wrong}")
@@ -128,6 +135,10 @@ class JobRow:
                 is_right = type(value) is _KINDS.get(name) or (name in _CHECKS and _CHECKS[name](value))
             if not is_right:
                 raise ValueError(f"{name} is {repr(value)[:80]}")
+        if has_sum:
+            content, _, _ = body.rpartition(f',"{CHECKSUM}":')
+            if body != content + _checksum(content + "}"):
+                raise ValueError("its checksum is not that of its content")
         for name in _TUPLES:
             if name in data:
                 data[name] = tuple(data[name])
@@ -204,6 +215,13 @@ _FLOATS = frozenset(one.name for one in fields(JobRow) if str(one.type) == "floa
 _TUPLES = tuple(one.name for one in fields(JobRow) if str(one.type).startswith("tuple"))
 _DEFAULTS = tuple((one.name, [] if one.name == "holds" else one.default) for one in fields(JobRow))
 _values = attrgetter(*(name for name, _ in _DEFAULTS))
+
+
+def _checksum(text: str) -> str:
+    """Return what follows the content of a body, the JSON object `text`, in place of its last brace."""
+    return f',"{CHECKSUM}":{zlib.crc32(text.encode())}}}'
+
+
 _decode = json.JSONDecoder(parse_constant=refuse_constant).decode
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 from eunomia.backends.orders import DrainNode, Halt, Launch, Order
@@ -11,6 +13,8 @@ from eunomia.model.answers import Answer
 from eunomia.model.tenants import Tenant
 from eunomia.service.job_document import FieldProblem, JobDocument
 
+AT_ONCE = 250  # jobs of submissions that one turn of the writer takes
+MOST_SPAN = 10_000
 NODE_ACTIONS = ("drain", "resume", "remove")
 JOB_ROLE = "job"  # of one start of one job; it may do what its own routes say, and nothing of the others
 ROLES = ("viewer", "submitter", "tenant-admin", "operator")
@@ -48,6 +52,12 @@ class Submit:
     key: str
     digest: str
     several: bool = False  # the body was a list or an array
+    body: str = ""  # the documents as JSON; left out, it is made from them where it is needed
+    count: int = field(init=False)  # jobs that it makes
+
+    def __post_init__(self) -> None:
+        """Count the jobs once."""
+        object.__setattr__(self, "count", sum(job.count for job in self.jobs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +129,67 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class JobPlan:
+    """A document of a submission on this cluster: what is wrong with it, and how long its jobs are believed to be."""
+
+    tenant: str
+    problems: tuple[FieldProblem, ...]
+    total_steps: float
+    estimated: bool
+    other_sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LongSubmission:
+    """A submission of more jobs than a turn takes, and how far it is; see `submitted_jobs`.
+
+    Its turns check the documents part by part, accept it as a whole, and then enter its jobs part by part.
+    """
+
+    request: Request
+    ends: tuple[int, ...]  # how many jobs the documents up to each make together
+    most: int = AT_ONCE  # documents that a turn checks, jobs that it enters
+    plans: tuple[JobPlan, ...] = ()  # of the documents that were checked
+    entered: int = 0  # jobs; none before it is accepted
+    spans: tuple[str, ...] = ()  # of their ids, see `ids_in`
+    site: object = None  # for which it was checked
+    fault: str = ""  # why the next job cannot be entered: it is set aside
+
+    @classmethod
+    def of(cls, request: Request, *, entered: int = 0, spans: tuple[str, ...] = ()) -> LongSubmission:
+        """Return one of which so many jobs were entered."""
+        assert isinstance(request.action, Submit)
+        ends = tuple(accumulate(job.count for job in request.action.jobs))
+        return cls(request, ends, entered=entered, spans=spans)
+
+    @property
+    def submit(self) -> Submit:
+        """What is asked for."""
+        assert isinstance(self.request.action, Submit)
+        return self.request.action
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all its jobs were entered."""
+        return self.entered == self.ends[-1]
+
+
+def ids_in(spans: Iterable[str]) -> list[str]:
+    """Return the ids of jobs that spans stand for: `7..9-k3f9a` is `7-k3f9a`, `8-k3f9a` and `9-k3f9a`.
+
+    Raises ValueError for a span that is none.
+    """
+    found = list[str]()
+    for span in spans:
+        numbers, _, incarnation = span.partition("-")
+        first, dots, last = numbers.partition("..")
+        if dots and int(last) - int(first) >= MOST_SPAN:
+            raise ValueError(f"{span[:40]!r} stands for too many jobs")
+        found += [f"{number}-{incarnation}" for number in range(int(first), int(last) + 1)] if dots else [span]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """The answer to a request: an HTTP status and a body; it leaves after the commit."""
 
@@ -145,8 +216,8 @@ class PolicyOverran:
     runner: object = None  # likewise
 
 
-Input: TypeAlias = Request | Report | PolicyAnswered | PolicyOverran
+Input: TypeAlias = Request | LongSubmission | Report | PolicyAnswered | PolicyOverran
 
-__all__ = ["Action", "Cancel", "ChangeJob", "ChangeNode", "ChangeTenant", "DrainNode", "Halt", "Hold", "Input",
-           "Launch", "Order", "PolicyAnswered", "PolicyOverran", "Principal", "Release", "Reply", "Report", "Request",
-           "SaveProgress", "Submit"]  # fmt: skip
+__all__ = ["AT_ONCE", "Action", "Cancel", "ChangeJob", "ChangeNode", "ChangeTenant", "DrainNode", "Halt", "Hold",
+           "Input", "JobPlan", "Launch", "LongSubmission", "Order", "PolicyAnswered", "PolicyOverran", "Principal",
+           "Release", "Reply", "Report", "Request", "SaveProgress", "Submit"]  # fmt: skip

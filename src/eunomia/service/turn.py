@@ -8,7 +8,7 @@ from typing import Protocol
 from eunomia.model.answers import Answer
 from eunomia.model.decisions import Ask
 from eunomia.service.job_row import JobRow
-from eunomia.service.messages import Order, Reply
+from eunomia.service.messages import LongSubmission, Order, Reply
 from eunomia.service.tenant_fairness import ActiveTime, TenantHour
 
 
@@ -50,13 +50,15 @@ class Turn:
     rows: dict[str, JobRow] = field(default_factory=dict)
     news: list[tuple[str, str, str, str]] = field(default_factory=list)  # job, tenant, kind, detail
     keys: list[tuple[str, str, str, list[str]]] = field(default_factory=list)  # tenant, key, digest, ids
+    long: list[LongSubmission] = field(default_factory=list)  # of which jobs were entered, as they are then
     orders: list[Order] = field(default_factory=list)
     taken: list[int] = field(default_factory=list)  # orders that the world has received
     audit: list[tuple[str, str, str, str, str]] = field(default_factory=list)  # user, role, source, action, object
     nodes: dict[int, str] = field(default_factory=dict)  # drained nodes and why; "" = in service
     hours: list[TenantHour] = field(default_factory=list)  # sums of tenants
     active_time: ActiveTime | None = None  # None = as it was
-    replies: list[Reply | None] = field(default_factory=list)  # one an input; None for reports
+    # one an input: None for reports, and of a submission that goes on in further turns how far it is
+    replies: list[Reply | LongSubmission | None] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import heapq
 import json
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
 
 from eunomia.backends.reports import StepsSaved
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.events import JobCancelled, JobPaused, JobUpdated, TenantChanged, TimerFired
 from eunomia.service import world_reports
 from eunomia.service.controller import REMOVED, Controller
-from eunomia.service.job_admission import Room, check_job
 from eunomia.service.job_document import FieldProblem, InvalidRequest, parse_job
 from eunomia.service.job_row import SEATED, JobRow, ended_as
 from eunomia.service.messages import (
@@ -25,6 +23,7 @@ from eunomia.service.messages import (
     ChangeTenant,
     Hold,
     Input,
+    LongSubmission,
     PolicyAnswered,
     PolicyOverran,
     Principal,
@@ -35,6 +34,7 @@ from eunomia.service.messages import (
     Submit,
 )
 from eunomia.service.solver_reports import take_solver_report
+from eunomia.service.submitted_jobs import go_on, submit
 from eunomia.service.turn import Turn
 
 CHANGEABLE = ("weight", "deadline_s", "name", "labels", "max_run_s")
@@ -61,8 +61,8 @@ def step(controller: Controller, now: float, inputs: Sequence[Input]) -> Turn:
     return turn
 
 
-def _take(controller: Controller, message: Input) -> Reply | None:
-    if isinstance(message, Request):
+def _take(controller: Controller, message: Input) -> Reply | LongSubmission | None:
+    if isinstance(message, Request | LongSubmission):
         return answer(controller, message)
     if isinstance(message, PolicyAnswered | PolicyOverran):
         take_solver_report(controller, message)
@@ -71,71 +71,28 @@ def _take(controller: Controller, message: Input) -> Reply | None:
     return None
 
 
-def answer(controller: Controller, request: Request) -> Reply:
-    """Do what a user asks for, if it is allowed; what was done goes into the audit log."""
+def answer(controller: Controller, asked: Request | LongSubmission) -> Reply | LongSubmission:
+    """Do what a user asks for, if it is allowed; what was done goes into the audit log.
+
+    Of a submission that is too long for one turn, what is to be done next comes back instead of a reply.
+    """
+    request = asked.request if isinstance(asked, LongSubmission) else asked
     action, who = request.action, request.who
+    reply: Reply | LongSubmission
     try:
-        reply: Reply = HANDLERS[type(action)](controller, action, who)
+        if isinstance(asked, LongSubmission):
+            reply = go_on(controller, asked)
+        else:
+            reply = HANDLERS[type(action)](controller, action, who)
     except InvalidInput as error:  # a damaged row of the store, which is looked up before anything changes
         one = error.problems[0]
         return Reply(500, {"title": f"{one.rule}; {one.fix}", "code": "damaged"})
+    if isinstance(reply, LongSubmission):
+        return replace(reply, request=request)
     if reply.status < 300 and who.role != JOB_ROLE:  # jobs report progress too often for the audit log
         named = getattr(action, "job_id", None) or getattr(action, "node", None) or ",".join(_ids(reply))[:200]
         controller.turn.audit.append((who.user, who.role, request.source, type(action).__name__.lower(), named))
     return reply
-
-
-def _submit(controller: Controller, action: Submit, who: Principal) -> Reply:
-    known = controller.lookup.key(who.tenant, action.key) or _key_of_this_turn(controller, who.tenant, action.key)
-    if known is not None:
-        return _repeated(controller, action, *known)
-    problems, plans, rooms = [], [], dict[Any, Room]()
-    for place, job in enumerate(action.jobs):
-        prefix = f"[{place}]." if len(action.jobs) > 1 else ""
-        tenant = job.tenant or who.tenant
-        found, total, estimated, shapes = check_job(controller, job, tenant, who, rooms)
-        problems += [FieldProblem(prefix + one.field, one.value, one.rule, one.fix) for one in found]
-        plans.append((job, tenant, total, estimated, shapes))
-    if problems:
-        return Reply(422, {"title": "the jobs cannot be accepted"}, tuple(problems))
-    count = Counter[str]()
-    for job, tenant, *_ in plans:
-        count[tenant] += job.count
-    most = controller.site.service.max_pending_per_tenant
-    over = [tenant for tenant, more in count.items() if controller.waiting[tenant] + more > most]
-    if over:
-        return Reply(429, {"title": f"tenant {over[0]!r} may have {most:,} jobs waiting; wait until some have run"})
-    rows = [
-        controller.add(job, index, tenant, who.user, total, estimated, shapes)
-        for job, tenant, total, estimated, shapes in plans
-        for index in job.indices()
-    ]
-    ids = [row.id for row in rows]
-    controller.turn.keys.append((who.tenant, action.key, action.digest, ids))
-    if action.several:
-        return Reply(201, {"ids": ids})
-    return Reply(201, {"id": ids[0], "row": rows[0]})
-
-
-def _key_of_this_turn(controller: Controller, tenant: str, key: str) -> tuple[str, list[str]] | None:
-    for owner, other, body, ids in controller.turn.keys:
-        if (owner, other) == (tenant, key):
-            return body, ids
-    return None
-
-
-def _repeated(controller: Controller, action: Submit, body: str, ids: list[str]) -> Reply:
-    if body != action.digest:
-        row = controller.row(ids[0])
-        was, now = (row.spec if row else {}), action.jobs[0].spec()
-        fields = [key for key in (*was, *now) if was.get(key) != now.get(key)] or ["body"]
-        rule = "the same Idempotency-Key came with another body before"
-        problem = FieldProblem(fields[0], str(now.get(fields[0])), rule, "send a new key, or the same body")
-        return Reply(409, {"title": rule, "code": "idempotency_conflict", "ids": ids}, (problem,))
-    if action.several:
-        return Reply(200, {"ids": ids})
-    row = controller.row(ids[0])
-    return Reply(200, {"id": ids[0], "row": row})
 
 
 def _found(controller: Controller, job_id: str, who: Principal) -> JobRow | Reply:
@@ -257,8 +214,8 @@ def _ids(reply: Reply) -> list[str]:
     return list(reply.body.get("ids") or [reply.body.get("id", "")])
 
 
-HANDLERS: dict[type, Callable[..., Reply]] = {
-    Submit: _submit,
+HANDLERS: dict[type, Callable[..., Reply | LongSubmission]] = {
+    Submit: submit,
     SaveProgress: _save_progress,
     Cancel: _cancel,
     Hold: _hold,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import heapq
 import json
+import logging
 import math
 from dataclasses import replace
 
 from eunomia.backends.reports import (
     GangEnded,
     GangFaulty,
+    GangFound,
     GangUnknown,
     LaunchDelayed,
     Launched,
@@ -23,8 +25,10 @@ from eunomia.backends.reports import (
     StepsSaved,
 )
 from eunomia.inputs.bounds import MOST_DEMAND, MOST_STEPS
+from eunomia.mechanisms.leases.config import Leases
 from eunomia.model.events import (
     AcceleratorsTaken,
+    GangAdopted,
     JobCancelled,
     JobFailed,
     JobFinished,
@@ -33,11 +37,12 @@ from eunomia.model.events import (
     Progressed,
 )
 from eunomia.service.controller import Controller
-from eunomia.service.job_row import JobRow
+from eunomia.service.job_row import WAITING, JobRow
 from eunomia.service.set_aside import give_back_seats, quarantine, with_kept
 
 MOST_BACKOFF_S = 300.0
 MOST_REASON = 1000  # characters
+_log = logging.getLogger(__name__)
 
 
 def take_report(controller: Controller, message: Report) -> None:
@@ -59,6 +64,9 @@ def take_report(controller: Controller, message: Report) -> None:
             controller.bring_back(message.node)
         return
     controller.subject = message.job_id
+    if isinstance(message, GangFound):
+        _gang_found(controller, message)
+        return
     row = controller.rows.get(message.job_id)
     if row is None or message.epoch != row.epoch or row.ended_epoch >= message.epoch:
         controller.stale_reports += 1
@@ -155,6 +163,32 @@ def _note_seat(controller: Controller, seat: int, holder: str | None, remains: Q
     if remains is not None:
         detail |= {"since": remains.since, "why": remains.why}
     controller.turn.news.append((mine, "" if row is None else row.tenant, kind, json.dumps(detail)))
+
+
+def _gang_found(controller: Controller, found: GangFound) -> None:
+    """Take back a gang of a job that waits, as in an older copy of the store; say why if that cannot be."""
+    for seat in found.seats:
+        _check_place(seat, len(controller.device_types), "seat")
+    row = controller.rows.get(found.job_id)
+    if row is None:
+        why = "the store has no such job that is live"
+    elif row.holds or row.state not in WAITING:
+        why = f"the job is {row.state} there"
+    elif found.epoch <= row.epoch:
+        why = f"that start is over: it is at start {row.epoch}"
+    else:
+        controller.flush(controller.at)
+        controller.taken_seats = {seat: who for seat, who in controller.taken_seats.items() if seat not in found.seats}
+        leases = controller.site.setup.mechanism
+        assert isinstance(leases, Leases)  # a service has no others
+        controller.emit("", AcceleratorsTaken(tuple(sorted(controller.taken_seats))))
+        controller.emit(row.id, GangAdopted(row.id, found.epoch, found.seats, leases.until(controller.at)))
+        controller.flush(controller.at)
+        if row.epoch == found.epoch:
+            _log.warning("start %d of job %s goes on, though the store did not know it", found.epoch, row.id)
+            return
+        why = "it does not fit what the job asks for, or its accelerators are not free"
+    _log.warning("start %d of job %s is not taken back: %s", found.epoch, found.job_id, why)
 
 
 def _gang_ended(controller: Controller, row: JobRow, report: GangEnded) -> None:

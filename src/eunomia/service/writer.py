@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from eunomia.backends.reports import GangEnded, GangFaulty
@@ -30,9 +30,11 @@ from eunomia.service.job_row import JobRow
 from eunomia.service.json_lines import REQUEST
 from eunomia.service.latency_histogram import LatencyHistogram
 from eunomia.service.messages import (
+    AT_ONCE,
     JOB_ROLE,
     Cancel,
     Input,
+    LongSubmission,
     PolicyAnswered,
     PolicyOverran,
     Principal,
@@ -49,7 +51,7 @@ from eunomia.service.tenant_fairness import STORE_EVERY_S
 from eunomia.service.turn import ServicePolicyRunner, Turn
 from eunomia.service.user_requests import step
 
-BATCH = 500  # jobs that a turn takes in, or as many other inputs
+BATCH = AT_ONCE  # jobs that a turn takes in, or as many other inputs
 SNAPSHOT_EVERY = 4096  # moments
 FAILED = "the service failed; its log says why"
 _log = logging.getLogger(__name__)
@@ -77,10 +79,20 @@ class ReplyTarget(Protocol):
 
 def _named(message: Input | None, subject: str) -> str:
     """Return what could not be handled, for the log."""
+    if isinstance(message, LongSubmission):
+        message = message.request
     if isinstance(message, Request):
         REQUEST.set(message.request_id)
         return f"the request {type(message.action).__name__} of {message.who.user!r}"
     return f"{'a timer' if message is None else type(message).__name__}{subject and f' about job {subject}'}"
+
+
+def _failed(message: Request | LongSubmission, why: str) -> Reply | LongSubmission:
+    """Return what comes of a request that failed: of an accepted submission, the job that fails is found by halves."""
+    if isinstance(message, LongSubmission) and message.entered and not message.fault:
+        return replace(message, most=message.most // 2) if message.most > 1 else replace(message, fault=why)
+    request = message.request if isinstance(message, LongSubmission) else message
+    return Reply(500, {"title": FAILED, "code": "failed", "request": request.request_id})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +140,8 @@ class Writer:
         self._parts = WrittenParts()
         self._writing: threading.Thread | None = None  # of a snapshot
         self._era = 0  # changes of what snapshots must agree with
+        for long in store.unfinished():  # before all that its tenant asks for now
+            self._put_back(_Work(long, None), long)
 
     def put(self, message: Input) -> None:
         """Hand over a report."""
@@ -142,9 +156,13 @@ class Writer:
     def hand_over(self, request: Request, answer: ReplyTarget) -> None:
         """Hand over a request whose reply is put into `answer` after the commit."""
         who, action = request.who, request.action
-        size = sum(job.count for job in action.jobs) if isinstance(action, Submit) else 1
+        size = action.count if isinstance(action, Submit) else 1
         is_urgent = who.is_operator or who.role == JOB_ROLE or isinstance(action, Cancel)
         self._inbox.put(_Work(request, answer), who.tenant, size=size, is_urgent=is_urgent and size == 1)
+
+    def _put_back(self, work: _Work, long: LongSubmission) -> None:
+        """Let a submission go on in its tenant's next turn, before what the tenant asked for after it."""
+        self._inbox.put_back(_Work(long, work.answer), long.request.who.tenant, long.ends[-1])
 
     def change(self, change: Callable[[Writer], Any], who: Principal | None = None) -> Future[Any]:
         """Run a change of the store in the writer's thread; one that a user asked for waits in its tenant's turn."""
@@ -169,7 +187,7 @@ class Writer:
             while True:
                 works, goes_on = self._collect()
                 self.handle(works)
-                if not goes_on:
+                if not goes_on and not self.waiting:
                     self.controller.fairness.store_now()
                     self.turn([])
                     self.snapshot()
@@ -191,11 +209,13 @@ class Writer:
 
     def handle(self, works: Sequence[_Work]) -> None:
         """Do one turn and what administrators asked for."""
-        inputs = [(work.message, work.answer) for work in works if not callable(work.message)]
-        turn = self.turn([message for message, _ in inputs])
-        for (_, answer), reply in zip(inputs, turn.replies, strict=True):
-            if answer is not None and not answer.cancelled():
-                answer.set_result(reply)
+        inputs = [(work, work.message) for work in works if not callable(work.message)]
+        turn = self.turn([message for _, message in inputs])
+        for (work, _), reply in zip(inputs, turn.replies, strict=True):
+            if isinstance(reply, LongSubmission):
+                self._put_back(work, reply)
+            elif work.answer is not None and not work.answer.cancelled():
+                work.answer.set_result(reply)
         faultpoint("reply.sent")
         for work in works:
             if callable(work.message) and work.answer is not None:
@@ -272,10 +292,9 @@ class Writer:
         """Return the turn that goes on after an input that failed: it is refused, or its job is set aside."""
         reason = f"what it reported could not be handled ({type(error).__name__}: {str(error)[:200]})"
         match message:
-            case Request():
+            case Request() | LongSubmission():
                 turn = Turn(self.controller.at)
-                body = {"title": FAILED, "code": "failed", "request": message.request_id}
-                turn.replies.append(Reply(500, body))
+                turn.replies.append(_failed(message, f"{type(error).__name__}: {str(error)[:200]}"))
                 return turn
             case PolicyAnswered(asked, _, runner):
                 turn = self._turn([PolicyOverran(asked, "its answer could not be handled", runner)])
@@ -294,7 +313,7 @@ class Writer:
         with self.lock:
             turn = step(self.controller, self.clock.now(), inputs)
             for reply in turn.replies:
-                if reply is not None and isinstance(row := reply.body.pop("row", None), JobRow):
+                if isinstance(reply, Reply) and isinstance(row := reply.body.pop("row", None), JobRow):
                     reply.body["job"] = row.shown(self.origin, self.controller.device_types)
             if self.controller.site.setup.scenario.check:
                 self.controller.check()

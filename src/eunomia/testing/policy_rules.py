@@ -15,7 +15,7 @@ import numpy as np
 
 from eunomia.core.answer_check import ColumnFacts, check_answer, check_kind
 from eunomia.core.answer_rows import PendingAsk
-from eunomia.model.answers import Answer, Grants, Order, Shares
+from eunomia.model.answers import ANYWHERE, ONE_MACHINE, Answer, Grants, Order, Shares
 from eunomia.model.arrays import Array
 from eunomia.model.decisions import Ask, Stop
 from eunomia.model.events import Answered, Progressed
@@ -26,7 +26,7 @@ from eunomia.model.tolerance import RELATIVE, SOLVED
 from eunomia.model.view import UndeclaredColumn, View
 from eunomia.placement.selection import replanned
 from eunomia.records.record import from_json, to_json
-from eunomia.testing.sample_views import a_view, only, permuted, with_running_jobs, without_jobs, without_ties
+from eunomia.testing.sample_views import a_view, only, part_of, permuted, with_running_jobs, without_jobs, without_ties
 from eunomia.testing.small_worlds import WorldRun, draw, play
 
 SEEDS = range(8)
@@ -121,6 +121,8 @@ def check_promises(policy: Policy, seed: int) -> None:
         check_complete(policy, view, full_view(seed))
     if promised.jobs_independent:
         check_separable(policy, view)
+    if promised.lone_starts:
+        check_lone_starts(policy, view, full_view(seed), seed)
     if promised.rank is not None:
         check_ranks(policy, promised.rank, view, full_view(seed), seed)
     if promised.renews_leases:
@@ -276,6 +278,26 @@ def check_separable(policy: Policy, view: View) -> None:
     subset = order_of(policy, view.part(some, view.capacity))
     same = some[subset.rows.job].tolist() == [m for m in answer.rows.job.tolist() if m in some]
     require(same, "jobs_independent is promised, and a part of the jobs stands in another order than among all")
+
+
+def check_lone_starts(policy: Policy, view: View, full: View, seed: int) -> None:
+    """Raise AssertionError unless jobs that all fit are all named, consolidated or not, and no time is set."""
+    can = ((full.throughput > 0) & (full.scale_factor[:, None] <= full.capacity)).any(axis=1)
+    waits = np.random.default_rng(seed).permutation(np.flatnonzero((full.on_type < 0) & can))
+    some = np.sort(np.append(np.flatnonzero((full.on_type >= 0) & can), waits[:1]))
+    if full.scale_factor[some].sum() > full.capacity.min():
+        some = waits[:1]
+    answer, facts = order_of(policy, part_of(view, some)), part_of(full, some)
+    require(math.isinf(answer.again_at), "lone_starts is promised, and where all jobs fit it asks to be asked again")
+    plain = answer.rows.partner is None and answer.rows.shape is None and not answer.refuse
+    require(plain, "lone_starts is promised, and rows name partners or shapes, or a job is refused")
+    named = np.array_equal(np.unique(answer.rows.job), np.arange(len(some)))
+    require(named, "lone_starts is promised, and where all jobs fit it does not name each")
+    tensor = np.where(np.isnan(facts.largest_tensor_fraction), 0.0, facts.largest_tensor_fraction)
+    close = (tensor > policy.info.promises.spread_up_to) & (facts.scale_factor > 1)
+    within = np.full(len(answer.rows), ANYWHERE) if answer.rows.within is None else answer.rows.within
+    right = np.array_equal(within == ONE_MACHINE, close[answer.rows.job])
+    require(right, "lone_starts is promised, and other gangs are consolidated than spread_up_to says")
 
 
 def check_ranks(policy: Policy, rank: Rank, view: View, full: View, seed: int) -> None:

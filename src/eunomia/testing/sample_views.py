@@ -98,16 +98,21 @@ def permuted(view: View, order: Ints, memory_columns: Mapping[str, float]) -> Vi
 
 def with_running_jobs(view: View, seed: int) -> View:
     """Return the view without pending jobs; each lease has ended with probability 1/2."""
-    running = np.flatnonzero(view.on_type >= 0)
+    some = part_of(view, np.flatnonzero(view.on_type >= 0))
+    ended = np.random.default_rng(seed).random(some.jobs) < 1 / 2
+    return replace(some, columns={**some.columns, "lease_end": np.where(ended, view.at, view.at + 100.0)})
+
+
+def part_of(view: View, jobs: Ints) -> View:
+    """Return the view of some of the jobs, ascending, with all that run among them."""
     place = np.full(view.jobs, -1)
-    place[running] = np.arange(len(running))
-    columns = {name: column if name in NOT_BY_JOB else column[running] for name, column in view.columns.items()}
-    holder = view.columns["holder"]
-    columns["holder"] = np.where(holder >= 0, place[np.maximum(holder, 0)], holder)
-    ended = np.random.default_rng(seed).random(len(running)) < 1 / 2
-    columns["lease_end"] = np.where(ended, view.at, view.at + 100.0)
-    memory = {name: value[running] for name, value in view.memory.items()}
-    return replace(view, jobs=len(running), columns=columns, memory=memory)
+    place[jobs] = np.arange(len(jobs))
+    columns = {name: column if name in NOT_BY_JOB else column[jobs] for name, column in view.columns.items()}
+    if "holder" in columns:
+        holder = view.columns["holder"]
+        columns["holder"] = np.where(holder >= 0, place[np.maximum(holder, 0)], holder)
+    memory = {name: value[jobs] for name, value in view.memory.items()}
+    return replace(view, jobs=len(jobs), columns=columns, memory=memory)
 
 
 def without_jobs(view: View, memory_columns: Mapping[str, float]) -> View:

@@ -44,7 +44,7 @@ def read_history(path: Path, columns: Mapping[str, str] | None = None, *, timezo
     """
     zone = read_zone(timezone, "--timezone")
     sheet = read_table(path).stripped()
-    if sheet.columns and not (len(sheet) or sheet.count):
+    if not (len(sheet) or sheet.count):
         sheet.note(None, None, None, "a trace must hold at least one job", "add the rows, or name another file")
     separators = [mark for mark in OTHER_SEPARATORS if len(sheet.columns) == 1 and mark in next(iter(sheet.columns))]
     if separators:

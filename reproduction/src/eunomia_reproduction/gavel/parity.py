@@ -11,7 +11,7 @@ from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.answers import InvalidAnswer
 from eunomia.solvers.program import NoOptimum
 from eunomia_reproduction.gavel.ends import ends_of, no_jobs
-from eunomia_reproduction.gavel.logged import of_log
+from eunomia_reproduction.gavel.log_replay import of_log
 from eunomia_reproduction.gavel.reference import RESULTS, Reference, Run, read_reference
 from eunomia_reproduction.gavel.simulate import GavelRun, play, set_up_run
 from eunomia_reproduction.rounding import half_a_digit

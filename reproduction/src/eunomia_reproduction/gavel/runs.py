@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from eunomia.runs.fingerprint import scenario_hash
 from eunomia.sweeps.pool import Task
+from eunomia_reproduction.gavel import figure_runs
 from eunomia_reproduction.gavel.figure_runs import FigurePoint, FigureRun, throughputs_in
 from eunomia_reproduction.run_cache import RunRequest, failures, make_all
 from eunomia_reproduction.table import FigureRow, Request
-
-WORKER = "eunomia_reproduction.gavel.worker"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +46,14 @@ def measure(cells: Iterable[FigureRun], request: Request) -> Runs:
     """Make every run once, the longest first, a process per core. A run that fails takes no other with it."""
     throughputs = throughputs_in(request)
     todo = sorted(dict.fromkeys(cells), key=lambda cell: -cell.weight)
-    orders = {cell: RunRequest(cell.name, _key(cell, throughputs), _task(cell, throughputs)) for cell in todo}
-    shown, failed = make_all(orders, WORKER, _read, _describe, request)
+    orders = {cell: RunRequest(cell.name, _task(cell, throughputs), _key(cell, throughputs)) for cell in todo}
+    shown, failed = make_all(orders, __name__, _read, _describe, request)
     return Runs(shown=shown, failed=failed)
+
+
+def show(cell: Mapping[str, Any], throughputs: str) -> dict[str, Any]:
+    """Make one run, and return what it showed."""
+    return asdict(figure_runs.show(FigureRun.of_dict(cell), Path(throughputs)))
 
 
 def _describe(one: FigurePoint) -> str:

@@ -17,12 +17,13 @@ import numpy as np
 from eunomia.failures.philly_reasons import KILLED, REASONS, UNSUCCESSFUL
 from eunomia.failures.run_times import MINUTE_S, P90, size_class
 from eunomia.model.arrays import Floats
+from eunomia.model.decisions import Decision, Start, Starts
+from eunomia.model.events import JobFailed, JobSubmitted, Moment
 from eunomia.records.run import InlinePolicyRunner, run
 from eunomia.scenario import scenario_from_dict
 from eunomia.setup.run_config import set_up
 from eunomia.setup.run_objects import virtual_backend
 from eunomia_reproduction.philly.averages import range_note
-from eunomia_reproduction.philly.trials import FailedTrials
 from eunomia_reproduction.ratio_rows import with_ends
 from eunomia_reproduction.table import FigureRow
 
@@ -156,3 +157,26 @@ def _mix(name: str, published: Floats, measured: Floats, jobs: float) -> list[Fi
         )
         for size, part, mine in zip(SIZES, published.tolist(), measured.tolist(), strict=True)
     ]
+
+
+class FailedTrials:
+    """An observer. A trial's run time is counted from its start, or from its last start where it was preempted."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[str, str, int, float]] = []  # job, reason, accelerators, seconds
+        self._size: dict[str, int] = {}
+        self._started: dict[str, float] = {}
+
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+        """Receive one moment and its decisions."""
+        for event in moment.events:
+            if isinstance(event, JobSubmitted):
+                self._size[event.job.job_id] = event.job.scale_factor
+            elif isinstance(event, JobFailed):
+                ran_s = moment.at - self._started[event.job_id]
+                self.found.append((event.job_id, event.reason, self._size[event.job_id], ran_s))
+        for decision in decisions:
+            if isinstance(decision, Start):
+                self._started[decision.job_id] = moment.at
+            elif isinstance(decision, Starts):
+                self._started |= dict.fromkeys(decision.jobs, moment.at)

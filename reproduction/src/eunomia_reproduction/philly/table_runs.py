@@ -18,8 +18,6 @@ from eunomia_reproduction.philly.tries import FirstStart, Tally
 from eunomia_reproduction.run_cache import RunRequest, make_all
 from eunomia_reproduction.table import Request
 
-WORKER = "eunomia_reproduction.philly.worker"
-
 
 class Drawn(NamedTuple):
     """The synthetic workload of a seed at a load; jobs are preempted from that part of the cluster in use on."""
@@ -41,26 +39,25 @@ def made(
 
     Those of the trace read it from the reference folder.
     """
-    orders: dict[Drawn | Play, RunRequest] = {
-        one: RunRequest(one.name, repr(one), {"drawn": one._asdict()}) for one in drawn
-    }
+    orders: dict[Drawn | Play, RunRequest] = {one: RunRequest(one.name, {"drawn": one._asdict()}) for one in drawn}
     if of_trace:
         path = traced.file_in(request.folder(traced.LIKE))
         digest = sha256(path.read_bytes()).hexdigest()
         for play in of_trace:
             task = {"play": play._asdict(), "trace": str(path.parent.absolute())}
-            orders[play] = RunRequest(play.name, repr((digest, play)), task)
-    found, failed = make_all(orders, WORKER, _read, _described, request)
+            orders[play] = RunRequest(play.name, task, repr((digest, play)))
+    found, failed = make_all(orders, __name__, _read, _described, request)
     return found, {orders[one].name: why for one, why in failed.items()}
 
 
-def shown(task: dict[str, Any]) -> dict[str, Any]:
-    """Make the play that a task describes, and return what its jobs waited for, as JSON."""
-    if "drawn" in task:
-        one = Drawn(**task["drawn"])
+def show(drawn: dict[str, Any] | None = None, play: dict[str, Any] | None = None, trace: str = "") -> dict[str, Any]:
+    """Make the play that is drawn, or that of the trace, and return what its jobs waited for, as JSON."""
+    if drawn is not None:
+        one = Drawn(**drawn)
         waited = played.waited(one.seed, preempt_above=one.preempt_above, load=one.load)
     else:
-        waited = quotas.waited(traced.weeks_in(Path(task["trace"])), Play(**task["play"]))
+        assert play is not None
+        waited = quotas.waited(traced.weeks_in(Path(trace)), Play(**play))
     counts = asdict(waited.tally)
     tally = {name: part.tolist() if isinstance(part, np.ndarray) else part for name, part in counts.items()}
     numbers = {"seconds": waited.seconds.tolist(), "size": waited.size.tolist(), "preempted": waited.preempted}

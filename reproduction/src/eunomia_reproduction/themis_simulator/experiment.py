@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +21,6 @@ from eunomia_reproduction.themis_simulator.play import FEWEST, MOST, Auctions, p
 from eunomia_reproduction.themis_simulator.rivals import GANDIVA, OPTIMUS, SLAQ, SRSF, SRTF, TIRESIAS, WHOLE
 from eunomia_reproduction.themis_simulator.workloads import MIXED, REGULAR, offline, online, philly, searches
 
-WORKER = "eunomia_reproduction.themis_simulator.worker"
 SOURCE = "Mahajan et al., NSDI 2020, section 8"
 RIVALS = {"SRSF": SRSF, "SRTF": SRTF, "Tiresias": TIRESIAS, "Gandiva": GANDIVA, "SLAQ": SLAQ, "Optimus": OPTIMUS}
 THEMIS, USUAL_F, USUAL_LEASE = "Themis", 0.8, 20
@@ -123,11 +121,8 @@ def show(seed: int) -> dict[str, Any]:
 def reproduce(request: Request) -> FigureTable:
     """Play the workloads of the authors' simulator by its rules."""
     seeds = range(request.seeds)
-    orders = {
-        seed: RunRequest(f"draw {seed}", sha256(f"themis-simulator {seed}".encode()).hexdigest(), {"seed": seed})
-        for seed in seeds
-    }
-    shown, failed = make_all(orders, WORKER, _read, lambda runs: f"{len(runs)} runs", request)
+    orders = {seed: RunRequest(f"draw {seed}", {"seed": seed}) for seed in seeds}
+    shown, failed = make_all(orders, __name__, _read, lambda runs: f"{len(runs)} runs", request)
     rows = list(failures({orders[seed].name: why for seed, why in failed.items()}))
     found = {
         setting: [shown[seed][_key(setting)] for seed in seeds if seed in shown and _key(setting) in shown[seed]]

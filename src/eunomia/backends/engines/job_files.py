@@ -92,7 +92,6 @@ def _supervisor_spec(order: Launch, folder: JobFolder, topology: Topology, grace
         "cwd": order.spec.get("cwd") or str(folder.path),
         "environment": environment,
         "lease": str(folder.lease),
-        "progress": str(folder.progress),
         "exit": str(folder.exit),
         "record": str(folder.record),
         "finished": str(folder.path / "finished.json"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import hashlib
@@ -25,6 +24,7 @@ from eunomia.inputs.json_text import parse_json
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.lease import CALLED_BACK, write_whole
 
+PROGRESS, RECORD = "progress.json", "supervisor-"  # a file of a job, and what begins the names of others
 MAX_NAME = 80  # characters of a folder's name
 TAIL_BYTES = 4096  # of a log, read for its last lines
 RETRY_S = 0.05  # between attempts to lock a folder
@@ -105,7 +105,7 @@ class JobFolder:
 
     @property
     def progress(self) -> Path:
-        return self.own / "progress.json"
+        return self.own / PROGRESS
 
     @property
     def token(self) -> Path:
@@ -127,12 +127,7 @@ class JobFolder:
     @property
     def record(self) -> Path:
         """Who supervises the gang."""
-        return self.path / f"supervisor-{self.epoch}.json"
-
-    @property
-    def wake(self) -> Path:
-        """The named pipe that wakes the supervisor."""
-        return self.path / f"wake-{self.epoch}"
+        return self.path / f"{RECORD}{self.epoch}.json"
 
     def make(self, mode: int = 0o777) -> None:
         """Create the folders; those that the job writes to belong to its account, which passes through the others."""
@@ -163,17 +158,6 @@ class JobFolder:
                 raise
             with open(self.lease, "r+b", buffering=0) as file:  # a full disk still has the room of the last one
                 file.write(text.encode())
-        if stop_grace_s is not None:
-            self.wake_supervisor()
-
-    def wake_supervisor(self) -> None:
-        """Have the supervisor read its lease now; one that an earlier version started does so by itself."""
-        with contextlib.suppress(OSError):  # no such pipe, or no supervisor any more
-            handle = os.open(self.wake, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-            try:
-                os.write(handle, b"!")
-            finally:
-                os.close(handle)
 
     def forget_start(self) -> None:
         """Remove what a start left behind that did not launch its gang, as it is tried again."""

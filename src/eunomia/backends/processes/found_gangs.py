@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from eunomia.backends.processes.folder import JobFolder, read_json
-from eunomia.backends.processes.gang_group import is_running
+from eunomia.backends.processes.gang_group import boot_id, is_running, kernel_text, wake_supervisor
 
 MOST_DIGITS = 12  # of the number of a start
 _VARIABLE = b"EUNOMIA_LEASE_FILE="
@@ -24,6 +25,7 @@ class FoundGang:
     seats: tuple[int, ...]
     supervisor: tuple[int, str]  # process id and start time
     folder: JobFolder
+    doubt: str = ""  # why it may be no gang of ours: a job may write files that name any seats
 
     @property
     def key(self) -> tuple[str, int]:
@@ -37,6 +39,7 @@ class FoundGang:
     def stop(self, grace_s: float) -> None:
         """Have its supervisor stop it, with so much time to save. Raises OSError."""
         self.folder.write_lease(0.0, grace_s)
+        wake_supervisor(self.supervisor[0])
 
 
 def running_gangs(jobs: Path) -> Iterator[FoundGang]:
@@ -53,7 +56,30 @@ def running_gangs(jobs: Path) -> Iterator[FoundGang]:
         except (LookupError, ValueError, TypeError, OverflowError):  # no record of a supervisor
             continue
         if found.is_running:
-            yield found
+            yield replace(found, doubt=_doubt(found, record))
+
+
+def _doubt(gang: FoundGang, record: Mapping[str, Any]) -> str:
+    """Return why the process that a record names is not known to be the supervisor of a gang on those seats.
+
+    A supervisor runs as we do, and has locked its job and each seat, which no other process can have while it lives.
+    """
+    pid, path = gang.supervisor[0], gang.folder.path
+    if not record.get("launched"):
+        return "it has not begun"
+    if record.get("boot", boot_id()) != boot_id() or os.stat(f"/proc/{pid}").st_uid != os.geteuid():
+        return f"process {pid} is not its supervisor"
+    held = _locked_by(pid)
+    for file in (path / "job.lock", *(path.parent / "seats" / f"{seat}.lock" for seat in gang.seats)):
+        if not file.exists() or file.stat().st_ino not in held:
+            return f"process {pid} has not locked {file.name}"
+    return ""
+
+
+def _locked_by(pid: int) -> set[int]:
+    """Return the numbers of the files (inodes) that a process has locked."""
+    words = [line.split() for line in kernel_text("/proc/locks").splitlines()]
+    return {int(one[5].rpartition(":")[2]) for one in words if one[1] == "FLOCK" and one[4] == str(pid)}
 
 
 def _lease_files(jobs: Path) -> set[Path]:

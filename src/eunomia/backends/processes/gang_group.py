@@ -1,4 +1,4 @@
-"""The processes of a gang, as the kernel knows them: a control group (cgroup v2) where there can be one, descendants.
+"""The processes of a gang, as the kernel knows them: a control group where there can be one, descendants.
 
 Standard library only: supervisors use it. Whatever is not there, such as /proc or cgroup v2, is as if it were empty.
 """
@@ -10,7 +10,7 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 
 CPU_PERIOD_US = 100_000
 OUR_GROUPS = "eunomia-"  # begins their names
@@ -18,33 +18,48 @@ SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of <linux/prctl.h>
 
 
 class GangGroup:
-    """A group of cgroup v2: what a process in it starts is in it too, whatever it does with sessions and variables."""
+    """A group of cgroup v2: what a process in it starts is in it too, whatever it does with sessions and variables.
 
-    def __init__(self, path: str) -> None:
+    `limits` are its groups of cgroup v1, by the controller that each has, on a machine whose controllers are there.
+    """
+
+    def __init__(self, path: str, limits: Mapping[str, str] | None = None) -> None:
         """Raise ValueError for a path that we never make: it may come from a file that a job has written."""
-        if not os.path.basename(path).startswith(OUR_GROUPS):
-            raise ValueError(f"{path} is no group of a gang")
-        self.path = path
+        self.path, self.limits = path, dict(limits or {})
+        for each in self._folders():
+            if not os.path.basename(each).startswith(OUR_GROUPS):
+                raise ValueError(f"{each} is no group of a gang")
 
-    @classmethod
-    def make(cls, path: str, memory_gib: float, cpus: float) -> GangGroup:
-        """Make a group; the limits hold where its kernel controllers are there, 0 = none. Raises OSError."""
-        os.makedirs(path, mode=0o755, exist_ok=True)
-        group = cls(path)
+    def make(self, memory_gib: float, cpus: float, tasks: int) -> None:
+        """Make it with limits, 0 = none, which hold where their kernel controllers are there. Raises OSError."""
+        for each in self._folders():
+            os.makedirs(each, mode=0o755, exist_ok=True)
         if memory_gib:
-            group._set("memory.max", str(int(memory_gib * 2**30)))
-            group._set("memory.swap.max", "0")
-            group._set("memory.oom.group", "1")  # all of the gang, not the largest process
+            most = str(int(memory_gib * 2**30))
+            self._set("memory", **{"memory.max": most, "memory.swap.max": "0"})
+            self._set("memory", **{"memory.oom.group": "1"})  # all of the gang, not the largest process
+            self._set("memory", **{"memory.limit_in_bytes": most, "memory.memsw.limit_in_bytes": most})
         if cpus:
-            group._set("cpu.max", f"{max(int(cpus * CPU_PERIOD_US), 1000)} {CPU_PERIOD_US}")
-        return group
+            quota = str(max(int(cpus * CPU_PERIOD_US), 1000))
+            self._set("cpu", **{"cpu.max": f"{quota} {CPU_PERIOD_US}"})
+            self._set("cpu", **{"cpu.cfs_period_us": str(CPU_PERIOD_US), "cpu.cfs_quota_us": quota})
+        if tasks:
+            self._set("pids", **{"pids.max": str(tasks)})
 
-    def _set(self, name: str, value: str) -> None:
-        write_kernel(f"{self.path}/{name}", value)  # without effect where there is no such controller
+    def _folders(self) -> list[str]:
+        return [self.path, *dict.fromkeys(self.limits.values())]
+
+    def _folder(self, controller: str) -> str:
+        return self.limits.get(controller, self.path)
+
+    def _set(self, controller: str, **values: str) -> None:
+        for name, value in values.items():  # without effect in a version of cgroup that has no such file
+            write_kernel(f"{self._folder(controller)}/{name}", value)
 
     def enter(self) -> None:
         """Move this process into the group."""
-        self._set("cgroup.procs", "0")
+        for each in self._folders():
+            write_kernel(f"{each}/cgroup.procs", "0")
 
     def pids(self) -> list[int]:
         """Return the processes of the group and of groups that they made below it."""
@@ -62,20 +77,36 @@ class GangGroup:
         """Kill all processes of the group."""
         if not self.is_populated():
             return
-        self._set("cgroup.kill", "1")  # since Linux 5.14
+        write_kernel(f"{self.path}/cgroup.kill", "1")  # since Linux 5.14
         if not os.path.exists(f"{self.path}/cgroup.kill"):
             kill(self.pids())
 
     def ran_out_of_memory(self) -> bool:
         """Whether the kernel killed a process because the group's limit was reached."""
-        counts = dict(line.split() for line in kernel_text(f"{self.path}/memory.events").splitlines())
+        name = "memory.oom_control" if "memory" in self.limits else "memory.events"
+        counts = dict(line.split() for line in kernel_text(f"{self._folder('memory')}/{name}").splitlines())
         return int(counts.get("oom_kill", 0)) > 0
+
+    def memory_alarm(self) -> int | None:
+        """Return what becomes readable when the limit of memory is reached, in cgroup v1, which kills one process."""
+        if "memory" not in self.limits:
+            return None
+        folder = self._folder("memory")
+        try:
+            alarm = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+            watched = os.open(f"{folder}/memory.oom_control", os.O_RDONLY)
+        except (AttributeError, OSError):  # not on this system, or the group is gone
+            return None
+        write_kernel(f"{folder}/cgroup.event_control", f"{alarm} {watched}")
+        os.close(watched)
+        return alarm
 
     def remove(self) -> None:
         """Remove the group if it is empty."""
-        for folder, _, _ in os.walk(self.path, topdown=False):
-            with contextlib.suppress(OSError):  # it is in use, or gone
-                os.rmdir(folder)
+        for each in self._folders():
+            for folder, _, _ in os.walk(each, topdown=False):
+                with contextlib.suppress(OSError):  # it is in use, or gone
+                    os.rmdir(folder)
 
 
 # ---- processes -------------------------------------------------------------------------------------------------------
@@ -86,6 +117,13 @@ def kill(pids: Iterable[int]) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
+
+
+def wake_supervisor(pid: int) -> None:
+    """Have a supervisor read its lease now. Any other process that has the number by now takes no notice."""
+    if pid > 0:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGCHLD)
 
 
 def descendants(root: int) -> list[int]:
@@ -171,6 +209,12 @@ def boot_id() -> str:
 def become_subreaper() -> None:
     """Have what descends from this process become its child when its parent ends."""
     control(SUBREAPER, 1)
+
+
+def give_back_memory() -> None:
+    """Give the system back what this process has freed, where its C library does so."""
+    with contextlib.suppress(AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def control(option: int, value: int) -> None:

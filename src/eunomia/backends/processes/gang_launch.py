@@ -7,10 +7,14 @@ import errno
 import os
 import resource
 import signal
-import socket
-from typing import Any, NoReturn
+import warnings  # noqa: F401 - `os.execvpe` imports it, when a job's account may not read it any more
 
 from eunomia.backends.processes.gang_group import GangGroup, control, write_kernel
+
+# Neither typing is imported, nor socket where it is not needed: each supervisor has memory of its own.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 CANNOT_START = 127
 OOM_SCORE = "500"  # of jobs: when memory runs out, the kernel kills them before the service and supervisors
@@ -65,7 +69,7 @@ class Launcher:
         what = f"cannot start {command[0]!r}"
         try:
             if spec.get("group"):
-                GangGroup(spec["group"]).enter()
+                GangGroup(spec["group"], spec.get("limits")).enter()
             write_kernel("/proc/self/oom_score_adj", OOM_SCORE)
             if "nofile" in spec:
                 resource.setrlimit(
@@ -106,6 +110,8 @@ class Launcher:
 
 def ranks(count: int) -> list[dict[str, str]]:
     """Return what torchrun sets for each of `count` processes on one machine, with a port that is free now."""
+    import socket
+
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -29,10 +29,9 @@ from typing import Any
 
 from eunomia.backends.orders import Extend, Halt, Launch, Order
 from eunomia.backends.processes.accounts import account_of
-from eunomia.backends.processes.folder import ExitRecord, JobFolder, read_json
+from eunomia.backends.processes.folder import PROGRESS, RECORD, ExitRecord, JobFolder, read_json
 from eunomia.backends.processes.found_gangs import FoundGang, running_gangs
 from eunomia.backends.processes.gang_group import (
-    GangGroup,
     boot_id,
     descendants,
     is_running,
@@ -41,11 +40,13 @@ from eunomia.backends.processes.gang_group import (
 from eunomia.backends.processes.gang_launch import what_ran_out
 from eunomia.backends.processes.group_base import GroupBase
 from eunomia.backends.processes.local_gang import LocalGang, supervisor_spec
-from eunomia.backends.processes.machine_limits import open_files_left, raise_open_files
+from eunomia.backends.processes.machine_limits import open_files_left, raise_open_files, tasks_for
 from eunomia.backends.processes.remains import KilledGangs, Remains, processes_of
 from eunomia.backends.processes.seats import LOOK_S, SeatWatch
+from eunomia.backends.processes.written_files import WrittenFiles
 from eunomia.backends.reports import (
     GangEnded,
+    GangFound,
     LaunchDelayed,
     Launched,
     MemoryUsed,
@@ -59,13 +60,15 @@ from eunomia.lease import CALLED_BACK
 from eunomia.model.topology import Topology
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
-POLL_S = 0.5  # of progress files, and of ends where the system cannot wait for a process
+POLL_S = 0.5  # of progress files and ends, where the system does not say that there are any
+REPORT_S = 0.2  # between looks at what gangs have written, however much that is
 DYING_S = 0.05  # between looks at processes that were killed
 KILL_S = 5.0  # longest time for them to die; then their seats are out of service
 MAX_WAIT_S = 3600.0  # in one system call, which has a limit
 LATE_S = 2.0  # after the grace: then a run that ends kills a supervisor that has not ended
 WATCH_S = 7.0  # likewise, of a service; later than a supervisor says that processes do not die
-RETRY_S = 1.0  # until a launch is tried again for which the machine had none of something
+RETRY_S = 1.0  # until a launch is tried again for which the machine had none of something; each time twice as long
+MOST_RETRY_S = 30.0
 NEVER_DIES = "it was killed, and some of it does not die"
 _log = logging.getLogger(__name__)
 
@@ -99,7 +102,8 @@ class LocalGangs(ProcessWorld):
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         self._selector.register(self._wake_read, selectors.EVENT_READ, None)
-        self._renew_at = self._poll_at = 0.0
+        self._renew_at = self._poll_at = self._written_at = 0.0
+        self._written = WrittenFiles(lambda name: name == PROGRESS or name.startswith(RECORD))
         self._seat_files = self._workdir / "seats"
         self._seat_files.mkdir(parents=True, exist_ok=True, mode=0o700)
         adopts_strays = not self._groups.path and inputs.lock is None
@@ -144,10 +148,16 @@ class LocalGangs(ProcessWorld):
             if gang.pidfd >= 0:
                 os.close(gang.pidfd)
         self._selector.close()
+        self._written.close()
 
     def _turn(self) -> None:
         for key, _ in self._selector.select(self._wait_s()):
-            if key.data is None:
+            if key.data is self._written:
+                self._selector.unregister(self._written.handle)
+                self._written_at = time.monotonic() + REPORT_S
+                for gang in [self._live[key] for key in sorted(self._written.read()) if key in self._live]:
+                    self._guard(gang.key, self._look_at, gang)
+            elif key.data is None:
                 with contextlib.suppress(BlockingIOError):
                     os.read(self._wake_read, 4096)
             else:
@@ -159,6 +169,9 @@ class LocalGangs(ProcessWorld):
         if not self._has_looked:
             self._find_orphans()
         now = time.monotonic()
+        if now >= self._written_at and self._written.handle >= 0:
+            self._selector.register(self._written.handle, selectors.EVENT_READ, self._written)
+            self._written_at = math.inf
         if self._closing and self._stops_jobs:
             for gang in self._live.values():
                 self._halt(gang, saves=not self._hurries)
@@ -173,6 +186,7 @@ class LocalGangs(ProcessWorld):
         if now >= self._renew_at:
             for gang in self._live.values():
                 self._guard(gang.key, self._renew, gang, now + self._lease_s)
+                self._guard(gang.key, self._read_steps, gang)  # of one that has its file open, which tells nothing
             self._renew_at = now + self._lease_s / 3
             self.renewals += len(self._live)
 
@@ -188,7 +202,7 @@ class LocalGangs(ProcessWorld):
     def _wait_s(self) -> float:
         polls = self._live or self._killed or self._orphans
         due = min(self._renew_at, self._poll_at) if polls else self._renew_at
-        due = min(due, self._retry_at)
+        due = min(due, self._retry_at, self._written_at if self._written.handle >= 0 else math.inf)
         if self._seats is not None:
             due = min(due, self._seats.due)
         return min(max(due - time.monotonic(), 0.0), self._lease_s / 3, MAX_WAIT_S)
@@ -235,10 +249,10 @@ class LocalGangs(ProcessWorld):
             self._report_end(gang)
         elif found is None and (record := read_json(folder.record)) is not None:
             self._adopt(gang, record)
+            if order.seats and sorted(gang.seats) != sorted(order.seats):  # it runs elsewhere than it is believed to
+                self._halt(gang)
         elif order.adopt_only or (self._is_taken(gang) and not self._has_earlier(gang)):
             self._report_end(gang)
-        elif self._delayed:
-            self._delay(gang, next(iter(self._delayed.values())).delayed)
         else:
             self._start(gang)
 
@@ -250,48 +264,49 @@ class LocalGangs(ProcessWorld):
         gang.seats = tuple(map(int, record.get("seats", gang.seats)))
         gang.launched, gang.launched_at = bool(record["launched"]), time.monotonic()
         self._watch(gang, gang.supervisor[0])
+        self._read_steps(gang)
         if gang.launched:
             self._report(Launched(*gang.key))
         if not _is_alive(record):
             self._end(gang)
 
-    def _start(self, gang: LocalGang) -> bool:
-        """Start the supervisor of a gang; False if the machine has no room for it now."""
+    def _start(self, gang: LocalGang) -> None:
+        """Start the supervisor of a gang, later if the machine has no room for it now."""
         try:
             self._spawn(gang)
         except OSError as error:
             if reason := what_ran_out(error):
                 self._delay(gang, reason)
-                return False
-            self._report(GangEnded(*gang.key, "failed", f"its supervisor cannot be started: {error}"))
+            else:
+                self._report(GangEnded(*gang.key, "failed", f"its supervisor cannot be started: {error}"))
         else:
             if gang.turned_away:
                 self._halt(gang, at_once=True)
-        return True
 
     def _delay(self, gang: LocalGang, reason: str) -> None:
-        """Launch a gang later, in its turn."""
+        """Launch a gang later, the next time after twice as long; what it lacks may be there for all others."""
         if gang.delayed != reason:
             gang.delayed = reason
-            self._report(LaunchDelayed(*gang.key, f"{reason}; it is tried again each {RETRY_S:g} s"))
+            self._report(LaunchDelayed(*gang.key, f"{reason}; it is tried again, at least each {MOST_RETRY_S:g} s"))
+        gang.retry_s = min(max(2 * gang.retry_s, RETRY_S), MOST_RETRY_S)
+        gang.retry_at = time.monotonic() + gang.retry_s
         self._delayed[gang.key] = gang
-        self._retry_at = min(self._retry_at, time.monotonic() + RETRY_S)
+        self._retry_at = min(self._retry_at, gang.retry_at)
 
     def _launch_delayed(self) -> None:
-        """Launch the gangs that had no room, first those that have waited longest; those that were stopped end."""
-        self._retry_at = math.inf
-        for key, gang in list(self._delayed.items()):
-            if gang.stop_grace_s is not None and not self._has_earlier(gang):
-                del self._delayed[key]
-                self._report(GangEnded(*key, "stopped"))
+        """Launch the gangs that had no room and whose time has come; those that were stopped end."""
+        now = time.monotonic()
         for key, gang in list(self._delayed.items()):
             if gang.stop_grace_s is None:
+                if now >= gang.retry_at:
+                    del self._delayed[key]
+                    self._guard(key, self._start, gang)
+            elif self._has_earlier(gang):
+                gang.retry_at = now + RETRY_S
+            else:
                 del self._delayed[key]
-                if not self._start(gang):
-                    self._delayed = {key: gang, **self._delayed}  # it keeps its turn
-                    break
-        if self._delayed:
-            self._retry_at = time.monotonic() + RETRY_S
+                self._report(GangEnded(*key, "stopped"))
+        self._retry_at = min((gang.retry_at for gang in self._delayed.values()), default=math.inf)
 
     def _spawn(self, gang: LocalGang) -> None:
         """Start a supervisor. Raises OSError, and has changed nothing then but the job's folder."""
@@ -335,15 +350,18 @@ class LocalGangs(ProcessWorld):
 
     def _make_group(self, gang: LocalGang) -> str:
         """Make the control group of a gang; "" where there can be none."""
-        path = self._group_of(gang.folder.path.name, gang.order.epoch)
-        spec = gang.order.spec
+        path, spec = self._group_of(gang.folder.path.name, gang.order.epoch), gang.order.spec
+        tasks = tasks_for(len(gang.seats) / max(self._topology.devices, 1))
         try:
-            return GangGroup.make(path, float(spec.get("memory_gib") or 0), float(spec.get("cpus") or 0)).path
+            if path:
+                self._groups.group(path).make(float(spec.get("memory_gib") or 0), float(spec.get("cpus") or 0), tasks)
         except OSError:
             return ""
+        return path
 
     def _watch(self, gang: LocalGang, pid: int) -> None:
-        """Be woken when the process ends; where the system cannot, the exit record is polled."""
+        """Be woken when the process ends, or the gang writes; where the system cannot, its files are polled."""
+        gang.is_watched = self._written.watch(gang.key, (gang.folder.path, gang.folder.own))
         if hasattr(os, "pidfd_open"):
             try:
                 gang.pidfd = os.pidfd_open(pid)
@@ -368,7 +386,6 @@ class LocalGangs(ProcessWorld):
             self._be_launched(gang)
         if b"U" in said:
             self._begin_killing(gang, NEVER_DIES, patience_s=0.0)
-        self._read_steps(gang)
 
     def _be_launched(self, gang: LocalGang) -> None:
         if not gang.launched:
@@ -382,34 +399,42 @@ class LocalGangs(ProcessWorld):
             self._report(StepsSaved(*gang.key, steps))
 
     def _poll(self, now: float) -> None:
-        """Look after adopted gangs, which no pipe connects with this process, and after what remains of ended ones."""
+        """Look after what remains of ended gangs, those that are late, and those that nothing tells us about."""
         self._orphans = {key: gang for key, gang in self._orphans.items() if key not in self._live and gang.is_running}
         for entry in self._killed.kill_again(self._live):
             if entry.gang is not None:
                 self._guard(entry.key, self._report_end, entry.gang)
         for gang in list(self._live.values()):
             self._guard(gang.key, self._stop_overdue, gang, now)
-            if gang.process is None or gang.process.stdout is None or gang.process.stdout.closed:
+            if gang.pidfd < 0 or not gang.is_watched:
                 self._guard(gang.key, self._look_at, gang)
             if gang.key in self._faulty and not processes_of(gang):
                 self._guard(gang.key, self._end, gang)
 
     def _look_at(self, gang: LocalGang) -> None:
+        """Read what a gang has written, and of one that no pipe connects with this process how its supervisor is."""
+        self._read_steps(gang)
+        if gang.process is not None and gang.process.stdout is not None and not gang.process.stdout.closed:
+            return
         record = read_json(gang.folder.record)
         if record is not None and record.get("launched"):
             self._be_launched(gang)
             if record.get("unkillable"):
                 self._begin_killing(gang, NEVER_DIES, patience_s=0.0)
-        self._read_steps(gang)
         if gang.pidfd < 0 and (record is None or not _is_alive(record)):
             self._end(gang)
 
     def _find_orphans(self) -> None:
         """Look for gangs that the first orders did not name, as after an older copy of the store was put back."""
         for gang in running_gangs(self._workdir):
-            if gang.key not in self._live and gang.key not in self._killed:
-                self._orphans[gang.key] = gang
-                _log.warning("start %d of %s", gang.epoch, _orphaned(gang.job_id))
+            if gang.key in self._live or gang.key in self._killed:
+                continue
+            if gang.doubt:
+                _log.warning("start %d of job %s is left alone: %s", gang.epoch, gang.job_id, gang.doubt)
+                continue
+            self._orphans[gang.key] = gang
+            self._report(GangFound(*gang.key, gang.seats))
+            _log.warning("start %d of %s", gang.epoch, _orphaned(gang.job_id))
         self._has_looked = True
 
     def _stop_overdue(self, gang: LocalGang, now: float) -> None:
@@ -435,6 +460,7 @@ class LocalGangs(ProcessWorld):
         )  # first what may fail, and is tried again
         if self._live.pop(gang.key, None) is None:
             return
+        self._written.forget(gang.key)
         if gang.pidfd >= 0:
             self._selector.unregister(gang.pidfd)
             os.close(gang.pidfd)
@@ -531,7 +557,7 @@ class LocalGangs(ProcessWorld):
             self._killed.forget(gang.key)
             self._report(GangEnded(*gang.key, *self._outcome(gang, found)))
         if gang.group and gang.key not in self._killed:
-            GangGroup(gang.group).remove()
+            self._groups.group(gang.group).remove()
 
     def _outcome(self, gang: LocalGang, found: ExitRecord) -> tuple[str, str]:
         """Return how a gang ended, and why."""

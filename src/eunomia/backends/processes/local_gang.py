@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from typing import Any
 from eunomia.backends.orders import Launch
 from eunomia.backends.processes.environment import environment_of
 from eunomia.backends.processes.folder import JobFolder
+from eunomia.backends.processes.gang_group import wake_supervisor
 from eunomia.backends.processes.group_base import GroupBase
 from eunomia.backends.world import WorldInputs
 from eunomia.model.topology import Topology
@@ -30,6 +30,7 @@ class LocalGang:
     seats: tuple[int, ...] = ()  # those of its launch; an order to look for a stopped gang names none
     end_s: float = math.inf  # when it stops whatever is renewed
     pidfd: int = -1
+    is_watched: bool = False  # the system says when it writes
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
     supervisor: tuple[int, str] = (0, "")  # process id and start time
     group: str = ""  # its control group; "" = none
@@ -42,6 +43,8 @@ class LocalGang:
     lease_end: float = 0.0
     turned_away: str = ""  # who uses its seats, if it must not be launched therefore
     delayed: str = ""  # what this machine has none of, so that it is launched later
+    retry_at: float = 0.0  # when, in s of time.monotonic
+    retry_s: float = 0.0  # how long that was put off
     memory_gib: float = 0.0
 
     @property
@@ -50,8 +53,10 @@ class LocalGang:
 
     def renew(self, end_s: float) -> None:
         """Write the lease, which ends then, or earlier if the gang has an end of its own. Raises OSError."""
-        self.lease_end = min(end_s, self.end_s)
+        before, self.lease_end = self.lease_end, min(end_s, self.end_s)
         self.folder.write_lease(self.lease_end, self.stop_grace_s)
+        if self.stop_grace_s is not None or self.lease_end < before:
+            wake_supervisor(self.supervisor[0])
 
     def send(self, line: str) -> None:
         """Write to a supervisor that was just started what it is to run."""
@@ -83,7 +88,6 @@ def supervisor_spec(
     address = {"EUNOMIA_URL": url} if token and url else {}
     memory_gib = float(order.spec.get("memory_gib") or 0.0)
     watches = memory_gib and not (gang.group and "memory" in base.limits)
-    wakes = make_pipe(folder.wake)
     return {
         "command": [first if searches else sys.executable, *rest],
         **ours,
@@ -92,15 +96,15 @@ def supervisor_spec(
         "cwd": order.spec.get("cwd") or str(folder.own),
         **({} if folder.account is None else {"account": asdict(folder.account)}),
         **({} if inputs.lock is None else {"lock": inputs.lock, "last_exit": str(folder.last_exit)}),
-        **({"wake": str(folder.wake)} if wakes else {}),
+        "is_woken": True,
         **({"memory_gib": memory_gib} if memory_gib else {}),
         **({"memory_bytes": memory_gib * 2**30} if watches else {}),
         "job": order.job_id,
         "seats": list(gang.seats),
         "group": gang.group,
+        "limits": base.group(gang.group).limits if gang.group else {},
         "nofile": open_files,
         "lease": str(folder.lease),
-        "progress": str(folder.progress),
         "exit": str(folder.exit),
         "record": str(folder.record),
         "finished": str(folder.path / "finished.json"),
@@ -111,14 +115,3 @@ def supervisor_spec(
         **({"processes": len(gang.seats)} if per_accelerator else {}),
         "locks": [(str(folder.path / "job.lock"), False), *locks],
     }
-
-
-def make_pipe(path: Path) -> bool:
-    """Make a named pipe that wakes a supervisor; False where the file system has none."""
-    try:
-        os.mkfifo(path, 0o600)
-    except FileExistsError:
-        return True
-    except OSError:
-        return False
-    return True

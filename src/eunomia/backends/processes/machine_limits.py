@@ -15,6 +15,7 @@ PROCESSES_A_GANG = 3  # its supervisor, the thread that copies its log, and the 
 MEMORY_A_GANG = 8 * 2**20  # bytes; of its supervisor
 ENOUGH_FILES = 65_536  # where there is no limit
 SPARE_FILES = 64  # kept for everything else
+LEAST_TASKS = 1024  # that a gang may have at least
 
 
 @functools.cache
@@ -42,18 +43,25 @@ def room_for_gangs() -> dict[str, int]:
     What the system does not tell is left out.
     """
     room = {"open files": open_files_left() // FILES_A_GANG}
-    most = [_number("/proc/sys/kernel/pid_max"), _number("/proc/sys/kernel/threads-max")]
-    used = [_running_tasks()] * 2
+    most = _most_tasks()
     soft, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     if soft != resource.RLIM_INFINITY and os.geteuid() != 0:
-        most, used = [*most, soft], [*used, _running_tasks()]
-    left = [limit - count for limit, count in zip(most, used, strict=True) if limit is not None]
-    if left:
-        room["processes"] = max(min(left), 0) // PROCESSES_A_GANG
+        most.append(soft)
+    if most:
+        room["processes"] = max(min(most) - _running_tasks(), 0) // PROCESSES_A_GANG
     for line in _lines("/proc/meminfo"):
         if line.startswith("MemAvailable:"):
             room["memory"] = int(line.split()[1]) * 1024 // MEMORY_A_GANG
     return dict(sorted(room.items(), key=lambda one: one[1]))
+
+
+def tasks_for(share: float) -> int:
+    """Return how many processes and threads a gang may have that holds this share of the accelerators; 0 = any number.
+
+    All together may have half of what the machine has, so that one that makes more and more leaves room for others.
+    """
+    most = _most_tasks()
+    return max(int(min(most) / 2 * share), LEAST_TASKS) if most else 0
 
 
 def describe_room() -> list[str]:
@@ -64,10 +72,18 @@ def describe_room() -> list[str]:
     groups = f"in control groups below {base.path}" if base.path else f"without control groups ({base.why})"
     memory = "enforced by the kernel" if "memory" in base.limits else "enforced by a reading each second"
     cpus = "enforced by the kernel" if "cpu" in base.limits else "not enforced: no control group here has a CPU limit"
+    tasks = "enforced by the kernel" if "pids" in base.limits else "not enforced"
     return [
         f"gangs:     room for so many at once, without what the jobs themselves need: {', '.join(room)}",
-        f"limits:    gangs run {groups}; memory_gib is {memory}; cpus is {cpus}",
+        f"limits:    gangs run {groups}; memory_gib is {memory}; cpus is {cpus}; "
+        f"the number of processes of a job is {tasks}",
     ]
+
+
+def _most_tasks() -> list[int]:
+    """Return the numbers that limit how many tasks the machine has."""
+    found = (_number(f"/proc/sys/kernel/{name}") for name in ("pid_max", "threads-max"))
+    return [one for one in found if one is not None]
 
 
 def _running_tasks() -> int:

@@ -47,6 +47,8 @@ class LeaseMechanism(Mechanism):
         self._rule, self._ranked = ImpliedRule(alone, leases.recall), None
         if endless and rank is not None and by != UNKNOWN and math.isinf(leases.ask_every):
             self._ranked = ImpliedRule(alone, leases.recall, by, rank.quantum, queues, moves)
+        elif self.info.promises.lone_starts and leases.recall and not may_move and math.isinf(leases.ask_every):
+            self._ranked = ImpliedRule(True, True, spread_up_to=self.info.promises.spread_up_to)
         self._fresh: tuple[Answer, PendingAsk] | None = None  # an answer and its candidates, not carried out yet
         self._candidates: PendingAsk | None = None
         self._line: Ints | None = None  # rows of the deficits that the last pass went by

@@ -91,12 +91,18 @@ class Tiresias:
                 "capacity",
                 "on_type",
                 "service",
+                "service_at_last_ask",
                 "run_time",
                 "waiting_time",
                 "first_started",
             }
         ),
-        memory_columns={"queue": -1.0, "served_before": 0.0, "ran_before": 0.0, **WAITS},
+        memory_columns={
+            "queue": -1.0,
+            "served_before": 0.0,
+            "ran_before": 0.0,
+            **WAITS,
+        },  # queue: for readers of records
         mechanism=RECALLABLE,
     )
 
@@ -109,7 +115,15 @@ class Tiresias:
         if self.index == "gittins" and not self.history:
             also_needs(self, {"past_service"})
         plain = self.placement == "anywhere" and math.isinf(self.promote)
-        set_promises(self, Promises(covers_all_jobs=plain, jobs_independent=plain))
+        set_promises(
+            self,
+            Promises(
+                covers_all_jobs=plain,
+                jobs_independent=plain,
+                lone_starts=math.isinf(self.promote) and not plain,
+                spread_up_to=SKEWED if self.placement == "skew" else -math.inf,
+            ),
+        )
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the first queue first."""
@@ -124,17 +138,18 @@ class Tiresias:
             for column in (served, ran, *waits.values()):
                 column[promoted] = 0.0
         queue = queues.of(served)
-        order = self._order(view, queues, queue, served)
+        before = view.service_at_last_ask - served_before
+        stays = (view.on_type >= 0) & (queue == np.where(np.isnan(before), -1, queues.of(before)))
+        order = self._order(view, queues, queue, stays, served)
         rows, runs = order_with_placement(view, order, self._consolidated(view))
         again_at = self._again_at(view, queues, served, ran, np.add(*waits.values()), runs)
         memory = {"queue": queue.astype(np.float64), "served_before": served_before, "ran_before": ran_before, **waits}
         return Order(rows, again_at=again_at, memory=memory)
 
-    def _order(self, view: View, queues: Queues, queue: Ints, served: Floats) -> Ints:
-        """Return the jobs, the first queue first, (job,)."""
+    def _order(self, view: View, queues: Queues, queue: Ints, stays: Bools, served: Floats) -> Ints:
+        """Return the jobs, the first queue first, (job,); who `stays` (job,) ran and was in its queue before."""
         row = np.arange(view.jobs)
         if self.index == "las":
-            stays = (view.on_type >= 0) & (queue == view.memory["queue"])
             return np.lexsort((row, view.first_started, ~stays, queue))
         return np.lexsort((row, -rounded(self._index(view, served, queues.limit_of(queue))), queue))
 

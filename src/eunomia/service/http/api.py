@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import logging
 import math
@@ -24,11 +25,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from eunomia.inputs.json_text import NotJson, parse_json
 from eunomia.service.credentials import JobTokens, TokenRegistry
 from eunomia.service.forecasts import Forecasts
-from eunomia.service.http.budgets import BodyBytes, Bucket, Places, Submissions, seconds
+from eunomia.service.http.budgets import BodyBytes, Bucket, LargeSubmissions, Places, Submissions, seconds
 from eunomia.service.http.event_feed import EventFeed
 from eunomia.service.http.fair_threads import TENANT, FairThreads
 from eunomia.service.http.loop_replies import LoopReplies
 from eunomia.service.http.loop_turns import LoopTurns
+from eunomia.service.http.open_reads import OpenReads
 from eunomia.service.job_document import FieldProblem, InvalidRequest, refuse_unusable
 from eunomia.service.json_lines import REQUEST
 from eunomia.service.messages import JOB_ROLE, ROLES, Principal, Reply
@@ -45,6 +47,7 @@ DISK_S = 0.02  # for so long the free space is believed
 MOST_PACED = 20_000  # jobs whose reports are counted at once
 COOKIE = "eunomia"
 LIVENESS = ("/healthz", "/readyz")
+WHAT_IF = "/v1/whatif"
 REQUESTS_A_PASS = 16  # of the loop
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -101,9 +104,11 @@ class Service:
     overruns: Callable[[], int]  # asks of the policy that took too long
     renewals: Callable[[], int]  # of leases, by the world
     places: Places
+    reads: OpenReads = field(default_factory=OpenReads)
     replies: LoopReplies = field(default_factory=LoopReplies)
     threads: FairThreads = field(default_factory=lambda: FairThreads(6, "requests"))
     parsing: FairThreads = field(default_factory=lambda: FairThreads(1, "parsing"))  # of large documents
+    large: LargeSubmissions = field(default_factory=LargeSubmissions)
     bodies: BodyBytes = field(default_factory=BodyBytes)
     submissions: Submissions = field(default_factory=Submissions)
     job_buckets: dict[str, Bucket] = field(default_factory=dict)
@@ -170,7 +175,7 @@ class Service:
             raise Refused(429, "a job reports at most once a second", retry_s=1, code="too_many_requests")
 
 
-Handler = Callable[[Service, Request, Principal], Awaitable[Any]]
+Handler = Callable[[Service, Request, Principal], Any]  # a plain function, which may read, runs in a thread
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
@@ -255,6 +260,8 @@ def authenticate(service: Service, request: Request) -> tuple[Principal, str] | 
                 raise Refused(429, title, retry_s=1, code="too_many_requests")
             state["place"] = who.tenant
             TENANT.set(who.tenant)
+        if request.method == "GET" or request.url.path == WHAT_IF:
+            service.reads.add(found[1])
     return found
 
 
@@ -333,8 +340,7 @@ def endpoint(service: Service, route: ApiRoute) -> Endpoint:
                     )
             if route.method != "GET":
                 service.refuse_when_full()
-            body = await route.handler(service, request, who)
-            return body if isinstance(body, Response) else JsonAnswer(body)
+            return await answered(service, route.handler, request, who)
         except ClientDisconnect:
             return Response(status_code=499)
         except Exception as error:
@@ -342,6 +348,17 @@ def endpoint(service: Service, route: ApiRoute) -> Endpoint:
             return refusal_of(error, f"{request.method} {route.path}").response()
 
     return answer
+
+
+async def answered(service: Service, handler: Handler, request: Request, who: Principal) -> Response:
+    """Return the answer of a handler. Only a plain one reads store or state: in a thread, as the loop never waits."""
+    if inspect.iscoroutinefunction(handler):
+        return _rendered(await handler(service, request, who))
+    return await service.threads.run(lambda: _rendered(handler(service, request, who)))
+
+
+def _rendered(body: Any) -> Response:
+    return body if isinstance(body, Response) else JsonAnswer(body)
 
 
 def refusal_of(error: Exception, what: str) -> Refused:
@@ -399,21 +416,32 @@ class Guard:
                 message["headers"] += [one for one in _SECURITY if one[0] not in given]
             await send(message)
 
+        async def answered(send: Send) -> None:
+            await self._answer(scope, receive, send, headers)
+
+        async def revoked(send: Send) -> None:
+            await Refused(401, "the token holds no more", code="unauthenticated").response()(scope, receive, send)
+
         refusal = self._refusal(scope, headers)
         try:
             if refusal is not None:
                 await refusal.response()(scope, receive, guarded)
-            elif (answer := self._fixed.get((scope["method"], scope["path"]))) is not None:
-                if scope["path"] not in LIVENESS:
-                    await self._turns.take(_credential_of(headers))
-                response = await answer(Request(scope, receive, guarded))
-                await response(scope, receive, guarded)
             else:
-                await self._turns.take(_credential_of(headers))
-                await self._app(scope, receive, guarded)
+                await self._service.reads.run(answered, guarded, revoked)
         finally:
             if (tenant := scope.get("state", {}).pop("place", None)) is not None:
                 self._service.places.leave(tenant)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, headers: Mapping[bytes, bytes]) -> None:
+        """Begin in the credential's turn, but for liveness, which has none."""
+        if (answer := self._fixed.get((scope["method"], scope["path"]))) is not None:
+            if scope["path"] not in LIVENESS:
+                await self._turns.take(_credential_of(headers))
+            response = await answer(Request(scope, receive, send))
+            await response(scope, receive, send)
+        else:
+            await self._turns.take(_credential_of(headers))
+            await self._app(scope, receive, send)
 
     def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> Refused | None:
         if "\0" in scope["path"] or _NUL.search(scope["query_string"]):
@@ -485,11 +513,7 @@ def whole_number(text: str | None, field: str, default: int, most: int) -> int:
     return int(text)
 
 
-async def read_state(service: Service, read: Any, *more: Any) -> Any:
-    """Return `read(controller, *more)`, read in a thread while nothing changes."""
-
-    def locked() -> Any:
-        with service.writer.lock:
-            return read(service.writer.controller, *more)
-
-    return await service.threads.run(locked)
+def read_state(service: Service, read: Any, *more: Any) -> Any:
+    """Return `read(controller, *more)`, read while nothing changes; not in the loop."""
+    with service.writer.lock:
+        return read(service.writer.controller, *more)

@@ -17,12 +17,22 @@ from starlette.routing import Route
 from eunomia.service import pages
 from eunomia.service.forecasts import NoForecast
 from eunomia.service.http import routes as api
-from eunomia.service.http.api import COOKIE, Refused, Service, authenticate, read_body, refusal_of, source_of
+from eunomia.service.http.api import (
+    COOKIE,
+    Handler,
+    Refused,
+    Service,
+    answered,
+    authenticate,
+    read_body,
+    refusal_of,
+    source_of,
+)
 from eunomia.service.http.forecast_routes import forecast_score, forecast_shown, what_if_shown
 from eunomia.service.http.shared_pages import AFTER, SharedPages
 from eunomia.service.http.tenant_routes import show_tenants
 from eunomia.service.http.visible_jobs import visible
-from eunomia.service.http.wait_routes import why_shown
+from eunomia.service.http.wait_routes import why_known, why_shown
 from eunomia.service.job_row import TERMINAL
 from eunomia.service.json_lines import REQUEST
 from eunomia.service.messages import Cancel, ChangeNode, Principal
@@ -32,12 +42,11 @@ SHOWN = 20  # jobs on the first page
 TAIL = 8192  # bytes of a log
 FORECAST_S = 0.2  # longer than that no page waits for a forecast
 _FILES = Path(pages.__file__).parent
-Page = Callable[[Service, Request, Principal], Awaitable[Response]]
 
 
-async def now(service: Service, request: Request, who: Principal) -> Response:
+def now(service: Service, request: Request, who: Principal) -> Response:
     """Show types, running and waiting jobs, and the last decisions."""
-    cluster = await api.show_cluster(service, request, who)
+    cluster = api.show_cluster(service, request, who)
     tenant = None if who.is_operator else who.tenant
 
     def some(*states: str) -> list[Any]:
@@ -46,37 +55,37 @@ async def now(service: Service, request: Request, who: Principal) -> Response:
 
     running, waiting = some(*render.ON_SEATS), some(*render.WAITING)
     for job in waiting:
-        job["reason"] = job["reason"] or await _why(service, job["id"], who)
-    decided = (await api.show_decisions(service, request, who))["decisions"]
-    learnt = (await api.show_throughputs(service, request, who))["throughputs"]
+        job["reason"] = job["reason"] or _why(service, job["id"], who)
+    decided = (api.show_decisions(service, request, who))["decisions"]
+    learnt = (api.show_throughputs(service, request, who))["throughputs"]
     return HTMLResponse(render.now_page(who.user, cluster, running, waiting, decided[:10], learnt))
 
 
-async def _why(service: Service, job_id: str, who: Principal) -> str:
+def _why(service: Service, job_id: str, who: Principal) -> str:
     """Return why a job waits. The writer may take its turn between two of them."""
     row = service.reader.job(job_id)
-    found = [] if row is None else (await why_shown(service, row, who, 0.0))["reasons"]
+    found = [] if row is None else why_known(service, row, who)["reasons"]
     return "; ".join(reason["text"] for reason in found)
 
 
-async def jobs(service: Service, request: Request, who: Principal) -> Response:
+def jobs(service: Service, request: Request, who: Principal) -> Response:
     """Show jobs, a page at a time."""
-    found = await api.list_jobs(service, request, who)
+    found = api.list_jobs(service, request, who)
     return HTMLResponse(render.jobs_page(who.user, found["jobs"], found["next"], dict(request.query_params)))
 
 
 async def job(service: Service, request: Request, who: Principal) -> Response:
     """Show one job."""
-    found = await api.show_job(service, request, who)
-    reasons = await why_shown(service, visible(service, request, who), who, FORECAST_S)
+    run = service.threads.run
+    found = await run(api.show_job, service, request, who)
+    reasons = await why_shown(service, await run(visible, service, request, who), who, FORECAST_S)
     text = ""
     if who.owns(found["owner"], found["tenant"]):
-        *_, size = await service.threads.run(api._read_log, service, found["id"], 0)
-        raw, _, _ = await service.threads.run(api._read_log, service, found["id"], max(size - TAIL, 0))
+        *_, size = await run(api._read_log, service, found["id"], 0)
+        raw, _, _ = await run(api._read_log, service, found["id"], max(size - TAIL, 0))
         text = raw.decode("utf-8", "replace")
-    return HTMLResponse(
-        render.job_page(who.user, found, reasons, text, found["history"], await _forecast(service, found))
-    )
+    forecast = await _forecast(service, found)
+    return HTMLResponse(await run(render.job_page, who.user, found, reasons, text, found["history"], forecast))
 
 
 async def _forecast(service: Service, job: dict[str, Any]) -> dict[str, Any] | None:
@@ -92,23 +101,24 @@ async def _forecast(service: Service, job: dict[str, Any]) -> dict[str, Any] | N
         return None
 
 
-async def tenants(service: Service, request: Request, who: Principal) -> Response:
+def tenants(service: Service, request: Request, who: Principal) -> Response:
     """Show who received what."""
-    return HTMLResponse(render.tenants_page(who.user, await show_tenants(service, request, who)))
+    return HTMLResponse(render.tenants_page(who.user, show_tenants(service, request, who)))
 
 
-async def nodes(service: Service, request: Request, who: Principal) -> Response:
+def nodes(service: Service, request: Request, who: Principal) -> Response:
     """Show the nodes."""
-    found = (await api.show_nodes(service, request, who))["nodes"]
+    found = (api.show_nodes(service, request, who))["nodes"]
     return HTMLResponse(render.nodes_page(who.user, found, who.is_operator))
 
 
 async def policy(service: Service, request: Request, who: Principal) -> Response:
     """Show the policy."""
-    found = await api.show_policy(service, request, who)
-    score = await forecast_score(service, request, who)
+    found = await service.threads.run(api.show_policy, service, request, who)
+    score = await service.threads.run(forecast_score, service, request, who)
     answer = await _what_if(service, request, who)
-    return HTMLResponse(render.policy_page(who.user, found, service.writer.turn_s, score, answer))
+    times = service.writer.turn_s
+    return HTMLResponse(await service.threads.run(render.policy_page, who.user, found, times, score, answer))
 
 
 async def _what_if(service: Service, request: Request, who: Principal) -> dict[str, Any] | None:
@@ -144,12 +154,12 @@ async def change_node(service: Service, request: Request, who: Principal) -> Res
     return RedirectResponse("/nodes", 303)
 
 
-def _page(service: Service, handler: Page, shared: SharedPages) -> Callable[[Request], Awaitable[Response]]:
+def _page(service: Service, handler: Handler, shared: SharedPages) -> Callable[[Request], Awaitable[Response]]:
     async def made(request: Request, who: Principal) -> Response:
         try:
             if request.method != "GET":
                 service.refuse_when_full()
-            return await handler(service, request, who)
+            return await answered(service, handler, request, who)
         except Exception as error:
             refusal = refusal_of(error, f"the page {request.method} {request.scope['route'].path}")
             named = f" (request {REQUEST.get()})" if refusal.status == 500 else ""
@@ -206,9 +216,19 @@ def page_routes(service: Service) -> list[Route]:
 
         return answer
 
-    shared = SharedPages(lambda: service.reader.news_range()[1])
-    gets = {"/": now, "/jobs": jobs, "/jobs/{id}": job, "/tenants": tenants, "/nodes": nodes, "/policy": policy}
-    posts = {"/jobs/{id}/cancel": cancel, "/nodes/{name}/{action}": change_node}
+    async def newest() -> int:
+        return (await service.threads.run(service.reader.news_range))[1]
+
+    shared = SharedPages(newest)
+    gets: dict[str, Handler] = {
+        "/": now,
+        "/jobs": jobs,
+        "/jobs/{id}": job,
+        "/tenants": tenants,
+        "/nodes": nodes,
+        "/policy": policy,
+    }
+    posts: dict[str, Handler] = {"/jobs/{id}/cancel": cancel, "/nodes/{name}/{action}": change_node}
     return [
         *(Route(path, _page(service, handler, shared), methods=["GET"]) for path, handler in gets.items()),
         *(Route(path, _page(service, handler, shared), methods=["POST"]) for path, handler in posts.items()),

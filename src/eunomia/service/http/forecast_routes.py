@@ -37,7 +37,7 @@ async def _asked(service: Service, question: dict[str, Any]) -> dict[str, Any]:
 
 async def when(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Say when a job starts and finishes, each with its 80 % interval."""
-    row = visible(service, request, who)
+    row = await service.threads.run(visible, service, request, who)
     shown = {"id": row.id, "state": row.state}
     if row.is_over:
         return {**shown, "start": None, "finish": None, "how": "it is over", "assumes": []}
@@ -176,8 +176,8 @@ def new_row(service: Service, document: JobDocument, tenant: str, who: Principal
     return row, problems
 
 
-async def forecast_score(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+def forecast_score(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Say how good the forecasts of jobs that have started were."""
     tenant = None if who.is_operator else who.tenant
-    found = await service.threads.run(outcomes_of, service.site.place)
+    found = outcomes_of(service.site.place)
     return score(one for one in found if tenant in (None, one.tenant))

@@ -9,7 +9,7 @@ import os
 import secrets
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -25,6 +25,7 @@ from eunomia.service.credentials import MOST_MAKERS, MOST_TOKENS, TokenRegistry,
 from eunomia.service.http.api import (
     BODY_BYTES,
     LIST_BYTES,
+    WHAT_IF,
     ApiRoute,
     JsonAnswer,
     Refused,
@@ -87,37 +88,38 @@ async def submit(service: Service, request: Request, who: Principal) -> Response
         problem = FieldProblem("Idempotency-Key", key[:40], "has 8 to 128 printable characters", "send a UUID")
         raise Refused(400, "the Idempotency-Key cannot be used", (problem,))
     raw = await read_body(request, LIST_BYTES, service.bodies)
+    if len(raw) <= LARGE_BYTES:
+        return await _submitted(service, request, who, key, raw)
+    async with service.large.place(who.tenant):
+        return await _submitted(service, request, who, key, raw)
+
+
+async def _submitted(service: Service, request: Request, who: Principal, key: str | None, raw: bytes) -> Response:
+    """Read the body of a submission, large ones beside the loop, and hand it to the writer."""
+    key = key or secrets.token_hex(16)
     try:
-        read = _documents(raw) if len(raw) <= LARGE_BYTES else await service.parsing.run(_documents, raw)
+        if len(raw) <= LARGE_BYTES:
+            read, stored_bytes = _submission(raw, key)
+        else:
+            read, stored_bytes = await service.parsing.run(_submission, raw, key)
     except (Refused, InvalidRequest):
         service.submissions.charge(who.tenant, 1 + len(raw) // BYTES_A_JOB, 0)  # it was read all the same
         raise
-    count = sum(job.count for job in read.jobs)
-    service.submissions.charge(who.tenant, count, read.stored_bytes)
-    if count >= MANY_JOBS:
+    service.submissions.charge(who.tenant, read.count, stored_bytes)
+    if read.count >= MANY_JOBS:
         await service.threads.run(load_compiler)  # beside the turn that takes them
-    several = read.is_list or read.jobs[0].array is not None
-    reply = await service.ask(
-        Submit(read.jobs, key or secrets.token_hex(16), read.digest, several), who, source_of(request)
-    )
+    reply = await service.ask(read, who, source_of(request))
     body = reply.body
     if "job" in body:
         body = {name: body["job"][name] for name in SUBMITTED}
     return JsonAnswer(body, reply.status)
 
 
-@dataclass(frozen=True, slots=True)
-class _Documents:
-    """The jobs of one submission, the digest of its body, and about how many bytes they take in the store."""
+def _submission(raw: bytes, key: str) -> tuple[Submit, int]:
+    """Return what a body submits, and about how many bytes its jobs take in the store.
 
-    jobs: tuple[JobDocument, ...]
-    digest: str
-    stored_bytes: int
-    is_list: bool
-
-
-def _documents(raw: bytes) -> _Documents:
-    """Read the body of a submission. Raises Refused, and InvalidRequest with the problems of all jobs."""
+    Raises Refused, and InvalidRequest with the problems of all jobs.
+    """
     data = json_of(raw)
     is_list = isinstance(data, list)
     if not is_list and len(raw) > BODY_BYTES:
@@ -133,7 +135,7 @@ def _documents(raw: bytes) -> _Documents:
         )
         fix = "shorten the document, such as its env, or the array"
         raise InvalidRequest([FieldProblem("array", None, rule, fix)])
-    return _Documents(jobs, _digest(data), stored, is_list)
+    return Submit(jobs, key, _digest(data), is_list or jobs[0].array is not None, raw.decode()), stored
 
 
 def _digest(data: Any) -> str:
@@ -168,7 +170,7 @@ def _parsed(data: list[Any]) -> tuple[JobDocument, ...]:
     return tuple(jobs)
 
 
-async def list_jobs(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+def list_jobs(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """List jobs, the newest first, a page at a time."""
     query = request.query_params
     states = [state for state in query.get("state", "").split(",") if state]
@@ -206,7 +208,7 @@ def _shown(service: Service, row: JobRow) -> dict[str, Any]:
     return row.shown(service.writer.origin, service.writer.controller.device_types)
 
 
-async def show_job(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+def show_job(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show one job with its history."""
     row = visible(service, request, who)
     history = [
@@ -247,7 +249,7 @@ async def change(service: Service, request: Request, who: Principal) -> dict[str
 
 async def log(service: Service, request: Request, who: Principal) -> Response:
     """Return the output of a job from a byte on; with `follow` as server-sent events until the job is over."""
-    row = owned(service, request, who)
+    row = await service.threads.run(owned, service, request, who)
     start = whole_number(request.query_params.get("from"), "from", 0, 2**62)
     if request.query_params.get("follow") in ("1", "true"):
         return StreamingResponse(_follow(service, row.id, start), media_type="text/event-stream")
@@ -278,7 +280,7 @@ def _read_log(service: Service, job_id: str, start: int) -> tuple[bytes, int, in
 async def _follow(service: Service, job_id: str, start: int) -> AsyncIterator[str]:
     quiet_s = 0.0
     while not service.feed.closing:
-        row = service.reader.job(job_id)
+        row = await service.threads.run(service.reader.job, job_id)
         raw, start, _ = await service.threads.run(_read_log, service, job_id, start)
         if raw:
             start += len(raw)
@@ -298,20 +300,20 @@ async def _follow(service: Service, job_id: str, start: int) -> AsyncIterator[st
 # ---- cluster ---------------------------------------------------------------------------------------------------------
 
 
-async def show_cluster(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+def show_cluster(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show free and busy accelerators by type, and jobs by state."""
-    found: dict[str, Any] = await read_state(service, living_state.cluster)
+    found: dict[str, Any] = read_state(service, living_state.cluster)
     return {**found, "jobs": service.reader.counts(), "version": __version__}
 
 
-async def show_throughputs(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+def show_throughputs(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show what is believed of throughputs, where they are learnt from jobs."""
-    return {"throughputs": await read_state(service, living_state.throughputs)}
+    return {"throughputs": read_state(service, living_state.throughputs)}
 
 
-async def show_nodes(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+def show_nodes(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show the nodes; operators see their jobs."""
-    found = await read_state(service, living_state.nodes)
+    found = read_state(service, living_state.nodes)
     if not who.is_operator:
         found = [{**node, "jobs": [job for job in node["jobs"] if is_mine(service, job, who)]} for node in found]
     return {"nodes": found}
@@ -326,38 +328,40 @@ async def change_node(service: Service, request: Request, who: Principal) -> dic
         raise Refused(422, "the node cannot be changed so", (problem,))
     name = request.path_params["name"]
     if request.query_params.get("dry_run") == "true":
-        found = {node["name"]: node for node in await read_state(service, living_state.nodes)}
-        if name not in found:
-            raise Refused(404, "there is no such node")
-        leaves = action != "resume"
-        stuck = await read_state(service, living_state.would_not_fit, name) if leaves else []
-        return {"name": name, "would_move": found[name]["jobs"] if leaves else [], "would_not_fit": stuck}
+        return await service.threads.run(_would_move, service, name, action != "resume")
     reply = await service.ask(ChangeNode(name, action, str(data.get("reason", ""))[:200]), who, source_of(request))
     return reply.body
 
 
-async def summary(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+def _would_move(service: Service, name: str, leaves: bool) -> dict[str, Any]:
+    """Return what jobs would do if a node left, or came back."""
+    found = {node["name"]: node for node in read_state(service, living_state.nodes)}
+    if name not in found:
+        raise Refused(404, "there is no such node")
+    stuck = read_state(service, living_state.would_not_fit, name) if leaves else []
+    return {"name": name, "would_move": found[name]["jobs"] if leaves else [], "would_not_fit": stuck}
+
+
+def summary(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show what each user got in the last days: of jobs that ended in them, and of those that still run."""
     days = whole_number(request.query_params.get("days"), "days", 7, 3650)
     now = service.writer.clock.now()
-    rows = await service.threads.run(
-        service.reader.jobs_since, now - days * 86_400, None if who.is_operator else who.tenant
-    )
+    rows = service.reader.jobs_since(now - days * 86_400, None if who.is_operator else who.tenant)
     return {"days": days, "users": living_state.summary(rows, now)}
 
 
-async def show_policy(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+def show_policy(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show the policy and the certificate of its last answer."""
-    found: dict[str, Any] = await read_state(service, living_state.policy)
+    found: dict[str, Any] = read_state(service, living_state.policy)
     return found
 
 
-async def show_decisions(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+def show_decisions(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show the last moments until a time and what was decided; only operators see jobs of others."""
     origin, shown = service.writer.origin, []
     limit = whole_number(request.query_params.get("limit"), "limit", 20, 200)
     until = _time(request.query_params.get("at"), origin)
-    for one in await service.threads.run(service.reader.decisions, limit, until):
+    for one in service.reader.decisions(limit, until):
         decided = [decision for decision in one.decisions if decision["is"] != "Ask"]
         if not who.is_operator:
             decided = [{"is": decision["is"]} for decision in decided]
@@ -458,6 +462,7 @@ async def _change_tokens(service: Service, request: Request, who: Principal, act
         return TokenRegistry(writer.store.tokens())
 
     service.tokens = await asyncio.wrap_future(service.writer.change(store, who))
+    service.reads.end(service.tokens)
 
 
 # ---- the service itself ----------------------------------------------------------------------------------------------
@@ -488,7 +493,7 @@ async def metrics(service: Service, request: Request, who: Principal) -> Respons
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 
-async def openapi(service: Service, request: Request, who: Principal) -> Response:
+def openapi(service: Service, request: Request, who: Principal) -> Response:
     """Return the description of this API."""
     return Response(_described(), media_type="application/json")
 
@@ -518,7 +523,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", f"{_JOB}/when", "viewer", "job", "Say when a job starts and finishes", when, query=("arrivals",)),
     ApiRoute("POST", f"{_JOB}/progress", "job", "job", "Report the steps in a checkpoint", save_progress,
              body="Progress"),
-    ApiRoute("POST", "/v1/whatif", "viewer", "", "Say what a change would do; nothing changes", what_if, body="WhatIf"),
+    ApiRoute("POST", WHAT_IF, "viewer", "", "Say what a change would do; nothing changes", what_if, body="WhatIf"),
     ApiRoute("GET", "/v1/forecasts", "viewer", "", "Say how good forecasts were", forecast_score),
     ApiRoute("GET", "/v1/cluster", "viewer", "", "Show accelerators by type and jobs by state", show_cluster),
     ApiRoute("GET", "/v1/throughputs", "viewer", "", "Show throughputs that are learnt from jobs", show_throughputs),

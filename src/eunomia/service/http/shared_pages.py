@@ -16,28 +16,42 @@ AFTER = "eunomia-after"  # header: number of the last event that a tab has seen
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    newest: int  # number of the last event before it was made
     at: float
+    newest: asyncio.Task[int]  # number of the last event before it was made
     answer: asyncio.Task[Response]
 
 
 class SharedPages:
     """The pages of the last seconds, by address and by who may see them. `newest` returns the last event's number."""
 
-    def __init__(self, newest: Callable[[], int]) -> None:
+    def __init__(self, newest: Callable[[], Awaitable[int]]) -> None:
         self._newest = newest
         self._kept: dict[Hashable, _Made] = {}
 
     async def answer(self, key: Hashable, after: int, make: Callable[[], Awaitable[Response]]) -> Response:
         """Return a page that has what event `after` changed: one that was made, or is being made, or a new one."""
-        found, now = self._kept.get(key), time.monotonic()
-        if found is None or found.newest < after or now - found.at > SHARED_S:
-            while len(self._kept) >= MOST_KEPT:
-                del self._kept[next(iter(self._kept))]
-            found = self._kept[key] = _Made(self._newest(), now, asyncio.ensure_future(_made(make)))
+        while True:
+            found, now = self._kept.get(key), time.monotonic()
+            if found is None or now - found.at > SHARED_S:
+                found = self._begin(key, now, make)
+            if await asyncio.shield(found.newest) >= after:
+                break
+            if self._kept.get(key) is found:
+                del self._kept[key]
         page = await asyncio.shield(found.answer)  # that one tab is closed must not fail the others
         return Response(page.body, page.status_code, media_type=page.media_type)
 
+    def _begin(self, key: Hashable, now: float, make: Callable[[], Awaitable[Response]]) -> _Made:
+        while len(self._kept) >= MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+        newest = asyncio.ensure_future(self._asked())
+        found = self._kept[key] = _Made(now, newest, asyncio.ensure_future(_page(newest, make)))
+        return found
 
-async def _made(make: Callable[[], Awaitable[Response]]) -> Response:
+    async def _asked(self) -> int:
+        return await self._newest()
+
+
+async def _page(newest: asyncio.Task[int], make: Callable[[], Awaitable[Response]]) -> Response:
+    await newest
     return await make()

@@ -15,16 +15,16 @@ from eunomia.service.tenant_fairness import HOUR_S, HOURS, TenantSums, empty_per
 UNKNOWN = {"weight": 1.0, "quota": None, "received_accelerator_s": 0.0, "holds": 0}  # to the scheduler: it has no job
 
 
-async def show_tenants(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+def show_tenants(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show what each tenant received and holds; its own, unless an operator asks."""
     days = whole_number(request.query_params.get("days"), "days", 1, 3650)
     width, count = split_days(days)
     now, origin = service.writer.clock.now(), service.writer.origin
-    found, hour = await read_state(service, living_state.tenants, now, width, count)
+    found, hour = read_state(service, living_state.tenants, now, width, count)
     tenants: dict[str, dict[str, Any]] = {one["tenant"]: one for one in found if who.may_see(one["tenant"])}
     if width * count > HOURS:
         mine = None if who.is_operator else who.tenant
-        for back, name, sums in await service.threads.run(service.reader.tenant_hours, hour, width, count, mine):
+        for back, name, sums in service.reader.tenant_hours(hour, width, count, mine):
             one = tenants.setdefault(name, {"tenant": name, **UNKNOWN, "periods": empty_periods(count)})
             one["periods"][-1 - back].add(sums)
     first = hour + 1 - width * count

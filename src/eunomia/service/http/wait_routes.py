@@ -12,7 +12,7 @@ from eunomia.model.wait_reason import describe_condition
 from eunomia.records.queue_position import QueuePosition
 from eunomia.service import living_state
 from eunomia.service.forecasts import NoForecast
-from eunomia.service.http.api import Service
+from eunomia.service.http.api import Service, read_state
 from eunomia.service.http.forecast_routes import new_row
 from eunomia.service.http.visible_jobs import visible
 from eunomia.service.job_document import InvalidRequest, parse_job
@@ -26,17 +26,13 @@ NOT_PLAYED = "what would let it start was not played"
 async def why(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Say why a job does not run, and what would let it start; `played=0` leaves the second out."""
     limit_s = 0.0 if request.query_params.get("played") in ("0", "false") else LIMIT_S
-    return await why_shown(service, visible(service, request, who), who, limit_s)
+    return await why_shown(service, await service.threads.run(visible, service, request, who), who, limit_s)
 
 
 async def why_shown(service: Service, row: JobRow, who: Principal, limit_s: float) -> dict[str, Any]:
     """Return why a job does not run, as the API shows it; what is played takes at most so long, and 0 means none."""
 
-    def ask(position: QueuePosition | None = None) -> dict[str, Any]:
-        with service.writer.lock:
-            return living_state.why(service.writer.controller, row, service.writer.origin, who.may_see, position)
-
-    found = await service.threads.run(ask)
+    found = await service.threads.run(why_known, service, row, who)
     if limit_s > 0 and "free" in found:  # it waits for accelerators
         smaller = await service.threads.run(_smaller, service, row, found["free"])
         question = {"ask": "why", "job": row.id, "smaller": smaller, "tenant": None if who.is_operator else who.tenant}
@@ -44,13 +40,20 @@ async def why_shown(service: Service, row: JobRow, who: Principal, limit_s: floa
             async with asyncio.timeout(limit_s):
                 played = await service.forecasts.ask(question)
             if (behind := played["position"]) is not None:
-                found = await service.threads.run(ask, QueuePosition(**{**behind, "names": tuple(behind["names"])}))
+                at = QueuePosition(**{**behind, "names": tuple(behind["names"])})
+                found = await service.threads.run(why_known, service, row, who, at)
             found |= _played(service, played, who)
         except TimeoutError:
             found["note"] = f"{NOT_PLAYED} in time; ask again"
         except NoForecast as error:
             found["note"] = f"{NOT_PLAYED}: {error}"
     return found
+
+
+def why_known(service: Service, row: JobRow, who: Principal, position: QueuePosition | None = None) -> dict[str, Any]:
+    """Return why a job does not run as far as it is known of the state, where nothing has to be played."""
+    origin = service.writer.origin
+    return dict(read_state(service, living_state.why, row, origin, who.may_see, position))
 
 
 def _smaller(service: Service, row: JobRow, free: dict[str, int]) -> list[str]:

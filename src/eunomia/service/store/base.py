@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Protocol
 
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import JobRow
+from eunomia.service.messages import LongSubmission
 from eunomia.service.store.checked_rows import (
     RESTORE,
     DamagedRow,
@@ -30,6 +31,7 @@ from eunomia.service.store.checked_rows import (
     number,
     sums_of,
     token_of,
+    unfinished_of,
     usable,
 )
 from eunomia.service.store.disk_room import DiskFull, DiskRoom
@@ -43,6 +45,10 @@ from eunomia.service.turn import Turn
 KEPT_SNAPSHOTS = 2
 JOB = "number, id, tenant, state, body"
 TOKENS = 'SELECT id, hash, "user", tenant, role, created, expires, revoked, parent FROM tokens'
+LISTS = (
+    'SELECT l.key, l.tenant, l."user", l.role, l.source, l.body, k.digest, k.ids FROM lists l '
+    "JOIN keys k ON k.tenant = l.tenant AND k.key = l.key"
+)
 FACTS: dict[str, Callable[[str], object]] = {  # of `meta`, that a start reads
     **dict.fromkeys(("generation", "origin", "era", "era_jobs", "last_job"), lambda fact: number(float(fact))),
     **dict.fromkeys(("overrides", "setup", "active_time"), json.loads),
@@ -175,6 +181,8 @@ class ServiceStore:
         _insert(db, "labels (key, value, number)", labels, "DO NOTHING")
         keys = [(tenant, key, body, json.dumps(ids), turn.at) for tenant, key, body, ids in turn.keys]
         _insert(db, "keys (tenant, key, digest, ids, at)", keys)
+        for long in turn.long:
+            self._write_long(db, long, turn.at)
         _insert(db, "outbox (number, body)", [(order.number, _order(order)) for order in turn.orders])
         db.executemany("DELETE FROM outbox WHERE number = ?", [(number,) for number in turn.taken])
         _insert(db, "news (at, job, tenant, kind, detail)", [(turn.at, *one) for one in turn.news])
@@ -193,6 +201,20 @@ class ServiceStore:
         self.write_audit(db, turn.at, turn.audit)
         db.execute("DELETE FROM clock")
         db.execute("INSERT INTO clock VALUES (1, ?, ?, ?, ?)", (clock.at, clock.boot, clock.monotonic, clock.wall))
+
+    def _write_long(self, db: Connection, long: LongSubmission, at: float) -> None:
+        """Write how far a submission is that takes several turns."""
+        who, key, ids = long.request.who, (long.request.who.tenant, long.submit.key), json.dumps(long.spans)
+        if len(long.spans) == 1:  # it was accepted in this turn
+            db.execute("INSERT INTO keys VALUES (?, ?, ?, ?, ?)", (*key, long.submit.digest, ids, at))
+            body = long.submit.body or json.dumps([job.spec() for job in long.submit.jobs])
+            db.execute(
+                "INSERT INTO lists VALUES (?, ?, ?, ?, ?, ?)", (*key, who.user, who.role, long.request.source, body)
+            )
+        else:
+            db.execute("UPDATE keys SET ids = ? WHERE tenant = ? AND key = ?", (ids, *key))
+        if long.is_complete:
+            db.execute("DELETE FROM lists WHERE tenant = ? AND key = ?", key)
 
     def _write_seats(self, db: Connection, rows: list[JobRow]) -> None:
         """Insert the live leases; a seat with two holders breaks the table's key, and the whole turn."""
@@ -382,6 +404,13 @@ class ServiceStore:
             rule = f"the row of the Idempotency-Key {key!r} cannot be read ({error})"
             raise StoreProblem.of(self.folder, rule, RESTORE) from None
 
+    def unfinished(self, note: Callable[[str], None] | None = None) -> list[LongSubmission]:
+        """Return the accepted submissions of which jobs are still to be entered; `note` gets what cannot be used."""
+        return usable(
+            self._db.execute(LISTS).fetchall(), unfinished_of,
+            note or (lambda wrong: self._warn("the rest of an accepted list of jobs, with the key", wrong)),
+        )  # fmt: skip
+
     def job(self, job_id: str) -> JobRow | None:
         """Return any job. Raises StoreProblem if its row cannot be read."""
         found = self._db.execute(f"SELECT {JOB} FROM jobs WHERE id = ?", (job_id,)).fetchone()
@@ -419,6 +448,9 @@ class ServiceStore:
         rows = ((one[1], one) for one in self._db.execute(f"SELECT {JOB} FROM jobs ORDER BY number"))
         usable(rows, lambda one: job_row(*one[1]), lambda wrong: found.append(f"the row of job {wrong} cannot be read"))
         usable(self._db.execute(TOKENS), token_of, lambda wrong: found.append(f"the token {wrong} cannot be used"))
+        self.unfinished(
+            lambda wrong: found.append(f"the rest of the accepted list with the key {wrong} cannot be used")
+        )
         hours = self._db.execute("SELECT tenant, received, deserved, succeeded, rho_sum, rho_max FROM tenant_hours")
         usable(hours, lambda row: sums_of(row[1:]), lambda wrong: found.append(f"an hour of tenant {wrong} is wrong"))
         clocks = self._db.execute("SELECT at, boot, monotonic, wall FROM clock")

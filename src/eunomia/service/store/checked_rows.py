@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 from eunomia.inputs.bounds import MOST_S
 from eunomia.inputs.json_text import unusable_texts
+from eunomia.service.job_document import parse_job
 from eunomia.service.job_row import MOST_STORED, STATES, JobRow
-from eunomia.service.messages import ROLES
+from eunomia.service.messages import ROLES, LongSubmission, Principal, Request, Submit, ids_in
 from eunomia.service.store.schema import StoredClock, Token
 from eunomia.service.tenant_fairness import TenantSums
 
@@ -83,7 +84,22 @@ def ids_of(digest: Any, ids: Any) -> tuple[str, list[str]]:
     found = json.loads(ids)
     if not isinstance(found, list) or not found:
         raise ValueError("it names no jobs")
-    return text(digest), [text(one) for one in found]
+    return text(digest), ids_in(text(one) for one in found)
+
+
+def unfinished_of(row: Sequence[Any]) -> LongSubmission:
+    """Return a submission with jobs that are still to be entered. Raises ValueError for one that cannot be used."""
+    key, tenant, user, role, source, body, digest, ids = row
+    if role not in ROLES:
+        raise ValueError(f"its role is {str(role)[:40]!r}")
+    who = Principal(text(user), text(tenant), role)
+    documents = json.loads(body)
+    jobs = tuple(parse_job(one) for one in (documents if isinstance(documents, list) else [documents]))
+    shown, entered = ids_of(digest, ids)
+    submit = Submit(jobs, text(key), shown, several=True)
+    if len(entered) >= submit.count:
+        raise ValueError("it has no further jobs")
+    return LongSubmission.of(Request(submit, who, text(source)), entered=len(entered), spans=tuple(json.loads(ids)))
 
 
 def usable(rows: Iterable[Sequence[Any]], read: Callable[[Sequence[Any]], T], note: Callable[[str], None]) -> list[T]:

@@ -43,6 +43,8 @@ MIGRATIONS = (
     "deserved REAL NOT NULL, succeeded INTEGER NOT NULL, rho_sum REAL NOT NULL, rho_max REAL NOT NULL, "
     "PRIMARY KEY (hour, tenant)) WITHOUT ROWID;",
     "ALTER TABLE tokens ADD COLUMN parent TEXT;",
+    'CREATE TABLE IF NOT EXISTS lists (tenant TEXT NOT NULL, key TEXT NOT NULL, "user" TEXT NOT NULL, '
+    "role TEXT NOT NULL, source TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (tenant, key));",
 )
 VERSION = 1 + len(MIGRATIONS)
 
