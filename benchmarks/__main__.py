@@ -1,4 +1,7 @@
-"""Measure every case, print the table and write bench.json: `make bench`, or `python -m benchmarks [CASE …]`."""
+"""Measure every case, print the table and write bench.json: `make bench`, or `python -m benchmarks [CASE …]`.
+
+`python -m benchmarks growth` measures how time grows with the number of jobs (`benchmarks.growth`), which takes long.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import json
 from importlib import import_module
 from pathlib import Path
 
+from benchmarks import growth
 from benchmarks.side_by_side import Comparison, on_one_thread
 
 CASES = (
@@ -19,9 +23,11 @@ CASES = (
     "gavel_policies",
     "auction",
     "first_call",
+    "first_runs",
     "environment",
     "border",
 )
+POLICIES = [policy for family in growth.FAMILIES for policy in family.policies]
 HEAD = f"{'case':<52} {'n':>9} {'ours':>11} {'other':>11} {'ratio':>8}  other"
 
 
@@ -40,12 +46,22 @@ def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("case", nargs="*", metavar="CASE", help=f"which to measure: {', '.join(CASES)}; all if none")
-    parser.add_argument("--out", type=Path, default=Path("bench.json"), help="file to write; bench.json")
+    parser.add_argument("--out", type=Path, help="file to write; bench.json, or growth.json")
+    of_growth = parser.add_argument_group("growth alone")
+    of_growth.add_argument(
+        "--against", type=Path, metavar="CHECKOUT", help="measure the version of this folder as well"
+    )
+    of_growth.add_argument("--policy", nargs="+", default=[], choices=POLICIES, help="these alone")
+    of_growth.add_argument("--jobs", type=int, help="n; by family if left out")
     asked = parser.parse_args()
+    if asked.case == ["growth"]:
+        growth.main(asked.policy, asked.jobs, asked.against, asked.out or Path("growth.json"))
+        return
     unknown = sorted(set(asked.case) - set(CASES))
     if unknown:
-        parser.error(f"there is no case {', '.join(unknown)}; there are {', '.join(CASES)}")
-    print("CPU time, median of 3 runs or more after a warm-up; compilation by numba is not counted.")
+        parser.error(f"there is no case {', '.join(unknown)}; there are {', '.join(CASES)}, or growth alone")
+    print("CPU time, median of 3 runs or more after a warm-up; compilation by numba is not counted but in first runs,")
+    print("which are once and by the clock.")
     print("ratio = other / ours: above 1 ours is faster, below 1 slower.\n")
     print(HEAD, flush=True)
     found: list[Comparison] = []
@@ -53,7 +69,9 @@ def main() -> None:
         for comparison in import_module(f"benchmarks.{case}").cases():
             print(_line(comparison), flush=True)
             found.append(comparison)
-    asked.out.write_text(json.dumps([one.as_dict() for one in found], indent=2) + "\n", encoding="utf-8")
+    (asked.out or Path("bench.json")).write_text(
+        json.dumps([one.as_dict() for one in found], indent=2) + "\n", encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -136,7 +137,7 @@ def test_an_npz_file_says_the_same(tmp_path: Path) -> None:
     assert result_of(tmp_path / "rows.npz")["pf"] == [[2], [2]]
 
 
-def test_the_command_prints_a_table_or_json_and_writes_both_kinds_of_files(tmp_path: Path) -> None:
+def test_the_command_prints_a_table_or_json_and_writes_all_kinds_of_files(tmp_path: Path) -> None:
     problem = tmp_path / "bids.json"
     problem.write_text(json.dumps({"capacity": 4, "values": VALUES}))
     ask = ["solve", "--policy", "themis", "--problem", str(problem)]
@@ -145,9 +146,15 @@ def test_the_command_prints_a_table_or_json_and_writes_both_kinds_of_files(tmp_p
     assert [line.split() for line in shown.stdout.splitlines()[3:5]] == [
         ["0", "2", "0.6000", "1.2"], ["1", "2", "0.7692", "1.538"],
     ]  # fmt: skip
-    for name in ("answer.json", "answer.npz"):
+    for name in ("answer.json", "answer.npz", "answer.arrow"):
         assert CliRunner().invoke(app, [*ask, "--out", str(tmp_path / name)]).exit_code == 0
     assert np.load(tmp_path / "answer.npz")["pf"].tolist() == [2, 2]
+    table = pa.ipc.open_file(tmp_path / "answer.arrow").read_all()
+    columns = {name: table[name].to_pylist() for name in table.column_names}
+    answer = json.loads((tmp_path / "answer.json").read_text())
+    known = {**json.loads(table.schema.metadata[b"eunomia"]), **columns}
+    del known["seconds"], known["compile_seconds"], answer["seconds"], answer["compile_seconds"]
+    assert known == answer
     problem.write_text(json.dumps({"capacity": 4, "values": [[1, 0.5]]}))
     refused = CliRunner().invoke(app, [*ask, "--json"])
     assert refused.exit_code == 2

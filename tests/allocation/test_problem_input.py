@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -293,6 +294,53 @@ def test_an_array_whose_bytes_were_changed_is_refused(tmp_path: Path, plain: Fie
     with pytest.raises(InvalidInput) as caught:
         read_problem(path)
     assert caught.value.problems[0].column == "throughput"
+
+
+def _with_weight(path: Path, fields: Fields, member: bytes) -> Path:
+    """Return an NPZ whose array of weights are these bytes."""
+    _saved(path, fields)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("weight.npy", member)
+    return path
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000000,)}",
+        f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({10**30},)}}",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (2,)}",
+        "{'descr': 'zz', 'fortran_order': False, 'shape': (2,)}",
+        "{'descr': ((((",
+    ],
+)
+def test_an_array_that_promises_what_it_does_not_hold_is_named(tmp_path: Path, plain: Fields, header: str) -> None:
+    member = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+    with pytest.raises(InvalidInput, match="weight: cannot be read") as caught:
+        read_problem(_with_weight(tmp_path / "bad.npz", plain, member))
+    assert [(problem.column, bool(problem.fix)) for problem in caught.value.problems] == [("weight", True)]
+
+
+def test_all_arrays_that_cannot_be_loaded_are_named_at_once(tmp_path: Path, plain: Fields) -> None:
+    objects = np.array([1, "a"], dtype=object)
+    with pytest.raises(InvalidInput) as caught:
+        read_problem(_saved(tmp_path / "bad.npz", {**plain, "weight": objects, "deadline_s": objects}))
+    assert [problem.column for problem in caught.value.problems] == ["weight", "deadline_s"]
+
+
+@pytest.mark.parametrize("field", ["entity", "job_type"])
+def test_rows_of_no_table_may_have_any_number(tmp_path: Path, plain: Fields, field: str) -> None:
+    problem = read_problem(_saved(tmp_path / "far.npz", {**plain, field: np.array([2**62, 3])}))
+    found = problem.entity if field == "entity" else problem.kind
+    assert found is not None
+    assert sorted(found.tolist()) == [0, 1]
+
+
+def test_a_single_weight_of_entities_is_one_of_a_list(tmp_path: Path, plain: Fields) -> None:
+    problem = read_problem(_saved(tmp_path / "one.npz", {**plain, "entity": [0, 0], "entity_weight": np.array(2.0)}))
+    assert problem.entities is not None
+    assert problem.entities.weight.tolist() == [2.0]
 
 
 def test_a_single_array_is_no_problem(tmp_path: Path) -> None:

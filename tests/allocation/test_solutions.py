@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import eunomia
-from eunomia.allocation import problem_of, solve, write_solution
+from eunomia.allocation import Solution, problem_of, solve, write_solution
 from eunomia.allocation.problem import BY_JOB
 from eunomia.allocation.view_from_problem import SOURCES
 from eunomia.inputs.problems import InvalidInput
@@ -274,3 +275,47 @@ def test_a_solution_as_arrays_says_what_it_says_as_json(tmp_path: Path, plain: F
         for name in ("status", "policy", "objective", "bound", "gap", "types", "x", "prices", "late", "seconds"):
             assert arrays[name].tolist() == result[name], name
         assert "job_ids" not in arrays
+
+
+def test_a_table_of_jobs_says_what_json_says(tmp_path: Path, full: Draw) -> None:
+    found = solve("max_min_fairness", full(jobs=9))
+    write_solution(found, tmp_path / "answer.arrow")
+    table = pa.ipc.open_file(tmp_path / "answer.arrow").read_all()
+    facts = json.loads(table.schema.metadata[b"eunomia"])
+    columns = {name: table[name].to_pylist() for name in table.column_names}
+    assert list(columns) == ["job_ids", "x", "effective_throughput", "why"]
+    assert {**facts, **columns} == found.as_dict()
+
+
+def test_a_table_of_jobs_has_the_rows_of_pairs(tmp_path: Path, full: Draw) -> None:
+    found = solve("max_min_fairness?space_sharing=true", full(jobs=9))
+    assert isinstance(found, Solution)
+    assert found.rows is not None
+    write_solution(found, tmp_path / "answer.arrow")
+    table = pa.ipc.open_file(tmp_path / "answer.arrow").read_all()
+    name = found.problem.name
+    listed = [
+        {**row, "job": name(m), "partner": None if row["partner"] is None else name(row["partner"])}
+        for m, rows in enumerate(table["rows"].to_pylist())
+        for row in rows
+    ]
+    place = {name(m): m for m in range(found.problem.jobs)}
+    assert listed == sorted(found.row_records(), key=lambda row: place[row["job"]])
+    assert table["x"].to_pylist() == found.x.tolist()
+
+
+@pytest.mark.parametrize("ending", ["json", "npz", "arrow"])
+def test_a_problem_as_json_and_as_arrays_has_the_same_answer(tmp_path: Path, full: Draw, ending: str) -> None:
+    fields = full(jobs=40)
+    del fields["pairs"], fields["entity_weight"], fields["entity_inner"]
+    (tmp_path / "problem.json").write_text(json.dumps(fields))
+    fields["deadline_s"] = [np.inf if at is None else at for at in fields["deadline_s"]]
+    np.savez(tmp_path / "problem.npz", **{name: np.asarray(value) for name, value in fields.items()})
+    files = []
+    for name in ("problem.json", "problem.npz"):
+        found = solve("max_min_fairness", tmp_path / name)
+        assert isinstance(found, Solution)
+        path = tmp_path / f"{name}.{ending}"
+        write_solution(replace(found, seconds=0.0, compile_seconds=0.0), path)
+        files.append(path.read_bytes())
+    assert files[0] == files[1]

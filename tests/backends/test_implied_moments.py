@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from eunomia.backends.simulated import FaultModel, Simulation
+from eunomia.core import waiting_line
 from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
+from eunomia.core.waiting_line import LOOKED
 from eunomia.mechanisms.leases import Leases
 from eunomia.metrics import Metrics
 from eunomia.model.answers import Order, Rows
@@ -100,10 +102,10 @@ class OneByOne:
         self.moments, self.carry_out = world.moments, world.carry_out
 
 
-def jobs(seed: int, step_s: float) -> list[Job]:
+def jobs(seed: int, step_s: float, gap_s: float = 300.0) -> list[Job]:
     """Jobs of two types and several tenants, at multiples of `step_s`: with a wide one many things happen at once."""
     rng = np.random.default_rng(seed)
-    at = np.sort(np.ceil(rng.exponential(300.0, JOBS).cumsum() / step_s) * step_s)
+    at = np.sort(np.ceil(rng.exponential(gap_s, JOBS).cumsum() / step_s) * step_s)
     lasts = np.ceil(rng.exponential(2500.0, JOBS) / step_s) * step_s
     return [
         Job(
@@ -142,7 +144,14 @@ def play(
 
 
 def play_ranked(
-    policy: Policy, topology: Topology, step_s: float, *, by_itself: bool, replay: bool, other: str = "other"
+    policy: Policy,
+    topology: Topology,
+    step_s: float,
+    *,
+    by_itself: bool,
+    replay: bool,
+    gap_s: float = 300.0,
+    other: str = "other",
 ) -> tuple[Actions, dict[str, object]]:
     """What happens to jobs, and the figures; observers take batches. `other` is the job type of some."""
     speeds, terms = load("uniform", topology.types), policy.info.mechanism
@@ -151,7 +160,8 @@ def play_ranked(
     leases = Leases(length=terms.length_s, aligned=terms.aligned, recall=terms.recall)
     metrics, actions = Metrics(topology, speeds, {}), Actions()
     overheads = Overheads(start_s=7.0, restore_s=30.0)
-    work = [replace(job, job_type=other if job.job_type == "other" else job.job_type) for job in jobs(1, step_s)]
+    work = jobs(1, step_s, gap_s)
+    work = [replace(job, job_type=other if job.job_type == "other" else job.job_type) for job in work]
     world = Simulation(work, topology, speeds, replay_status=replay, overheads=overheads)
     scheduler = Scheduler(topology, policy.info, leases, Belief(speeds, overheads))
     run(scheduler, world if by_itself else OneByOne(world), InlinePolicyRunner(policy), [metrics, actions])
@@ -176,6 +186,18 @@ def test_answers_by_rank_are_those_of_the_policy(
     assert actions.by_rank > 0 and actions.answers < alone[0].answers / 2  # else nothing was compared
 
 
+@pytest.mark.parametrize("policy", RANKED, ids=str)
+@pytest.mark.parametrize("types", [("v100",), ("v100", "k80")], ids=len)
+def test_answers_by_rank_are_those_of_the_policy_where_many_jobs_wait(
+    policy: Policy, types: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting_line, "BLOCK", 8)
+    topology = Topology.of([Node(type=types[m % len(types)], accelerators=4) for m in range(4)])
+    each = [play_ranked(policy, topology, 10.0, by_itself=one, replay=False, gap_s=30.0) for one in (True, False)]
+    assert each[0][0].lines == each[1][0].lines
+    assert each[0][1] == each[1][1]
+
+
 @pytest.mark.parametrize(
     "policy",
     [Tiresias(limits="500,3000"), Tiresias(placement="consolidate"), Tiresias(index="gittins", history="600,600,7200")],
@@ -193,6 +215,28 @@ def test_starts_where_nothing_else_waits_are_those_of_the_policy(
     assert figures == alone[1]
     assert any("Stop" in line for line in actions.lines)
     assert 0 < actions.answers < alone[0].answers - spared
+
+
+@pytest.mark.parametrize("by_itself", [False, True])
+def test_a_start_that_needs_no_ask_counts_as_one(by_itself: bool) -> None:
+    """Four seats. b, one wide, runs from 30 and is in the second queue at 130; a, two wide, from 50, there at 100.
+    c starts at 120, where nobody has to be asked: in the second queue a was there before, b was not. d comes at 160:
+    first are c and d, then a, and b stops.
+    """
+    topology, speeds = Topology.of([Node(type="v100", accelerators=4)]), load("uniform", ("v100",))
+    work = [
+        Job(job_id=name, total_steps=1000.0, submitted=at, sequence=m, scale_factor=size)
+        for m, (name, at, size) in enumerate([("b", 30.0, 1), ("a", 50.0, 2), ("c", 120.0, 1), ("d", 160.0, 1)])
+    ]
+    policy, actions = Tiresias(limits=100.0), Actions()
+    world, scheduler = (
+        Simulation(work, topology, speeds),
+        Scheduler(topology, policy.info, Leases(recall=True), Belief(speeds)),
+    )
+    run(scheduler, world if by_itself else OneByOne(world), InlinePolicyRunner(policy), [actions])
+    first = next(line for line in actions.lines if "Stop" in line)
+    assert first.startswith("160.0 ")
+    assert "'b'" in first
 
 
 @pytest.mark.parametrize(
@@ -251,3 +295,29 @@ def test_a_run_that_gets_nowhere_is_given_up_as_one_by_one(restore_s: float, qua
         ends.append((gave_up, world.given_up, repr(metrics.figures().summary)))
     assert ends[0] == ends[1]
     assert ends[0][0] + ends[0][1]
+
+
+def looked_at(policy: Policy, count: int) -> int:
+    """How many rows and blocks of waiting jobs were looked at in a run whose queue grows to nearly `count` jobs."""
+    topology = Topology.of([Node(type="v100", accelerators=4)])
+    speeds, terms, rng = load("uniform", topology.types), policy.info.mechanism, np.random.default_rng(2)
+    sizes, steps = rng.choice([1, 2, 4], count).tolist(), rng.uniform(50.0, 90.0, count).tolist()
+    queue = [
+        Job(job_id=f"j{m}", total_steps=steps[m], submitted=0.1 * m, sequence=m, scale_factor=sizes[m])
+        for m in range(count)
+    ]
+    world = Simulation(queue, topology, speeds)
+    leases = Leases(length=terms.length_s, aligned=terms.aligned, recall=terms.recall)
+    scheduler, actions = Scheduler(topology, policy.info, leases, Belief(speeds)), Actions()
+    run(scheduler, world, InlinePolicyRunner(policy), [actions])
+    assert sum("JobFinished" in line for line in actions.lines) == count
+    assert world._implied is not None
+    return int(world._implied._lines[-1][LOOKED])
+
+
+@pytest.mark.parametrize("policy", [Fifo(), Fifo(backfill="skip"), Srtf(), Las(quantum=100.0)], ids=str)
+def test_a_pass_does_not_look_at_all_that_wait(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looks at the rows of a block, and at one number of each other block."""
+    monkeypatch.setattr(waiting_line, "BLOCK", 16)
+    count = 400  # most of which wait at once; a pass has two searches at least
+    assert looked_at(policy, count) / count < 50

@@ -20,6 +20,7 @@ from eunomia import kernels
 from eunomia.kernels import KERNELS, PROCESS, Kernel, WorkLeft
 from eunomia.kernels.cache import KEPT_VERSIONS, compile_lock, file_name, folder, is_cached, is_compiling, prune_cache
 from eunomia.kernels.call_graph import reached_kernels, source_hash
+from eunomia.kernels.dispatch import Process
 
 SOURCE = """
 from eunomia.kernels import kernel
@@ -64,6 +65,23 @@ def test_a_first_call_is_interpreted_and_returns_plain_numbers(made: Callable[..
     assert type(outer(np.ones(3), 2.0)) is float
     assert not is_compiled(outer)
     assert outer.spent_s > 0
+
+
+def test_time_in_which_other_programs_had_the_processor_does_not_count(
+    made: Callable[..., dict[str, Kernel]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = Process()
+    process.sample(1.0, 2.0)
+    process.sample(1.0, 6.0)
+    assert process.processor_share == 0.25
+    monkeypatch.setattr(PROCESS, "processor_share", 0.0)
+    monkeypatch.setattr(PROCESS, "calls", 1)  # the next call is no sample
+    outer = made()["outer"]
+    outer(np.ones(3), 2.0)
+    assert outer.spent_s == 0.0
+    monkeypatch.setattr(PROCESS, "processor_share", 1.0)
+    outer(np.ones(3), 2.0)
+    assert outer.spent_s > 0.0
 
 
 def test_a_kernel_is_compiled_when_it_has_taken_as_long_as_compiling_takes(

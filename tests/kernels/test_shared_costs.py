@@ -17,7 +17,7 @@ import pytest
 
 from eunomia.kernels import Kernel, ahead, dispatch
 from eunomia.kernels.arguments import describe, find_named, numba_type
-from eunomia.kernels.cache import folder, is_cached
+from eunomia.kernels.cache import AHEAD, compile_lock, folder, is_cached
 from eunomia.kernels.costs import FILE, KEPT_KERNELS, add_costs, forget_costs, read_costs
 from eunomia.solvers.sums import total
 
@@ -147,6 +147,7 @@ VALUES = [
     (1, 2.0, (True, np.zeros(2))),
     (),
     Pair(np.zeros(2), (1, 2)),
+    np.zeros(2, [("since", "f8"), ("size", "i4"), ("paused", "?")]),
 ]
 
 
@@ -166,7 +167,13 @@ def test_an_array_that_is_not_to_be_written_is_described_as_such() -> None:
     assert numba_type(described) == numba.typeof(values) != numba.typeof(np.zeros(3))
 
 
-UNKNOWN = {"large": 2**63, "text": "a", "texts": np.array(["a"]), "rows": np.zeros(2, "f8,i4"), "inside": (1, {})}
+UNKNOWN = {
+    "large": 2**63,
+    "text": "a",
+    "texts": np.array(["a"]),
+    "gaps": np.zeros(2, np.dtype("i1,f8", align=True)),
+    "inside": (1, {}),
+}
 
 
 @pytest.mark.parametrize("value", UNKNOWN.values(), ids=UNKNOWN)
@@ -179,6 +186,18 @@ def test_no_kernel_is_compiled_ahead_where_nothing_can_be_kept(tmp_path: Path, m
     (tmp_path / "file").touch()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
     assert not ahead.request(cast(Kernel, total), (np.ones(3),))
+
+
+def test_one_process_of_a_machine_compiles_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(ahead, "HELPER", ahead.Helper())
+    started: list[str] = []
+    monkeypatch.setattr(ahead, "_start", lambda: started.append("one"))
+    with compile_lock(AHEAD):
+        assert not ahead.request(cast(Kernel, total), (np.ones(3),))
+        assert started == []
+    ahead.request(cast(Kernel, total), (np.ones(3),))
+    assert started == ["one"]
 
 
 def test_only_kernels_are_compiled_ahead() -> None:

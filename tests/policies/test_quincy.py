@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Start
-from eunomia.model.topology import Node
+from eunomia.model.topology import Node, Topology
 from eunomia.policies import build
+from eunomia.policies.grants.quincy.flow_network import Pools
 from eunomia.solvers.quincy_flow import cheapest
 from eunomia.testing.small_worlds import DrawnRates, SmallWorld, WorldRun, line_up, one_type, play
 
@@ -46,6 +47,16 @@ def test_no_assignment_costs_less(seed: int, gangs: bool) -> None:
         if (taken <= seats).all():
             best = min(best, sum(waits[m] if p < 0 else cost[m, p] for m, p in enumerate(places)))
     assert total == pytest.approx(best)
+
+
+@pytest.mark.parametrize("racks", [("",), ("r", "s"), ("r", "s", "t")])
+def test_a_pool_is_in_another_when_all_its_machines_are(racks: tuple[str, ...]) -> None:
+    nodes = [Node(type="ab"[m % 2], accelerators=2, rack=racks[m % len(racks)]) for m in range(7)]
+    pools = Pools.of(Topology.of(nodes))
+    inside = pools.inside > 0
+    for one, other in itertools.product(range(inside.shape[1]), repeat=2):
+        assert pools.above[one, other] == (inside[:, one] <= inside[:, other]).all()
+    assert Pools.of(Topology.of(nodes[:3])).inside.shape[0] == 3  # of another cluster
 
 
 def started(story: WorldRun) -> list[tuple[float, str]]:

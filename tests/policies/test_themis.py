@@ -104,6 +104,21 @@ def seen_in(view: View) -> AuctionState:
     return read_state(view, ended, offers(view, ended))
 
 
+@pytest.mark.parametrize("apps", [3, 1000])
+@pytest.mark.parametrize("seed", range(8))
+def test_jobs_stand_app_by_app_by_weight_then_by_what_they_have_left(seed: int, apps: int) -> None:
+    view, rng = a_view(Themis(), seed), np.random.default_rng(seed)
+    app = np.sort(rng.choice(apps, view.jobs, replace=apps < view.jobs))
+    weight = rng.choice([1.0, 2.0], view.jobs)
+    view = replace(view, columns={**view.columns, "app": app, "weight": weight})
+    job = np.flatnonzero(rng.random(view.jobs) < 0.8)
+    left = {m: view.remaining[m] / view.total[m] for m in job.tolist()}
+    expected = sorted(job.tolist(), key=lambda m: (app[m], -weight[m], -left[m], m))
+    names = replace(view.apps, names=tuple(map(str, range(apps))))
+    state = replace(seen_in(a_view(Themis(), seed)), view=replace(view, columns={**view.columns, "apps": names}))
+    assert state.by_priority(job).tolist() == expected
+
+
 def gangs(tables: BidTables, row: int) -> list[tuple[int, int, np.ndarray, np.ndarray]]:
     """Return job, type, units and accelerators on each of the gangs that a row seats."""
     book, begin = tables.gangs, tables.gang[row]

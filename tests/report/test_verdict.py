@@ -8,7 +8,7 @@ import pytest
 from eunomia.inputs.problems import InvalidInput
 from eunomia.verdict.findings import findings
 from eunomia.verdict.further_notes import worst_at_own_measure
-from eunomia.verdict.judgement import blocks
+from eunomia.verdict.judgement import PART, blocks, quantiles_of_resamples
 from eunomia.verdict.number_format import shown
 from eunomia.verdict.ranking import COLUMNS, signed
 from eunomia.verdict.run_figures import TenantFigures
@@ -118,6 +118,21 @@ def test_a_trace_of_days_is_resampled_by_days_and_a_shorter_one_not_at_all():
     assert blocks(np.arange(60) * DAY).unit == "week"
     assert blocks(np.arange(5) * DAY) is None
     assert blocks(None) is None
+
+
+@pytest.mark.parametrize("jobs", [0, 1, 700, PART, 3 * PART + 5])
+@pytest.mark.parametrize("quantile", [0.5, 0.99])
+def test_a_quantile_of_a_resample_is_that_of_its_blocks_written_out(jobs, quantile):
+    rng = np.random.default_rng(jobs)
+    values, of = np.sort(rng.integers(0, 50, jobs).astype(float)), rng.integers(0, 9, jobs)
+    times = np.concatenate([rng.integers(0, 4, (30, 9)), np.zeros((1, 9), dtype=np.int64)])
+    found = quantiles_of_resamples(values, of, times, quantile)
+    for row, each in zip(times, found, strict=True):
+        written_out = np.repeat(values, row[of])
+        if written_out.size:
+            assert each == written_out[int(np.ceil(quantile * written_out.size)) - 1]
+        else:
+            assert np.isnan(each)
 
 
 def test_every_judged_difference_is_counted(a_report, a_run):

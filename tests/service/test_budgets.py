@@ -150,13 +150,13 @@ def test_bodies_that_are_being_received_hold_a_bounded_amount_of_memory() -> Non
 def test_arrays_are_counted_before_they_are_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(JobDocument, "indices", None)
     with pytest.raises(InvalidRequest, match="at most 10,000 jobs"):
-        routes._documents(json.dumps([{**DOCUMENT, "array": "0-9999"}] * 100).encode())
+        routes._submission(json.dumps([{**DOCUMENT, "array": "0-9999"}] * 100).encode(), "key")
     large = {**DOCUMENT, "array": "0-9999", "env": {"A": "x" * 4000, "B": "x" * 4000}}
     with pytest.raises(InvalidRequest, match="64 MiB"):
-        routes._documents(json.dumps(large).encode())
-    found = routes._documents(json.dumps({**DOCUMENT, "array": "0-99"}).encode())
+        routes._submission(json.dumps(large).encode(), "key")
+    found, stored_bytes = routes._submission(json.dumps({**DOCUMENT, "array": "0-99"}).encode(), "key")
     assert found.jobs[0].count == 100
-    assert found.stored_bytes == pytest.approx(100 * len(json.dumps(DOCUMENT)), rel=1.0)
+    assert stored_bytes == pytest.approx(100 * len(json.dumps(DOCUMENT)), rel=1.0)
 
 
 @given(st.recursive(st.integers() | st.text('ab"é'), lambda one: st.lists(one) | st.dictionaries(st.text(), one)))

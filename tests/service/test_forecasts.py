@@ -16,6 +16,7 @@ from eunomia.backends.reports import GangEnded, Launched
 from eunomia.cli.app import app
 from eunomia.inputs.problems import InvalidInput
 from eunomia.records.scheduler_digest import digest
+from eunomia.service import forecast_answers
 from eunomia.service.client import ServiceRefusal
 from eunomia.service.followed_state import FollowedState, SiteChanged
 from eunomia.service.forecast_answers import ForecastAnswers
@@ -160,6 +161,31 @@ def test_what_was_said_is_stored_and_compared_with_what_came(bench: Bench, answe
     found = {one.size: one for one in outcomes_of(bench.site.state)}[2]
     assert (found.started, found.start) == (130.0, said.start)
     assert found.latest_start >= 130.0 > found.start.p50
+
+
+def test_forecasts_of_many_jobs_are_stored_in_parts_of_one_moment_while_turns_go_on(
+    bench: Bench, answers: ForecastAnswers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forecast_answers, "NOTED", 2)
+    jobs = [bench.submit(duration_s=100.0, accelerators=2).body["id"] for _ in range(6)]
+    start(bench, jobs[0])
+    parts, change = list[int](), _at_once(bench)
+
+    def between(store: Any) -> Any:
+        before = len(outcomes_of(bench.site.state))
+        found = change(store)
+        parts.append(len(outcomes_of(bench.site.state)) - before)
+        bench.submit(duration_s=1.0)
+        return found
+
+    forecasts = Forecasts(bench.path, bench.writer, 0.0)
+    forecasts._short._process = _Direct(answers)  # type: ignore[assignment]
+    bench.writer.change = between  # type: ignore[method-assign]
+    asyncio.run(forecasts.note())
+    assert parts == [2, 2, 1]
+    said = outcomes_of(bench.site.state)
+    assert len({one.said_at for one in said}) == 1
+    assert [one.start.p50 for one in said] == pytest.approx([100.0 * n for n in range(1, 6)], abs=1.0)
 
 
 def _at_once(bench: Bench) -> Any:

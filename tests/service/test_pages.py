@@ -72,7 +72,11 @@ def test_tabs_that_load_a_page_again_are_given_one_that_was_made_for_all_with_wh
 
     async def run() -> None:
         newest = 7
-        pages = SharedPages(lambda: newest)
+
+        async def number() -> int:
+            return newest
+
+        pages = SharedPages(number)
         both = await asyncio.gather(*(pages.answer("a", after, make) for after in (3, 7)))
         assert [one.body for one in both] == [b"page 0"] * 2
         assert (await pages.answer("b", 0, make)).body == b"page 1"  # of another scope

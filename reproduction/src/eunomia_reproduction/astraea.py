@@ -27,6 +27,7 @@ from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.mechanisms.leases import Leases
 from eunomia.metrics.statistics import estimate
 from eunomia.traces import Trace
+from eunomia_reproduction.philly import traced
 from eunomia_reproduction.philly_window import WindowFairness, WindowRun, measure, played
 from eunomia_reproduction.ratio_rows import ratio_rows
 from eunomia_reproduction.run_cache import RunRequest, failures, make_all
@@ -63,7 +64,7 @@ class _Run:
 
 def reproduce(request: Request) -> FigureTable:
     """Play every policy on parts of the trace in the reference folder, laid out like data/traces/philly."""
-    path = _table_in(request.folder("data/traces/philly"))
+    path = traced.file_in(request.folder(traced.LIKE))
     trace, digest = traces.read(path, "philly"), sha256(path.read_bytes()).hexdigest()
     seeds = min(request.seeds, len(FIRST_DAYS))
     notes = _notes(path, trace, seeds)
@@ -112,14 +113,6 @@ def _read(file: Path) -> WindowFairness:
 
 def _describe(found: WindowFairness) -> str:
     return f"worst-off tenant {found.least:.3f}, mean JCT {found.jct_mean:.0f} s"
-
-
-def _table_in(folder: Path) -> Path:
-    path = folder / "philly_jobs.csv.gz"
-    if not path.is_file():
-        rule, fix = f"there is no {path.name}", "give a folder laid out like data/traces/philly"
-        raise InvalidInput([Problem(file=str(folder), column="--reference", rule=rule, fix=fix)])
-    return path
 
 
 def _values(shown: Shown) -> list[FigureRow]:

@@ -7,7 +7,6 @@ fixed. Reference: Y. Bao, Y. Peng and C. Wu, INFOCOM 2019: 25 % on average over 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,7 +59,9 @@ def _rows(series: str, truth: Truth, model: ModelFile, request: Request) -> list
     network, config = PlacementNetwork.of(model), WorldConfig(truth=truth, capacity=SERVERS)
     jct = {name: jcts(config, by) for name, by in baselines(config).items()}
     jct["harmony"] = jcts(config, network.choose)
-    request.tell(f"{series}: mean JCT in intervals {_means(jct)}")
+    request.tell(
+        f"{series}: mean JCT in intervals {', '.join(f'{name} {values.mean():.2f}' for name, values in jct.items())}"
+    )
     better = min(("load balancing", "Tetris"), key=lambda name: float(jct[name].mean()))
     rows = [
         row
@@ -108,7 +109,3 @@ def compared(
         return rows
     reached = "reached" if (rows[0].measured or 0.0) <= goal else "missed"
     return [replace(rows[0], note=f"goal {reached}"), *rows[1:]]
-
-
-def _means(jct: Mapping[str, Floats]) -> str:
-    return ", ".join(f"{name} {values.mean():.2f}" for name, values in jct.items())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from eunomia.allocation.answer import SUFFIXES, Solution, write_solution
+from eunomia.allocation.answer import Solution
+from eunomia.allocation.answer_files import SUFFIXES, write_solution
 from eunomia.allocation.auctions.auction_result import AuctionResult
 from eunomia.allocation.parse_problem import problem_of
 from eunomia.allocation.problem import AllocationProblem

@@ -1,27 +1,21 @@
-"""The answer of a policy to an allocation problem, and its JSON or NPZ file."""
+"""The answer of a policy to an allocation problem."""
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
-from eunomia.allocation.auctions.auction_result import AuctionResult
 from eunomia.allocation.problem import AllocationProblem
-from eunomia.inputs.atomic_write import write_output
 from eunomia.model.answers import Answer, Rows
-from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.model.arrays import Floats, Ints
 from eunomia.model.certificate import Certificate
 from eunomia.model.products import row_dots
 from eunomia.model.speeds import ESTIMATED, USED
 from eunomia.model.wait_reason import Reason
-
-SUFFIXES = (".json", ".npz")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,8 +73,12 @@ class Solution:
 
     def as_dict(self) -> dict[str, Any]:
         """Return what `eunomia solve --json` prints. Unknown values are None, never nan."""
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in self.named.items()}
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """The same with the numbers of all jobs as arrays."""
         proof, problem = self.certificate, self.problem
-        x = self.x.tolist() if self.rows is None else self.row_records()
         return {
             "status": self.status,
             "policy": self.policy,
@@ -89,8 +87,8 @@ class Solution:
             "gap": _number(proof.gap) if proof else None,
             "types": list(problem.types),
             "job_ids": None if problem.job_ids is None else problem.job_ids.tolist(),
-            "x": x,
-            "effective_throughput": self.effective_throughput.tolist(),
+            "x": self.x if self.rows is None else self.row_records(),
+            "effective_throughput": self.effective_throughput,
             "prices": None if proof is None or proof.price is None else proof.price.tolist(),
             "point": proof.point if proof else "",
             "late": [problem.name(m) for m in self.answer.late],
@@ -163,48 +161,3 @@ def _reasons(proof: Certificate, problem: AllocationProblem) -> list[str]:
 
 def _number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
-
-
-def write_solution(solution: Solution | AuctionResult, path: Path) -> None:
-    """Write the fields of `as_dict` as JSON, or as NPZ arrays, in which `why` are rows of `reasons`.
-
-    Raises InvalidInput when it cannot be written; an existing file is then unchanged.
-    """
-    write_output(path, lambda file: _write(solution, path.suffix, file), column="--out")
-
-
-def _write(solution: Solution | AuctionResult, suffix: str, file: BinaryIO) -> None:
-    if suffix == ".npz":
-        np.savez(file, allow_pickle=False, **_arrays(solution))
-    else:
-        file.write(json.dumps(solution.as_dict(), allow_nan=False, ensure_ascii=False).encode() + b"\n")
-
-
-def _arrays(solution: Solution | AuctionResult) -> dict[str, Array]:
-    """Return the solution as arrays; unknown values are left out."""
-    if isinstance(solution, AuctionResult):
-        return solution.arrays()
-    reasons, why = np.unique(solution.why(), return_inverse=True)
-    arrays: dict[str, Any] = {
-        "status": solution.status,
-        "policy": solution.policy,
-        "types": solution.problem.types,
-        "job_ids": solution.problem.job_ids,
-        "x": solution.x,
-        "effective_throughput": solution.effective_throughput,
-        "reasons": reasons,
-        "why": why,
-        "seconds": solution.seconds,
-        "compile_seconds": solution.compile_seconds,
-    }
-    arrays |= solution.origins
-    arrays["late"] = np.array(solution.answer.late, dtype=np.int64)
-    if solution.certificate is not None:
-        proof = solution.certificate
-        arrays |= {"objective": proof.objective, "bound": proof.bound, "gap": proof.gap, "prices": proof.price}
-        arrays["point"] = proof.point
-    if solution.rows is not None:
-        partner, _, within = solution.rows.filled()
-        arrays |= {"job": solution.rows.job, "type": solution.rows.type, "partner": partner, "within": within}
-        arrays["share"] = solution.share
-    return {name: np.asarray(value) for name, value in arrays.items() if value is not None}

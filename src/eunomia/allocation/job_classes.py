@@ -140,12 +140,13 @@ def _by_row(
         else:
             count = len(pairs)
             _check_speeds(field, pairs, problems)
-    _check_rows(kind, count, size, problems)
+    place = _check_rows(kind, count, size, problems)
     if problems.count == before and len(shapes := {np.shape(pairs) for pairs in given.values()}) > 1:
         rule = f"tables of pairs have one shape, not {' and '.join(map(str, sorted(shapes)))}"
         problems.add(rule, "give both the same rows", column=PAIR_FIELDS[-1])
     if problems.count > before:
         return {}
+    kind = kind if given else place  # rows of no table: any numbers will do, and small ones cost least
     return {"kind": kind, **{field: np.asarray(pairs, dtype=np.float64) for field, pairs in given.items()}}
 
 
@@ -155,15 +156,16 @@ def _check_speeds(field: str, pairs: Array, problems: Problems) -> None:
         problems.add(rule, "0 = they do not fit", row=at[0] + 1, column=field, value=pairs[tuple(at)])
 
 
-def _check_rows(kind: Ints, count: int, size: Ints, problems: Problems) -> None:
-    """Report kinds that are out of range, and gangs of another size than the first of their kind."""
+def _check_rows(kind: Ints, count: int, size: Ints, problems: Problems) -> Ints:
+    """Report kinds that are out of range, and gangs of another size than the first of their kind.
+
+    Returns which of the distinct kinds each job is of, (job,).
+    """
     for m in first_of(np.flatnonzero(kind < 0), problems):
         rule = f"must be a row of pairs, 0 to {count - 1}"
         problems.add(rule, "count from 0", row=m + 1, column="job_type", value=int(kind[m]))
-    if (kind < 0).any():
-        return
-    first = np.zeros(count, dtype=np.int64)
-    first[kind[::-1]] = np.arange(len(kind))[::-1]
-    for m in first_of(np.flatnonzero(size != size[first[kind]]), problems):
-        rule = f"job types that are rows have one scale factor each, but row {first[kind[m]] + 1} has another"
+    _, first, place = np.unique(kind, return_index=True, return_inverse=True)
+    for m in first_of(np.flatnonzero((size != size[first[place]]) & (kind >= 0)), problems):
+        rule = f"job types that are rows have one scale factor each, but row {first[place[m]] + 1} has another"
         problems.add(rule, "give it a row of pairs of its own", row=m + 1, column="job_type", value=int(kind[m]))
+    return place

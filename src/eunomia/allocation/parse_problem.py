@@ -50,7 +50,7 @@ def _declared(fields: Mapping[str, object], problems: Problems) -> dict[str, Ten
         texts = read_texts("entities", fields["entities"], None, problems, unique=True)
         listed = [] if texts is None else texts.tolist()
     if isinstance(weights, np.ndarray | list | tuple):
-        cells = weights.tolist() if isinstance(weights, np.ndarray) else weights
+        cells = np.atleast_1d(weights).tolist() if isinstance(weights, np.ndarray) else weights
         listed = listed or [str(row) for row in range(len(cells))]
         if len(cells) != len(listed):
             problems.add(
@@ -97,12 +97,14 @@ def _by_row(cells: Array, known: list[str], names: AxisNames, problems: Problems
     if len(cells) != names.jobs:
         problems.add(f"has {len(cells)} entries, but there are {names.jobs} jobs", "give one each", column="entity")
         return None
-    count = len(known) or int(cells.max()) + 1
-    bad = np.flatnonzero((cells < 0) | (cells >= count))
+    bad = np.flatnonzero((cells < 0) | (cells >= len(known)) if known else cells < 0)
     for m in first_of(bad, problems):
-        rule = f"must be a row of the entities, 0 to {count - 1}"
+        rule = f"must be a row of the entities, 0 to {len(known) - 1}" if known else "must be a row of the entities"
         problems.add(rule, "count from 0", row=m + 1, column="entity", value=int(cells[m]))
-    return np.array(known or [str(row) for row in range(count)])[cells] if len(bad) == 0 else None
+    if len(bad):
+        return None
+    rows, place = np.unique(cells, return_inverse=True)
+    return np.array([known[row] if known else str(row) for row in rows.tolist()])[place]
 
 
 def problem_of(fields: Mapping[str, object], file: str = "problem") -> AllocationProblem:

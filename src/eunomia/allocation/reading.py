@@ -6,6 +6,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,10 +17,15 @@ from eunomia.allocation.parse_problem import problem_of
 from eunomia.allocation.problem import AllocationProblem
 from eunomia.inputs.file_contents import decoded
 from eunomia.inputs.json_text import read_json
-from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.problems import Problems, refused
 
 FIELDS = frozenset({*OF_SHARES, *OF_AUCTIONS})
 _DIGITS = 18  # of a whole number that is read as one
+# What numpy and zipfile raise for a damaged file, an unknown compression, or more numbers than there is memory for.
+_UNREADABLE = (
+    ValueError, EOFError, SyntaxError, TokenError, RuntimeError, MemoryError, OverflowError, zipfile.BadZipFile,
+    zlib.error,
+)  # fmt: skip
 
 
 def read_problem(path: Path | str) -> AllocationProblem:
@@ -55,24 +61,29 @@ def _read_npz(path: Path) -> Mapping[str, object]:
     with path.open("rb") as file:
         try:
             archive = np.load(file, allow_pickle=False)
-        except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        except _UNREADABLE as error:
             detail = "" if "allow_pickle" in str(error) else f" ({error})"  # numpy takes text for pickled objects
             fix = "write it with numpy.savez, or call a text .json if it is JSON"
             _refuse(path, f"it is no NPZ, the arrays that numpy.savez writes{detail}", fix)
         if not isinstance(archive, np.lib.npyio.NpzFile):
             fix = "write it with numpy.savez, each field by name"
             _refuse(path, "it holds one array, but a problem has several", fix)
-        return {name: _array(path, archive, name) if name in FIELDS else None for name in archive.files}
+        problems = Problems(str(path))
+        fields = {name: _array(archive, name, problems) if name in FIELDS else None for name in archive.files}
+        problems.raise_if_any()
+        return fields
 
 
-def _array(path: Path, archive: Any, name: str) -> object:
+def _array(archive: Any, name: str, problems: Problems) -> object:
+    """Return an array of the archive; None after noting that it cannot be read."""
     try:
         return archive[name]
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except _UNREADABLE as error:
         pickled = "allow_pickle" in str(error)
         rule = "holds Python objects, which are never loaded" if pickled else f"cannot be read ({error})"
-        _refuse(path, rule, "save numbers as float64 and names as texts", column=name)
+        problems.add(rule, "save numbers as float64 and names as texts", column=name)
+        return None
 
 
-def _refuse(path: Path, rule: str, fix: str, row: int | None = None, column: str | None = None) -> NoReturn:
-    raise InvalidInput([Problem(file=str(path), row=row, column=column, rule=rule, fix=fix)])
+def _refuse(path: Path, rule: str, fix: str) -> NoReturn:
+    raise refused(str(path), None, None, rule, fix)

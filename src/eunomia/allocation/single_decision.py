@@ -96,8 +96,8 @@ def _run_auction(policy: Policy, spelling: str, fields: Mapping[str, object], fi
     if not callable(getattr(policy, "auction", None)):
         rule, fix = f"{policy.info.name} takes no bids", "ask a policy that holds auctions, such as themis"
         raise InvalidInput([Problem(file=file, column="bids", rule=rule, fix=fix)])
-    known = {"accelerator type": problem.classes, "app": problem.bidders}
-    check_names(spelling.partition("?")[0], policy, known, no_place)
+    name = spelling.partition("?")[0]
+    check_names(name, policy, {"accelerator type": problem.classes, "app": problem.bidders}, no_place)
     auctioneer = cast(AuctionPolicy, policy)
     partial, seconds, compile_seconds = timed(policy, lambda: auctioneer.auction(problem.bids))
     return AuctionResult(

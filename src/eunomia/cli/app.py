@@ -304,7 +304,7 @@ def solve(
     output: Output,
     policy: Annotated[str, option("NAME", "NAME, 'NAME?key=value&…', or path.py:Class.")],
     problem: Annotated[Path, option("FILE", "The problem, .json or .npz: see docs/solve.md.")],
-    out: Annotated[Path | None, option("FILE", "Write the whole answer to this .json or .npz.")] = None,
+    out: Annotated[Path | None, option("FILE", "Write the whole answer to this .json, .npz or .arrow.")] = None,
     belief: Annotated[
         Path | None, option("FILE", "Table of throughputs by job type, in place of the problem's throughput.")
     ] = None,
@@ -328,7 +328,7 @@ def solve(
     if isinstance(solution, AuctionResult):
         output.show(solution.as_dict, lambda: show_auction(solution), *written)
     else:
-        output.show(solution.as_dict, lambda: show_solution(solution), *written)
+        output.show(lambda: solution.named, lambda: show_solution(solution), *written)
 
 
 @app.command(epilog="Example:  eunomia schema > scenario.schema.json")

@@ -9,12 +9,14 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any, get_type_hints
 
 from eunomia.cli.errors import handle_errors
 from eunomia.cli.options import JsonOption
+from eunomia.inputs.json_text import json_pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,12 @@ class Output:
     def show(self, found: Any, *texts: str | Callable[[], object]) -> None:
         """Print a result as JSON, or the texts; a function is called for its value, or to print its text."""
         if self.as_json:
-            print(json.dumps(found() if callable(found) else found, allow_nan=False), flush=True)
+            value = found() if callable(found) else found
+            pieces = (
+                json_pieces(value, ascii_only=True) if isinstance(value, dict) else [json.dumps(value, allow_nan=False)]
+            )
+            sys.stdout.writelines(pieces)
+            print(flush=True)
             return
         for text in texts:
             print(text) if isinstance(text, str) else text()

@@ -142,7 +142,7 @@ class AnswerPlacer:
         for row, seats in gangs:
             job, mate = int(named.job[row]), int(named.partner[row])
             granted |= {job, mate}
-            if np.array_equal(np.sort(state.seats_of(job)), seats) and state.jobs.partner[job] == mate:
+            if state.holds_just(job, seats) and state.jobs.partner[job] == mate:
                 kept |= {job, mate}
         running = state.running()
         ended = running[state.jobs.until[running] <= self.at].tolist()  # recall takes no seats: `stop` does
@@ -151,7 +151,8 @@ class AnswerPlacer:
             leaving -= set(running[state.jobs.held[running]].tolist())
         self.has_unnamed_ends = not granted.union(stop.tolist()).issuperset(ended)
         self._clear([job for job in sorted(leaving) if state.jobs.on_type[job] >= 0])
-        started = []
+        started: list[int] = []
+        taken: list[Ints] = []
         for row, seats in gangs:
             job, mate = int(named.job[row]), int(named.partner[row])
             until = float(grants.until[_source(named, row)])
@@ -161,19 +162,21 @@ class AnswerPlacer:
                 if not state.jobs.held[job]:  # its lease has no end
                     self._prolong(job, until)
             elif state.floor.is_free(seats) and (state.jobs.on_type[[job] if mate < 0 else [job, mate]] < 0).all():
-                state.floor.take(seats)
                 self._sched.start(job, self.at, int(named.type[row]), int(named.shape[row]), seats, until, mate)
                 started.append(job)
+                taken.append(seats)
         if started:
-            self._decisions.append(self._granted(np.array(started)))
+            self._decisions.append(self._granted(np.array(started), taken))
 
     def _gangs(self, grants: Grants, named: PendingAsk) -> list[tuple[int, Ints]]:
         """Return each granted row with its seats, whole; leases that are over by now are left out."""
+        order = np.lexsort((grants.device, grants.row))
+        device, end = grants.device[order], np.searchsorted(grants.row[order], np.arange(len(grants.rows) + 1))
         gangs = []
         for row in range(len(named.job)):
             source = _source(named, row)
             if not grants.until[source] <= self.at:
-                gangs.append((row, np.sort(grants.device[grants.row == source])))
+                gangs.append((row, device[end[source] : end[source + 1]]))
         return gangs
 
     def _clear(self, rows: list[int]) -> None:
@@ -191,10 +194,9 @@ class AnswerPlacer:
         self.state.jobs.until[jobs], self.state.jobs.lease_extended[jobs] = until, False
         self._decisions.append(Renew(self.state.names(np.array(jobs)), until))
 
-    def _granted(self, lead: Ints) -> Starts:
+    def _granted(self, lead: Ints, seats: list[Ints]) -> Starts:
         """Return the starts of these gangs as one decision, read off the state."""
         state, jobs = self.state, self.state.jobs
-        seats = [state.seats_of(row) for row in lead.tolist()]
         mates = jobs.partner[lead]
         return Starts(
             jobs=state.names(lead),

@@ -54,7 +54,7 @@ class ImpliedRule(NamedTuple):
     quantum: float = math.inf
     queues: bool = False
     moves: bool = False  # running jobs may move to a faster type, so that the promises imply nothing
-    # A start stands for an ask, of a gang that may be spread if no larger part of its model is one tensor; None: for none.
+    # A start stands for an ask, and a gang is consolidated if a larger part of its model is one tensor; None: neither.
     spread_up_to: float | None = None
 
 

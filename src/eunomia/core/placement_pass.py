@@ -23,6 +23,7 @@ from eunomia.core.kernel_arrays import (
     REASSIGNABLE,
     SCALE_FACTOR,
     SHAPE,
+    STAGE,
     UNTIL,
     WAITING,
     KernelArrays,
@@ -32,6 +33,7 @@ from eunomia.core.transitions import allocate, allocate_alone, allocate_counted,
 from eunomia.kernels import kernel
 from eunomia.model.answers import ONE_MACHINE
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.job_lifecycle import Stage
 from eunomia.placement.free_index import count_begun, seat_alike, seat_anywhere
 from eunomia.placement.selection import RESERVE, Candidates, PlacementResult, choose_into, choose_spare_into
 
@@ -41,13 +43,15 @@ STOPS, RENEWALS, STARTS, SEATS, MISPLACED, ODD, HEAD = range(7)
 NOTHING = HEAD + 1  # length of the output of a pass that changed nothing
 # What the policy's promises imply: nothing can change; the last answer holds; one job starts; it has to be asked.
 UNTOUCHED, KEPT, STARTED, ASK = range(4)
+_WAITS = int(Stage.WAITING)
 _WORDS = 10  # per job in the output at most
 # Columns of the scratch array: jobs with reassignable seats; of each gang its candidate (-1 = none), jobs, type, size,
-# shape, and whether it keeps its seats; jobs stopped (with epochs) and renewed; gangs started and their first seats.
+# shape, and whether it keeps its seats; jobs stopped (with epochs) and renewed; gangs started and their first seats;
+# in a pass by rank, by type, what a gang needs to be looked at.
 (
     FREE, OPENED, GANG_ROW, GANG_JOB, GANG_MATE, GANG_TYPE, GANG_SIZE, GANG_SHAPE, GANG_KEPT, STOPPED, STOPPED_EPOCH,
-    _RENEWED, _ANEW, LEAD, FIRST_SEAT, _MISPLACED, _COLUMNS,
-) = range(17)  # fmt: skip
+    _RENEWED, _ANEW, LEAD, FIRST_SEAT, _MISPLACED, ROOM, _COLUMNS,
+) = range(18)  # fmt: skip
 
 
 def scratch_arrays(jobs: int, types: int, devices: int) -> tuple[Ints, Ints, Ints]:
@@ -322,10 +326,11 @@ def follow(
 
 
 @kernel(allocates=False, forceinline=True)
-def implied_start(t: KernelArrays, alone: bool, recall: bool, freed: Ints) -> tuple[int, int, int]:
+def implied_start(t: KernelArrays, alone: bool, recall: bool, freed: Ints, gone: int) -> tuple[int, int, int]:
     """Return what the policy's promises imply for the waiting jobs (`UNTOUCHED` …), and the job to start and its type.
 
-    `alone`: an answer is implied only if a single job waits. `freed` (type,) accelerators count as free, too.
+    `alone`: an answer is implied only if a single job waits. `freed` (type,) accelerators count as free, too. Among
+    the active rows are `gone` that have ended.
     """
     free, fits, found, on, seen, room = t.floor.total, 0, -1, -1, 0, 0
     for k in range(len(free)):
@@ -334,11 +339,11 @@ def implied_start(t: KernelArrays, alone: bool, recall: bool, freed: Ints) -> tu
         return UNTOUCHED, -1, -1
     if alone and t.counts[WAITING] > 1:
         return ASK, -1, -1
-    for place in range(t.counts[ALIVE] - 1, -1, -1):
+    for place in range(t.counts[ALIVE] + gone - 1, -1, -1):
         row = t.active[place]
         if seen == t.counts[WAITING] or fits > 1:
             break
-        if t.ints[ON_TYPE, row] >= 0:
+        if t.ints[ON_TYPE, row] >= 0 or t.ints[STAGE, row] != _WAITS:
             continue
         seen += 1
         for k in t.prefer[t.belief_ints[KIND, row]]:
@@ -366,7 +371,7 @@ def follow_implied(at: float, until: float, alone: bool, recall: bool, output: I
     t = kernel_arrays(*arrays)
     freed = output[: len(t.floor.total)]
     freed[:] = 0
-    implied, row, type = implied_start(t, alone, recall, freed)
+    implied, row, type = implied_start(t, alone, recall, freed, 0)
     if implied == STARTED:
         size = t.ints[SCALE_FACTOR, row]
         start_implied(t, row, type, at, until, output[3 : 3 + size])

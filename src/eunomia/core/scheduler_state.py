@@ -139,9 +139,8 @@ class SchedulerState:
         self.changes += 1
 
     def start(self, row: int, at: float, type: int, shape: int, seats: Ints, until: float, partner: int) -> None:
-        """Allocate seats taken in the free index to one job or a pair."""
+        """Allocate free seats to one job or a pair."""
         lead, mate, on, form = (np.array([value], dtype=np.int64) for value in (row, partner, type, shape))
-        self.state.floor.give_back(seats)
         self.start_all(lead, at, on, form, np.array([0, len(seats)]), seats, until, mate)
 
     def start_all(

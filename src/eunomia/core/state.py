@@ -140,6 +140,14 @@ class State:
             seat = int(self.next_device[seat])
         return np.array(seats, dtype=np.int64) if seats else NO_INTS
 
+    def holds_just(self, row: int, seats: Ints) -> bool:
+        """Return whether a job's lease, alone or with its partner, is of these devices and no others."""
+        first = int(self.jobs.first_device[row])
+        if first < 0:
+            return False
+        lead = self.holder[first]
+        return bool(self.jobs.lease_size[lead] == len(seats) and (self.holder[seats] == lead).all())
+
     def add(self, job: Job) -> int:
         """Add a new job and return its row."""
         row = self.jobs.add()

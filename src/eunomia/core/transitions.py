@@ -41,7 +41,7 @@ from eunomia.model.arrays import Floats, Ints
 from eunomia.model.job_lifecycle import CAUSES, NEXT_STAGE, Cause, Stage
 from eunomia.placement.free_index import free_chain, take
 
-_WAITS = int(Stage.WAITING)
+_WAITS, _RUNS = int(Stage.WAITING), int(Stage.RUNNING)
 _STARTED, _STOPPED, _RESUMED, _FINISHED = (
     CAUSES.index(cause) for cause in (Cause.STARTED, Cause.STOPPED, Cause.RESUMED, Cause.FINISHED)
 )
@@ -227,9 +227,9 @@ def take_out(active: Ints, alive: int, row: int) -> int:
 
 
 @kernel(allocates=False, forceinline=True)
-def submit(t: KernelArrays, row: int) -> None:
-    """Add the next job, whose columns are written, to the active rows: it waits."""
-    t.active[t.counts[ALIVE]] = row
+def submit(t: KernelArrays, row: int, gone: int) -> None:
+    """Add the next job, whose columns are written, to the active rows, `gone` of which have ended: it waits."""
+    t.active[t.counts[ALIVE] + gone] = row
     t.counts[ALIVE] += 1
     t.counts[WAITING] += 1
 
@@ -243,12 +243,22 @@ def withdraw_last(t: KernelArrays) -> None:
 
 @kernel(allocates=False, forceinline=True)
 def finish_alone(t: KernelArrays, row: int, at: float) -> None:
-    """Complete a running job without a partner."""
+    """Complete a running job without a partner; it is among the active rows until `take_out_ended`."""
     seat = t.ints[FIRST_DEVICE, row]
     _end_service(t, row, at)
     free_chain(t.floor, seat, t.next_device, t.holder, t.up)
     _step(t.ints, t.counts, row, _FINISHED)
-    t.counts[ALIVE] = take_out(t.active, t.counts[ALIVE], row)
+    t.counts[ALIVE] -= 1
+
+
+@kernel(allocates=False, forceinline=True)
+def take_out_ended(t: KernelArrays, gone: int) -> None:
+    """Take jobs that ended out of the active rows, among which are `gone` of them."""
+    kept = 0
+    for row in t.active[: t.counts[ALIVE] + gone if gone > 0 else 0]:
+        if t.ints[STAGE, row] <= _RUNS:
+            t.active[kept] = row
+            kept += 1
 
 
 # ---- steps called from outside --------------------------------------------------------------------------------------

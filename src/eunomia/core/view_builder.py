@@ -21,7 +21,9 @@ Reader = Callable[[float, Ints, State, Ledger, Belief], Any]
 
 def _holder(at: float, rows: Ints, state: State, ledger: Ledger, belief: Belief) -> Ints:
     """Return holders as rows of the view, -1 = free, -2 = lost or used by others."""
-    holder = np.where(state.holder >= 0, np.searchsorted(rows, state.holder), -1)
+    place = np.full(len(state.jobs) + 1, -1)  # of each job in the view; the last entry stands for no job
+    place[rows] = np.arange(len(rows))
+    holder = place[state.holder]
     return np.where(state.floor.up[state.topology.node] & ~state.taken, holder, -2)
 
 
@@ -103,7 +105,7 @@ READERS: Mapping[str, Reader] = {
 def build_view(
     needs: frozenset[str], at: float, rows: Ints, state: State, ledger: Ledger, belief: Belief, last_at: float
 ) -> dict[str, Any]:
-    """Return the columns that are needed, for the active jobs `rows`; the policy was asked at `last_at`, -inf = never."""
+    """Return the columns that are needed, for the active jobs `rows`; it was asked last at `last_at`, -inf = never."""
     columns = {name: READERS[name](at, rows, state, ledger, belief) for name in needs - {AT_LAST_ASK}}
     if AT_LAST_ASK in needs:
         columns[AT_LAST_ASK] = ledger.service_then(last_at, rows)

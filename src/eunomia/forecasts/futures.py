@@ -17,7 +17,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.decisions import Decision, Start, Starts
 from eunomia.model.events import JobFinished, Moment
 from eunomia.model.job_lifecycle import Stage
-from eunomia.model.moment_batch import MomentBatch
+from eunomia.model.moment_batch import Instant, MomentBatch
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import Policy
 from eunomia.model.speeds import Speeds
@@ -194,16 +194,27 @@ class _Bounded:
         times.bind(world.row_of)
         self.carry_out = world.carry_out
 
-    def implied(self, scheduler: Scheduler, ranked: bool) -> Iterator[MomentBatch]:
-        """Play what is implied; see `Simulation.implied`."""
-        return self._world.implied(scheduler, ranked)
+    def implied(self, scheduler: Scheduler, ranked: bool, instant: Instant) -> Iterator[MomentBatch]:
+        """Play what is implied, up to the end; see `Simulation.implied`."""
+        for batch in self._world.implied(scheduler, ranked, instant):
+            yield batch
+            if self._is_over(float(batch.at[-1])):
+                return
 
     def moments(self) -> Iterator[Moment]:
         """Yield moments up to the end."""
         for moment in self._world.moments():
-            if self._times.missing <= 0:
-                return
-            if moment.at > self._until or time.process_time() > self._deadline:
-                self.cut_at = moment.at
+            if self._is_over(moment.at):
                 return
             yield moment
+            if self.cut_at < math.inf:  # within what was implied
+                return
+
+    def _is_over(self, at: float) -> bool:
+        """Say whether the end has come; `cut_at` is when, unless all that was asked for is known."""
+        if self._times.missing <= 0:
+            return True
+        if at > self._until or time.process_time() > self._deadline:
+            self.cut_at = at
+            return True
+        return False

@@ -16,10 +16,11 @@ import numpy as np
 
 from eunomia.backends.simulated.completion_heap import IN_HEAP, no_ends
 from eunomia.backends.simulated.gang_kernels import GANG
-from eunomia.backends.simulated.implied_moments import ANYWHERE, COUNTS, LOGGED, TIMES, WAKE, Log, World, no_lines, play_ranked
+from eunomia.backends.simulated.implied_moments import ANYWHERE, COUNTS, LOGGED, TIMES, WAKE, Log, World, play_ranked
 from eunomia.core.answer_rows import PendingAsk
 from eunomia.core.kernel_arrays import ALIVE, LEASE_SIZE, ON_TYPE, RATE, SCALE_FACTOR, TOTAL, WAITING
 from eunomia.core.placement_pass import scratch_arrays
+from eunomia.core.rank_line import lines_of
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.answers import Answer, Order
 from eunomia.model.arrays import NO_INTS, Array, Floats, Ints
@@ -31,7 +32,7 @@ from eunomia.model.view import View
 from eunomia.records.policy_call import ask_policy
 
 FIXED_COLUMNS = frozenset({"throughput", "scale_factor", "capacity", "on_type", "submitted", "weight", "deadline"})
-MOST_VISITS = 100_000_000  # moments × live jobs of one future that may be stopped: about a second
+MOST_VISITS = 100_000_000  # moments × jobs that may run of one future with recalled jobs: about a second
 # Places in `Scheduler.arrays` of what a future changes, and of what is replaced; see `core.kernel_arrays`.
 _INTS, _, _FLAGS, _ACTIVE, _COUNTS, _HOLDER = range(6)
 _LEDGER_INTS, _LEDGER_FLOATS, _RECEIVED, _BELIEF_FLOATS, _THROUGHPUT, _COST, _TOTAL = 7, 8, 9, 11, 12, 13, 22
@@ -91,7 +92,7 @@ class RankedQueue:
             line, wake, horizon = line[jobs.on_type[line] < 0], at, math.inf
         arrays = _counted(scheduler, overheads if leases.recall else None, int((jobs.on_type[line] < 0).sum()))
         by, last = BY_PLACE if fixed else BY_SERVICE_LEVEL, float(np.nextafter(horizon, np.inf))
-        most = MOST_VISITS // max(len(line), 1)
+        most = MOST_VISITS // max(min(len(line), int(state.capacity.sum())), 1)
         rule = (False, leases.recall, True, queues, by, math.inf if fixed else quantum, state.capacity)
         return cls._prepared(scheduler, rule, line, key, (last, most, n, n), max(wake, at), arrays)
 
@@ -102,13 +103,13 @@ class RankedQueue:
     ) -> Self:  # fmt: skip
         """Return the queue with the arguments of `play_ranked`, whose arrays every future begins with anew."""
         state, n, types = scheduler.state, len(key), len(scheduler.state.capacity)
-        running, jobs = state.running(), state.alive + 1
-        lines, (heap, counts) = no_lines(jobs, n), no_ends(n)
-        lines[0][: len(line)], lines[1][:], lines[2][: len(running)] = line, key, running
-        lines[3][:] = 0, len(line), n, len(running)
+        jobs, (heap, counts) = state.alive + 1, no_ends(n)
+        running = state.running()
+        waiting = line[state.jobs.on_type[line] < 0]
+        lines = lines_of(key, running, waiting, state.topology.devices, types)
         times, counted, ends = np.full(TIMES, -np.inf), np.zeros(COUNTS, dtype=np.int64), np.full((2, n), np.inf)
         times[WAKE], counted[-1] = wake, state.pass_count
-        changed = [*lines[:5], counts, times, counted, ends[0], ends[1], *(arrays[one] for one in _CHANGED)]
+        changed = [*lines, counts, times, counted, ends[0], ends[1], *(arrays[one] for one in _CHANGED)]
         begin = tuple((array.copy(), array) for array in changed)
         events, starts, stops = (np.empty((size, 0), dtype=np.int64) for size in LOGGED)
         log = Log(np.empty(jobs + 1), events, starts, stops, NO_INTS.copy(), counted)

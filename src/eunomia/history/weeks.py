@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from eunomia.inputs.problems import refused
-from eunomia.model.arrays import Floats
 from eunomia.model.tolerance import is_at_least
 from eunomia.runs.scenario_variants import spelling
 from eunomia.scenario import Scenario
@@ -53,7 +52,7 @@ def choose_periods(trace: Trace, count: int) -> tuple[Period, ...]:
         start_s = first + k * length_s
         end_s = start_s + length_s if k + 1 < whole or length_s == WEEK_S else last + 1.0
         warm_up_s = min(WARM_UP * length_s, start_s - first)
-        jobs = _between(trace.submitted_s, start_s, end_s)
+        jobs = int(np.searchsorted(trace.submitted_s, end_s) - np.searchsorted(trace.submitted_s, start_s))
         periods.append(Period(name=_name(trace, start_s), start_s=start_s, end_s=end_s, warm_up_s=warm_up_s, jobs=jobs))
     least = max(LEAST_JOBS, LEAST_SHARE * float(np.median([period.jobs for period in periods])))
     usable = [period for period in periods if period.jobs >= least]
@@ -62,10 +61,6 @@ def choose_periods(trace: Trace, count: int) -> tuple[Period, ...]:
         raise refused(trace.source, None, None, rule, "use a longer history, or --weeks 1")
     places = np.unique(np.round(np.linspace(0, len(usable) - 1, min(count, len(usable)))).astype(int))
     return tuple(usable[k] for k in places.tolist())
-
-
-def _between(times: Floats, start_s: float, end_s: float) -> int:
-    return int(np.searchsorted(times, end_s) - np.searchsorted(times, start_s))
 
 
 def _name(trace: Trace, start_s: float) -> str:

@@ -139,6 +139,27 @@ def read_json(
         raise InvalidInput(problems or [Problem(file=file, row=error.row, rule=rule, fix=fix)]) from None
 
 
+def json_pieces(fields: Mapping[str, Any], *, ascii_only: bool) -> Iterator[str]:
+    """Yield the text of a JSON object, as `json.dumps` has it; a value may also be an array of floats.
+
+    Such an array is over (row,) or (row, column). Raises ValueError for a number that is not finite.
+    """
+    encode = json.JSONEncoder(allow_nan=False, ensure_ascii=ascii_only).encode
+    yield "{"
+    for number, (name, value) in enumerate(fields.items()):
+        yield f"{', ' * (number > 0)}{encode(name)}: "
+        if hasattr(value, "dtype"):
+            from eunomia.inputs.number_texts import json_array_pieces  # loads Arrow, which few commands need
+
+            yield from json_array_pieces(value)
+        elif isinstance(value, list) and set(map(type, value)) == {str}:
+            text_of = {text: encode(text) for text in set(value)}  # of a million reasons few differ
+            yield f"[{', '.join(map(text_of.__getitem__, value))}]"
+        else:
+            yield encode(value)
+    yield "}"
+
+
 def unusable_paths(value: Any) -> list[tuple[tuple[str | int, ...], str]]:
     """Return keys and numbers to each text of a JSON value that no program and no database takes, and what it has."""
     try:

@@ -15,7 +15,7 @@ from eunomia.backends.processes.backend import LocalBackend
 from eunomia.backends.processes.discovery import discovered
 from eunomia.backends.processes.environment import NO_DEVICE
 from eunomia.backends.processes.folder import JobFolder
-from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.problems import Problems, refused
 from eunomia.job_tuning.measurements import MeasuredShape
 from eunomia.job_tuning.progress import Progress, StepsToMeasure
 from eunomia.job_tuning.shapes import PLACEHOLDERS, JobShape, ShapeSpace
@@ -42,27 +42,15 @@ def accelerators_here(space: ShapeSpace) -> Topology:
     topology = Topology.of(nodes)
     count = dict(zip(topology.types, topology.capacity().astype(int).tolist(), strict=True))
     here = ", ".join(f"{number} of type {name}" for name, number in count.items())
-    problems = [
-        Problem(
-            file="command line",
-            column="--type",
-            value=name,
-            rule=f"this machine has {here}",
-            fix="choose one of these, or give --service to measure through a service that has it",
-        )
-        if name not in count
-        else Problem(
-            file="command line",
-            column="--workers",
-            value=str(space.workers[-1]),
-            rule=f"every worker has an accelerator, and this machine has {here}",
-            fix="give fewer workers",
-        )
-        for name in space.types
-        if count.get(name, 0) < space.workers[-1]
-    ]
-    if problems:
-        raise InvalidInput(problems)
+    problems = Problems("command line")
+    for name in space.types:
+        if name not in count:
+            fix = "choose one of these, or give --service to measure through a service that has it"
+            problems.add(f"this machine has {here}", fix, column="--type", value=name)
+        elif count[name] < space.workers[-1]:
+            rule = f"every worker has an accelerator, and this machine has {here}"
+            problems.add(rule, "give fewer workers", column="--workers", value=space.workers[-1])
+    problems.raise_if_any()
     return topology
 
 
@@ -74,7 +62,7 @@ def check_program(command: Sequence[str], folder: Path) -> None:
     place = str(folder / first) if "/" in first else first
     if shutil.which(place) is None:
         rule, fix = "there is no such program", "give the program and its arguments after --, as in -- python train.py"
-        raise InvalidInput([Problem(file="command line", column="COMMAND", value=first, rule=rule, fix=fix)])
+        raise refused("command line", "COMMAND", first, rule, fix)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.problems import Problems
 from eunomia.job_tuning.measurements import StepRate
 from eunomia.job_tuning.shapes import JobShape
 from eunomia.throughputs.catalogue import price_usd_per_hour
@@ -47,47 +47,25 @@ def objective_of(name: str, types: Sequence[str], servers: Sequence[int], given:
 
     Raises InvalidInput with every price that is missing, or that nothing has.
     """
+    problems = Problems("command line")
     if name != PRICE:
-        problems = [
-            Problem(
-                file="command line",
-                column="--price",
-                value=one,
-                rule="prices count with --objective price only",
-                fix="give that objective, or leave the price out",
-            )
-            for one in given
-        ]
-        if problems:
-            raise InvalidInput(problems)
+        for one in given:
+            rule, fix = "prices count with --objective price only", "give that objective, or leave the price out"
+            problems.add(rule, fix, column="--price", value=one)
+        problems.raise_if_any()
         return Objective(name, {})
     asked = (*types, SERVER) if any(servers) else tuple(types)
-    unknown, missing, prices = [one for one in given if one not in asked], [], {SERVER: 0.0}
+    for one in given:
+        if one not in asked:
+            fix = f"the prices that count are of {', '.join(asked)}"
+            problems.add("no shape of this search has it", fix, column="--price", value=one)
+    prices = {SERVER: 0.0}
     for one in asked:
         price = given.get(one, None if one == SERVER else price_usd_per_hour(one))
         if price is None:
-            missing.append(one)
+            fix = f"give US$ an hour, for example --price {one}=1.5"
+            problems.add("its price is not known", fix, column="--price", value=one)
         else:
             prices[one] = price
-    problems = [
-        Problem(
-            file="command line",
-            column="--price",
-            value=one,
-            rule="no shape of this search has it",
-            fix=f"the prices that count are of {', '.join(asked)}",
-        )
-        for one in unknown
-    ] + [
-        Problem(
-            file="command line",
-            column="--price",
-            value=one,
-            rule="its price is not known",
-            fix=f"give US$ an hour, for example --price {one}=1.5",
-        )
-        for one in missing
-    ]
-    if problems:
-        raise InvalidInput(problems)
+    problems.raise_if_any()
     return Objective(name, prices)

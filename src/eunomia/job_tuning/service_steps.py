@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from eunomia.backends.processes.gangs import POLL_S as READ_S
-from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.problems import Problems
 from eunomia.job_tuning.measurements import MeasuredShape
 from eunomia.job_tuning.progress import Progress, StepsToMeasure
 from eunomia.job_tuning.shapes import JobShape, ShapeSpace
@@ -28,15 +28,13 @@ def check_types(client: Client, space: ShapeSpace) -> None:
     count = {name: int(one["total"]) for name, one in client.get("/v1/cluster")["types"].items()}
     here = ", ".join(f"{number} of type {name}" for name, number in count.items())
     rule = f"the service's cluster has {here}"
-    problems = [
-        Problem(file="command line", column="--workers", value=str(space.workers[-1]), rule=rule, fix="give fewer")
-        if name in count
-        else Problem(file="command line", column="--type", value=name, rule=rule, fix="choose one of these")
-        for name in space.types
-        if count.get(name, 0) < space.workers[-1]
-    ]
-    if problems:
-        raise InvalidInput(problems)
+    problems = Problems("command line")
+    for name in space.types:
+        if name not in count:
+            problems.add(rule, "choose one of these", column="--type", value=name)
+        elif count[name] < space.workers[-1]:
+            problems.add(rule, "give fewer", column="--workers", value=space.workers[-1])
+    problems.raise_if_any()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from typing import Any
 from eunomia.child_process import environment
 from eunomia.kernels import PROCESS, Kernel
 from eunomia.kernels.arguments import describe, find_named, numba_type
-from eunomia.kernels.cache import AHEAD, compile_lock, folder, is_cached
+from eunomia.kernels.cache import AHEAD, compile_lock, folder, is_cached, is_compiling
 from eunomia.kernels.costs import forget_costs
 
 NICENESS = 10
@@ -41,7 +41,8 @@ class Helper:
     def send(self, line: bytes) -> bool:
         """Send it a line without waiting; return whether it may have come."""
         if self._process is None or self._process.poll() is not None:
-            self._process, self._sent = _start(), 0
+            # Where another one compiles a second would wait, as would one for each worker of a sweep.
+            self._process, self._sent = None if is_compiling(AHEAD) else _start(), 0
         self._sent += len(line)
         if self._process is None or self._sent > PIPE_BYTES:
             return False

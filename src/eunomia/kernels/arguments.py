@@ -12,6 +12,7 @@ Description = list[Any]  # the name of a kind and what tells its types apart
 
 _SCALARS: dict[type, str] = {bool: "bool", int: "int64", float: "float64"}
 _PLAIN_KINDS = "biufc"  # of numpy's types: those whose name says all
+_RECORDS = "V"  # rows of named columns
 
 
 def count_elements(args: tuple[Any, ...]) -> int:
@@ -37,11 +38,11 @@ def to_plain(value: Any) -> Any:
 def describe(value: Any) -> Description | None:
     """Return what numba would type the value by; None where that is not known without numba."""
     if isinstance(value, np.ndarray):
-        flags = value.flags
-        if type(value) is not np.ndarray or value.dtype.kind not in _PLAIN_KINDS or not flags.aligned:
+        flags, dtype = value.flags, _describe_dtype(value.dtype)
+        if type(value) is not np.ndarray or dtype is None:
             return None
         layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
-        return ["array", value.dtype.str, value.ndim, layout, bool(flags.writeable)]
+        return ["array", dtype, value.ndim, layout, flags.writeable, flags.aligned]
     if value is None:
         return ["none"]
     if isinstance(value, tuple):
@@ -57,7 +58,7 @@ def describe(value: Any) -> Description | None:
 
 def numba_type(described: Description) -> Any:
     """Return the numba type of what was described; imports numba, and the module of a named tuple."""
-    from numba import from_dtype  # type: ignore[attr-defined]
+    from numba import from_dtype
     from numba.core import types
 
     library: Any = types
@@ -67,10 +68,22 @@ def numba_type(described: Description) -> Any:
     if kind == "number":
         return from_dtype(np.dtype(rest[0]))
     if kind == "array":
-        dtype, dimensions, layout, is_writeable = rest
-        return library.Array(from_dtype(np.dtype(dtype)), dimensions, layout, readonly=not is_writeable)
+        dtype, dimensions, layout, is_writeable, is_aligned = rest
+        columns = np.dtype(dtype if isinstance(dtype, str) else [(name, kind) for name, kind in dtype])
+        return library.Array(from_dtype(columns), dimensions, layout, readonly=not is_writeable, aligned=is_aligned)
     named, parts = rest
     return library.BaseTuple.from_types([numba_type(each) for each in parts], find_named(named) if named else None)
+
+
+def _describe_dtype(dtype: np.dtype[Any]) -> str | list[tuple[str, str]] | None:
+    """Return the name of a type of numbers, or names and types of the columns of packed records."""
+    if dtype.kind in _PLAIN_KINDS:
+        return dtype.str
+    if dtype.kind != _RECORDS or dtype.names is None:
+        return None
+    columns = [(name, dtype[name].str) for name in dtype.names]
+    is_plain = all(dtype[name].kind in _PLAIN_KINDS for name in dtype.names)
+    return columns if is_plain and np.dtype(columns) == dtype else None
 
 
 def find_named(named: str) -> Any:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from inspect import signature
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any, cast
 
 import numpy as np
@@ -30,17 +30,21 @@ INNER_DELAY = 3.0  # factor for kernels called by an interpreted kernel, as comp
 AHEAD_PART = 0.5  # of the cost of compiling: so much interpreting by all processes has a kernel compiled ahead
 PATIENCE = 2.0  # times the cost of compiling: so much interpreting by one process waits for what is compiled ahead
 SHARED_FIRST_S = 0.25  # of interpreting, that a process adds to the shared costs before its end
+SAMPLED_CALLS = 16  # of one the processor time is read, which takes a short call too long
 ANNOUNCE_S = 2.0  # longer compiling is announced
 
 LOG = logging.getLogger("eunomia.kernels")  # announces long compiling once in a process
 
 
 class Process:
-    """Seconds that this process has spent on kernels."""
+    """Seconds that this process has spent on kernels, of processor time, so that a busy machine changes no choice."""
 
     def __init__(self) -> None:
         self.is_interpreting = False  # inside an interpreted kernel
         self.interpreted_s = 0.0
+        self.calls = 0  # of interpreted kernels by what is not one
+        self.processor_share = 1.0  # processor time / time by the clock, as far as it was sampled
+        self._sampled_s = [0.0, 0.0]  # both
         self.compiling_s = 0.0  # including loading from the cache
         self.is_announced = False
         self.is_background = False  # compiles ahead for others at a low priority, so they never wait for it
@@ -54,6 +58,12 @@ class Process:
             self._earlier_s = {} if place is None else read_costs(place)
             atexit.register(share_costs)
         return self._earlier_s.get(kernel.file_name, 0.0)
+
+    def sample(self, processor_s: float, elapsed_s: float) -> None:
+        """Take in how long a call took."""
+        self._sampled_s[0] += processor_s
+        self._sampled_s[1] += elapsed_s
+        self.processor_share = min(self._sampled_s[0] / max(self._sampled_s[1], 1e-9), 1.0)
 
     def count(self, seconds: float) -> None:
         """Count time spent on interpreting, and add it to the shared costs when it has doubled."""
@@ -100,14 +110,17 @@ class Kernel:
         if self._is_due(due, args):
             return self._compile_and_call(args)
         PROCESS.is_interpreting = True
+        PROCESS.calls += 1
+        is_sampled, before = PROCESS.calls % SAMPLED_CALLS == 1, self.spent_s
+        elapsed, processor = (perf_counter(), thread_time()) if is_sampled else (0.0, 0.0)
         try:
             with np.errstate(all="ignore"):
-                before = self.spent_s
-                result = to_plain(self._interpret(args))
-                PROCESS.count(self.spent_s - before)
-                return result
+                return to_plain(self._interpret(args))
         finally:
             PROCESS.is_interpreting = False
+            if is_sampled:
+                PROCESS.sample(thread_time() - processor, perf_counter() - elapsed)
+            PROCESS.count(self.spent_s - before)
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
@@ -190,7 +203,8 @@ class Kernel:
         try:
             return self.py_func(*args)
         finally:
-            self.spent_s += perf_counter() - started - (PROCESS.compiling_s - compiling)
+            elapsed = perf_counter() - started - (PROCESS.compiling_s - compiling)
+            self.spent_s += elapsed * PROCESS.processor_share
 
     def _is_due(self, spent: float, args: tuple[Any, ...]) -> bool:
         """Whether to compile or load it now, as interpreting has cost as much; asks that it be compiled ahead."""

@@ -107,16 +107,16 @@ def _owned(t: Timelines, row: int, type: int) -> int:
 def _release(t: Timelines, at: float, row: int) -> None:
     """Take the seats of a running job; a partner keeps them."""
     job = t.jobs[row]
-    type, partner = job["type"], job["partner"]
+    type, partner, held = int(job["type"]), int(job["partner"]), int(job["held"])
     t.received[row, type] += at - job["since"]
-    job["service"] += (at - job["since"]) * job["held"]
+    job["service"] += (at - job["since"]) * held
     _change(t, at, RUNNING, -1)
-    _change(t, at, _owned(t, row, type), -job["held"])
+    _change(t, at, _owned(t, row, type), -held)
     if partner >= 0:
         t.jobs[partner]["partner"] = -1
         job["partner"] = -1
     else:
-        _change(t, at, BUSY + type, -job["held"])
+        _change(t, at, BUSY + type, -held)
     job["held"] = 0
 
 
@@ -147,7 +147,8 @@ def start(
     """Start gangs as `model.decisions.Starts` says; the accelerators of a pair are busy once."""
     t = Timelines(*arrays)
     for g in range(len(rows)):
-        row, partner, size, type = rows[g], partners[g], first[g + 1] - first[g], type_of[seats[first[g]]]
+        row, partner, begin = int(rows[g]), int(partners[g]), int(first[g])
+        size, type = int(first[g + 1]) - begin, int(type_of[seats[begin]])
         _allocate(t, at, row, epochs[g], size, type, partner)
         _change(t, at, BUSY + type, size)
         if partner >= 0:
@@ -182,7 +183,7 @@ def record_batch(
             _stop(t, at[m], stopped[s], True)
             s += 1
         while g < starts_end[m]:
-            size, type = seats_end[g] - begin, type_of[seats[begin]]
+            size, type = int(seats_end[g] - begin), int(type_of[seats[begin]])
             _allocate(t, at[m], started[g], started_epoch[g], size, type, -1)
             _change(t, at[m], BUSY + type, size)
             begin = seats_end[g]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TypeAlias
 
-from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Array, Floats
 
 Numbers: TypeAlias = dict[str, float | int | None]
@@ -44,15 +44,13 @@ def summarise(tables: RunTables, metrics: Mapping[str, Metric]) -> Numbers:
             (isinstance(field, str) and number is None) or isinstance(number, Real) for field, number in numbers.items()
         )
         if not fits:
-            raise _refusal(name, f"returned {numbers!r}", "return a dictionary of numbers by name")
+            rule, fix = f"the metric returned {numbers!r}", "return a dictionary of numbers by name"
+            raise refused(name, "measure.metrics", None, rule, fix)
         if twice := summary.keys() & numbers.keys():
-            raise _refusal(name, f"returned {min(twice)!r}, which another metric has", "choose another name")
+            rule = f"the metric returned {min(twice)!r}, which another metric has"
+            raise refused(name, "measure.metrics", None, rule, "choose another name")
         summary |= {field: value(number) for field, number in numbers.items()}
     return summary
-
-
-def _refusal(name: str, rule: str, fix: str) -> InvalidInput:
-    return InvalidInput([Problem(file=name, column="measure.metrics", rule=f"the metric {rule}", fix=fix)])
 
 
 def value(number: Real | float | None) -> float | int | None:

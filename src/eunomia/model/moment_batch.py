@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,15 @@ from eunomia.model.job import Job
 from eunomia.model.job_ids import JobIdList
 
 INSTANT_S = 1e-3  # moments within this time of the first one count as one instant
+
+
+@dataclass(slots=True)
+class Instant:
+    """The moments and asks since an instant began."""
+
+    since: float = -math.inf
+    moments: int = 0
+    asks: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

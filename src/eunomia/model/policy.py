@@ -40,7 +40,7 @@ BY_ANSWER_TYPE = LeaseTerms()  # a card that says nothing: shares change hands i
 
 
 _MEASURES: Mapping[str, str] = {"jct": "jct_mean_s", "cost": "cost_usd", "deadline": "deadlines_missed"}  # by objective
-_PROMISED_BY: Mapping[str, AnswerType] = {"renews_leases": "grants", "covers_all_jobs": "order"}
+_PROMISED_BY: Mapping[str, AnswerType] = {"renews_leases": "grants", "covers_all_jobs": "order", "lone_starts": "order"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,10 +18,10 @@ class Promises:
     covers_all_jobs: names every job on every type that holds its gang, the fastest first, without partners, in the
         first shape, anywhere; refuses no job; asks at no set time while all jobs fit at once.
     jobs_independent: covers all jobs, skips what does not fit, and ranks two jobs alike whatever other jobs there are.
-    lone_starts: where all jobs fit at once and one of them waits, the others keep their types and it gets its fastest type
-        that has room, in its first shape, without a partner; asks at no set time then. It remembers of earlier views at
-        most the `service_at_last_ask`. Only gangs whose model has a tensor larger than the part `spread_up_to` of all
-        its parameters are consolidated on as few machines as they need.
+    lone_starts: where all jobs fit at once and one of them waits, the others keep their types and it gets its fastest
+        type that has room, in its first shape, without a partner; asks at no set time then. It remembers of earlier
+        views at most the `service_at_last_ask`. Only gangs whose model has a tensor larger than the part `spread_up_to`
+        of all its parameters are consolidated on as few machines as they need.
     rank: covers all jobs and ranks them by this alone, then by submission; asks again when a running job falls behind a
         waiting one by it, and else at no set time; if not `jobs_independent`, a gang that does not fit stops the queue.
     """

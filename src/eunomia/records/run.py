@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from array import array
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -13,7 +12,7 @@ from eunomia.core.scheduler import Scheduler
 from eunomia.model.answers import Answer
 from eunomia.model.decisions import Ask, Decision
 from eunomia.model.events import Answered, Moment
-from eunomia.model.moment_batch import INSTANT_S, MomentBatch
+from eunomia.model.moment_batch import INSTANT_S, Instant, MomentBatch
 from eunomia.model.policy import Policy
 from eunomia.records.policy_call import ask_policy
 
@@ -62,24 +61,27 @@ class InlinePolicyRunner:
 
 
 class StalledClock:
-    """Counts the moments and asks of one instant, to end a run in which time stops advancing."""
+    """Counts the moments and asks of one instant, to end a run in which time stops advancing.
+
+    A backend that plays moments by itself counts them in `instant`.
+    """
 
     def __init__(self) -> None:
-        self._since = -math.inf
-        self._moments = self._asks = 0
+        self.instant = Instant()
 
     def check(self, at: float, asked: bool, scheduler: Scheduler) -> str:
         """Return why the run must end after this moment; "" while it may continue."""
-        if at - self._since >= INSTANT_S:
-            self._since, self._moments, self._asks = at, 0, 0
-        self._moments += 1
-        self._asks += asked
+        instant = self.instant
+        if at - instant.since >= INSTANT_S:
+            instant.since, instant.moments, instant.asks = at, 0, 0
+        instant.moments += 1
+        instant.asks += asked
         most = MAX_MOMENTS
-        if self._moments <= most or self._moments <= most + MAX_MOMENTS_PER_JOB * len(scheduler.state.jobs):
+        if instant.moments <= most or instant.moments <= most + MAX_MOMENTS_PER_JOB * len(scheduler.state.jobs):
             return ""
         return (
-            f"given up: at {at:,.9g} s time stopped advancing; {self._moments:,} moments passed within "
-            f"{INSTANT_S:g} s, in which policy {scheduler.info.name!r} was asked {self._asks:,} times. An answer has "
+            f"given up: at {at:,.9g} s time stopped advancing; {instant.moments:,} moments passed within "
+            f"{INSTANT_S:g} s, in which policy {scheduler.info.name!r} was asked {instant.asks:,} times. An answer has "
             "to hold for a while: let `again_at` and the leases it grants end later, and let a search wait before it "
             "asks for a change again"
         )
@@ -107,7 +109,7 @@ def asks_of(scheduler: Scheduler, backend: Backend, observers: Iterable[Observer
     Returns why the run was ended early, if time stopped advancing; else "".
     """
     observers, clock = tuple(observers), StalledClock()
-    implied: Callable[[Scheduler, bool], Iterable[MomentBatch]] = getattr(backend, "implied", lambda *_: ())
+    implied: Callable[[Scheduler, bool, Instant], Iterable[MomentBatch]] = getattr(backend, "implied", lambda *_: ())
     observe_batch = [_batch_hearer(observer) for observer in observers]
     ranked = all(hasattr(observer, "observe_batch") for observer in observers)  # a record has asks and answers, too
     for moment in backend.moments():
@@ -125,7 +127,7 @@ def asks_of(scheduler: Scheduler, backend: Backend, observers: Iterable[Observer
                     backend.carry_out(decision)
             if why := clock.check(now.at, following is not None, scheduler):
                 return why
-        for batch in implied(scheduler, ranked):
+        for batch in implied(scheduler, ranked, clock.instant):
             for observe in observe_batch:
                 observe(batch)
     return ""

@@ -53,8 +53,8 @@ COLUMNS = (  # column of jobs.csv, least value that is drawn, title, how to read
 
 def classes(group: Sequence[SeedGroup], styles: dict[str, int]) -> list[Chart]:
     """Return the charts of one load; by tenant only when there are several."""
-    charts = [by_gang_size(group, styles)]
-    charts += [by_tenant(group, styles)] if len(largest_tenants(group)) > 1 else []
+    charts, tenants = [by_gang_size(group, styles)], largest_tenants(group)
+    charts += [by_tenant(group, styles, tenants)] if len(tenants) > 1 else []
     return [chart for chart in charts if chart.categories and chart.panels[0].series]
 
 
@@ -90,14 +90,19 @@ def size_bounds(sizes: Array) -> list[tuple[int, int]]:
 
 def largest_tenants(group: Sequence[SeedGroup]) -> tuple[str, ...]:
     """Return the tenants with the most finished jobs, most first."""
-    count = Counter(tenant for setting in group for run in setting.replications for tenant in run.tenant)
+    count = Counter[str]()
+    for setting in group:
+        for run in setting.replications:
+            count.update(run.tenant)
     return tuple(sorted(count, key=lambda tenant: (-count[tenant], tenant))[:MOST_CLASSES])
 
 
-def by_tenant(group: Sequence[SeedGroup], styles: dict[str, int]) -> Chart:
-    """Return average slowdowns of the largest tenants."""
-    tenants = largest_tenants(group)
-    tenant_by_setting = {s: np.array([t for run in s.replications for t in run.tenant], dtype=object) for s in group}
+def by_tenant(group: Sequence[SeedGroup], styles: dict[str, int], tenants: tuple[str, ...]) -> Chart:
+    """Return average slowdowns of the tenants."""
+    row_of = {tenant: row for row, tenant in enumerate(tenants)}
+    row_by_setting = {
+        s: np.array([row_of.get(tenant, -1) for run in s.replications for tenant in run.tenant]) for s in group
+    }
     return Chart(
         name="slowdown_by_tenant",
         title="Slowdown by tenant",
@@ -107,9 +112,7 @@ def by_tenant(group: Sequence[SeedGroup], styles: dict[str, int]) -> Chart:
         x=Axis(label="tenant", unit="plain"),
         y=Axis(label="average completion time ÷ time alone", unit="ratio", low=0.0),
         categories=tenants,
-        panels=bars(
-            group, styles, "slowdown", len(tenants), lambda s, k: np.asarray(tenant_by_setting[s] == tenants[k])
-        ),
+        panels=bars(group, styles, "slowdown", len(tenants), lambda s, k: np.asarray(row_by_setting[s] == k)),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +19,6 @@ from eunomia.model.moment_batch import MomentBatch
 from eunomia.verdict.completion_text import other_outcomes
 
 _CHUNK_ROWS = 50_000  # in memory as text at a time
-_LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e10  # between them Arrow writes fractions as Python does
 _SPECIAL = re.compile(r'[",\r\n]')
 SHOWN_REASONS = 3
 HINT = "simulate --record, then eunomia explain JOB, says why one waits"
@@ -46,17 +44,11 @@ def write_columns(path: Path, columns: Mapping[str, Array]) -> None:
 def _texts(column: Array) -> Any:
     """Return the fields of a column as text, an array of Arrow."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if column.dtype.kind == "f":
-        texts = pc.cast(pa.array(column), pa.string())
-        texts = pc.if_else(column == np.floor(column), pc.binary_join_element_wise(texts, ".0", ""), texts)
-        size = np.abs(column)
-        differs = ~(((size >= _LEAST_PLAIN) & (size < _MOST_PLAIN)) | (size == 0.0))  # from Python's form, or nan
-        if not differs.any():
-            return texts
-        others = [repr(value) if math.isfinite(value) else "" for value in column[differs].tolist()]
-        return pc.replace_with_mask(texts, pa.array(differs), pa.array(others, pa.string()))
+        from eunomia.inputs.number_texts import number_texts
+
+        return number_texts(column)
     values = column.tolist()
     field_by_text = {value: _quoted(value) for value in dict.fromkeys(values)}
     return pa.array([field_by_text[value] for value in values], pa.string())

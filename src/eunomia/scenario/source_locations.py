@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from eunomia.inputs.problems import InvalidInput, refused
+
 KeyPath: TypeAlias = tuple[str | int, ...]  # ("cluster", "nodes", 0, "count")
 Place: TypeAlias = tuple[str, int | None]  # file, 1-based line; None = not read from a file
 
@@ -38,6 +40,11 @@ class SourceLocations:
         """Return the places with `path` and all below it overwritten at `place`."""
         kept = {key: old for key, old in self.by_path.items() if key[: len(path)] != path}
         return SourceLocations(self.file, {**kept, path: place})
+
+
+def refused_at(place: Place, column: str, value: object, rule: str, fix: str) -> InvalidInput:
+    """Return the error for one problem of a key at its place; `value` is shown as written."""
+    return refused(place[0], column, value, rule, fix, row=place[1])
 
 
 def dotted(path: KeyPath) -> str:

@@ -15,6 +15,7 @@ from eunomia.forecasts.intervals import IntervalCorrection, TimeInterval, quanti
 from eunomia.forecasts.start_conditions import start_conditions
 from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Floats
+from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import Stage
 from eunomia.records.queue_position import position_behind
 from eunomia.service.changed_site import changed_setup
@@ -26,6 +27,7 @@ from eunomia.service.site import Site
 BUDGET_S = 4.0  # CPU time of the futures of one answer
 WHAT_IF_S = 1.6  # of one comparison
 FRESH_S = 30.0  # for so long futures of one moment are used again
+NOTED = 1_000  # jobs of one part of what is recorded: the writer stores it in one turn
 MOST_SHOWN = 200  # jobs of one comparison
 START, FINISH = 0, 1
 
@@ -41,6 +43,15 @@ class _Played:
     points: Floats
 
 
+@dataclass(slots=True)
+class _Noting:
+    """What is being recorded of one moment: its futures, and the jobs, with their rows, that are not recorded yet."""
+
+    played: _Played
+    corrections: tuple[IntervalCorrection, IntervalCorrection]
+    jobs: list[tuple[Job, int]]
+
+
 class ForecastAnswers:
     """Answers about one site; everything is read from its store."""
 
@@ -48,9 +59,12 @@ class ForecastAnswers:
         self._site, self._budget_s = site, budget_s
         self._state = FollowedState(site)
         self._played: _Played | None = None
+        self._noting: _Noting | None = None
 
     def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Answer one question. Raises InvalidInput for a change that cannot be made, SiteChanged for another site."""
+        if asked["ask"] == "next note":
+            return self._next_note()
         present = self._state.present(float(asked["now"]))
         match asked["ask"]:
             case "when":
@@ -113,27 +127,37 @@ class ForecastAnswers:
         return texts
 
     def _note(self, present: PresentState) -> dict[str, Any]:
-        """Return forecasts of waiting jobs that have none yet, and the median starts of those that have one."""
+        """Return the first part of what is to be recorded now; see `_next_note`."""
         state = present.scheduler.state
         waiting = [int(row) for row in state.active if state.jobs.stage[row] == Stage.WAITING]
-        if not waiting:
-            return {"new": [], "moved": []}
-        played, corrections = self._futures(present, arrivals=False), self._corrections()
-        known = self._state.reader.forecasts()
-        new, moved = list[Any](), list[Any]()
-        for row in waiting:
-            job = state.submitted[row]
-            raw = [self._interval(played, what, row) for what in (START, FINISH)]
+        jobs = sorted(((state.submitted[row], row) for row in waiting), key=lambda one: one[0].sequence)
+        self._noting = None if not jobs else _Noting(self._futures(present, arrivals=False), self._corrections(), jobs)
+        return self._next_note()
+
+    def _next_note(self) -> dict[str, Any]:
+        """Return forecasts of waiting jobs that have none yet, and the median starts of those that have one.
+
+        That is of the next jobs of one moment; `more` says whether there are further ones.
+        """
+        noting, new, moved = self._noting, list[Any](), list[Any]()
+        if noting is None:
+            return {"new": new, "moved": moved, "more": False}
+        jobs, noting.jobs = noting.jobs[:NOTED], noting.jobs[NOTED:]
+        known = self._state.reader.forecasts(jobs[0][0].sequence, jobs[-1][0].sequence)
+        for job, row in jobs:
+            raw = [self._interval(noting.played, what, row) for what in (START, FINISH)]
             if not all(math.isfinite(one.p90) for one in raw):
                 continue
             if job.job_id not in known:
-                at = played.futures.at
-                shown = [one.apply(at, said) for one, said in zip(corrections, raw, strict=True)]
+                at = noting.played.futures.at
+                shown = [one.apply(at, said) for one, said in zip(noting.corrections, raw, strict=True)]
                 said = {"at": at, "raw": [_points(one) for one in raw], "shown": [_points(one) for one in shown]}
                 new.append([job.sequence, job.job_id, job.tenant, said])
             elif raw[START].p50 > known[job.job_id]:
                 moved.append([job.sequence, raw[START].p50])
-        return {"new": new, "moved": moved}
+        if not noting.jobs:
+            self._noting = None
+        return {"new": new, "moved": moved, "more": self._noting is not None}
 
     # ---- why -------------------------------------------------------------------------------------------------
 

@@ -17,9 +17,10 @@ LAST = 5_000  # forecasts that are scored
 class ForecastReader(Reader):
     """Reads forecasts and outcomes."""
 
-    def forecasts(self) -> dict[str, float]:
-        """Return the latest median start that was said of each job with a forecast."""
-        return dict(self._db.execute("SELECT job, latest FROM forecasts").fetchall())
+    def forecasts(self, first: int = 0, last: int = 2**62) -> dict[str, float]:
+        """Return the latest median start that was said of each job with a forecast, of jobs between two numbers."""
+        text = "SELECT job, latest FROM forecasts WHERE number >= ? AND number <= ?"
+        return dict(self._db.execute(text, (first, last)).fetchall())
 
     def outcomes(self, last: int = LAST) -> list[tuple[dict[str, Any], ForecastOutcome]]:
         """Return what was said, also before its correction, and what came of the last forecasts, the oldest first."""

@@ -7,6 +7,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -118,17 +119,17 @@ class Forecasts:
         moments = self._writer.controller.moments
         if moments == self._noted or not await asyncio.to_thread(self._has_waiting):
             return
-        try:
-            found = await self.ask({"ask": "note"})
-        except NoForecast as error:
-            _log.warning("no forecasts are recorded: %s", error)
-            return
-        self._noted = moments
-        if found["new"] or found["moved"]:
+        question, more = {"ask": "note"}, True
+        while more:  # in parts, between which the writer and the forecast process do what others ask for
             try:
-                await asyncio.wrap_future(self._writer.change(lambda writer: _store(writer, found)))
-            except DiskFull as error:
+                found = await self.ask(question)
+                if found["new"] or found["moved"]:
+                    await asyncio.wrap_future(self._writer.change(partial(_store, found=found)))
+            except (NoForecast, DiskFull) as error:
                 _log.warning("no forecasts are recorded: %s", error)
+                return
+            question, more = {"ask": "next note"}, found["more"]
+        self._noted = moments
 
 
 def _store(writer: Writer, found: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, TypeAlias
 
@@ -53,11 +53,11 @@ class Submit:
     digest: str
     several: bool = False  # the body was a list or an array
     body: str = ""  # the documents as JSON; left out, it is made from them where it is needed
+    count: int = field(init=False)  # jobs that it makes
 
-    @property
-    def count(self) -> int:
-        """How many jobs it makes."""
-        return sum(job.count for job in self.jobs)
+    def __post_init__(self) -> None:
+        """Count the jobs once."""
+        object.__setattr__(self, "count", sum(job.count for job in self.jobs))
 
 
 @dataclass(frozen=True, slots=True)

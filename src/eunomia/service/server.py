@@ -53,6 +53,7 @@ MANY_JOBS = 500  # live ones: from here on decisions may take compiled kernels, 
 SWEEP_S = 3600.0  # between removals of old jobs
 SWITCH_S = 0.001  # for which the loop waits at most for a thread that computes: Python's 5 ms add up in a request
 HOLD_S = 5.0  # between looks whether room on the disk can be reserved again, and which tokens have expired
+OLDER_AFTER = 3, 130  # collections of the next age, which look at so many times as much and stop all threads meanwhile
 COLLECT_AFTER = 20_000  # objects: with Python's 700, a list of jobs is looked through again and again while it is made
 _log = logging.getLogger("eunomia.service")
 
@@ -173,7 +174,7 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     umask = os.umask(0o077)  # of the service's own files
     raise_open_files()  # each connection and each gang needs some
-    gc.set_threshold(COLLECT_AFTER, 20, 20)
+    gc.set_threshold(COLLECT_AFTER, *OLDER_AFTER)
     sys.setswitchinterval(SWITCH_S)
     running = start(site, umask)
     try:

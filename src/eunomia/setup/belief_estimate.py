@@ -154,11 +154,13 @@ def estimated_throughputs(scenario: Scenario, truth: Speeds, job_types: tuple[st
     kept = np.array(beside).reshape(len(everywhere), len(everywhere), len(truth.types)).swapaxes(1, 2)
     if not kept.any():
         rule = "the throughputs hold no two jobs that can share an accelerator, so there is no pair to estimate"
-        raise _refusal(scenario, "kind", rule, 'name a source with pairs, or write kind = "oracle"', belief.kind)
+        fix = 'name a source with pairs, or write kind = "oracle"'
+        raise scenario.refused(("belief", "kind"), rule, fix, belief.kind)
     if belief.references > len(everywhere):
         missing = ", ".join(sorted(set(job_types) - set(everywhere))) or "none is left out"
         rule = f"only {len(everywhere)} job types run on every accelerator type of the cluster (not: {missing})"
-        raise _refusal(scenario, "references", rule, f"give at most {len(everywhere)}", belief.references)
+        fix = f"give at most {len(everywhere)}"
+        raise scenario.refused(("belief", "references"), rule, fix, belief.references)
     kept = np.minimum(kept / alone[:, :, None], 1.0)
     table = PairTable(scenario.throughputs.source, truth.types, everywhere, alone, kept)
     later = belief.charge == "slices"
@@ -176,7 +178,3 @@ def estimated_throughputs(scenario: Scenario, truth: Speeds, job_types: tuple[st
     return EstimatedSpeeds(
         truth, kept_of_all, table, found.references, np.stack((found.raw_low, found.raw_high)), count
     )
-
-
-def _refusal(scenario: Scenario, key: str, rule: str, fix: str, value: object) -> InvalidInput:
-    return InvalidInput([scenario.problem(("belief", key), rule, fix, str(value))])

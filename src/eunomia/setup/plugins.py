@@ -14,10 +14,11 @@ from typing import Any, cast
 
 from eunomia.backends.inputs import BackendClass
 from eunomia.backends.registry import BACKENDS, BACKENDS_OF_PACKAGES
-from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, refused
 from eunomia.model.registry import Registry
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.scenario import Scenario
+from eunomia.scenario.source_locations import refused_at
 
 Where = Callable[[tuple[str, ...]], tuple[str, int | None]]
 
@@ -85,11 +86,10 @@ class PluginLoader:
             if isinstance(error, SyntaxError) and error.filename:
                 file, row = error.filename, error.lineno
             rule = f"loading {self.noun} {name} failed: {type(error).__name__}: {error}"
-            raise InvalidInput([Problem(file=file, row=row, rule=rule, fix="fix this line")]) from error
+            raise refused(file, None, None, rule, "fix this line", row=row) from error
 
     def _refusal(self, where: Where, name: str, rule: str, fix: str) -> InvalidInput:
-        file, row = where(self.key)
-        return InvalidInput([Problem(file=file, row=row, column=".".join(self.key), value=name, rule=rule, fix=fix)])
+        return refused_at(where(self.key), ".".join(self.key), name, rule, fix)
 
 
 def is_file_spec(name: str) -> bool:

@@ -18,6 +18,7 @@ from eunomia.model.policy import Named, Policy, PolicyInfo
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.policies import POLICIES, build
 from eunomia.policies.presets import PRESETS
+from eunomia.scenario.source_locations import refused_at
 from eunomia.setup.plugins import PluginLoader, Where
 
 if TYPE_CHECKING:
@@ -68,9 +69,8 @@ def find_policy(name: str, parameters: Mapping[str, Any], base: Path, where: Whe
         _check_fallback(policy.info)
         return policy
     except (TypeError, ValueError) as error:
-        file, row = where(("policy", next(iter(parameters), "name")))
-        problem = Problem(file=file, row=row, column="policy", rule=str(error), fix=f"see eunomia policies {name}")
-        raise InvalidInput([problem]) from error
+        place, fix = where(("policy", next(iter(parameters), "name"))), f"see eunomia policies {name}"
+        raise refused_at(place, "policy", None, str(error), fix) from error
 
 
 def _problem(where: Where, parameter: str, rule: str, fix: str) -> Problem:

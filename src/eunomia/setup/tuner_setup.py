@@ -10,13 +10,13 @@ from typing import Any
 
 from eunomia.backends.protocol import Backend, TunableBackend
 from eunomia.inputs.install_hint import install_command
-from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.curves import Curve, curve_of
 from eunomia.model.job import Job
 from eunomia.model.policy import Policy
 from eunomia.scenario import Scenario
 from eunomia.scenario.schema_models import TUNERS
 from eunomia.scenario.section_rules import TUNERS_OF_PACKAGES
+from eunomia.scenario.source_locations import refused_at
 from eunomia.setup.plugins import PluginLoader
 from eunomia.tuners.checked_tuner import CheckedTuner, LossReporting
 from eunomia.tuners.halving import Halving
@@ -124,11 +124,11 @@ def _plugin_tuner(scenario: Scenario, number: int) -> Tuner:
         inspect.signature(cls).bind(seed=scenario.seed + number, **apps.parameters)
         tuner: Tuner = cls(seed=scenario.seed + number, **apps.parameters)
     except Exception as error:
-        file, row = scenario.where(("apps", "parameters") if apps.parameters else ("apps", "tuner"))
+        place = scenario.where(("apps", "parameters") if apps.parameters else ("apps", "tuner"))
         taken = ", ".join(name for name in inspect.signature(cls).parameters if name != "seed") or "no other"
         rule = f"{apps.tuner}: {type(error).__name__}: {error}"
         fix = f"its class is made with seed = and with [apps.parameters]; it takes {taken}"
-        raise InvalidInput([Problem(file=file, row=row, column="apps.parameters", rule=rule, fix=fix)]) from error
+        raise refused_at(place, "apps.parameters", None, rule, fix) from error
     return CheckedTuner(tuner, apps.tuner)
 
 

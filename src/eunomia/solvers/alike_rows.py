@@ -15,7 +15,7 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Ints
 
 _FREE = -1
-_WIDTH = 6  # columns compared at a time, as tuples of each length are compiled separately
+_WIDTHS = (3, 6)  # columns compared at a time, as tuples of each length are compiled separately
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,18 @@ def later_members(of: Ints, count: Ints) -> Ints:
 def group(*columns: Array) -> Classes:
     """Return the classes of rows that are equal in all columns, each (row,) numbers without NaN; 0.0 equals -0.0."""
     words = [_words(column) for column in columns]
-    of, representative, classes = _find(tuple(words[:_WIDTH]), len(words[0]))
-    for first in range(_WIDTH, len(words), _WIDTH - 1):
-        of, representative, classes = _find((of, *words[first : first + _WIDTH - 1]), len(of))
+    widest = max(_WIDTHS)
+    of, representative, classes = _find(_padded(words[:widest]), len(words[0]))
+    for first in range(widest, len(words), widest - 1):
+        of, representative, classes = _find(_padded([of, *words[first : first + widest - 1]]), len(of))
     count = np.bincount(of, minlength=classes)
     return Classes(of, count, representative[:classes].copy())
+
+
+def _padded(words: list[Ints]) -> tuple[Ints, ...]:
+    """Return the columns and, up to one of the compiled widths, the last one again, which tells no rows apart."""
+    missing = next(width for width in _WIDTHS if width >= len(words)) - len(words)
+    return (*words, *words[-1:] * missing)
 
 
 def _words(column: Array) -> Ints:

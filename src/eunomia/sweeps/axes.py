@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.runs.as_it_was import AS_IT_WAS
-from eunomia.scenario.source_locations import shown
+from eunomia.scenario.source_locations import refused_at, shown
 from eunomia.sweeps.plan import Label, PlannedRun, text
 from eunomia.sweeps.sweep_file import SweepFile
 
@@ -84,5 +84,4 @@ def _baseline(sweep: SweepFile, compare: str, values: list[Label]) -> Label:
 
 
 def _refusal(sweep: SweepFile, key: str, value: object, rule: str, fix: str) -> InvalidInput:
-    file, row = sweep.places.where((key,))
-    return InvalidInput([Problem(file=file, row=row, column=key, value=shown(value), rule=rule, fix=fix)])
+    return refused_at(sweep.places.where((key,)), key, shown(value), rule, fix)

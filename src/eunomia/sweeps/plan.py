@@ -17,7 +17,7 @@ from eunomia.runs.scenario_variants import measured_alike, spelling, uses_known_
 from eunomia.scenario import Scenario
 from eunomia.scenario.load import scenario_from_parts
 from eunomia.scenario.policy_spec import put
-from eunomia.scenario.source_locations import KeyPath, Place, SourceLocations, dotted, shown
+from eunomia.scenario.source_locations import KeyPath, Place, SourceLocations, dotted, refused_at, shown
 from eunomia.sweeps.preflight import Checker
 from eunomia.sweeps.sweep_file import Block, Choice, SweepAxis, SweepFile
 
@@ -185,18 +185,14 @@ class _Overlay:
         try:
             self._set_place(put(self.data, list(axis.path), value), place, axis.key)
         except ValueError as error:
-            rule, fix = error.args
-            file, row = place
-            problem = Problem(file=file, row=row, column=axis.key, value=shown(value), rule=rule, fix=fix)
-            raise InvalidInput([problem]) from error
+            raise refused_at(place, axis.key, shown(value), *error.args) from error
 
     def _apply_cluster(self, name: str, at: KeyPath) -> None:
         clusters = self._sweep.clusters
         if name not in clusters:
-            file, row = self._sweep.places.where(at)
             fix = nearest(name, clusters) if clusters else f"write [clusters.{name}] and its keys below it"
             rule = "there is no cluster of this name in [clusters]"
-            raise InvalidInput([Problem(file=file, row=row, column="cluster", value=name, rule=rule, fix=fix)])
+            raise refused_at(self._sweep.places.where(at), "cluster", name, rule, fix)
         self.data["cluster"] = copy.deepcopy(clusters[name])
         origin: KeyPath = ("clusters", name)
         self._set_place(("cluster",), self._sweep.places.where(origin), dotted(origin))

@@ -18,7 +18,7 @@ from typing import Any
 from eunomia.child_process import connect
 from eunomia.inputs.disk_errors import DISK
 from eunomia.inputs.problems import InvalidInput
-from eunomia.kernels import LOG
+from eunomia.kernels.dispatch import LOG
 from eunomia.records.policy_call import policy_problem
 
 TRACEBACK_LINES = 12  # kept

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.throughputs import analytic
@@ -16,6 +17,7 @@ from eunomia.throughputs.job_type_facts import JobFacts, gavel_job_types, job_ty
 from eunomia.throughputs.throughput_table import Throughputs
 
 REFERENCE = "v100"
+_refused = partial(refused, "workload", "job_types")
 DIGITS = 3  # of a relative speed
 MIXES: dict[str, Callable[[JobFacts], bool]] = {
     "mix:default": lambda job: job.name in gavel_job_types(),
@@ -114,10 +116,6 @@ def _may_draw(mix: Mix, name: str, size: int, throughputs: Throughputs) -> bool:
         return True
     known = not throughputs.job_types or name in throughputs.job_types
     return known and (size == 1 or job_types()[name].distributed)
-
-
-def _refused(value: str, rule: str, fix: str) -> InvalidInput:
-    return InvalidInput([Problem(file="workload", column="job_types", value=value, rule=rule, fix=fix)])
 
 
 def relative_speeds(types: Iterable[str], mix: str = "mix:default") -> dict[str, float]:

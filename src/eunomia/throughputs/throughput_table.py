@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem, refused
 from eunomia.model import elementary
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.rounding import drawn
@@ -179,15 +179,12 @@ class Throughputs:
     def _refuse_unknown(self, scale_factor: int, *names: str) -> None:
         if scale_factor < 1:
             rule = "a gang has at least 1 accelerator"
-            raise self._refused("scale_factor", str(scale_factor), rule, "give 1 or more")
+            raise refused(self.source.name, "scale_factor", scale_factor, rule, "give 1 or more")
         known = () if self.takes_any else self.source.job_types
         for name in names:
             if known and name not in known:
                 rule = "there are no throughputs for this job type"
-                raise self._refused("job_type", name, rule, nearest(name, known))
-
-    def _refused(self, column: str, value: str, rule: str, fix: str) -> InvalidInput:
-        return InvalidInput([Problem(file=self.source.name, column=column, value=value, rule=rule, fix=fix)])
+                raise refused(self.source.name, "job_type", name, rule, nearest(name, known))
 
 
 def _read_only(rates: Floats) -> Floats:

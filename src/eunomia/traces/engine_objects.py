@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import isfinite, isnan, nan
@@ -18,7 +19,7 @@ from eunomia.inputs.timestamps import date_at
 from eunomia.model.arrays import Ints
 from eunomia.traces.accelerator_hours import HOUR_S, AcceleratorHours, RowHours
 from eunomia.traces.gang_runs import Spans
-from eunomia.traces.import_findings import History, ImportFindings, RowSource
+from eunomia.traces.import_findings import History, ImportFindings, Kind, RowSource
 from eunomia.traces.notes import SHORTEST_S
 from eunomia.traces.sacct_clock import CLOCK_S
 from eunomia.traces.table import in_order, trace_of
@@ -176,6 +177,44 @@ class HeldRow:
     type: str
     tenant: str
     hours: float  # accelerator-hours
+
+
+@dataclass(kw_only=True)
+class ObjectsReader:
+    """Makes jobs of the objects, and collects what is to be said of them."""
+
+    source: Objects
+    kinds: list[str]
+    tenant: str
+    listed_at: dict[int, float] = field(default_factory=dict)  # latest time in each file
+    rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))  # by finding
+    held: list[HeldRow] = field(default_factory=list)
+
+    def of_kind(self, kind: str) -> list[int]:
+        """Return the rows of the objects of a kind."""
+        return [m for m, one in enumerate(self.kinds) if one == kind]
+
+    def leave_out_repeated(self, objects: Iterable[tuple[str, bool, float]], findings: ImportFindings) -> None:
+        """Blank the kind of objects of which a later version is listed too, as overlapping files do.
+
+        `objects` have their identity, "" for none, whether they have ended, and the latest time in them.
+        """
+        identities, versions = [], []
+        for file, (identity, has_ended, latest) in zip(self.source.file, objects, strict=True):
+            self.listed_at[file] = max(latest, self.listed_at.get(file, -np.inf))
+            identities.append(identity)
+            versions.append((has_ended, latest))
+        older = superseded(identities, versions)
+        findings.add("repaired", "objects are listed twice; the later version counts", older)
+        for m in older.tolist():
+            self.kinds[m] = ""
+
+    def add_findings(
+        self, found: ImportFindings, texts: Mapping[str, tuple[Kind, str]], **changes: AcceleratorHours
+    ) -> None:
+        """Add the findings with their rows, in the order of `texts`; `changes` of accelerator-hours are by finding."""
+        for name, (kind, what) in texts.items():
+            found.add(kind, what, np.array(self.rows[name], dtype=np.int64), change=changes.get(name))
 
 
 def held_row(job: EngineJob) -> HeldRow:

@@ -7,13 +7,10 @@ Reference: Kubernetes API, batch/v1 JobStatus and core/v1 PodStatus.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan, nan
 from pathlib import Path
-
-import numpy as np
 
 from eunomia.inputs.options import one_of
 from eunomia.inputs.problems import refused
@@ -23,6 +20,7 @@ from eunomia.traces.engine_objects import (
     HeldRow,
     Json,
     Objects,
+    ObjectsReader,
     at,
     build_history,
     first_label,
@@ -31,7 +29,6 @@ from eunomia.traces.engine_objects import (
     mapping,
     moment,
     row_hours,
-    superseded,
     texts,
 )
 from eunomia.traces.gang_runs import one_run
@@ -120,26 +117,20 @@ def _name(item: Json) -> str:
 
 
 @dataclass(kw_only=True)
-class _Reader:
-    """Makes jobs of the objects, and collects what is to be said of them."""
+class _Reader(ObjectsReader):
+    """The reader of Kubernetes; `held` is by each pod, and by each Job without pods."""
 
-    source: Objects
-    kinds: list[str]
-    tenant: str
     resources: Sequence[str]
     labels: dict[str, Json] = field(default_factory=dict)  # of nodes
-    listed_at: dict[int, float] = field(default_factory=dict)  # latest time in each file
-    rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))  # by finding
-    held: list[HeldRow] = field(default_factory=list)  # by each pod, and by each Job without pods
 
     def history(self) -> History:
         """Return the history of the groups of pods, and of Jobs without pods."""
         findings = ImportFindings(source=self.source)
-        self._leave_out_repeated(findings)
+        self.leave_out_repeated(map(self._version, range(len(self.source))), findings)
         items = self.source.items
-        pods = [read_pod(items[m], m, self.resources) for m in self._of_kind("Pod")]
-        jobs = {_name(items[m]): m for m in self._of_kind("Job")}
-        nodes = [items[m] for m in self._of_kind("Node")]
+        pods = [read_pod(items[m], m, self.resources) for m in self.of_kind("Pod")]
+        jobs = {_name(items[m]): m for m in self.of_kind("Job")}
+        nodes = [items[m] for m in self.of_kind("Node")]
         self.labels = {texts(item, "metadata", "name"): mapping(item, "metadata", "labels") for item in nodes}
         self._check_names(pods, jobs.values(), nodes)
         found = self._jobs_of_pods(pods, jobs)
@@ -151,8 +142,7 @@ class _Reader:
         asked = [(pod.row, pod.asked) for pod in pods]
         asked += [(m, requested(template(items[m]))) for m in gone]
         note_unread(asked, self.resources, findings)
-        for name, (kind, what) in FINDINGS.items():
-            findings.add(kind, what, np.array(self.rows[name], dtype=np.int64))
+        self.add_findings(findings, FINDINGS)
         if not found:
             rule = "no job here ran on an accelerator (a resource whose name ends in /gpu, or given by --resource)"
             said = [finding for finding in findings.notes() if "not read" in finding]
@@ -160,24 +150,12 @@ class _Reader:
             raise refused(self.source.name, None, None, rule, f"list the pods before they are deleted, with: {COMMAND}")
         return build_history(self.source.name, found, findings, unread=UNREAD, partly=PARTLY)
 
-    def _of_kind(self, kind: str) -> list[int]:
-        return [m for m, one in enumerate(self.kinds) if one == kind]
-
-    def _leave_out_repeated(self, findings: ImportFindings) -> None:
-        """Blank the kind of objects of which a later version is listed too, as overlapping files do."""
-        identities, versions = [], []
-        for m, item in enumerate(self.source.items):
-            uid = texts(item, "metadata", "uid")
-            made = texts(item, "metadata", "creationTimestamp")
-            identities.append(uid or (f"{self.kinds[m]} {_name(item)} {made}" if made else ""))
-            latest = latest_time(item)
-            file = self.source.file[m]
-            self.listed_at[file] = max(latest, self.listed_at.get(file, -np.inf))
-            versions.append((texts(item, "status", "phase") in ENDED or has_ended(item), latest))
-        older = superseded(identities, versions)
-        findings.add("repaired", "objects are listed twice; the later version counts", older)
-        for m in older.tolist():
-            self.kinds[m] = ""
+    def _version(self, m: int) -> tuple[str, bool, float]:
+        """Return identity, whether it has ended, and latest time of an object."""
+        item = self.source.items[m]
+        made = texts(item, "metadata", "creationTimestamp")
+        identity = texts(item, "metadata", "uid") or (f"{self.kinds[m]} {_name(item)} {made}" if made else "")
+        return identity, texts(item, "status", "phase") in ENDED or has_ended(item), latest_time(item)
 
     def _check_names(self, pods: Sequence[Pod], jobs: Iterable[int], nodes: Sequence[Json]) -> None:
         seen = {name for pod in pods for name in pod.asked}

@@ -8,7 +8,7 @@ Reference: Ray, ray.util.state PlacementGroupState and TaskState, ray.job_submis
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, isnan, nan
@@ -23,10 +23,10 @@ from eunomia.traces.engine_objects import (
     HeldRow,
     Json,
     Objects,
+    ObjectsReader,
     build_history,
     load_objects,
     row_hours,
-    superseded,
     texts,
 )
 from eunomia.traces.gang_runs import one_run
@@ -109,25 +109,20 @@ def _identify(item: Json) -> tuple[str, str]:
 
 
 @dataclass(kw_only=True)
-class _Reader:
-    """Makes jobs of the objects, and collects what is to be said of them."""
+class _Reader(ObjectsReader):
+    """The reader of Ray; `tenant` is a key of the metadata of jobs."""
 
-    source: Objects
-    kinds: list[str]
-    tenant: str
     times: list[tuple[float, float]] = field(default_factory=list)  # start and end of each object
-    listed_at: dict[int, float] = field(default_factory=dict)  # latest time in each file
-    rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))  # by finding
-    held: list[HeldRow] = field(default_factory=list)
     rounded: list[HeldRow] = field(default_factory=list)  # what whole accelerators add to parts
     by_id: dict[str, int] = field(default_factory=dict)  # jobs
 
     def history(self) -> History:
         """Return the history of placement groups, tasks and jobs."""
         findings = ImportFindings(source=self.source)
-        self._leave_out_repeated(findings)
         items = self.source.items
-        jobs = self._of_kind("job")
+        self.times = [job_times(item) for item in items]
+        self.leave_out_repeated(map(self._version, range(len(items))), findings)
+        jobs = self.of_kind("job")
         self.by_id = {name: m for m in jobs if (name := texts(items[m], "job_id"))}
         owners: set[int] = set()
         found = self._of_groups(owners) + self._of_tasks(owners)
@@ -138,18 +133,13 @@ class _Reader:
             [row.tenant for row in self.rounded],
             [row.hours for row in self.rounded],
         )
-        for name, (kind, what) in FINDINGS.items():
-            rows = np.array(self.rows[name], dtype=np.int64)
-            findings.add(kind, what, rows, change=more if name == "parts" else None)
+        self.add_findings(findings, FINDINGS, parts=more)
         if not found:
             rule = "no job here reserved accelerators in a placement group or for its entry point"
             fix = f"list jobs and placement groups of one cluster, and name both files: {COMMAND}"
             raise refused(self.source.name, None, None, rule, fix)
         history = build_history(self.source.name, found, findings, unread=UNREAD, partly=PARTLY)
         return replace(history, assumed=self._doubts())
-
-    def _of_kind(self, kind: str) -> list[int]:
-        return [m for m, one in enumerate(self.kinds) if one == kind]
 
     def _doubts(self) -> tuple[str, ...]:
         """Return a sentence on each file that holds as many objects as a list has at most."""
@@ -160,21 +150,13 @@ class _Reader:
             if size[k] in LIMITS
         )
 
-    def _leave_out_repeated(self, findings: ImportFindings) -> None:
-        """Blank the kind of objects of which a later version is listed too, as overlapping files do."""
-        identities, versions = [], []
-        for m, item in enumerate(self.source.items):
-            self.times.append(job_times(item))
-            times = [value for value in self.times[m] if not isnan(value)]
-            file, latest = self.source.file[m], max(times, default=-np.inf)
-            self.listed_at[file] = max(latest, self.listed_at.get(file, -np.inf))
-            attempt = texts(item, "attempt_number") if self.kinds[m] == "task" else ""
-            identities.append(f"{self.kinds[m]} {self.source.names[m]} {attempt}" if self.kinds[m] else "")
-            versions.append((item.get("status") in ENDED or item.get("state") in ENDED, latest))
-        older = superseded(identities, versions)
-        findings.add("repaired", "objects are listed twice; the later version counts", older)
-        for m in older.tolist():
-            self.kinds[m] = ""
+    def _version(self, m: int) -> tuple[str, bool, float]:
+        """Return identity, whether it has ended, and latest time of an object."""
+        item, kind = self.source.items[m], self.kinds[m]
+        attempt = texts(item, "attempt_number") if kind == "task" else ""
+        latest = max((value for value in self.times[m] if not isnan(value)), default=-np.inf)
+        identity = f"{kind} {self.source.names[m]} {attempt}" if kind else ""
+        return identity, item.get("status") in ENDED or item.get("state") in ENDED, latest
 
     def _end(self, job: int) -> float:
         """Return when a job ended, or was listed while it ran."""
@@ -188,7 +170,7 @@ class _Reader:
     def _of_groups(self, owners: set[int]) -> list[EngineJob]:
         """Return the jobs of placement groups; adds to the jobs that own one."""
         found = []
-        for m in self._of_kind("group"):
+        for m in self.of_kind("group"):
             group = read_group(self.source.items[m])
             owner = self.by_id.get(group.owner)
             if group.width == 0:
@@ -217,11 +199,11 @@ class _Reader:
 
     def _of_tasks(self, owners: set[int]) -> list[EngineJob]:
         """Return jobs for tasks and actors with accelerators outside of placement groups, one for a job and type."""
-        tasks = [(m, read_task(self.source.items[m])) for m in self._of_kind("task")]
+        tasks = [(m, read_task(self.source.items[m])) for m in self.of_kind("task")]
         created = {task.actor for _, task in tasks if task.creates_actor}
         self.rows["actors"] = [
             m
-            for m in self._of_kind("actor")
+            for m in self.of_kind("actor")
             if needs_of_actor(self.source.items[m]) and texts(self.source.items[m], "actor_id") not in created
         ]
         by_owner: dict[tuple[int, str], list[tuple[int, RayTask]]] = {}

@@ -7,7 +7,6 @@ stationary observations", Annals of Statistics 17, 1989). Intervals are percenti
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,6 +24,7 @@ CONFIDENCE = 0.95
 BLOCKS = ((7 * DAY, "week"), (DAY, "day"))
 LEAST_BLOCKS = 8  # fewer are too few to resample
 RESAMPLES = 400
+PART = 1_024  # sorted values that are counted as one part
 COLUMN_BY_MEASURE = {  # of jobs → what is averaged, or the quantile
     "jct_mean_s": ("jct_s", None),
     "jct_p50_s": ("jct_s", 0.5),
@@ -95,8 +95,10 @@ def tied(a: SeedGroup, b: SeedGroup, name: str) -> bool:
 
 def _resampled(this: RunFigures, other: RunFigures, name: str) -> tuple[float, float, str] | None:
     """Return the interval of this ÷ other − 1, and what was resampled; None where it cannot be."""
-    split = blocks(this.submitted_s), blocks(other.submitted_s)
-    if name not in COLUMN_BY_MEASURE or None in split or not _same_blocks(*split):
+    if name not in COLUMN_BY_MEASURE:
+        return None
+    split = _blocks_of(this), _blocks_of(other)
+    if None in split or not _same_blocks(*split):
         return None
     first = split[0]
     assert first is not None
@@ -108,7 +110,7 @@ def why_no_interval(this: SeedGroup, other: SeedGroup, name: str) -> str:
     """Return why the difference of two settings with one run each has no interval."""
     if name not in COLUMN_BY_MEASURE:
         return "it is no average of single jobs, which could be resampled"
-    if any(blocks(group.runs[0].submitted_s) is None for group in (this, other)):
+    if any(_blocks_of(group.runs[0]) is None for group in (this, other)):
         return "the trace is too short to resample its weeks"
     return "the two did not finish the same jobs in each part of the trace"
 
@@ -126,7 +128,7 @@ def interval_of_ratio(this: Floats, other: Floats, confidence: float = CONFIDENC
 
 def resamples(run: RunFigures) -> tuple[str, dict[str, Floats]]:
     """Return what was resampled, "" for a short trace, and each measure in each resample, (resample,)."""
-    split = blocks(run.submitted_s)
+    split = _blocks_of(run)
     if split is None:
         return "", {}
     found = {name: _statistic(run, name) for name in COLUMN_BY_MEASURE}
@@ -160,6 +162,11 @@ def blocks(submitted_s: Floats | None) -> TimeBlocks | None:
     return None
 
 
+@lru_cache(maxsize=512)
+def _blocks_of(run: RunFigures) -> TimeBlocks | None:
+    return blocks(run.submitted_s)
+
+
 def _same_blocks(one: TimeBlocks | None, two: TimeBlocks | None) -> bool:
     return one is not None and two is not None and (one.count, one.unit) == (two.count, two.unit)
 
@@ -167,28 +174,55 @@ def _same_blocks(one: TimeBlocks | None, two: TimeBlocks | None) -> bool:
 @lru_cache(maxsize=512)
 def _statistic(run: RunFigures, name: str) -> Floats:
     """Return the measure of each resample, (resample,); nan where a resample has no job."""
-    split = blocks(run.submitted_s)
+    split = _blocks_of(run)
     assert split is not None
     column, quantile = COLUMN_BY_MEASURE[name]
+    times = _draws(split.count)
+    if quantile is not None:
+        return quantiles_of_resamples(*_sorted(run, column), times, quantile)
+    values, of = _known(run, column)
+    total = np.bincount(of, values, split.count)
+    jobs = np.bincount(of, minlength=split.count)
+    sums, counts = (times * total).sum(axis=1), (times * jobs).sum(axis=1)
+    return np.asarray(np.divide(sums, counts, out=np.full(RESAMPLES, np.nan), where=counts > 0))
+
+
+def _known(run: RunFigures, column: str) -> tuple[Floats, Ints]:
+    """Return the known values of a column of jobs and their blocks, (job,) each."""
+    split = _blocks_of(run)
+    assert split is not None
     values: Floats = np.asarray(getattr(run, column), dtype=np.float64)
     known = np.isfinite(values)
-    values, of, times = values[known], split.of[known], _draws(split.count)
-    if quantile is None:
-        total = np.bincount(of, values, split.count)
-        jobs = np.bincount(of, minlength=split.count)
-        sums, counts = (times * total).sum(axis=1), (times * jobs).sum(axis=1)
-        return np.asarray(np.divide(sums, counts, out=np.full(RESAMPLES, np.nan), where=counts > 0))
+    return values[known], split.of[known]
+
+
+@lru_cache(maxsize=8)  # several quantiles are of one column
+def _sorted(run: RunFigures, column: str) -> tuple[Floats, Ints]:
+    values, of = _known(run, column)
     order = np.argsort(values, kind="stable")
-    values, of = values[order], of[order]
-    return np.array([_quantile(values, row[of], quantile) for row in times])
+    return values[order], of[order]
 
 
-def _quantile(values: Floats, times: Ints, quantile: float) -> float:
-    """Return a quantile of sorted values, each of which counts so many times."""
-    until = np.cumsum(times)
-    if not until.size or until[-1] == 0:
-        return math.nan
-    return float(values[np.searchsorted(until, quantile * until[-1])])
+def quantiles_of_resamples(values: Floats, of: Ints, times: Ints, quantile: float) -> Floats:
+    """Return a quantile of sorted values in each resample, (resample,), where a value counts as often as its block.
+
+    values, of (job,), their blocks; times (resample, block). nan where a resample has no job. Values are counted by
+    parts of `PART` first, so that a resample looks at the values of one part only.
+    """
+    parts = -(-len(values) // PART)
+    place = np.arange(len(values)) // PART * times.shape[1] + of
+    counts = np.bincount(place, minlength=parts * times.shape[1]).reshape(parts, times.shape[1])
+    until = np.einsum("rb,pb->rp", times, np.cumsum(counts, axis=0))
+    found = np.full(len(times), np.nan)
+    for number, (row, ends) in enumerate(zip(times, until, strict=True)):
+        if not parts or ends[-1] == 0:
+            continue
+        least = quantile * ends[-1]
+        part = int(np.searchsorted(ends, least))
+        inside = row[of[part * PART : (part + 1) * PART]]
+        before = ends[part - 1] if part else 0
+        found[number] = values[part * PART + np.searchsorted(before + np.cumsum(inside), least)]
+    return found
 
 
 @lru_cache(maxsize=32)

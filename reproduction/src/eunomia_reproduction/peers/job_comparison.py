@@ -78,7 +78,8 @@ def compared(
             measured=len(published) - len(different),
             tolerance=0.0 if missing else exact,
             source=source,
-            note=_first([*different, *missing], published, measured, odd) + _many(missing),
+            note=_first([*different, *missing], published, measured, odd)
+            + (f"; {len(missing)} ended here and have no result there" if missing else ""),
         ),
         FigureRow(
             series=series,
@@ -127,10 +128,6 @@ def _first(
     known = not math.isnan(next(iter(published.values())).start)
     there, here = (_span(life, known=known) for life in (theirs, ours))
     return f"first to differ: job {name}, {there} there, {here} here"
-
-
-def _many(missing: Sequence[str]) -> str:
-    return f"; {len(missing)} ended here and have no result there" if missing else ""
 
 
 def _jct(lives: Mapping[str, Life], names: Mapping[str, Life], submitted: Mapping[str, float]) -> float:

@@ -90,10 +90,6 @@ class AuctionResult:
             "compile_seconds": self.compile_seconds,
         }
 
-    def arrays(self) -> dict[str, Array]:
-        """Return the same as arrays, for NPZ; unknown values are left out."""
-        return {name: np.asarray(value) for name, value in self.as_dict().items() if value is not None}
-
     def _by_class(self, counts: Array) -> list[Any]:
         columns: list[Any] = (counts[:, 0] if self.problem.plain else counts).tolist()
         return columns

@@ -19,7 +19,7 @@ from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.events import Event, JobFinished, JobResumed
 from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import Stage
-from eunomia.model.moment_batch import MomentBatch
+from eunomia.model.moment_batch import Instant, MomentBatch
 from eunomia.model.speeds import Speeds
 
 
@@ -115,9 +115,9 @@ class ContinuedSimulation(Simulation):
         _predict_ends(made._gangs, *made._ends[1:], self.running)
         return made
 
-    def implied(self, scheduler: Scheduler, ranked: bool) -> Iterator[MomentBatch]:
+    def implied(self, scheduler: Scheduler, ranked: bool, instant: Instant) -> Iterator[MomentBatch]:
         """Play the next moments as far as they are implied; see `Simulation.implied`."""
-        return iter(()) if self._follows else super().implied(scheduler, ranked)
+        return iter(()) if self._follows else super().implied(scheduler, ranked, instant)
 
     def _happen_now(self) -> list[Event]:
         """Resume the jobs whose last predecessor has ended."""

@@ -33,6 +33,7 @@ from eunomia.core.kernel_arrays import (
     KernelArrays,
     kernel_arrays,
 )
+from eunomia.core.mechanism import ImpliedRule
 from eunomia.core.placement_pass import (
     ASK,
     FIRST_SEAT,
@@ -44,16 +45,28 @@ from eunomia.core.placement_pass import (
     implied_start,
     start_implied,
 )
-from eunomia.core.mechanism import ImpliedRule
-from eunomia.core.rank_line import HOLDING, NOT_KEPT, SPAN, TAIL, RankLine, note_end, note_start, note_stop
-from eunomia.core.ranked_pass import follow_rank
+from eunomia.core.rank_line import (
+    HOLDING,
+    NOT_KEPT,
+    LineArrays,
+    RankLine,
+    begin_lines,
+    no_lines,
+    note_end,
+    note_start,
+    note_stop,
+    note_submission,
+    note_withdrawal,
+    rank_line,
+)
+from eunomia.core.ranked_pass import follow_rank, implied_by_rank
 from eunomia.core.scheduler import Scheduler
-from eunomia.core.transitions import finish_alone, finish_counted, submit, withdraw_last
+from eunomia.core.transitions import finish_alone, finish_counted, submit, take_out_ended, withdraw_last
 from eunomia.kernels import WorkLeft, kernel
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.job_table import job_array
-from eunomia.model.moment_batch import INSTANT_S, MomentBatch
+from eunomia.model.moment_batch import INSTANT_S, Instant, MomentBatch
 from eunomia.model.rank import UNKNOWN
 from eunomia.placement.free_index import fits
 
@@ -63,10 +76,16 @@ _ROW, _RUN, _LAST, _STARTS_END, _STOPS_END, _COLUMNS = range(6)
 _SEATS_END = 2
 LOGGED = (_COLUMNS, 3, 2)  # columns of the log's events, starts and stops
 # What `_play` counts: events, submissions, events up to the last answer, what could be played next, starts,
-# stops, seats, answers by rank, moments; then the number of the last pass.
-_PLAYED, _SUBMITTED, _KNOWN, _MORE, _STARTS, _STOPS, _SEATS, _ANSWERS, MOMENTS, _PASS, COUNTS = range(11)
-_AT, _ANSWERED_AT, _AGAIN_AT, WAKE, TIMES = range(5)  # the last moment and answer; the next ask and timer, inf = none
+# stops, seats, answers by rank, moments, ended jobs among the active rows, moments and asks of the present instant
+# (`model.moment_batch.Instant`); then the number of the last pass.
+(
+    _PLAYED, _SUBMITTED, _KNOWN, _MORE, _STARTS, _STOPS, _SEATS, _ANSWERS, MOMENTS, _GONE, _MOMENTS_NOW, _ASKS_NOW,
+    _PASS, COUNTS,
+) = range(14)  # fmt: skip
+# The last moment and answer; the next ask and timer, inf = none; when the present instant began.
+_AT, _ANSWERED_AT, _AGAIN_AT, WAKE, _SINCE, TIMES = range(6)
 NO_MORE, MORE, ANSWER = range(3)  # nothing, more at once, a moment that needs an answer
+_AT_ONCE = 100  # of one instant that are played; a clock that stops advancing is noticed later
 _DUE = 64  # completions of one instant
 _NO_TIMES: Floats = np.empty(0)
 ANYWHERE: Bools = np.empty(0, dtype=bool)  # no gang is consolidated
@@ -132,19 +151,20 @@ def _complete(t: KernelArrays, gangs: Array, due: Ints, finishes: Bools, freed: 
 
 
 @kernel(allocates=False, forceinline=True)
-def _implied(
-    t: KernelArrays, alone: bool, recall: bool, moves: bool, ends: int, freed: Ints, close: Bools
+def _implied_by_promises(
+    t: KernelArrays, alone: bool, recall: bool, freed: Ints, gone: int, close: Bools
 ) -> tuple[int, int, int]:
-    """Do as `implied_start`; where running jobs may move to a faster type, no promise spares an answer.
+    """Do as `implied_start`, unless the gang that starts must be `close`, (job,), and may not be; empty = none must."""
+    implied, lead, type = implied_start(t, alone, recall, freed, gone)
+    must_be_close = implied == STARTED and len(close) > 0 and close[lead]
+    if must_be_close and (freed.any() or not fits(t.floor, type, t.ints[SCALE_FACTOR, lead], True)):
+        implied = ASK
+    return implied, lead, type
 
-    Nor does one where the gang that starts must be `close`, (job,), and may not be; empty = none must.
-    """
-    if not moves:
-        implied, lead, type = implied_start(t, alone, recall, freed)
-        if implied == STARTED and len(close) > 0 and close[lead]:
-            if freed.any() or not fits(t.floor, type, t.ints[SCALE_FACTOR, lead], True):
-                implied = ASK
-        return implied, lead, type
+
+@kernel(allocates=False, forceinline=True)
+def _implied_by_moves(t: KernelArrays, ends: int, freed: Ints) -> tuple[int, int, int]:
+    """Do as `implied_start` where running jobs may move to a faster type: no promise spares an answer."""
     room = 0
     for k in range(len(freed)):
         room += t.floor.total[k] + freed[k]
@@ -196,14 +216,12 @@ def _start_gang(t: KernelArrays, w: World, log: Log, row: int, at: float) -> Non
 
 
 @kernel(allocates=False, forceinline=True)
-def _answer(
-    t: KernelArrays, w: World, log: Log, rank: RankLine, at: float, rows: int, scratch: Ints, seats: Ints
-) -> float:
-    """Answer by rank, and let the simulation follow; `rows` jobs were submitted. Return when to answer again."""
+def _answer(t: KernelArrays, w: World, log: Log, rank: RankLine, at: float, scratch: Ints, seats: Ints) -> float:
+    """Answer by rank, and let the simulation follow. Return when to answer again."""
     counted = log.counted
     counted[_PASS] += 1
     counted[_ANSWERS] += 1
-    stopped, started, again_at = follow_rank(t, rank, at, counted[_PASS], rows, scratch, seats)
+    stopped, started, again_at = follow_rank(t, rank, at, counted[_PASS], scratch, seats)
     if len(t.holder) == 0:
         for row in scratch[STOPPED, :stopped]:
             if t.ints[ON_TYPE, row] < 0:
@@ -232,7 +250,7 @@ def _answer(
 
 
 @kernel(allocates=False, forceinline=True)
-def _finish(t: KernelArrays, w: World, log: Log, rank: RankLine, row: int, at: float) -> None:
+def _finish(t: KernelArrays, w: World, log: Log, row: int, at: float) -> None:
     """Complete a job, in the core and in the simulation."""
     if len(t.holder) == 0:
         w.finish[row] = at
@@ -242,7 +260,7 @@ def _finish(t: KernelArrays, w: World, log: Log, rank: RankLine, row: int, at: f
         _log_event(log, row, t.ints[EPOCH, row], at)
         gang_steps.finish_alone(w.gangs, w.heap, w.counts, w.rates, row, at)
         finish_alone(t, row, at)
-    note_end(rank, row)
+        log.counted[_GONE] += 1
 
 
 @kernel(allocates=False, forceinline=True)
@@ -255,7 +273,7 @@ def _play(
     by: int,
     quantum: float,
     capacity: Floats,
-    lines: tuple[Ints, Floats, Ints, Ints, Floats, Floats],
+    lines: LineArrays,
     horizon: float,
     most: int,
     arrived: int,
@@ -272,14 +290,16 @@ def _play(
     Once all jobs were submitted it ends after `most` starts, if jobs can be stopped; where seats are only counted,
     after so many moments. `arrivals` (job + 1,) ends with inf; `finishes` (job,) says of which jobs the end is a
     completion. `close` (job,) says which gangs are consolidated, where a start that is implied stands for an ask; else
-    it is empty. `times` is brought up to date. A wake-up less than `INSTANT_S` after the last moment is not played, so
-    that a clock that stops advancing is noticed. `passes` is scratch space of answers by rank, `lines` the arrays of
-    `RankLine`, `arrays` are those of `World`, `Log` and the core.
+    it is empty. `times` is brought up to date. Of one instant only so many moments are played before a wake-up that a
+    clock that stops advancing is noticed. `passes` is scratch space of answers by rank; without it `by` is not read,
+    and no lines are kept. `lines` are the arrays of `rank_line`, `arrays` those of `World`, `Log` and the core.
     """
     w, log, t = World(*arrays[:11]), Log(*arrays[11:17]), kernel_arrays(*arrays[17:])
-    rank = RankLine(by, quantum, recall, queues, capacity, lines[0], lines[1], lines[2], lines[3], lines[4], lines[5])
+    rank = rank_line(by, quantum, recall, queues, capacity, lines)
     counted, (due, freed), is_counted = log.counted, scratch, len(t.holder) == 0
     row, more = arrived, NO_MORE
+    if passes is not None:  # else these branches are not compiled
+        begin_lines(t, rank, times[_AT])
     if is_counted:
         for job in rank.holding[: rank.span[HOLDING]]:
             _foresee_counted(t, w, job)
@@ -288,7 +308,8 @@ def _play(
         at = min(arrivals[row], w.heap[0]["when"] if w.counts[IN_HEAP] > 0 else np.inf)
         is_woken = times[WAKE] <= at
         at = min(at, times[WAKE])
-        if not at < horizon or (is_woken and not is_counted and at - times[_AT] < INSTANT_S):
+        in_instant = at - times[_SINCE] < INSTANT_S
+        if not at < horizon or (is_woken and not is_counted and in_instant and counted[_MOMENTS_NOW] >= _AT_ONCE):
             break
         if recall and row + 1 == len(arrivals) and counted[MOMENTS if is_counted else _STARTS] >= most:
             break
@@ -303,41 +324,59 @@ def _play(
             break
         # What follows: nothing, one start, or an answer, which only a rank gives; else the submissions are undone.
         for job in range(row, come):
-            submit(t, job)
-        implied, lead, type = _implied(t, alone, recall, moves, ends, freed, close)
-        if not is_counted and ((implied == ASK and by == UNKNOWN) or not _has_room(t, log, implied, lead)):
-            for _ in range(row, come):
+            submit(t, job, counted[_GONE])
+            if passes is not None:
+                note_submission(t, rank, job, at)
+        if moves:
+            implied, lead, type = _implied_by_moves(t, ends, freed)
+        elif passes is not None:
+            implied, lead, type = implied_by_rank(t, rank, alone, freed)
+        else:
+            implied, lead, type = _implied_by_promises(t, alone, recall, freed, counted[_GONE], close)
+        needs_policy = implied == ASK and passes is None
+        if not is_counted and (needs_policy or not _has_room(t, log, implied, lead)):
+            for job in range(row, come):
                 withdraw_last(t)
-            more = ANSWER if implied == ASK and by == UNKNOWN else MORE
+                if passes is not None:
+                    note_withdrawal(rank, job)
+            more = ANSWER if needs_policy else MORE
             break
         # Submissions and ends are written down.
         for job in range(row, come):
             _log_event(log, job, 0, at)
         for job in due[:ends]:
-            _finish(t, w, log, rank, job, at)
+            _finish(t, w, log, job, at)
+            if passes is not None:
+                note_end(rank, job)
         if not is_counted and counted[_PLAYED] == first and implied != UNTOUCHED:
             _log_event(log, -1, -1, at)
         row, times[_AT] = come, at
         counted[MOMENTS] += 1
+        if not in_instant:
+            times[_SINCE], counted[_MOMENTS_NOW], counted[_ASKS_NOW] = at, 0, 0
+        counted[_MOMENTS_NOW] += 1 + (implied == ASK)  # an answer is a moment of its own
+        counted[_ASKS_NOW] += implied == ASK
         # The start or the answer, and when the timer is set.
         if implied == STARTED:
             taken = log.seats[counted[_SEATS] : counted[_SEATS] + t.ints[SCALE_FACTOR, lead]]
             start_implied(t, lead, type, at, np.inf, taken)
             counted[_SEATS] += len(taken)
             _start_gang(t, w, log, lead, at)
-            note_start(rank, lead)
+            if passes is not None:
+                note_start(rank, lead)
             if len(close) > 0:
                 times[_ANSWERED_AT] = at
         if implied != UNTOUCHED or is_counted:
             times[_AGAIN_AT], counted[_KNOWN] = np.inf, counted[_PLAYED]
-        if implied == ASK and passes is not None:  # else this branch is not compiled
-            times[_AGAIN_AT], times[_ANSWERED_AT] = _answer(t, w, log, rank, at, row, passes[0], passes[1]), at
+        if implied == ASK and passes is not None:
+            times[_AGAIN_AT], times[_ANSWERED_AT] = _answer(t, w, log, rank, at, passes[0], passes[1]), at
         times[WAKE] = times[_AGAIN_AT] if t.counts[ALIVE] > 0 and times[_AGAIN_AT] > at else np.inf
         # The last event of the moment says where its starts and stops end.
         end = counted[_PLAYED] - 1
         if end >= first:
             log.events[_LAST, end] = 1
             log.events[_STARTS_END, end], log.events[_STOPS_END, end] = counted[_STARTS], counted[_STOPS]
+    take_out_ended(t, counted[_GONE])
     note_next(w.heap, w.counts, w.next_end)
     counted[_SUBMITTED], counted[_MORE] = row - arrived, more
 
@@ -352,13 +391,6 @@ def play(*given: Any) -> None:
 def play_ranked(*given: Any) -> None:
     """Play moments with answers by rank; `given` are the arguments of `_play`. It takes twice as long to compile."""
     _play(*given)
-
-
-def no_lines(jobs: int, rows: int) -> tuple[Ints, Floats, Ints, Ints, Floats, Floats]:
-    """Return the arrays of `RankLine` for a line of so many jobs among so many rows, which is not kept yet."""
-    span = np.full(SPAN, NOT_KEPT, dtype=np.int64)
-    line, holding, by_place = np.empty(jobs, dtype=np.int64), np.empty(jobs, dtype=np.int64), np.empty(jobs)
-    return line, np.zeros(rows), holding, span, np.full(rows, -np.inf), by_place
 
 
 class ImpliedMoments:
@@ -388,40 +420,59 @@ class ImpliedMoments:
             np.zeros(COUNTS, dtype=np.int64),
         )
         self._scratch = np.empty(_DUE, dtype=np.int64), np.empty(len(topology.types), dtype=np.int64)
-        self._lines = no_lines(0, 0)
+        self._lines = no_lines(0, 0, 0, len(topology.types))
         self._foreseen = 0  # jobs whose columns are written
         self._close = ANYWHERE  # (job,) of those whether they are consolidated, where the rule says for some
         self._needs_rank = False  # so far no moment needed an answer
         self._left = WorkLeft(play)
 
+    def forget_order(self) -> None:
+        """Note that anything may have happened since the last moment played: the order of jobs is made anew."""
+        self._lines[3][HOLDING] = NOT_KEPT
+
     def play(
-        self, arrived: int, at: float, wake: float, horizon: float, most_starts: int, *, ranked: bool
+        self,
+        arrived: int,
+        at: float,
+        wake: float,
+        instant: Instant,
+        horizon: float,
+        most_starts: int,
+        *,
+        ranked: bool,
     ) -> Iterator[MomentBatch]:
         """Play the moments before `horizon`; `arrived` jobs were submitted so far, and the last moment was `at`.
 
-        `wake`: for when the timer is set. `ranked`: also those whose answer follows from what the policy ranks by.
+        `instant` is brought up to date. `wake`: for when the timer is set. `ranked`: also those whose answer follows
+        from what the policy ranks by.
         """
-        scheduler, counted = self._scheduler, self._log.counted
+        scheduler, counted, topology = self._scheduler, self._log.counted, self._scheduler.state.topology
         self.at, self.wake, more = at, wake, True
         while more and (rule := scheduler.implied_rule(ranked=ranked)) and arrived == len(scheduler.state.jobs):
             if rule.by == UNKNOWN and self.wake < math.inf:
                 return
             if self._foreseen <= arrived:
                 self._foreseen = arrived + scheduler.foresee(self._jobs[arrived : arrived + _JOBS])
-            self._make_room(scheduler.state.alive + self._foreseen - arrived, len(self._jobs))
-            counted[:_PASS], counted[_PASS] = 0, scheduler.state.pass_count
-            times = np.array([self.at, -math.inf, scheduler.asks.again_at, self.wake])
+            is_ranked = self._needs_rank and rule.by != UNKNOWN
+            if is_ranked and not len(self._lines[0]):
+                self._lines = no_lines(len(self._jobs), len(self._jobs), topology.devices, len(topology.types))
+            counted[:_MOMENTS_NOW], counted[_MOMENTS_NOW:] = (
+                0,
+                (instant.moments, instant.asks, scheduler.state.pass_count),
+            )
+            times = np.array([self.at, -math.inf, scheduler.asks.again_at, self.wake, instant.since])
             given = (
-                rule.alone, rule.recall, rule.moves, rule.queues, rule.by if self._needs_rank else UNKNOWN,
-                rule.quantum, scheduler.state.capacity, self._lines, horizon, most_starts, arrived, self._foreseen,
-                self._arrivals, self._finishes, self._consolidated(rule), times, self._scratch, *self._world, *self._log, *scheduler.arrays,
+                rule.alone, rule.recall, rule.moves, rule.queues, rule.by, rule.quantum, scheduler.state.capacity,
+                self._lines, horizon, most_starts, arrived, self._foreseen, self._arrivals, self._finishes,
+                self._consolidated(rule), times, self._scratch, *self._world, *self._log, *scheduler.arrays,
             )  # fmt: skip
-            if self._needs_rank:
+            if is_ranked:
                 play_ranked(scheduler.pass_scratch(self._foreseen - arrived), *given)
             else:
                 play(*given)
-            played, submitted, known, more, starts, _, _, answers, _, passes = counted.tolist()
-            self.at, answered_at, again_at, self.wake = times.tolist()
+            played, submitted, known, more, starts, _, _, answers, _, _, *of_instant, passes = counted.tolist()
+            self.at, answered_at, again_at, self.wake, instant.since = times.tolist()
+            instant.moments, instant.asks = of_instant
             if played:
                 batch = self._batch(self._jobs[arrived : arrived + submitted], arrived)
                 scheduler.apply_implied(batch, known)
@@ -447,12 +498,6 @@ class ImpliedMoments:
             close &= scheduler.state.jobs.scale_factor[rows] > 1
             self._close = np.concatenate((self._close, close))
         return self._close
-
-    def _make_room(self, jobs: int, rows: int) -> None:
-        """Make the line long enough for so many jobs; it is made anew, as anything may have happened since."""
-        if self._needs_rank and len(self._lines[0]) < jobs:
-            self._lines = no_lines(2 * jobs, rows)
-        self._lines[3][TAIL] = NOT_KEPT
 
     def _batch(self, submitted: Sequence[Job], first_row: int) -> MomentBatch:
         log_at, log_events, log_starts, log_stops, log_seats, counted = self._log

@@ -28,7 +28,7 @@ from eunomia.model.events import Event, JobFailed, JobFinished, NodeJoined, Node
 from eunomia.model.held_time import HeldTime
 from eunomia.model.job import Job
 from eunomia.model.job_table import job_array, job_values
-from eunomia.model.moment_batch import MomentBatch
+from eunomia.model.moment_batch import Instant, MomentBatch
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Topology
 
@@ -63,10 +63,10 @@ class Simulation(GangSimulation):
         kernels.settle(self._gangs, until, self._rates.alone)
         return total_held_time(self._gangs)
 
-    def implied(self, scheduler: Scheduler, ranked: bool) -> Iterator[MomentBatch]:
+    def implied(self, scheduler: Scheduler, ranked: bool, instant: Instant) -> Iterator[MomentBatch]:
         """Play the next moments as far as the scheduler's decisions are implied by what its policy promises.
 
-        `ranked`: also those that follow from what it ranks by.
+        `ranked`: also those that follow from what it ranks by. `instant` is brought up to date.
         """
         if self._faults.job_failures_per_hour > 0 or self._reports or not self._preempted_save:
             return
@@ -80,9 +80,11 @@ class Simulation(GangSimulation):
             return
         horizon = self._future[0][0] if self._future else math.inf
         played, stalls, is_over = self._implied, self._stalls, False
+        played.forget_order()
         while not is_over:
             most_starts = stalls.starts_left(self._starts)
-            for batch in played.play(self._arrived, self._at, self._timer, horizon, most_starts, ranked=ranked):
+            now = self._at, self._timer, instant
+            for batch in played.play(self._arrived, *now, horizon, most_starts, ranked=ranked):
                 self._arrived += len(batch.submitted)
                 self._unfinished -= batch.finished
                 self._starts += len(batch.started)

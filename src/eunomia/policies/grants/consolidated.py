@@ -20,6 +20,7 @@ Learning Workloads in Large-Scale GPU Datacenters" (Helios), SC 2021: its fifo, 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -73,7 +74,7 @@ class Consolidated:
         if self.preempt:
             stop, starting = self._counted(view, line)
         else:
-            stop, starting = line[:0], [(int(m), -1) for m in line[view.on_type[line] < 0]]
+            stop, starting = line[:0], ((int(m), -1) for m in line[view.on_type[line] < 0])
         stops = np.zeros(view.jobs, dtype=bool)
         stops[stop] = True
         free = FreeCapacity(view.topology, (view.holder == FREE) | held_by(view.holder, stops))
@@ -105,10 +106,12 @@ class Consolidated:
                 stop.append(m)
         return np.array(sorted(stop), dtype=np.int64), starting
 
-    def _placed(self, view: View, free: FreeCapacity, starting: list[tuple[int, int]]) -> GrantsBuilder:
+    def _placed(self, view: View, free: FreeCapacity, starting: Iterable[tuple[int, int]]) -> GrantsBuilder:
         """Place gangs, each with its type, in that order; -1 = on any type, the fastest first."""
         empty, given = FreeCapacity(view.topology, view.holder != LOST), GrantsBuilder()
         for m, counted in starting:
+            if not free.free.any():
+                break
             size = int(view.scale_factor[m])
             for j in _fastest_first(view, m) if counted < 0 else [counted]:
                 found = free.place(j, size) if 0 < free.spread(j, size) <= empty.spread(j, size) else None

@@ -97,7 +97,12 @@ class Tiresias:
                 "first_started",
             }
         ),
-        memory_columns={"queue": -1.0, "served_before": 0.0, "ran_before": 0.0, **WAITS},  # queue: for readers of records
+        memory_columns={
+            "queue": -1.0,
+            "served_before": 0.0,
+            "ran_before": 0.0,
+            **WAITS,
+        },  # queue: for readers of records
         mechanism=RECALLABLE,
     )
 

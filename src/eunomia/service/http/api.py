@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from eunomia.inputs.json_text import NotJson, parse_json
 from eunomia.service.credentials import JobTokens, TokenRegistry
 from eunomia.service.forecasts import Forecasts
-from eunomia.service.http.budgets import BodyBytes, Bucket, Places, Submissions, seconds
+from eunomia.service.http.budgets import BodyBytes, Bucket, LargeSubmissions, Places, Submissions, seconds
 from eunomia.service.http.event_feed import EventFeed
 from eunomia.service.http.fair_threads import TENANT, FairThreads
 from eunomia.service.http.loop_replies import LoopReplies
@@ -108,6 +108,7 @@ class Service:
     replies: LoopReplies = field(default_factory=LoopReplies)
     threads: FairThreads = field(default_factory=lambda: FairThreads(6, "requests"))
     parsing: FairThreads = field(default_factory=lambda: FairThreads(1, "parsing"))  # of large documents
+    large: LargeSubmissions = field(default_factory=LargeSubmissions)
     bodies: BodyBytes = field(default_factory=BodyBytes)
     submissions: Submissions = field(default_factory=Submissions)
     job_buckets: dict[str, Bucket] = field(default_factory=dict)

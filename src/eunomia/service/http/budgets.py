@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -12,6 +13,8 @@ DAY_S = 86_400.0
 KEPT_PLACES = 16  # of connections, for operators
 MOST_BODY_BYTES = 256 * 2**20  # of bodies that are being received, of all
 MOST_BODY_BYTES_EACH = 64 * 2**20  # and of one tenant
+
+MOST_LARGE = 2  # large submissions of a tenant that are read or waited for: one is entered, the next one is ready
 
 
 @dataclass(slots=True)
@@ -79,6 +82,17 @@ class BodyBytes:
         if not self._held[tenant]:
             del self._held[tenant]
         return True
+
+
+class LargeSubmissions:
+    """Large submissions from their reading to their reply: a few of each tenant, as their documents fill memory."""
+
+    def __init__(self) -> None:
+        self._of = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(MOST_LARGE))
+
+    def place(self, tenant: str) -> asyncio.Semaphore:
+        """Return what one holds meanwhile."""
+        return self._of[tenant]
 
 
 @dataclass(slots=True)

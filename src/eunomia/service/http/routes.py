@@ -9,7 +9,7 @@ import os
 import secrets
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -88,38 +88,38 @@ async def submit(service: Service, request: Request, who: Principal) -> Response
         problem = FieldProblem("Idempotency-Key", key[:40], "has 8 to 128 printable characters", "send a UUID")
         raise Refused(400, "the Idempotency-Key cannot be used", (problem,))
     raw = await read_body(request, LIST_BYTES, service.bodies)
+    if len(raw) <= LARGE_BYTES:
+        return await _submitted(service, request, who, key, raw)
+    async with service.large.place(who.tenant):
+        return await _submitted(service, request, who, key, raw)
+
+
+async def _submitted(service: Service, request: Request, who: Principal, key: str | None, raw: bytes) -> Response:
+    """Read the body of a submission, large ones beside the loop, and hand it to the writer."""
+    key = key or secrets.token_hex(16)
     try:
-        read = _documents(raw) if len(raw) <= LARGE_BYTES else await service.parsing.run(_documents, raw)
+        if len(raw) <= LARGE_BYTES:
+            read, stored_bytes = _submission(raw, key)
+        else:
+            read, stored_bytes = await service.parsing.run(_submission, raw, key)
     except (Refused, InvalidRequest):
         service.submissions.charge(who.tenant, 1 + len(raw) // BYTES_A_JOB, 0)  # it was read all the same
         raise
-    count = sum(job.count for job in read.jobs)
-    service.submissions.charge(who.tenant, count, read.stored_bytes)
-    if count >= MANY_JOBS:
+    service.submissions.charge(who.tenant, read.count, stored_bytes)
+    if read.count >= MANY_JOBS:
         await service.threads.run(load_compiler)  # beside the turn that takes them
-    several = read.is_list or read.jobs[0].array is not None
-    reply = await service.ask(
-        Submit(read.jobs, key or secrets.token_hex(16), read.digest, several, read.body), who, source_of(request)
-    )
+    reply = await service.ask(read, who, source_of(request))
     body = reply.body
     if "job" in body:
         body = {name: body["job"][name] for name in SUBMITTED}
     return JsonAnswer(body, reply.status)
 
 
-@dataclass(frozen=True, slots=True)
-class _Documents:
-    """The jobs of one submission, the digest of its body, and about how many bytes they take in the store."""
+def _submission(raw: bytes, key: str) -> tuple[Submit, int]:
+    """Return what a body submits, and about how many bytes its jobs take in the store.
 
-    jobs: tuple[JobDocument, ...]
-    digest: str
-    stored_bytes: int
-    is_list: bool
-    body: str
-
-
-def _documents(raw: bytes) -> _Documents:
-    """Read the body of a submission. Raises Refused, and InvalidRequest with the problems of all jobs."""
+    Raises Refused, and InvalidRequest with the problems of all jobs.
+    """
     data = json_of(raw)
     is_list = isinstance(data, list)
     if not is_list and len(raw) > BODY_BYTES:
@@ -135,7 +135,7 @@ def _documents(raw: bytes) -> _Documents:
         )
         fix = "shorten the document, such as its env, or the array"
         raise InvalidRequest([FieldProblem("array", None, rule, fix)])
-    return _Documents(jobs, _digest(data), stored, is_list, raw.decode())
+    return Submit(jobs, key, _digest(data), is_list or jobs[0].array is not None, raw.decode()), stored
 
 
 def _digest(data: Any) -> str:

@@ -177,7 +177,8 @@ def contenders(bids: Bids, empty: Ints) -> Ints:
 
     empty (bidder,) is the row of each that takes nothing. All rows are useful.
     """
-    order = np.lexsort((*bids.take.T[::-1], bids.bidder))
+    draw = np.random.default_rng(20200225).integers(1, 2**62, bids.take.shape[1])
+    order = np.lexsort(((bids.take * draw).sum(axis=1), bids.bidder))  # any order that is the same in like tables
     begin, gain = bids.begin(), bids.worth - bids.worth[empty][bids.bidder]
     alike: dict[bytes, list[int]] = {}
     for i, (low, high) in enumerate(zip(begin[:-1].tolist(), begin[1:].tolist(), strict=True)):

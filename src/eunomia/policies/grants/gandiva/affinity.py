@@ -20,28 +20,25 @@ class FreeMachines(FreeCapacity):
 
     def __init__(self, topology: Topology, free: Bools):
         super().__init__(topology, free)
-        self._sizes: list[set[int]] = [set() for _ in range(topology.nodes)]
+        self._size = np.zeros(topology.nodes, dtype=np.int64)  # (node,) of all gangs there, 0 = none, -1 = of several
 
     def settle(self, devices: Ints, size: int) -> None:
         """Take devices for a gang of that size."""
         self.take(devices)
-        for node in set(self.topology.node[devices].tolist()):
-            self._sizes[node].add(size)
+        node, sizes = self.topology.node[devices], self._size
+        sizes[node] = np.where((sizes[node] == 0) | (sizes[node] == size), size, -1)
 
     def place_by_affinity(self, type: int, size: int) -> Ints:
         """Return devices for a gang for which there are enough: one machine by affinity, else the emptiest ones."""
         mine, free = self.topology.node_type == type, self.free_by_node
         nodes = np.flatnonzero(mine & (free >= size))
         if len(nodes):
-            affine = np.array([self._affinity(node, size) for node in nodes.tolist()])
+            # a machine of gangs of this size and no others, an empty one, any other
+            affine = np.where(self._size[nodes] == size, 0, np.where(self._size[nodes] == 0, 1, 2))
             nodes = nodes[np.lexsort((nodes, -free[nodes], affine))][:1]
         else:
             nodes = self.emptiest(np.flatnonzero(mine & (free > 0)))
         return self.free_on(nodes, size)
-
-    def _affinity(self, node: int, size: int) -> int:
-        """Rank a machine: 0 = it holds gangs of this size and no others, 1 = it is empty, 2 = any other."""
-        return 0 if self._sizes[node] == {size} else 2 if self._sizes[node] else 1
 
 
 class SlicePlacement:
@@ -111,11 +108,13 @@ class SlicePlacement:
         for u in self.slicing.order.tolist() if not self.slicing.is_contended else []:
             m, type = int(units.first[u]), int(self.slicing.type[u])
             here = self.given[u][1] if u in self.given else self.held[u]
-            free = np.flatnonzero(self.machines.device_free & (view.topology.type == type))
             sizes, speed = view.shapes[m], view.shape_throughput[m, :, type]
+            if units.second[u] >= 0 or sizes.max() <= len(here):
+                continue
+            free = np.flatnonzero(self.machines.device_free & (view.topology.type == type))
             now = speed[np.argmax(sizes == len(here))]
             wider = (sizes > len(here)) & (sizes <= len(here) + len(free)) & (speed > now)
-            if units.second[u] < 0 and wider.any():
+            if wider.any():
                 shape = int(np.argmax(np.where(wider, speed, 0.0)))
                 nodes = view.topology.node
                 close = np.lexsort((free, -self.machines.free_by_node[nodes[free]], ~np.isin(nodes[free], nodes[here])))

@@ -6,12 +6,14 @@ same accelerators, where that pays.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.model.rounding import rising
+from eunomia.model.rounding import rounded
 from eunomia.model.tolerance import is_at_least
 from eunomia.model.view import View
 from eunomia.policies.pair_memory import NO_PAIR, numbered, partners
@@ -59,19 +61,51 @@ def kept(view: View) -> Floats:
 
 
 def packed(view: View, pair: Floats) -> Floats:
-    """Return pairs after pairing the jobs that had none, those first that keep most of their speeds."""
-    pair, number = pair.copy(), pair.max(initial=NO_PAIR) + 1
+    """Return pairs after pairing the jobs that had none, those first that keep most of their speeds.
+
+    Jobs of one size, class and throughput gain alike with any other, so that gains are compared kind by kind.
+    """
+    pair, number = pair.copy(), int(pair.max(initial=NO_PAIR)) + 1
     for size in np.unique(view.scale_factor).tolist():
         free = np.flatnonzero((pair == NO_PAIR) & (view.scale_factor == size) & _can(view).any(axis=1))
-        m, n = np.triu_indices(len(free), 1)
-        m, n = free[m], free[n]
-        gain = together(view, m, n)
-        best = np.where(_pays(gain), gain.max(axis=1, initial=0.0), 0.0)
-        for one in rising(-best)[: np.count_nonzero(best)].tolist():
-            if pair[m[one]] == NO_PAIR and pair[n[one]] == NO_PAIR:
-                pair[m[one]] = pair[n[one]] = number
+        if len(free) < 2:
+            continue
+        columns = np.column_stack((view.job_class[free], view.throughput[free]))
+        _, first, kind = np.unique(columns, axis=0, return_index=True, return_inverse=True)
+        kind = kind.reshape(-1)
+        one, other = np.triu_indices(len(first))
+        gain = together(view, free[first[one]], free[first[other]])
+        best = np.where(_pays(gain), rounded(gain.max(axis=1, initial=0.0)), 0.0)
+        for level in np.unique(best[best > 0])[::-1].tolist():
+            here = np.flatnonzero(best == level)
+            mates = np.zeros((len(first), len(first)), dtype=bool)
+            mates[one[here], other[here]] = mates[other[here], one[here]] = True
+            for m, n in _paired_in_line(free, kind, mates, pair):
+                pair[m] = pair[n] = number
                 number += 1
     return pair
+
+
+def _paired_in_line(job: Ints, kind: Ints, mates: Bools, pair: Floats) -> list[tuple[int, int]]:
+    """Return the pairs of unpaired jobs, each with the first after it of a kind that is among its `mates`.
+
+    job, kind (row,) ascend by job, mates (kind, kind), pair (job,). Who is before a job and still unpaired is no mate.
+    """
+    open_ = pair[job] == NO_PAIR
+    line = [deque(job[open_ & (kind == k)].tolist()) for k in range(len(mates))]
+    found: list[tuple[int, int]] = []
+    gone: set[int] = set()
+    for m, k in zip(job[open_].tolist(), kind[open_].tolist(), strict=True):
+        if m in gone or not mates[k].any():
+            continue
+        line[k].popleft()  # all before it have gone
+        waiting = [one for one in np.flatnonzero(mates[k]).tolist() if line[one]]
+        if waiting:
+            n = min(line[one][0] for one in waiting)
+            next(line[one] for one in waiting if line[one][0] == n).popleft()
+            gone.add(n)
+            found.append((m, n))
+    return found
 
 
 def _pays(gain: Floats) -> Bools:
@@ -107,7 +141,9 @@ class Slicing:
         lasts = runs & (left < 0)
         least = np.where(n >= 0, np.minimum(turn[m], turn[n]), turn[m])
         order = np.lexsort((m, runs, least, ~lasts))
-        type = _counted(view, units, order, runs, lasts)
+        type = counted(
+            order, view.scale_factor[m], view.throughput[m], units.gain, view.on_type[m], runs, lasts, view.capacity
+        )
         ends = view.started[m][lasts & (type >= 0)] + slice_s
         return cls(units, order, type, runs, float(np.min(ends, initial=view.at + slice_s)))
 
@@ -122,26 +158,52 @@ def _partner_now(view: View) -> Ints:
     return mate
 
 
-def _counted(view: View, units: GangsAndPairs, order: Ints, runs: Bools, lasts: Bools) -> Ints:
-    """Return on which type each unit runs, (unit,), -1 = it waits.
+@kernel()
+def counted(
+    order: Ints,
+    size: Ints,
+    throughput: Floats,
+    gain: Floats,
+    on_type: Ints,
+    runs: Bools,
+    lasts: Bools,
+    capacity: Floats,
+) -> Ints:
+    """Return on which type each unit runs, (unit,), -1 = it waits; throughput, gain (unit, type), others (unit,).
 
     For a gang that would run but for slices that last, what comes free is kept: no other gang starts there.
     """
-    type = np.full(len(units.first), -1)
-    left, below = view.capacity.copy(), view.capacity.copy()  # below: as if no slice lasted
-    kept = np.zeros(len(left), dtype=bool)
-    for unit in order.tolist():
-        job = units.first[unit]
-        size = view.scale_factor[job]
-        wishes = np.lexsort((-view.throughput[job], -units.gain[unit], np.arange(len(left)) != view.on_type[job]))
-        wishes = wishes[units.gain[unit, wishes] > 0]
-        if lasts[unit]:
-            wishes = wishes[:1]
-        fits = wishes[(left[wishes] >= size) & (~kept[wishes] | runs[unit])]
-        if len(fits):
-            type[unit] = fits[0]
-            left[fits[0]] -= size
-            below[fits[0]] -= 0 if lasts[unit] else size
-        else:
-            kept[wishes[below[wishes] >= size]] = True
-    return type
+    units, types = gain.shape
+    chosen = np.full(units, -1, dtype=np.int64)
+    left, below = capacity.copy(), capacity.copy()  # below: as if no slice lasted
+    kept, tried = np.zeros(types, dtype=np.bool_), np.zeros(types, dtype=np.bool_)
+    for unit in order:
+        tried[:] = False
+        for _ in range(types):
+            # the type that it likes best of those that are left: its own, then by gain, then by throughput
+            best = -1
+            for j in range(types):
+                if tried[j] or not gain[unit, j] > 0:
+                    continue
+                if best >= 0:
+                    if best == on_type[unit]:
+                        continue
+                    more = gain[unit, j] - gain[unit, best]
+                    faster = throughput[unit, j] > throughput[unit, best]
+                    if not (j == on_type[unit] or more > 0 or (more == 0 and faster)):
+                        continue
+                best = j
+            if best < 0:
+                break
+            tried[best] = True
+            if left[best] >= size[unit] and (runs[unit] or not kept[best]):
+                chosen[unit] = best
+                left[best] -= size[unit]
+                below[best] -= 0 if lasts[unit] else size[unit]
+                break
+            if lasts[unit]:
+                break
+        if chosen[unit] < 0:
+            for j in range(types):
+                kept[j] |= tried[j] and below[j] >= size[unit]
+    return chosen

@@ -10,7 +10,7 @@ import numpy as np
 from eunomia.model.answers import Grants
 from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
 from eunomia.model.view import View
-from eunomia.placement.grants_builder import LOST, GrantsBuilder
+from eunomia.placement.grants_builder import LOST, GrantsBuilder, devices_by_job
 from eunomia.policies.grants.philly.free_devices import SMALL, TOGETHER, FreeDevices
 from eunomia.policies.order.decayed_usage import top_of
 
@@ -74,6 +74,7 @@ class QueuePass:
         self._able = (view.throughput > 0) & (view.capacity >= clusters.size[:, None])  # (job, type)
         self._up = int((view.holder != LOST).sum())
         self._busy = int((view.holder >= 0).sum())
+        self._seats: tuple[Ints, Ints] | None = None  # see `devices_by_job`
 
     def serve_within(self, job: int, level: int, ticket: float, preempt_above: float) -> bool:
         """Place a job within its quota, also by moving or preempting others; say whether that could be."""
@@ -221,7 +222,10 @@ class QueuePass:
 
     def _devices_of(self, job: int) -> Ints:
         """Return the devices that a gang held when the policy was asked."""
-        return np.flatnonzero(self.view.holder == job)
+        if self._seats is None:
+            self._seats = devices_by_job(self.view.holder, np.ones(self.view.jobs, dtype=bool))
+        device, first = self._seats
+        return device[first[job] : first[job + 1]]
 
     def _borrowers(self, type: int) -> list[int]:
         """Return the running gangs of virtual clusters over their quotas, the youngest first."""

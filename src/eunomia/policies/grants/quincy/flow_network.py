@@ -39,7 +39,13 @@ class Pools:
 
     @classmethod
     def of(cls, topology: Topology) -> Pools:
-        """Lay out the pools of a cluster."""
+        """Lay out the pools of a cluster; that of the last call is kept, as it seldom changes."""
+        if not _known or _known[0][0] is not topology:
+            _known[:] = [(topology, cls._laid_out(topology))]
+        return _known[0][1]
+
+    @classmethod
+    def _laid_out(cls, topology: Topology) -> Pools:
         types, type = np.arange(len(topology.types)), topology.node_type
         rack = racks_by_name(topology.rack)
         racks = int(rack.max()) + 1
@@ -48,13 +54,14 @@ class Pools:
         rows = rows[several[rows // racks]]
         machine = np.eye(topology.nodes)
         in_rack = (type * racks + rack)[:, None] == rows
-        inside = np.hstack([machine, in_rack, type[:, None] == types]).astype(float)
+        wide = np.hstack([in_rack, type[:, None] == types]).astype(float)
+        inside = np.hstack([machine, wide])
         level = (np.full(topology.nodes, MACHINE), np.full(len(rows), RACK), np.where(several, BEYOND, RACK))
         return cls(
             level=np.concatenate(level),
             type=np.concatenate((type, rows // racks, types)),
             inside=inside,
-            above=whole_dot(inside.T, inside) == inside.sum(axis=0)[:, None],
+            above=np.vstack((inside == 1, whole_dot(wide.T, inside) == wide.sum(axis=0)[:, None])),
         )
 
     def held(self, view: View, jobs: Ints) -> Floats:
@@ -65,7 +72,15 @@ class Pools:
         seats = seats[row[view.holder[seats]] >= 0]
         by_node = np.zeros((len(jobs), len(self.inside)))
         np.add.at(by_node, (row[view.holder[seats]], view.topology.node[seats]), 1.0)
-        return whole_dot(by_node, self.inside)
+        return self.summed(by_node)
+
+    def summed(self, by_node: Floats) -> Floats:
+        """Return what there is in each pool, (…, pool), of whole numbers by machine, (…, node)."""
+        nodes = len(self.inside)  # the first pools are single machines
+        return np.concatenate((by_node, whole_dot(by_node, self.inside[:, nodes:])), axis=-1)
+
+
+_known: list[tuple[Topology, Pools]] = []
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,6 @@ from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Grants
 from eunomia.model.arrays import Bools, Ints
 from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs
-from eunomia.model.products import whole_dot
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.placement.free_capacity import FreeCapacity
@@ -104,7 +103,7 @@ class Quincy:
         """Return seats for gangs that start or move, and the jobs to stop."""
         pools, goes_on = Pools.of(view.topology), (view.on_type >= 0) & (not self.preempt)
         open_ = (view.holder != LOST) & ~held_by(view.holder, goes_on)
-        capacity = whole_dot(np.bincount(view.topology.node[open_], minlength=view.topology.nodes), pools.inside)
+        capacity = pools.summed(np.bincount(view.topology.node[open_], minlength=view.topology.nodes))
         costs = Costs.seen(
             view,
             pools,

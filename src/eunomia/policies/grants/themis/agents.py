@@ -20,6 +20,7 @@ on apps of many jobs.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -74,9 +75,12 @@ class UnfinishedJobs(NamedTuple):
         return np.asarray(np.bincount(self.app[paused], self.time[paused] * self.size[paused], apps), dtype=float)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AuctionState:
-    """A view, made ready. Axes: job m, type j, app a, device d."""
+    """A view, made ready; what bids alone are made of is computed when it is read first.
+
+    Axes: job m, type j, app a, device d.
+    """
 
     view: View
     levels: Levels
@@ -86,12 +90,38 @@ class AuctionState:
     wants: Bools  # (job,) devices, and the cluster could give them to it
     held: Bools  # (job,) holds devices under a lease that continues
     here: Floats  # (job,) seconds still needed where it runs
-    work: Floats  # (job,) accelerator-seconds still needed on its fastest type
-    least: Floats  # (app,) seconds that the longest of its jobs, paused ones too, still needs on its fastest type
-    paused: Floats  # (app,) accelerator-seconds that its paused jobs still need on their fastest types
     elapsed: Floats  # (app,) since it was submitted
     idle: Floats  # (app,) seconds since it held devices, or since it was submitted
-    ideal: Floats  # (app,) T_id
+    sizes: GangSizes
+    reading: IdealTime  # of T_id
+
+    @cached_property
+    def unfinished(self) -> UnfinishedJobs:
+        """The jobs that have not ended."""
+        return unfinished_jobs(self.view, self.sizes)
+
+    @cached_property
+    def work(self) -> Floats:
+        """The accelerator-seconds that each job still needs on its fastest type, (job,)."""
+        jobs = self.unfinished
+        return jobs.time[: self.view.jobs] * jobs.size[: self.view.jobs]
+
+    @cached_property
+    def least(self) -> Floats:
+        """The seconds that the longest job of each app, paused ones too, still needs on its fastest type, (app,)."""
+        return self.unfinished.longest(len(self.elapsed))
+
+    @cached_property
+    def paused(self) -> Floats:
+        """The accelerator-seconds that the paused jobs of each app still need on their fastest types, (app,)."""
+        return self.unfinished.paused_work(len(self.elapsed))
+
+    @cached_property
+    def ideal(self) -> Floats:
+        """T_id of each app, (app,)."""
+        apps, jobs = self.view.apps, self.unfinished
+        in_all = app_totals(jobs.app, len(self.elapsed), jobs.total, jobs.size, apps.service)
+        return ideal_time(*in_all, apps.mean_rivals, float(self.view.capacity.sum()), self.reading)
 
     def overdue(self, patience_s: float) -> Ints:
         """Return one gang of each app that has held nothing for so long, (gang,), the longest wait first.
@@ -102,14 +132,16 @@ class AuctionState:
         app = self.view.app
         holds = np.bincount(app, self.view.on_type >= 0, len(self.idle)) > 0
         late = self.by_priority(np.flatnonzero(self.wants & ((self.idle >= patience_s) & ~holds)[app]))
-        first = late[np.unique(app[late], return_index=True)[1]]
+        first = late[np.flatnonzero(np.diff(app[late], prepend=-1))]
         return np.asarray(first[np.argsort(-self.idle[app[first]], kind="stable")])
 
     def by_priority(self, job: Ints) -> Ints:
         """Return these jobs app by app: the largest weight first, of equals the one that has done least."""
-        view = self.view
+        view, app = self.view, self.view.app[job]
+        if (app[1:] > app[:-1]).all():
+            return job  # one of each app
         left = np.divide(view.remaining[job], view.total[job], out=np.zeros(len(job)), where=view.total[job] > 0)
-        return np.asarray(job[np.lexsort((-left, -view.weight[job], view.app[job]))])
+        return np.asarray(job[np.lexsort((-left, -view.weight[job], app))])
 
     def rho(self) -> tuple[Floats, Floats]:
         """Return ρ of each app with what it holds, and with all that it could use, (app,) each."""
@@ -157,10 +189,8 @@ def read_state(view: View, ended: Bools, offered: Bools, ideal: IdealTime = SHAR
 
     `ideal` is the reading of T_id.
     """
-    apps, sizes, levels, n = view.apps, gang_sizes(view), levels_of(view.topology), len(view.apps.names)
-    jobs, runs, width = unfinished_jobs(view, sizes), view.on_type >= 0, held_width(view)
+    sizes, levels, runs, width = gang_sizes(view), levels_of(view.topology), view.on_type >= 0, held_width(view)
     time = _seconds(view.remaining[:, None, None], sizes.speed)
-    in_all = app_totals(jobs.app, n, jobs.total, jobs.size, apps.service)
     m = np.flatnonzero(runs)
     now, here = np.zeros(view.jobs), np.zeros(view.jobs)
     rigid = sizes.size.shape[1] == 1
@@ -180,12 +210,10 @@ def read_state(view: View, ended: Bools, offered: Bools, ideal: IdealTime = SHAR
         wants=sizes.speed.any(axis=(1, 2)) & (ended | ~runs),
         held=runs & ~ended,
         here=here,
-        work=jobs.time[: view.jobs] * jobs.size[: view.jobs],
-        least=jobs.longest(n),
-        paused=jobs.paused_work(n),
-        elapsed=view.at - apps.submitted,
+        elapsed=view.at - view.apps.submitted,
         idle=view.at - _last_held(view),
-        ideal=ideal_time(*in_all, apps.mean_rivals, float(view.capacity.sum()), ideal),
+        sizes=sizes,
+        reading=ideal,
     )
 
 
@@ -213,10 +241,10 @@ def no_contention(view: View, ended: Bools) -> bool:
     if not (view.on_type >= 0).all():
         return False
     m = np.flatnonzero(ended)
-    sizes, type = gang_sizes(view), view.on_type[m]
-    usable = sizes.speed[m, 0]
+    sizes, type = gang_sizes(view, m), view.on_type[m]
+    usable = sizes.speed[:, 0]
     here = usable[np.arange(len(m)), type]
-    if not ((here > 0) & (here == usable.max(axis=1)) & (held_width(view)[m] == sizes.size[m, 0])).all():
+    if not ((here > 0) & (here == usable.max(axis=1)) & (held_width(view)[m] == sizes.size[:, 0])).all():
         return False
     if (view.slowdown[m] == 1).all():
         return True

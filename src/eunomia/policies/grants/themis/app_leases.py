@@ -30,9 +30,9 @@ def remaining_leases(view: View) -> tuple[Ints, Floats]:
     known = min(len(keys), devices)  # devices may have joined
     until[:known] = np.asarray(view.memory.get("leased_until", np.empty(0)))[:known]
     device = np.flatnonzero((view.holder == FREE) & (until > view.at))
-    if len(device):
-        row_of = {key_of(name): row for row, name in enumerate(view.apps.names)}
-        app[device] = [row_of.get(int(key), -1) for key in keys[device].tolist()]
+    for key in np.unique(keys[device]).tolist():  # few: what was left early
+        row = np.flatnonzero(keys_of(view.apps.names) == key)
+        app[device[keys[device] == key]] = row[0] if len(row) else -1
     return app, until
 
 
@@ -49,11 +49,21 @@ def leases_after(view: View, answer: Grants, lease_s: float) -> dict[str, Array]
     until[held] = view.lease_end[holder[held]]
     holder[answer.device] = answer.rows.job[answer.row]
     until[answer.device] = np.where(np.isnan(answer.until), view.at + lease_s, answer.until)[answer.row]
-    keys = np.array([key_of(name) for name in view.apps.names], dtype=np.int64)
+    keys = keys_of(view.apps.names)
     to = np.full(len(holder), NO_APP, dtype=np.int64)
     held = np.flatnonzero(holder >= 0)
     to[held] = keys[view.app[holder[held]]]
     return {"leased_to": to, "leased_until": until}
+
+
+_keys: list[tuple[tuple[str, ...], Ints]] = []  # of the last call: the apps of a run seldom change
+
+
+def keys_of(names: tuple[str, ...]) -> Ints:
+    """Return `key_of` of each name, (app,); do not write."""
+    if not _keys or _keys[0][0] is not names:
+        _keys[:] = [(names, np.array([key_of(name) for name in names], dtype=np.int64))]
+    return _keys[0][1]
 
 
 @lru_cache(maxsize=65536)

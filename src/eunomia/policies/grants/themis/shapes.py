@@ -21,15 +21,15 @@ class GangSizes(NamedTuple):
     speed: Floats  # (job, shape, type) steps/s; 0 = it cannot run so
 
 
-def gang_sizes(view: View) -> GangSizes:
-    """Return the sizes of the jobs in a view, none above the scale factor."""
-    whole = view.scale_factor[:, None]
-    if view.shapes.shape[1] == 1:
-        return GangSizes(whole, np.where(whole <= view.capacity, view.throughput, 0.0)[:, None])
-    runs = (view.shapes[:, :, None] <= view.capacity) & (view.shapes <= whole)[:, :, None]
-    speed = np.where(runs, view.shape_throughput, 0.0)
-    size = np.where(speed.any(axis=2), view.shapes, 0)
-    size[~size.any(axis=1), 0] = view.scale_factor[~size.any(axis=1)]  # it cannot run at all
+def gang_sizes(view: View, jobs: Ints | slice = slice(None)) -> GangSizes:
+    """Return the sizes of jobs in a view, of all unless `jobs` are named; none above the scale factor."""
+    whole, shapes = view.scale_factor[jobs, None], view.shapes[jobs]
+    if shapes.shape[1] == 1:
+        return GangSizes(whole, np.where(whole <= view.capacity, view.throughput[jobs], 0.0)[:, None])
+    runs = (shapes[:, :, None] <= view.capacity) & (shapes <= whole)[:, :, None]
+    speed = np.where(runs, view.shape_throughput[jobs], 0.0)
+    size = np.where(speed.any(axis=2), shapes, 0)
+    size[~size.any(axis=1), 0] = view.scale_factor[jobs][~size.any(axis=1)]  # it cannot run at all
     order = np.argsort(-size, axis=1, kind="stable")
     return GangSizes(np.take_along_axis(size, order, axis=1), np.take_along_axis(speed, order[:, :, None], axis=1))
 

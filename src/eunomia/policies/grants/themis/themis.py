@@ -43,7 +43,7 @@ import numpy as np
 from eunomia.inputs.declared_fields import check_fields
 from eunomia.inputs.field_rules import Rule
 from eunomia.model.answers import Grants
-from eunomia.model.arrays import Bools, Ints
+from eunomia.model.arrays import NO_INTS, Bools, Ints
 from eunomia.model.finish_time import SHARE, IdealTime
 from eunomia.model.policy import LeaseTerms, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
@@ -149,15 +149,18 @@ class Themis:
 
     def hold_auction(self, view: View, ended: Bools, offered: Bools) -> Grants:
         """Return what comes of an auction of the devices `offered`, (device,); `ended` (job,) leases are over."""
-        state, rng = read_state(view, ended, offered, self.ideal), view.rng()
+        state = read_state(view, ended, offered, self.ideal)
         lease_s = self.lease_s if self.indivisible == "lease" else math.nan
         assignment = Assignment(state, offered.copy(), lease_s)
         if self.app_leases:
             assignment.place_within_apps(*remaining_leases(view))
         kept_for = assignment.place_overdue(self.patience_s)
-        free, proof, line = assignment.by_unit(), None, state.worst_first()
-        bidders = line[: max(1, math.ceil((1 - self.f) * len(line) - 1e-9)) if free.any() else 0]
+        free, proof, bidders = assignment.by_unit(), None, NO_INTS
+        if free.any():
+            line = state.worst_first()
+            bidders = line[: max(1, math.ceil((1 - self.f) * len(line) - 1e-9))]
         if len(bidders):
+            rng = view.rng()
             tables = self.bids(state, bidders, free, rng)
             least = min(SHORTEST_S / self.lease_s, 1.0)
             awards = hold_auction(tables, free, state.gangs.sizes, self.indivisible, least, rng)

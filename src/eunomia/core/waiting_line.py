@@ -1,0 +1,222 @@
+"""Rows of waiting jobs in the order of their keys, searched by what they need.
+
+The rows stand in blocks. One that comes or goes moves those of its block alone, and each block knows about the smallest
+gang in it, so that a search for the next gang with room skips blocks in which all are wider. A pass over a deep queue
+so looks at the gangs that it starts and at one number a block, not at the jobs that wait.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from eunomia.core.kernel_arrays import SCALE_FACTOR, KernelArrays
+from eunomia.kernels import kernel
+from eunomia.model.arrays import Floats, Ints
+
+BLOCK = 256  # rows of a block at most; two neighbours have more than half as many together
+_NONE_FITS = 1 << 62
+BLOCKS, LOOKED = range(2)  # of `tally`: blocks in use; rows and blocks at which searches looked
+
+
+class WaitingLine(NamedTuple):
+    """The arrays; every function here changes them in place. The least key is first, then the lower row."""
+
+    rows: Ints  # (block, place)
+    length: Ints  # (block,) rows in it
+    least: Ints  # (block, type) no gang in it that runs on the type is smaller
+    order: Ints  # (place,) the blocks in use in order, then those that are not
+    tally: Ints
+
+
+def no_rows(rows: int, types: int) -> WaitingLine:
+    """Return a line with room for so many rows, in which none stands."""
+    blocks = 4 * rows // BLOCK + 4
+    return WaitingLine(
+        np.empty((blocks, BLOCK), dtype=np.int64),
+        np.zeros(blocks, dtype=np.int64),
+        np.zeros((blocks, types), dtype=np.int64),
+        np.arange(blocks),
+        np.zeros(2, dtype=np.int64),
+    )
+
+
+def fill(line: WaitingLine, rows: Ints) -> None:
+    """Let these rows, in order, stand in an empty line; what the smallest gangs need is found in searches."""
+    used = -(-len(rows) // BLOCK)
+    line.rows.reshape(-1)[: len(rows)] = rows
+    line.length[:used] = np.minimum(len(rows) - BLOCK * np.arange(used), BLOCK)
+    line.least[:used], line.tally[BLOCKS] = 0, used
+
+
+@kernel(allocates=False, forceinline=True)
+def is_before(key: Floats, one: int, other: int) -> bool:
+    """Return whether a row stands before another."""
+    return bool(key[one] < key[other] or (key[one] == key[other] and one < other))
+
+
+@kernel(allocates=False)
+def _find(line: WaitingLine, key: Floats, row: int) -> tuple[int, int]:
+    """Return the place in `order` of the block in which a row stands or belongs, and its place there."""
+    low, high = 0, max(line.tally[BLOCKS] - 1, 0)
+    while low < high:
+        middle = (low + high + 1) >> 1
+        if is_before(key, row, line.rows[line.order[middle], 0]):
+            high = middle - 1
+        else:
+            low = middle
+    block = line.order[low]
+    first, end = 0, line.length[block]
+    while first < end:
+        middle = (first + end) >> 1
+        if is_before(key, line.rows[block, middle], row):
+            first = middle + 1
+        else:
+            end = middle
+    return low, first
+
+
+@kernel(allocates=False, forceinline=True)
+def _open(line: WaitingLine, at: int) -> int:
+    """Take a block into use at that place of `order`, and return it."""
+    order, used = line.order, line.tally[BLOCKS]
+    fresh: int = order[used]
+    for place in range(used, at, -1):
+        order[place] = order[place - 1]
+    order[at] = fresh
+    line.length[fresh] = 0
+    for k in range(line.least.shape[1]):
+        line.least[fresh, k] = _NONE_FITS
+    line.tally[BLOCKS] = used + 1
+    return fresh
+
+
+@kernel(allocates=False, forceinline=True)
+def _close(line: WaitingLine, at: int) -> None:
+    """Take a block out of use."""
+    order, used = line.order, line.tally[BLOCKS] - 1
+    block = order[at]
+    for place in range(at, used):
+        order[place] = order[place + 1]
+    order[used] = block
+    line.tally[BLOCKS] = used
+
+
+@kernel(allocates=False)
+def add_row(t: KernelArrays, line: WaitingLine, key: Floats, row: int) -> None:
+    """Add a row, which has its key."""
+    rows, length, least, full = line.rows, line.length, line.least, line.rows.shape[1]
+    if line.tally[BLOCKS] == 0:
+        _open(line, 0)
+    at, place = _find(line, key, row)
+    block = line.order[at]
+    if length[block] == full:  # who comes last begins a block of its own, as such often follow each other
+        kept = full if place == full and at + 1 == line.tally[BLOCKS] else full // 2
+        fresh = _open(line, at + 1)
+        for other in range(kept, full):
+            rows[fresh, other - kept] = rows[block, other]
+        length[block], length[fresh] = kept, full - kept
+        if kept < full:
+            for k in range(least.shape[1]):
+                least[fresh, k] = least[block, k]
+        if place >= kept:
+            block, place = fresh, place - kept
+    for other in range(length[block], place, -1):
+        rows[block, other] = rows[block, other - 1]
+    rows[block, place] = row
+    length[block] += 1
+    for k in range(least.shape[1]):
+        if t.throughput[row, k] > 0:
+            least[block, k] = min(least[block, k], t.ints[SCALE_FACTOR, row])
+
+
+@kernel(allocates=False)
+def remove_row(line: WaitingLine, key: Floats, row: int) -> None:
+    """Take a row out, if it stands there."""
+    rows, length, order = line.rows, line.length, line.order
+    if line.tally[BLOCKS] == 0:
+        return
+    at, place = _find(line, key, row)
+    block = order[at]
+    if place == length[block] or rows[block, place] != row:
+        return
+    length[block] -= 1
+    for other in range(place, length[block]):
+        rows[block, other] = rows[block, other + 1]
+    if length[block] == 0:
+        _close(line, at)
+        return
+    # A block that is nearly empty takes in its neighbour, so that there are never many.
+    for left in (at, at - 1):
+        if left < 0 or left + 1 >= line.tally[BLOCKS]:
+            continue
+        into, taken = order[left], order[left + 1]
+        if length[into] + length[taken] <= rows.shape[1] // 2:
+            for other in range(length[taken]):
+                rows[into, length[into] + other] = rows[taken, other]
+            length[into] += length[taken]
+            for k in range(line.least.shape[1]):
+                line.least[into, k] = min(line.least[into, k], line.least[taken, k])
+            _close(line, left + 1)
+            break
+
+
+@kernel(allocates=False, forceinline=True)
+def has_room(t: KernelArrays, row: int, room: Ints) -> bool:
+    """Return whether a gang can run on a type that has room for it, (type,)."""
+    fits = False
+    for k in range(len(room)):
+        fits |= bool(t.throughput[row, k] > 0) and bool(t.ints[SCALE_FACTOR, row] <= room[k])
+    return fits
+
+
+@kernel(allocates=False)
+def next_row(line: WaitingLine, key: Floats, after: int) -> int:
+    """Return the first row behind another, which need not stand in the line; -1 = the first of all. -1 = none."""
+    used, at, place = line.tally[BLOCKS], 0, 0
+    if used == 0:
+        return -1
+    if after >= 0:
+        at, place = _find(line, key, after)
+        block = line.order[at]
+        if place < line.length[block] and line.rows[block, place] == after:
+            place += 1
+        if place == line.length[block]:
+            at, place = at + 1, 0
+    row: int = line.rows[line.order[at], place] if at < used else -1
+    return row
+
+
+@kernel(allocates=False)
+def next_with_room(t: KernelArrays, line: WaitingLine, key: Floats, after: int, room: Ints) -> int:
+    """Return the first row behind another, as `next_row`, whose gang has room; -1 = none."""
+    rows, length, least, tally = line.rows, line.length, line.least, line.tally
+    at, place = 0, 0
+    if after >= 0 and tally[BLOCKS] > 0:
+        at, place = _find(line, key, after)
+        if place < length[line.order[at]] and rows[line.order[at], place] == after:
+            place += 1
+    while at < tally[BLOCKS]:
+        block, may = line.order[at], False
+        tally[LOOKED] += 1
+        for k in range(len(room)):
+            may |= least[block, k] <= room[k]
+        if may:
+            begin = place
+            while place < length[block]:
+                row: int = rows[block, place]
+                tally[LOOKED] += 1
+                if has_room(t, row, room):
+                    return row
+                place += 1
+            if begin == 0:  # none of them has room: what the smallest needs is found anew
+                for k in range(len(room)):
+                    least[block, k] = _NONE_FITS
+                for other in range(length[block]):
+                    row = rows[block, other]
+                    for k in range(len(room)):
+                        if t.throughput[row, k] > 0:
+                            least[block, k] = min(least[block, k], t.ints[SCALE_FACTOR, row])
+        at, place = at + 1, 0
+    return -1
