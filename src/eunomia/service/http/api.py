@@ -13,6 +13,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
@@ -260,9 +261,14 @@ def authenticate(service: Service, request: Request) -> tuple[Principal, str] | 
                 raise Refused(429, title, retry_s=1, code="too_many_requests")
             state["place"] = who.tenant
             TENANT.set(who.tenant)
-        if request.method == "GET" or request.url.path == WHAT_IF:
+        if _only_reads(request.method, request.scope["path"]):
             service.reads.add(found[1])
     return found
+
+
+def _only_reads(method: str, path: str) -> bool:
+    """Say whether a request changes nothing, so that it can be ended with its token."""
+    return method == "GET" or path == WHAT_IF
 
 
 def _is_known(request: Request) -> None:
@@ -352,9 +358,12 @@ def endpoint(service: Service, route: ApiRoute) -> Endpoint:
 
 async def answered(service: Service, handler: Handler, request: Request, who: Principal) -> Response:
     """Return the answer of a handler. Only a plain one reads store or state: in a thread, as the loop never waits."""
-    if inspect.iscoroutinefunction(handler):
+    if _waits(handler):
         return _rendered(await handler(service, request, who))
     return await service.threads.run(lambda: _rendered(handler(service, request, who)))
+
+
+_waits = lru_cache(maxsize=None)(inspect.iscoroutinefunction)
 
 
 def _rendered(body: Any) -> Response:
@@ -426,8 +435,10 @@ class Guard:
         try:
             if refusal is not None:
                 await refusal.response()(scope, receive, guarded)
-            else:
+            elif _only_reads(scope["method"], scope["path"]):
                 await self._service.reads.run(answered, guarded, revoked)
+            else:
+                await answered(guarded)
         finally:
             if (tenant := scope.get("state", {}).pop("place", None)) is not None:
                 self._service.places.leave(tenant)
