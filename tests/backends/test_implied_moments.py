@@ -220,7 +220,7 @@ def test_starts_where_nothing_else_waits_are_those_of_the_policy(
 @pytest.mark.parametrize("by_itself", [False, True])
 def test_a_start_that_needs_no_ask_counts_as_one(by_itself: bool) -> None:
     """Four seats. b, one wide, runs from 30 and is in the second queue at 130; a, two wide, from 50, there at 100.
-    c starts at 120, where nobody has to be asked: in the second queue a was there before, b was not. d comes at 160:
+    c starts at 120, where no ask is needed: in the second queue a was there before, b was not. d comes at 160:
     first are c and d, then a, and b stops.
     """
     topology, speeds = Topology.of([Node(type="v100", accelerators=4)]), load("uniform", ("v100",))

@@ -223,7 +223,7 @@ def test_an_installation_that_is_read_only_keeps_compiled_code_in_the_cache_of_t
     (package / "__init__.py").touch()
     shutil.copy(Path(ahead.__file__).parents[1] / "child_process.py", package)
     shutil.rmtree(package / "kernels" / "__pycache__", ignore_errors=True)
-    (package / "kernels" / "__pycache__").touch()  # nobody can make a folder there, root neither
+    (package / "kernels" / "__pycache__").touch()  # no user can make a folder there, root neither
     look = "from eunomia.kernels.cache import folder; import eunomia; print(eunomia.__file__, folder(), sep='\\n')"
 
     def kept_in(**variables: str) -> str:

@@ -40,7 +40,10 @@ def _losses(state: State) -> SeenLosses:
 def _apps(at: float, rows: Ints, state: State, ledger: Ledger, belief: Belief) -> Apps:
     """Return the apps of these jobs, with their paused jobs."""
     claims = _entitlements(state)
-    paused, app = claims.among(state.paused(), rows)
+    paused = state.paused()
+    if len(paused) == 0:
+        return claims.apps(at, rows, PausedJobs.none(len(state.topology.types)))
+    paused, app = claims.among(paused, rows)
     remaining, throughput = belief.remaining_at(at, paused), belief.throughput.take(paused, axis=0)
     pauses = PausedJobs(app, state.jobs.scale_factor[paused], remaining, belief.total[paused], throughput)
     return claims.apps(at, rows, pauses)

@@ -13,12 +13,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Cells: TypeAlias = "tuple[str, ...] | pa.StringArray"
+_LOOKED_AT = 1_000  # cells that tell whether most cells of a column differ
 NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)  # one way to match: linear time
 
 
 def spelled(cells: Cells) -> tuple[str, ...]:
-    """Return the cells as written."""
-    return cells if isinstance(cells, tuple) else tuple(cells.to_pylist())
+    """Return the cells as written; a word that many cells have is stored once."""
+    if isinstance(cells, tuple):
+        return cells
+    import pyarrow.compute as pc
+
+    if 2 * pc.count_distinct(cells[:_LOOKED_AT]).as_py() > min(len(cells), _LOOKED_AT):  # mostly different: ids
+        return tuple(cells.to_pylist())
+    coded = cells.dictionary_encode()
+    words = coded.dictionary.to_pylist()
+    return tuple(map(words.__getitem__, coded.indices.to_pylist()))
 
 
 def blanks(cells: Cells) -> Bools:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from math import isfinite
 
 import numpy as np
@@ -96,6 +97,11 @@ class InputTable:
     def __len__(self) -> int:
         return len(self.line)
 
+    @cached_property
+    def _nothing(self) -> tuple[str, ...]:
+        """A column of empty cells, which all columns that the file lacks share."""
+        return ("",) * len(self)
+
     def expect(
         self, required: Sequence[str], optional: Sequence[str] | None, rule: str = "a trace must hold at least one job"
     ) -> None:
@@ -148,7 +154,7 @@ class InputTable:
 
     def _spelled(self, name: str) -> tuple[str, ...]:
         if name not in self.columns:
-            return ("",) * len(self)
+            return self._nothing
         self.columns[name] = found = spelled(self.columns[name])
         return found
 
@@ -282,7 +288,8 @@ class InputTable:
                 rows = words.count(word)
                 self.note(int(self.line[m]), name, word, f"{rule} ({rows:,} rows have this)" if rows > 1 else rule, fix)
             self.count += max(0, len(first) - SHOWN)
-        return tuple(ours_by_theirs.get(word, "") for word in words)
+        ours = {word: ours_by_theirs.get(word, "") for word in set(words)}
+        return tuple(map(ours.__getitem__, words))
 
     def refuse(self, name: str, wrong: Bools, rule: str | Callable[[int], str], fix: str) -> None:
         """Note a problem with column `name` in each row where `wrong`; `rule` may depend on the row."""

@@ -1,7 +1,7 @@
 """Seconds for which the processes of this machine have interpreted each kernel since it was last compiled.
 
 They are in a small file beside the compiled code. A process reads it when a kernel has taken some milliseconds, and
-adds its own seconds when these have doubled and at its end. Nobody waits for a lock: of two that write at the same
+adds its own seconds when these have doubled and at its end. No process waits for a lock: of two that write at the same
 moment the second one wins, as these are estimates. What is not such a file counts as none and is replaced.
 """
 

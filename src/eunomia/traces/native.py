@@ -100,7 +100,7 @@ def read(path: Path, *, began: str = "") -> Trace:
 def _read_interruptible(sheet: InputTable) -> Bools:
     """Return whether each job can be preempted, (row,); where the cell is empty it can."""
     said = sheet.renamed("interruptible", INTERRUPTIBLE, ("true", "false"))
-    return np.array([word != "false" for word in said], dtype=np.bool_)
+    return np.array([word != "false" for word in said], dtype=np.bool_) if "false" in said else np.ones(len(said), bool)
 
 
 def _read_date(path: Path, began: object) -> datetime | None:
@@ -147,6 +147,8 @@ def _read_ends(sheet: InputTable, started_s: Floats) -> Floats:
 def _read_pauses(sheet: InputTable, started_s: Floats, ended_s: Floats) -> tuple[tuple[tuple[float, float], ...], ...]:
     """Return the times in which jobs held nothing between start and end, (row,), read from JSON lists of pairs."""
     texts = sheet.text("pauses")
+    if not any(texts):
+        return ((),) * len(sheet)
     pauses = [_parse_spans(text) for text in texts]
     lasted_s = (ended_s - started_s).tolist()
     wrong = [
@@ -204,7 +206,8 @@ def _read_commands(sheet: InputTable) -> tuple[tuple[str, ...], ...]:
         wrong = np.array([argv_by_text[text] is None for text in texts])
         fix = """write it like ["python3", "train.py"], or leave it empty"""
         sheet.refuse("command", wrong, "must be a JSON list of strings, the program first", fix)
-    return tuple(argv_by_text[text] or () for text in texts)
+    argv = {text: words or () for text, words in argv_by_text.items()}
+    return tuple(map(argv.__getitem__, texts))
 
 
 def _parse_argv(text: str) -> tuple[str, ...] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -81,6 +82,8 @@ def describe(trace: Trace) -> Description:
     first, last = float(trace.submitted_s[0]), float(trace.submitted_s[-1])
     gaps = np.diff(trace.submitted_s)
     owners = Counter(trace.tenant)
+    sizes, size_of = np.unique(trace.scale_factor, return_inverse=True)
+    statuses = [status for status, _ in Counter(trace.status).most_common()]
     busiest = [name for name, _ in owners.most_common(MOST_TENANTS + 1) if name][:MOST_TENANTS]
     return Description(
         source=trace.source,
@@ -96,10 +99,10 @@ def describe(trace: Trace) -> Description:
         total_steps=quantiles(trace.total_steps),
         gap_s=quantiles(gaps),
         gap_variation=_variation(gaps),
-        sizes=_group_by(trace.scale_factor, sorted(set(trace.scale_factor.tolist())), time, total),
-        statuses=_group_by(np.array(trace.status), [s for s, _ in Counter(trace.status).most_common()], time, total),
+        sizes=_group_by(size_of, sizes.tolist(), time, total),
+        statuses=_group_by(_rows_of(trace.status, statuses), statuses, time, total),
         tenants=len(owners) - ("" in owners),
-        busiest_tenants=_group_by(np.array(trace.tenant), busiest, time, total),
+        busiest_tenants=_group_by(_rows_of(trace.tenant, busiest), busiest, time, total),
         job_types=None if trace.job_type is None else len(set(trace.job_type)),
         with_deadline=int(np.isfinite(trace.deadline_s).sum()),
         by_hour=_by_hour(trace),
@@ -145,13 +148,17 @@ def _by_class(trace: Trace) -> dict[str, Quantiles]:
     return {name: each for name, each in quantiles_by_class.items() if each is not None}
 
 
-def _group_by(
-    column: Ints | np.ndarray, values: list[Any], time: Floats, total: float | None
-) -> tuple[ClassStatistics, ...]:
-    """Return the group of jobs with each of the values in `column` (job,), in their order."""
+def _rows_of(words: Sequence[str], listed: Sequence[str]) -> Ints:
+    """Return the place of each word in a list, (word,); −1 where it is not in it."""
+    row_of = {word: row for row, word in enumerate(listed)}
+    return np.fromiter((row_of.get(word, -1) for word in words), np.int64, len(words))
+
+
+def _group_by(column: Ints, values: Sequence[Any], time: Floats, total: float | None) -> tuple[ClassStatistics, ...]:
+    """Return the group of jobs of each of the values, in their order; `column` (job,) are rows of them."""
     groups = []
-    for value in values:
-        inside = column == value
+    for row, value in enumerate(values):
+        inside = column == row
         jobs = int(np.count_nonzero(inside))
         share = None if not total else float(np.nansum(time[inside])) / total
         name = NOT_SAID if value == "" else str(value)

@@ -173,6 +173,39 @@ def _implied_by_moves(t: KernelArrays, ends: int, freed: Ints) -> tuple[int, int
 
 
 @kernel(allocates=False, forceinline=True)
+def _implied(
+    passes: tuple[Ints, Ints] | None, t: KernelArrays, rank: RankLine, log: Log, alone: bool, recall: bool, moves: bool,
+    ends: int, freed: Ints, close: Bools,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Do as `implied_start` where `ends` jobs have just ended; without `passes` no lines are kept."""
+    if moves:
+        return _implied_by_moves(t, ends, freed)
+    if passes is not None:
+        return implied_by_rank(t, rank, alone, freed)
+    return _implied_by_promises(t, alone, recall, freed, log.counted[_GONE], close)
+
+
+@kernel(allocates=False, forceinline=True)
+def _submit_all(
+    passes: tuple[Ints, Ints] | None, t: KernelArrays, rank: RankLine, log: Log, first: int, end: int, at: float
+) -> None:
+    """Submit the jobs from row `first` to `end`, which is left out."""
+    for job in range(first, end):
+        submit(t, job, log.counted[_GONE])
+        if passes is not None:
+            note_submission(t, rank, job, at)
+
+
+@kernel(allocates=False, forceinline=True)
+def _withdraw_all(passes: tuple[Ints, Ints] | None, t: KernelArrays, rank: RankLine, first: int, end: int) -> None:
+    """Undo `_submit_all`."""
+    for job in range(first, end):
+        withdraw_last(t)
+        if passes is not None:
+            note_withdrawal(rank, job)
+
+
+@kernel(allocates=False, forceinline=True)
 def _has_room(t: KernelArrays, log: Log, implied: int, lead: int) -> bool:
     """Return whether the log has room for what is implied."""
     counted, gangs = log.counted, len(t.holder) if implied == ASK else 1
@@ -216,6 +249,46 @@ def _start_gang(t: KernelArrays, w: World, log: Log, row: int, at: float) -> Non
 
 
 @kernel(allocates=False, forceinline=True)
+def _start_implied(
+    passes: tuple[Ints, Ints] | None,
+    t: KernelArrays,
+    w: World,
+    log: Log,
+    rank: RankLine,
+    row: int,
+    type: int,
+    at: float,
+) -> None:
+    """Start the job whose start is implied."""
+    taken = log.seats[log.counted[_SEATS] : log.counted[_SEATS] + t.ints[SCALE_FACTOR, row]]
+    start_implied(t, row, type, at, np.inf, taken)
+    log.counted[_SEATS] += len(taken)
+    _start_gang(t, w, log, row, at)
+    if passes is not None:
+        note_start(rank, row)
+
+
+@kernel(allocates=False, forceinline=True)
+def _count_moment(counted: Ints, times: Floats, at: float, is_asked: bool) -> None:
+    """Count a moment; its answer is a moment of its own."""
+    if at - times[_SINCE] >= INSTANT_S:
+        times[_SINCE], counted[_MOMENTS_NOW], counted[_ASKS_NOW] = at, 0, 0
+    times[_AT] = at
+    counted[MOMENTS] += 1
+    counted[_MOMENTS_NOW] += 1 + is_asked
+    counted[_ASKS_NOW] += is_asked
+
+
+@kernel(allocates=False, forceinline=True)
+def _end_moment(log: Log, first: int) -> None:
+    """Let the last event of a moment, which began with the event `first`, say where its starts and stops end."""
+    counted, end = log.counted, log.counted[_PLAYED] - 1
+    if end >= first:
+        log.events[_LAST, end] = 1
+        log.events[_STARTS_END, end], log.events[_STOPS_END, end] = counted[_STARTS], counted[_STOPS]
+
+
+@kernel(allocates=False, forceinline=True)
 def _answer(t: KernelArrays, w: World, log: Log, rank: RankLine, at: float, scratch: Ints, seats: Ints) -> float:
     """Answer by rank, and let the simulation follow. Return when to answer again."""
     counted = log.counted
@@ -250,7 +323,9 @@ def _answer(t: KernelArrays, w: World, log: Log, rank: RankLine, at: float, scra
 
 
 @kernel(allocates=False, forceinline=True)
-def _finish(t: KernelArrays, w: World, log: Log, row: int, at: float) -> None:
+def _finish(
+    passes: tuple[Ints, Ints] | None, t: KernelArrays, w: World, log: Log, rank: RankLine, row: int, at: float
+) -> None:
     """Complete a job, in the core and in the simulation."""
     if len(t.holder) == 0:
         w.finish[row] = at
@@ -261,6 +336,8 @@ def _finish(t: KernelArrays, w: World, log: Log, row: int, at: float) -> None:
         gang_steps.finish_alone(w.gangs, w.heap, w.counts, w.rates, row, at)
         finish_alone(t, row, at)
         log.counted[_GONE] += 1
+    if passes is not None:
+        note_end(rank, row)
 
 
 @kernel(allocates=False, forceinline=True)
@@ -323,47 +400,25 @@ def _play(
         if not _complete(t, w.gangs, due[:ends], finishes, freed):
             break
         # What follows: nothing, one start, or an answer, which only a rank gives; else the submissions are undone.
-        for job in range(row, come):
-            submit(t, job, counted[_GONE])
-            if passes is not None:
-                note_submission(t, rank, job, at)
-        if moves:
-            implied, lead, type = _implied_by_moves(t, ends, freed)
-        elif passes is not None:
-            implied, lead, type = implied_by_rank(t, rank, alone, freed)
-        else:
-            implied, lead, type = _implied_by_promises(t, alone, recall, freed, counted[_GONE], close)
+        _submit_all(passes, t, rank, log, row, come, at)
+        implied, lead, type = _implied(passes, t, rank, log, alone, recall, moves, ends, freed, close)
         needs_policy = implied == ASK and passes is None
         if not is_counted and (needs_policy or not _has_room(t, log, implied, lead)):
-            for job in range(row, come):
-                withdraw_last(t)
-                if passes is not None:
-                    note_withdrawal(rank, job)
+            _withdraw_all(passes, t, rank, row, come)
             more = ANSWER if needs_policy else MORE
             break
         # Submissions and ends are written down.
         for job in range(row, come):
             _log_event(log, job, 0, at)
         for job in due[:ends]:
-            _finish(t, w, log, job, at)
-            if passes is not None:
-                note_end(rank, job)
+            _finish(passes, t, w, log, rank, job, at)
         if not is_counted and counted[_PLAYED] == first and implied != UNTOUCHED:
             _log_event(log, -1, -1, at)
-        row, times[_AT] = come, at
-        counted[MOMENTS] += 1
-        if not in_instant:
-            times[_SINCE], counted[_MOMENTS_NOW], counted[_ASKS_NOW] = at, 0, 0
-        counted[_MOMENTS_NOW] += 1 + (implied == ASK)  # an answer is a moment of its own
-        counted[_ASKS_NOW] += implied == ASK
+        row = come
+        _count_moment(counted, times, at, implied == ASK)
         # The start or the answer, and when the timer is set.
         if implied == STARTED:
-            taken = log.seats[counted[_SEATS] : counted[_SEATS] + t.ints[SCALE_FACTOR, lead]]
-            start_implied(t, lead, type, at, np.inf, taken)
-            counted[_SEATS] += len(taken)
-            _start_gang(t, w, log, lead, at)
-            if passes is not None:
-                note_start(rank, lead)
+            _start_implied(passes, t, w, log, rank, lead, type, at)
             if len(close) > 0:
                 times[_ANSWERED_AT] = at
         if implied != UNTOUCHED or is_counted:
@@ -371,11 +426,7 @@ def _play(
         if implied == ASK and passes is not None:
             times[_AGAIN_AT], times[_ANSWERED_AT] = _answer(t, w, log, rank, at, passes[0], passes[1]), at
         times[WAKE] = times[_AGAIN_AT] if t.counts[ALIVE] > 0 and times[_AGAIN_AT] > at else np.inf
-        # The last event of the moment says where its starts and stops end.
-        end = counted[_PLAYED] - 1
-        if end >= first:
-            log.events[_LAST, end] = 1
-            log.events[_STARTS_END, end], log.events[_STOPS_END, end] = counted[_STARTS], counted[_STOPS]
+        _end_moment(log, first)
     take_out_ended(t, counted[_GONE])
     note_next(w.heap, w.counts, w.next_end)
     counted[_SUBMITTED], counted[_MORE] = row - arrived, more

@@ -11,7 +11,7 @@ from eunomia.core.answer_check.candidates import check_order, check_shares
 from eunomia.core.answer_check.facts import AnswerFacts, ColumnFacts, StateFacts
 from eunomia.core.answer_check.fields import check_fields
 from eunomia.core.answer_check.grants import check_grants
-from eunomia.core.answer_check.quick import are_plain_rows, are_plain_shares
+from eunomia.core.answer_check.quick import are_plain_grants, are_plain_rows, are_plain_shares
 from eunomia.core.answer_rows import PendingAsk
 from eunomia.model.answers import Answer, Grants, InvalidAnswer, Order, Shares
 from eunomia.model.policy import AnswerType, PolicyInfo
@@ -33,7 +33,7 @@ def check_answer(answer: Answer, facts: AnswerFacts, question: PendingAsk) -> No
     elif isinstance(answer, Order):
         if not are_plain_rows(answer, facts, question):
             check_order(answer, facts)
-    elif isinstance(answer, Grants):
+    elif isinstance(answer, Grants) and not are_plain_grants(answer, facts):
         check_grants(answer, facts)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from eunomia.core.answer_check.facts import AnswerFacts
+from eunomia.core.answer_check.facts import AnswerFacts, StateFacts
 from eunomia.core.answer_rows import PendingAsk
 from eunomia.kernels import kernel
-from eunomia.model.answers import Order, Shares
-from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.model.answers import Grants, Order, Rows, Shares
+from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.tolerance import SOLVED
 from eunomia.placement.selection import MISFIT
@@ -103,6 +105,64 @@ def _plain_rows(
     return True
 
 
+class _Granted(NamedTuple):
+    """The columns of grants without partners and shapes."""
+
+    job: Ints
+    type: Ints
+    row: Ints
+    device: Ints
+    stop: Ints
+    until: Floats
+
+
+class _Known(NamedTuple):
+    """What grants are held against."""
+
+    active: Ints
+    scale_factor: Ints
+    throughput: Floats
+    capacity: Floats
+    kind: Ints  # (device,) its type
+    holder: Ints  # (device,) as `AnswerFacts.holder`
+
+
+@kernel(allocates=False)
+def _plain_grants(given: _Granted, known: _Known, at: float, left: Ints, used: Bools) -> bool:
+    """Return whether whole gangs get distinct seats that are free or become free by the answer.
+
+    `left` (job,) and `used` (device,) are scratch, to be 0 and False: a gang's seats still to come and one more.
+    """
+    for r in range(len(given.job)):
+        m, j = given.job[r], given.type[r]
+        if not (0 <= m < len(left) and 0 <= j < len(known.capacity)) or left[m] != 0 or given.until[r] <= at:
+            return False
+        size = known.scale_factor[known.active[m]]
+        if not known.throughput[known.active[m], j] > 0.0 or size > known.capacity[j]:
+            return False
+        left[m] = size + 1
+    for e in range(len(given.device)):
+        r, device = given.row[e], given.device[e]
+        if not (0 <= r < len(given.job) and 0 <= device < len(used)) or used[device]:
+            return False
+        used[device] = True
+        left[given.job[r]] -= 1
+        if known.kind[device] != given.type[r]:
+            return False
+    for m in given.job:
+        if left[m] != 1:
+            return False
+    for m in given.stop:
+        if not 0 <= m < len(left):
+            return False
+        left[m] = 1
+    for device in given.device:
+        holder = known.holder[device]
+        if holder == -2 or (holder >= 0 and left[holder] == 0):
+            return False
+    return True
+
+
 def _is_column(values: object, dtype: type) -> bool:
     return isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype == dtype
 
@@ -144,3 +204,31 @@ def are_plain_rows(answer: Order, facts: AnswerFacts, question: PendingAsk) -> b
     if is_right:
         question.found = found, type, None
     return bool(is_right)
+
+
+def are_plain_grants(answer: Grants, facts: AnswerFacts) -> bool:
+    """Return whether grants without partners and shapes keep every rule."""
+    rows = answer.rows
+    columns = [getattr(rows, "job", None), getattr(rows, "type", None), answer.row, answer.device, answer.stop]
+    if (
+        not isinstance(rows, Rows)
+        or not isinstance(facts, StateFacts)
+        or not all(_is_column(one, np.int64) for one in columns)
+    ):
+        return False
+    job, type, row, device, _ = columns
+    if not _is_column(answer.until, np.float64) or not len(job) == len(type) == len(answer.until):
+        return False
+    if len(row) != len(device) or rows.within is not None:
+        return False
+    for column, plain in ((rows.partner, -1), (rows.shape, 0)):
+        if column is not None and not (
+            _is_column(column, np.int64) and len(column) == len(job) and (column == plain).all()
+        ):
+            return False
+    known = _Known(
+        facts.active, facts.scale_factor, facts.throughput, facts.capacity, facts.topology().type, facts.holder()
+    )
+    given = _Granted._make(np.ascontiguousarray(column) for column in (*columns, answer.until))
+    left, used = np.zeros(len(facts.active), dtype=np.int64), np.zeros(len(known.holder), dtype=np.bool_)
+    return bool(_plain_grants(given, known, facts.at, left, used))

@@ -226,7 +226,10 @@ def _fill_tables(
     bidder, gang, count = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
     rho, found = np.empty(most), no_gangs(len(bidders) * 4)
     unit, number = np.empty(len(free), np.int64), np.empty(len(free), np.int64)
-    n = 0
+    some, in_all, n = np.flatnonzero(free), free.sum(), 0
+    node_free = np.empty((gangs.time.shape[2], len(levels.type)), np.int64)
+    for j in range(len(node_free)):
+        node_free[j] = free_by_node(levels, j, free)
     for turn in range(len(bidders)):
         app = bidders[turn]
         mine = apps.job[apps.begin[app] : apps.begin[app + 1]]
@@ -237,10 +240,10 @@ def _fill_tables(
         n += 1
         # places of its first gang, its own before others, then the soonest ends
         wants = mine[apps.wants[mine]]
-        if len(wants) == 0:
+        if len(wants) == 0 or gangs.least[wants[0]] > in_all:
             continue
         ways, first = max(1, (rows - 1) // len(wants)), found.used[0]
-        found = _with_places(levels, gangs, wants[0], free, turn, ways, found, unit, number)
+        found = _with_places(levels, gangs, wants[0], free, node_free, some, turn, ways, found, unit, number)
         places = found.used[0] - first
         key = np.where(found.own[first : first + places], -1.0, found.time[first : first + places])
         narrow = gangs.sizes.shape[1] - 1  # places of fewer accelerators have a row each beside the ways
@@ -291,10 +294,13 @@ def _now(gangs: Gangs, apps: Bidders, app: int, mine: Ints) -> tuple[float, floa
 
 @kernel()
 def _with_places(
-    levels: Levels, gangs: Gangs, job: int, free: Ints, turn: int, ways: int, found: CandidateGangs, unit: Ints,
-    count: Ints,
+    levels: Levels, gangs: Gangs, job: int, free: Ints, node_free: Ints, some: Ints, turn: int, ways: int,
+    found: CandidateGangs, unit: Ints, count: Ints,
 ) -> CandidateGangs:  # fmt: skip
-    """Add up to `ways` places of a gang to the candidates, and one more for each type on which it must be spread."""
+    """Add up to `ways` places of a gang to the candidates, and one more for each type on which it must be spread.
+
+    free (unit,), node_free (type, node); `some` are the units of which any is free.
+    """
     size, places = gangs.size[job], 0
     n = own_place(levels, gangs, job, free, unit, count)
     if n > 0:
@@ -304,18 +310,17 @@ def _with_places(
         time = gangs.time[job, 0, j]
         if time == np.inf:
             break
-        node_free = free_by_node(levels, j, free)
-        units = np.flatnonzero((free >= size) & (levels.type[levels.node] == j))
+        units = some[(free[some] >= size) & (levels.type[levels.node[some]] == j)]
         units = units[sorted_places(free[units])]
         here = min(max(ways - places, 0), len(units))
         for k in range(here):
             unit[0], count[0] = units[(k + turn) % len(units)], size
             found = with_gang(found, job, j, False, time * gangs.slowdown[job, 0], unit, count, 1)
         places += here
-        wide = node_free >= size
+        wide = node_free[j] >= size
         wide[levels.node[units]] = False
         nodes = np.flatnonzero(wide)
-        nodes = nodes[sorted_places(node_free[nodes])]
+        nodes = nodes[sorted_places(node_free[j][nodes])]
         here = min(max(ways - places, 0), len(nodes))
         for k in range(here):
             n = gather(levels, nodes[(k + turn) % len(nodes)], free, size, unit, count, 0)
@@ -323,7 +328,7 @@ def _with_places(
             found = with_gang(found, job, j, False, time * gangs.slowdown[job, level], unit, count, n)
         places += here
         if len(units) + len(nodes) == 0:
-            n = gather_nodes(levels, node_free, free, size, unit, count)
+            n = gather_nodes(levels, node_free[j], free, size, unit, count)
             if n > 0:
                 level = level_on(levels, unit, n)
                 found = with_gang(found, job, j, False, time * gangs.slowdown[job, level], unit, count, n)
