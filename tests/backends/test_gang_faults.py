@@ -225,18 +225,18 @@ def test_a_job_gets_no_more_processor_time_than_its_cpus(world: GangsHere, tmp_p
     if "cpu" not in world.gangs._groups.limits:
         pytest.skip("needs a control group with the controller cpu")
     path = world.gangs._group_of("a", 1)
-    told = Path(world.gangs._groups.group(path).limits.get("cpu", path)) / "cpu.stat"
+    usage = Path(world.gangs._groups.group(path).limits.get("cpu", path)) / "cpu.stat"
     spins = (
         "import sys, time\n"
-        "told = lambda: dict(line.split() for line in open(sys.argv[1]))['nr_throttled']\n"
+        "usage = lambda: dict(line.split() for line in open(sys.argv[1]))['nr_throttled']\n"
         "end = time.monotonic() + 600\n"
-        "while told() == '0' and time.monotonic() < end: pass\n"
-        "print('throttled', told())\n"
+        "while usage() == '0' and time.monotonic() < end: pass\n"
+        "print('throttled', usage())\n"
     )
-    world.launch("a", "-c", spins, told, cpus=0.03)
+    world.launch("a", "-c", spins, usage, cpus=0.03)
     assert world.wait(GangEnded, "a").outcome == "finished"
     assert "throttled" in world.log("a") and "throttled 0" not in world.log("a")
-    assert not told.exists()
+    assert not usage.exists()
 
 
 def test_a_launch_without_open_files_left_waits_until_there_are_some(world: GangsHere) -> None:

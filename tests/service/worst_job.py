@@ -46,7 +46,7 @@ def start_without_end(own: Path) -> None:
 
 
 def escape(own: Path) -> None:
-    """Leave session, process group and environment; the parent ends, so that it is nobody's child."""
+    """Leave session, process group and environment; the parent ends, so that init adopts it."""
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
