@@ -1,4 +1,4 @@
-"""Which gangs have written into their folders, as the kernel says (inotify): what has not changed is not read.
+"""Which gangs have written into their folders, as the kernel says (inotify): what has not changed is not read."""
 
 from __future__ import annotations
 
