@@ -137,13 +137,10 @@ def test_a_future_with_too_many_moments_is_cut_and_says_so(monkeypatch: pytest.M
     np.testing.assert_array_equal(cut.finish[known], whole.finish[known])
 
 
-@pytest.mark.parametrize(("policy", "compiled"), [("las?quantum=300", True), ("max_min_fairness", False)])
-def test_a_budget_that_is_used_up_cuts_the_first_future_too_and_what_is_known_stays_right(
-    policy: str, compiled: bool
-) -> None:
-    present, _, _ = play(set_up_run(policy), until=3000.0)
+def test_a_budget_that_is_used_up_cuts_the_first_future_too_and_what_is_known_stays_right() -> None:
+    present, _, _ = play(set_up_run("max_min_fairness"), until=3000.0)
     whole, cut = play_futures(present), play_futures(present, budget_s=1e-9)
-    assert whole.complete and not cut.complete and len(cut) == 1 and cut.compiled == compiled
+    assert whole.complete and not cut.complete and len(cut) == 1 and not cut.compiled
     assert present.at <= cut.until < whole.finish[np.isfinite(whole.finish)].max()
     known = cut.finish < cut.until
     np.testing.assert_array_equal(cut.finish[known], whole.finish[known])

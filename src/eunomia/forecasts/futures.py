@@ -24,7 +24,6 @@ from eunomia.model.speeds import Speeds
 from eunomia.records.run import InlinePolicyRunner, run
 
 FUTURES = 20
-FEW = 4  # futures that are to fit into a budget, each for as long as it allows
 LOOK_AHEAD_S = 60 * 86_400.0  # later than that nothing is played
 
 
@@ -83,8 +82,6 @@ def play_futures(
         totals = totals[:1]
     is_plain = not (arrivals or present.resumes_at or present.follows)
     queue = _compiled_queue(present) if is_plain else None
-    if queue is not None and budget_s < math.inf:
-        queue = queue.within(budget_s / min(len(totals), FEW), totals[0])
     played: list[tuple[Floats, Floats, float]] = []
     complete, template = True, None
     for number, total in enumerate(totals):

@@ -9,8 +9,7 @@ give, to the bit; seats are only counted, which takes a tenth of the time.
 from __future__ import annotations
 
 import math
-import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -34,8 +33,6 @@ from eunomia.records.policy_call import ask_policy
 
 FIXED_COLUMNS = frozenset({"throughput", "scale_factor", "capacity", "on_type", "submitted", "weight", "deadline"})
 MOST_VISITS = 100_000_000  # moments × jobs that may run of one future with recalled jobs: about a second
-TRIED = 20  # such a part of a future is played to see how long one takes
-_RECALL, _MOST = 2, 10  # places of `recall` and `most` among the arguments of `play_ranked`
 # Places in `Scheduler.arrays` of what a future changes, and of what is replaced; see `core.kernel_arrays`.
 _INTS, _, _FLAGS, _ACTIVE, _COUNTS, _HOLDER = range(6)
 _LEDGER_INTS, _LEDGER_FLOATS, _RECEIVED, _BELIEF_FLOATS, _THROUGHPUT, _COST, _TOTAL = 7, 8, 9, 11, 12, 13, 22
@@ -139,24 +136,6 @@ class RankedQueue:
         world = self.world
         until = min(world.heap["when"][0] if world.counts[IN_HEAP] else math.inf, self.times[WAKE])
         return world.start.copy(), world.finish.copy(), float(until)
-
-    def within(self, budget_s: float, total: Floats) -> Self:
-        """Return the queue with futures of about so much CPU time each, shorter ones if a part of one says so.
-
-        `total` are the total steps of one of them. What comes later is then not known; see `play`.
-        """
-        if not self.given[_RECALL]:  # it has no limit, and needs none
-            return self
-        most = int(self.given[_MOST])
-        self._of(1).play(total)  # compiles
-        begun = time.process_time()
-        self._of(most // TRIED).play(total)
-        spent_s = (time.process_time() - begun) * TRIED
-        return self if spent_s <= budget_s else self._of(int(most * budget_s / spent_s))
-
-    def _of(self, most: int) -> Self:
-        """Return the queue with futures of at most so many moments, if they may stop jobs."""
-        return replace(self, given=(*self.given[:_MOST], max(most, 1), *self.given[_MOST + 1 :]))
 
 
 def answer_at(scheduler: Scheduler, policy: Policy, at: float, rows: Ints) -> Answer:
