@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -209,7 +209,8 @@ def are_plain_rows(answer: Order, facts: AnswerFacts, question: PendingAsk) -> b
 def are_plain_grants(answer: Grants, facts: AnswerFacts) -> bool:
     """Return whether grants without partners and shapes keep every rule."""
     rows = answer.rows
-    columns = [getattr(rows, "job", None), getattr(rows, "type", None), answer.row, answer.device, answer.stop]
+    columns: list[Any] = [getattr(rows, "job", None), getattr(rows, "type", None)]
+    columns += [answer.row, answer.device, answer.stop]
     if (
         not isinstance(rows, Rows)
         or not isinstance(facts, StateFacts)

@@ -71,6 +71,7 @@ class Consolidated:
     def decide(self, view: View) -> Grants:
         """Return seats for gangs that start, and with `preempt` the jobs to stop for them."""
         line = self._line(view)
+        starting: Iterable[tuple[int, int]]
         if self.preempt:
             stop, starting = self._counted(view, line)
         else:

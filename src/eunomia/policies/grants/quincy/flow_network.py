@@ -74,7 +74,7 @@ class Pools:
         np.add.at(by_node, (row[view.holder[seats]], view.topology.node[seats]), 1.0)
         return self.summed(by_node)
 
-    def summed(self, by_node: Floats) -> Floats:
+    def summed(self, by_node: Floats | Ints) -> Floats:
         """Return what there is in each pool, (…, pool), of whole numbers by machine, (…, node)."""
         nodes = len(self.inside)  # the first pools are single machines
         return np.concatenate((by_node, whole_dot(by_node, self.inside[:, nodes:])), axis=-1)
