@@ -53,10 +53,13 @@ class Halving(Trials):
         first = 0
         for size, rungs in brackets:
             members = jobs[first : first + size]
-            bracket = self._kind(members, rungs, self._eta)
+            bracket = self._make_bracket(members, rungs)
             self._bracket |= {job.job_id: bracket for job in members}
             first += size
         return TunerRequests(self._marks(self._bracket))
+
+    def _make_bracket(self, trials: Sequence[Job], rungs: int) -> Bracket:
+        return self._kind(trials, rungs, self._eta)
 
     def submitted(self, job: Job) -> TunerRequests:
         """Update the total steps of a trial to those expected."""

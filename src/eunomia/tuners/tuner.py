@@ -91,13 +91,17 @@ class Trials:
     def ask(self) -> Sequence[str]:
         """Return further trials to submit."""
         self._running &= self.alive.keys()
-        room = len(self.jobs) if self.parallel is None else self.parallel - len(self._running)
+        room = len(self.jobs) if self.parallel is None else self.parallel - self._occupied()
         chosen: list[str] = []
         while self._unsubmitted and len(chosen) < room:
             name = self._unsubmitted.popleft()
             chosen += [name] if name in self.alive else []
         self._running.update(chosen)
         return chosen
+
+    def _occupied(self) -> int:
+        """Return how many of the `parallel` places are taken."""
+        return len(self._running)
 
     def settings(self, job_id: str) -> Mapping[str, Any]:
         """Return no settings: the command of a trial has them."""
