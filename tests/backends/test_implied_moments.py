@@ -152,12 +152,13 @@ def play_ranked(
     replay: bool,
     gap_s: float = 300.0,
     other: str = "other",
+    leases: Leases | None = None,
 ) -> tuple[Actions, dict[str, object]]:
     """What happens to jobs, and the figures; observers take batches. `other` is the job type of some."""
     speeds, terms = load("uniform", topology.types), policy.info.mechanism
     if len(topology.types) > 1:
         speeds = TwoSpeeds()
-    leases = Leases(length=terms.length_s, aligned=terms.aligned, recall=terms.recall)
+    leases = leases or Leases(length=terms.length_s, aligned=terms.aligned, recall=terms.recall)
     metrics, actions = Metrics(topology, speeds, {}), Actions()
     overheads = Overheads(start_s=7.0, restore_s=30.0)
     work = jobs(1, step_s, gap_s)
@@ -295,6 +296,18 @@ def test_a_run_that_gets_nowhere_is_given_up_as_one_by_one(restore_s: float, qua
         ends.append((gave_up, world.given_up, repr(metrics.figures().summary)))
     assert ends[0] == ends[1]
     assert ends[0][0] + ends[0][1]
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+def test_a_lease_that_ends_does_so_though_its_start_was_implied(aligned: bool) -> None:
+    topology = Topology.of([Node(type="v100", accelerators=4)] * 4)
+    leases = Leases(length=600.0, aligned=aligned, recall=True)
+    each = [
+        play_ranked(Tiresias(limits="500,3000"), topology, 1.0, by_itself=one, replay=False, gap_s=700.0, leases=leases)
+        for one in (True, False)
+    ]
+    assert each[0][0].lines == each[1][0].lines
+    assert each[0][1] == each[1][1]
 
 
 def looked_at(policy: Policy, count: int) -> int:

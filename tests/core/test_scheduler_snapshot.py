@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.core.conftest import Sit
 
 from eunomia.core.belief import LearntThroughput
+from eunomia.core.mechanism import ImpliedRule
 from eunomia.model.events import Estimated, JobSubmitted
 from eunomia.model.job import InvalidJob, Job
 from eunomia.policies import build
@@ -42,6 +43,22 @@ def test_a_field_that_a_snapshot_was_made_without_has_its_default() -> None:
     older = json.dumps(head).encode()
     assert unpack(content).failed.tolist() == [3, 0]
     assert unpack(len(older).to_bytes(8, "big") + older + content[8 + size :]).failed.tolist() == [0, 0]
+
+
+def test_a_field_of_a_named_tuple_that_a_snapshot_was_made_without_has_its_default() -> None:
+    rule = ImpliedRule(True, False, 3, 60.0)
+    content = pack(rule)
+    head = json.loads(content[8:])
+    _, _, values = head["objects"][0]
+
+    def framed(values: list[object]) -> bytes:
+        head["objects"][0][2] = values
+        text = json.dumps(head).encode()
+        return len(text).to_bytes(8, "big") + text
+
+    assert unpack(framed(values)) == unpack(framed(values[:-1])) == rule
+    with pytest.raises(ValueError, match="shorter"):
+        unpack(framed([*values, 0]))
 
 
 @given(JOBS)

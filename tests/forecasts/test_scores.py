@@ -109,6 +109,17 @@ def test_what_tenants_may_use_is_known_from_the_record(tmp_path: Path) -> None:
     assert dict(zip(tree.names, tree.weight.tolist(), strict=True)) == {"a": 1.0, "b": 3.0}
 
 
+@pytest.mark.parametrize(
+    "promises", [{"complete": False, "separable": True}, {"complete": True, "separable": True, "door": "shares"}]
+)
+def test_a_record_of_before_is_read_though_its_policy_promised_what_had_no_effect(
+    record: Path, promises: dict[str, object]
+) -> None:
+    old = Record(record)
+    old.header = {**old.header, "policy": {**old.header["policy"], **promises, "ranks_by": ""}}
+    assert not new_scheduler(old).info.promises.covers_all_jobs
+
+
 def test_a_file_that_is_no_record_is_refused(tmp_path: Path) -> None:
     (tmp_path / "record.jsonl").write_text("{}\n")
     found = CliRunner().invoke(app, ["forecast", "score", "--record", str(tmp_path / "record.jsonl")])

@@ -32,7 +32,7 @@ def test_a_table_longer_than_a_part_has_the_text_that_json_gives_its_rows() -> N
 
 
 def test_texts_and_other_values_stand_beside_arrays() -> None:
-    fields = {"why": ["ä", '"', "ä"], "late": [], "mixed": ["a", 1], "gap": None, "x": 1.0}
+    fields = {"why": ["ä", '"', "ä"], "late": [], "mixed": ["a", 1], "gap": None, "x": np.float64(0.1)}
     assert written(**fields, y=np.ones(1)) == json.dumps({**fields, "y": [1.0]}, ensure_ascii=False)
     assert "".join(json_pieces(fields, ascii_only=True)) == json.dumps(fields)
 

@@ -148,7 +148,7 @@ def json_pieces(fields: Mapping[str, Any], *, ascii_only: bool) -> Iterator[str]
     yield "{"
     for number, (name, value) in enumerate(fields.items()):
         yield f"{', ' * (number > 0)}{encode(name)}: "
-        if hasattr(value, "dtype"):
+        if getattr(value, "ndim", 0) > 0:  # a single number of numpy is written as Python writes it
             from eunomia.inputs.number_texts import json_array_pieces  # loads Arrow, which few commands need
 
             yield from json_array_pieces(value)

@@ -313,9 +313,10 @@ class _Reader:
             parts = fresh if isinstance(fresh, tuple) and len(fresh) == len(body[0]) else (None,) * len(body[0])
             made = tuple(self._value(part, old) for part, old in zip(body[0], parts, strict=True))
         elif kind == "n":
-            old = fresh if type(fresh) is _found(body[0]) else (None,) * len(body[1])
-            values = [self._value(part, one) for part, one in zip(body[1], old, strict=True)]
-            made = tuple.__new__(_found(body[0]), values)
+            cls, size = _found(body[0]), len(body[1])
+            old = fresh if type(fresh) is cls else (None,) * len(cls._fields)
+            values = [self._value(part, one) for part, one in zip(body[1], old[:size], strict=True)]
+            made = cls(*values)  # fields that are newer than the snapshot have their defaults
         elif kind == "z":
             made = frozenset(self._value(part, None) for part in body[0])
         else:

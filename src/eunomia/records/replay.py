@@ -108,7 +108,9 @@ def new_scheduler(record: Record, info: PolicyInfo | None = None) -> Scheduler:
     try:
         head: Mapping[str, Any] = record.header
         topology = Topology.of([Node(type=kind, accelerators=size, rack=rack) for kind, size, rack in head["nodes"]])
-        policy, ranks_by = head["policy"], head["policy"].get("ranks_by", "")
+        policy = head["policy"]
+        # Records of before also have promises that were without effect, as they are not of such answers.
+        covers, ranks_by = policy["complete"] and policy["door"] == "order", policy.get("ranks_by", "")
         info = info or PolicyInfo(
             name=policy["name"],
             answer_type=policy["door"],
@@ -118,12 +120,10 @@ def new_scheduler(record: Record, info: PolicyInfo | None = None) -> Scheduler:
             needs=frozenset(),  # not used, as the answers are in the record
             memory_columns=policy["remembers"],
             promises=Promises(
-                covers_all_jobs=policy["complete"],
-                jobs_independent=policy["separable"],
+                covers_all_jobs=covers,
+                jobs_independent=covers and policy["separable"],
                 renews_leases=policy.get("renews", False),
-                rank=Rank(ranks_by)
-                if ranks_by and policy["complete"]
-                else None,  # explanations speak of it; no decision depends on it
+                rank=Rank(ranks_by) if covers and ranks_by else None,  # for explanations; no decision depends on it
             ),
         )
         speeds = RecordedSpeeds(topology.types, head["alone"], head["beside"])

@@ -38,16 +38,17 @@ class LeaseMechanism(Mechanism):
         super().__init__(core)
         self.leases = leases
         self.deficits = ServiceDeficits(len(self.state.topology.types))
-        endless = self.info.promises.covers_all_jobs and self.info.answer_type == "order" and math.isinf(leases.length)
+        untimed = math.isinf(leases.length) and math.isinf(leases.ask_every)
+        endless = untimed and self.info.promises.covers_all_jobs and self.info.answer_type == "order"
         # The policy's promises say what it would answer, unless running jobs may move to a faster type.
         may_move = leases.recall and len(self.state.topology.types) > 1
-        self._may_skip_asks = endless and not may_move and math.isinf(leases.ask_every)
+        self._may_skip_asks = endless and not may_move
         queues, rank, by = not self.info.promises.jobs_independent, self.info.promises.rank, rank_of(self.info)
         alone, moves = queues or leases.recall, not self._may_skip_asks
         self._rule, self._ranked = ImpliedRule(alone, leases.recall), None
-        if endless and rank is not None and by != UNKNOWN and math.isinf(leases.ask_every):
+        if endless and rank is not None and by != UNKNOWN:
             self._ranked = ImpliedRule(alone, leases.recall, by, rank.quantum, queues, moves)
-        elif self.info.promises.lone_starts and leases.recall and not may_move and math.isinf(leases.ask_every):
+        elif self.info.promises.lone_starts and leases.recall and not may_move and untimed:
             self._ranked = ImpliedRule(True, True, spread_up_to=self.info.promises.spread_up_to)
         self._fresh: tuple[Answer, PendingAsk] | None = None  # an answer and its candidates, not carried out yet
         self._candidates: PendingAsk | None = None
