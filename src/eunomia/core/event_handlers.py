@@ -124,7 +124,6 @@ def _adopt(event: GangAdopted, at: float, sched: SchedulerState) -> list[Decisio
     if not waits or len(seats) != jobs.scale_factor[row] or len(set(kinds)) != 1 or not state.floor.is_free(seats):
         return []
     jobs.epoch[row] = event.epoch - 1
-    state.floor.take(seats)
     sched.start(row, at, int(kinds[0]), 0, seats, event.until, -1)
     sched.changes += 1
     return [Start(event.job_id, event.epoch, event.devices, float(jobs.until[row]))]
