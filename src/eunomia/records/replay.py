@@ -121,9 +121,8 @@ def new_scheduler(record: Record, info: PolicyInfo | None = None) -> Scheduler:
                 covers_all_jobs=policy["complete"],
                 jobs_independent=policy["separable"],
                 renews_leases=policy.get("renews", False),
-                rank=Rank(ranks_by)
-                if ranks_by and policy["complete"]
-                else None,  # explanations speak of it; no decision depends on it
+                # Explanations speak of it; no decision depends on it. It promises that all jobs are covered.
+                rank=Rank(ranks_by) if ranks_by and policy["complete"] else None,
             ),
         )
         speeds = RecordedSpeeds(topology.types, head["alone"], head["beside"])
