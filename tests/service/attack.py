@@ -182,10 +182,11 @@ def attack(url: str, seconds: float, tokens: list[str]) -> Counter[str]:
 
     def go_on(what: Callable[[Client, random.Random], None], seed: int) -> None:
         draw = random.Random(seed)
+        mine = tokens[-2:-1] if what in (guards, gangs) else tokens[:-2]  # their tenant's places are for their jobs
         while time.monotonic() < deadline:
             name = "done"
             try:
-                what(Client(Address(url, draw.choice(tokens))), draw)
+                what(Client(Address(url, draw.choice(mine))), draw)
             except ServiceRefusal as error:
                 name = str(error.status)
             except (Unreachable, OSError, ValueError) as error:

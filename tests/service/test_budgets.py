@@ -11,6 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -204,6 +205,53 @@ def test_connections_that_are_left_half_done_or_kept_shut_no_other_out(few: Live
     assert Client(Address(f"unix:{few.folder / 'state' / 'service.sock'}")).get("/v1/jobs")["jobs"] == []
     for one in held:
         one.close()
+
+
+def test_a_request_that_arrived_while_the_loop_was_busy_does_not_count_as_one_that_waits_for_its_client(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    uvicorn = pytest.importorskip("uvicorn", reason="needs the extra service")
+    from uvicorn.server import ServerState
+
+    from eunomia.service.http import connections
+
+    monkeypatch.setattr(connections, "most_connections", lambda: 8)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] == "/slow":
+            await asyncio.Event().wait()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    async def run() -> bytes:
+        config = uvicorn.Config(app, log_config=None)
+        config.load()
+        loop, state = asyncio.get_running_loop(), ServerState()
+        server = await loop.create_server(
+            lambda: connections.DeadlineProtocol(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+        )
+        address = server.sockets[0].getsockname()
+
+        def begun(text: str) -> socket.socket:
+            one = socket.create_connection(address, 60)
+            one.sendall(f"GET {text}".encode())
+            return one
+
+        held = [begun("/slow HTTP/1.1\r\nHost: x\r\n\r\n") for _ in range(4)]
+        while len(state.tasks) < len(held):
+            await asyncio.sleep(0.01)
+        asked = begun("/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")  # the loop does nothing meanwhile
+        held += [begun("/half HTTP/1.1\r\n") for _ in range(3)]
+        answer = await asyncio.to_thread(asked.recv, 4096)
+        for one in (asked, *held):
+            one.close()
+        for task in [*state.tasks]:
+            task.cancel()
+        server.close()
+        await asyncio.sleep(0.1)
+        return answer
+
+    assert asyncio.run(run()).startswith(b"HTTP/1.1 200")
 
 
 def test_streams_beyond_a_tenants_places_are_refused_and_end_when_others_close(few: LiveService) -> None:

@@ -12,6 +12,7 @@ from tests.service.bench import ADMIN, ANN, BOB, OPERATOR, SITE, Bench
 
 from eunomia.backends.reports import (
     GangEnded,
+    GangFound,
     LaunchDelayed,
     Launched,
     MemoryUsed,
@@ -445,6 +446,18 @@ def test_a_seat_that_others_use_is_given_to_no_job_until_they_have_left(bench: B
     bench.do(SeatsTaken(()))
     assert [(o.job_id, o.seats) for o in bench.orders] == [(second, (0,))]
     assert living_state.nodes(bench.controller)[0]["taken"] == {}
+
+
+def test_a_gang_that_is_taken_back_gives_no_job_a_seat_that_others_were_known_to_use(bench: Bench) -> None:
+    bench.do(SeatsTaken(((0, "python of user eve"), (1, "a gang"))))
+    found, other = (bench.submit(name=f"job-{n}").body["id"] for n in range(2))
+    bench.restart()  # who uses the seats is not reported again yet
+    bench.do(GangFound(found, 1, (1,)))
+    assert [(order.job_id, order.seats) for order in bench.orders if isinstance(order, Launch)] == [(found, (1,))]
+    assert bench.state(other) == "pending"
+    bench.do(SeatsTaken(((0, "python of user eve"),)))
+    assert bench.state(other) == "pending"
+    bench.controller.check()
 
 
 @pytest.mark.parametrize("placements", [300, pytest.param(10_000, marks=pytest.mark.slow)])

@@ -98,6 +98,19 @@ def test_an_array_and_documents_of_several_jobs_are_entered_once_each_and_in_ord
     assert again is not None and (again.status, again.body["ids"]) == (200, reply.body["ids"])
 
 
+def test_a_key_that_an_operators_single_job_used_meanwhile_refuses_the_list_and_ends_nothing(
+    bench: Bench, small: None
+) -> None:
+    writer = bench.writer
+    whole = writer.ask(listed(*named(7), who=OPERATOR))
+    writer.handle(writer._collect()[0])
+    single = writer.ask(listed({}, who=OPERATOR))  # urgent: it comes before the next part
+    drive(writer)
+    assert (single.result().status, whole.result().status) == (201, 409)
+    assert names(bench) == [bench.controller.rows[one].name for one in single.result().body["ids"]]
+    assert bench.store.unfinished() == []
+
+
 def test_a_list_with_one_bad_job_changes_nothing_and_all_problems_are_named(bench: Bench, small: None) -> None:
     bench.do()
     before = bench.store.last_seq()

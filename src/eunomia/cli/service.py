@@ -121,7 +121,7 @@ def store_orphans(
     found = orphans(place, folder)
     stopped = end_orphans(found, end or [], grace_s, folder)
     rows = [{"job": one.job_id, "start": one.epoch, "seats": [*one.seats], "process": one.supervisor[0],
-             "stopped": one.job_id in stopped} for one in found]  # fmt: skip
+             "doubt": one.doubt, "stopped": one.job_id in stopped} for one in found]  # fmt: skip
     lines = [
         f"{one.job_id}  start {one.epoch}, seats {', '.join(map(str, one.seats)) or 'unknown'}"
         + f"; {one.doubt}" * bool(one.doubt)

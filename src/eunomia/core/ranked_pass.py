@@ -84,7 +84,7 @@ def _pass_over_kept(t: KernelArrays, rank: RankLine, at: float, free: Ints, scra
     free[0], opened = t.floor.total[0], 0
     for place in range(kept, count):
         free[0] += t.ints[SCALE_FACTOR, line[place]]
-    if (count - kept) ** 2 > count:  # few are sorted, of many those are left out that are kept
+    if (count - kept) * (count - kept) > count:  # few are sorted, of many those are left out that are kept
         for row in holding[:count]:
             scratch[OPENED, opened] = row
             opened += is_before(rank.key, first, row)

@@ -25,8 +25,7 @@ from eunomia.service.messages import AT_ONCE, JobPlan, LongSubmission, Principal
 
 def submit(controller: Controller, action: Submit, who: Principal) -> Reply | LongSubmission:
     """Take a submission; of one that is too long for this turn, return what the next turns go on with."""
-    known = controller.lookup.key(who.tenant, action.key) or _key_of_this_turn(controller, who.tenant, action.key)
-    if known is not None:
+    if (known := _known_key(controller, who.tenant, action.key)) is not None:
         return _repeated(controller, action, *known)
     if action.count > AT_ONCE:
         return LongSubmission.of(Request(action, who))
@@ -50,8 +49,11 @@ def go_on(controller: Controller, long: LongSubmission) -> Reply | LongSubmissio
     if (done := len(long.plans)) < len(action.jobs):
         plans = _plans(controller, action, who, done, long.most)
         return replace(long, most=AT_ONCE, plans=(*long.plans, *plans))
-    if not long.entered and (refusal := _refusal(controller, action, long.plans)) is not None:
-        return refusal
+    if not long.entered:  # what is urgent may have passed it with the same key
+        if (known := _known_key(controller, who.tenant, action.key)) is not None:
+            return _repeated(controller, action, *known)
+        if (refusal := _refusal(controller, action, long.plans)) is not None:
+            return refusal
     document = bisect_right(long.ends, long.entered)
     rest = zip(action.jobs[document:], long.plans[document:], strict=True)
     jobs = _jobs(rest, long.entered - (long.ends[document - 1] if document else 0))
@@ -114,7 +116,10 @@ def _entered(
     return row
 
 
-def _key_of_this_turn(controller: Controller, tenant: str, key: str) -> tuple[str, list[str]] | None:
+def _known_key(controller: Controller, tenant: str, key: str) -> tuple[str, list[str]] | None:
+    """Return body digest and ids of an earlier submission with that key, also of this turn."""
+    if (known := controller.lookup.key(tenant, key)) is not None:
+        return known
     for owner, other, body, ids in controller.turn.keys:
         if (owner, other) == (tenant, key):
             return body, ids

@@ -181,7 +181,9 @@ def _gang_found(controller: Controller, found: GangFound) -> None:
         controller.taken_seats = {seat: who for seat, who in controller.taken_seats.items() if seat not in found.seats}
         leases = controller.site.setup.mechanism
         assert isinstance(leases, Leases)  # a service has no others
-        controller.emit("", AcceleratorsTaken(tuple(sorted(controller.taken_seats))))
+        known = set(map(int, controller.scheduler.state.taken.nonzero()[0]))  # from the store, until the world reports
+        others = (known | controller.taken_seats.keys()) - set(found.seats)
+        controller.emit("", AcceleratorsTaken(tuple(sorted(others))))
         controller.emit(row.id, GangAdopted(row.id, found.epoch, found.seats, leases.until(controller.at)))
         controller.flush(controller.at)
         if row.epoch == found.epoch:

@@ -55,8 +55,9 @@ def running_gangs(jobs: Path) -> Iterator[FoundGang]:
             found = FoundGang(job_id, folder.epoch, seats, (int(record["pid"]), str(record["start"])), folder)
         except (LookupError, ValueError, TypeError, OverflowError):  # no record of a supervisor
             continue
-        if found.is_running:
-            yield replace(found, doubt=_doubt(found, record))
+        with contextlib.suppress(OSError):  # it has ended by now
+            if found.is_running:
+                yield replace(found, doubt=_doubt(found, record))
 
 
 def _doubt(gang: FoundGang, record: Mapping[str, Any]) -> str:

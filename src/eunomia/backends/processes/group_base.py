@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from eunomia.backends.processes.gang_group import OUR_GROUPS, GangGroup, kernel_text, write_kernel
 
 DELEGATED = ("user.delegate", "trusted.delegate")  # attributes by which systemd says that a group is ours to divide
-
-
 LIMITS = ("memory", "cpu", "pids")  # controllers
 
 

@@ -60,6 +60,7 @@ POLL_S = 0.2  # of the lease file
 QUIET_POLL_S = 60.0  # of a gang that has run for long, if orders wake the supervisor
 REAP_S = 0.02  # between checks for killed processes
 MEMORY_S = 1.0  # between readings of the memory that the gang uses
+ALARM_S = 5.0  # after an alarm of memory, in which the kernel's kill is looked for
 MOST_HOLDERS = 1 << 20  # bytes of a lock file that are read
 AGAIN_S = 1.0  # until a record is written again that the disk has not taken
 UNKILLABLE_S = 5.0  # after KILL: then its seats are out of service until the last process has ended
@@ -84,6 +85,7 @@ class Supervisor:
         self.code: int | None = None  # 0, or that of the first process that failed; None while any runs
         self.failed_code = 0
         self.begun = self.memory_at = time.monotonic()  # also when memory is looked at again
+        self.alarmed_at = -math.inf
         self.locks: list[tuple[int, bool]] = []  # open files, and whether a partner may have them too
         self.pids: list[int] = []  # also their group ids
         self.running: set[int] = set()
@@ -227,6 +229,8 @@ class Supervisor:
         for wake in self.wakes:
             if wake in ready:
                 os.read(wake, 4096)
+                if wake == self.alarm:
+                    self.alarmed_at = time.monotonic()
         if 0 in ready and not os.read(0, 4096):
             self.has_input = False
             if not self.outlives:
@@ -239,10 +243,12 @@ class Supervisor:
 
     def pace_s(self) -> float:
         """Return how long the lease need not be looked at: longer, the longer the gang has run."""
-        if "is_woken" not in self.spec or self.kill_at < math.inf:
+        now = time.monotonic()
+        is_alarmed = now - self.alarmed_at < ALARM_S  # the kernel gives it before it kills and counts
+        if "is_woken" not in self.spec or self.kill_at < math.inf or is_alarmed:
             return POLL_S
         longest_s = MEMORY_S if "memory_bytes" in self.spec else QUIET_POLL_S
-        return min(max((time.monotonic() - self.begun) / 8, POLL_S), longest_s)
+        return min(max((now - self.begun) / 8, POLL_S), longest_s)
 
     def read_lease(self) -> None:
         try:

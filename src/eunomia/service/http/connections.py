@@ -102,7 +102,7 @@ class DeadlineProtocol(H11Protocol):
         DeadlineProtocol.strangers_of[self.address] += 1
         if peer is not None:
             self.know()
-        self._note_wait()
+        self.loop.call_soon(self.loop.call_soon, self._begin_wait)  # once the loop has read what has arrived already
         most = most_connections()
         if DeadlineProtocol.strangers_of[self.address] > most // 2:
             self._close_first([one for one in self.strangers if one.address == self.address])
@@ -125,7 +125,7 @@ class DeadlineProtocol(H11Protocol):
         """Close the connection that has waited longest for its client; if none of them does, the first one."""
         mine = set(among)
         longest = next((one for one in self.waiting if one in mine), None)
-        if longest in (None, self) and among:
+        if longest is None and among:
             longest = among[0]
         if longest is not None:
             longest._close()
@@ -168,6 +168,10 @@ class DeadlineProtocol(H11Protocol):
         if self.cycle is None or self.cycle.response_complete:
             return HEAD_S
         return BODY_S + GRACE_S if self.cycle.more_body else 0.0
+
+    def _begin_wait(self) -> None:
+        if not self.transport.is_closing():
+            self._note_wait()
 
     def _note_wait(self) -> None:
         wait_s = self._wait_s()

@@ -31,10 +31,10 @@ class SharedPages:
     async def answer(self, key: Hashable, after: int, make: Callable[[], Awaitable[Response]]) -> Response:
         """Return a page that has what event `after` changed: one that was made, or is being made, or a new one."""
         while True:
-            found, now = self._kept.get(key), time.monotonic()
+            found, now, is_mine = self._kept.get(key), time.monotonic(), False
             if found is None or now - found.at > SHARED_S:
-                found = self._begin(key, now, make)
-            if await asyncio.shield(found.newest) >= after:
+                found, is_mine = self._begin(key, now, make), True
+            if await asyncio.shield(found.newest) >= after or is_mine:  # a client may name an event that there is not
                 break
             if self._kept.get(key) is found:
                 del self._kept[key]
