@@ -62,8 +62,8 @@ def test_compiled_steps_have_the_same_table() -> None:
 
 def test_a_start_that_the_table_does_not_have_is_reported_with_the_last_events_of_the_job(sit: Any) -> None:
     desk = sit(Fifo(), (2,))
-    desk.submit(0, "a")
-    desk.submit(1, "b", "c")
+    desk.submit(0, "a", scale_factor=2)
+    desk.submit(1, "b", "c", "d")
     core = desk.scheduler
     core.state.jobs.stage[2] = Stage.RUNNING  # no step of ours does that
     reported = r"job 'c' is running; Start cannot happen to it; its last events: JobSubmitted at 1 s"

@@ -16,6 +16,7 @@ import numpy as np
 from eunomia.metrics.statistics import NEGLIGIBLE, paired
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.products import whole_dot
 from eunomia.verdict.number_format import DAY
 from eunomia.verdict.run_figures import RunFigures
 from eunomia.verdict.seed_groups import SeedGroup
@@ -212,7 +213,7 @@ def quantiles_of_resamples(values: Floats, of: Ints, times: Ints, quantile: floa
     parts = -(-len(values) // PART)
     place = np.arange(len(values)) // PART * times.shape[1] + of
     counts = np.bincount(place, minlength=parts * times.shape[1]).reshape(parts, times.shape[1])
-    until = np.einsum("rb,pb->rp", times, np.cumsum(counts, axis=0))
+    until = whole_dot(times, np.cumsum(counts, axis=0).T)
     found = np.full(len(times), np.nan)
     for number, (row, ends) in enumerate(zip(times, until, strict=True)):
         if not parts or ends[-1] == 0:
