@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.model.events import JobFinished, Moment
+from eunomia.model.events import Moment, NodeLost
 from eunomia.model.job_lifecycle import CAUSES, FINAL, LIFE, NEXT_STAGE, Cause, IllegalStep, Stage, diagram, step
 from eunomia.policies.order.fifo import Fifo
 
@@ -60,12 +60,12 @@ def test_compiled_steps_have_the_same_table() -> None:
             assert NEXT_STAGE[number, stage] == LIFE.get((stage, cause), -1)
 
 
-def test_a_start_that_the_table_does_not_have_is_reported_with_the_last_events_of_the_job(sit: Any) -> None:
+def test_a_loss_that_the_table_does_not_have_is_reported_with_the_last_events_of_the_job(sit: Any) -> None:
     desk = sit(Fifo(), (2,))
-    desk.submit(0, "a", scale_factor=2)
-    desk.submit(1, "b", "c", "d")
+    desk.submit(0, "a")
+    desk.submit(1, "b", "c")
     core = desk.scheduler
-    core.state.jobs.stage[2] = Stage.RUNNING  # no step of ours does that
-    reported = r"job 'c' is running; Start cannot happen to it; its last events: JobSubmitted at 1 s"
+    core.state.jobs.stage[0] = Stage.PAUSED  # no step of ours does that
+    reported = r"job 'a' is paused; NodeLost cannot happen to it; its last events: JobSubmitted at 0 s, Starts at 0 s"
     with pytest.raises(IllegalStep, match=reported):
-        core.handle(Moment(5.0, (JobFinished("a", 1),)))
+        core.handle(Moment(5.0, (NodeLost(0),)))

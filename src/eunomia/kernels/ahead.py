@@ -41,6 +41,8 @@ class Helper:
     def send(self, line: bytes) -> bool:
         """Send it a line without waiting; return whether it may have come."""
         if self._process is None or self._process.poll() is not None:
+            if self._process is not None and self._process.stdin is not None:
+                self._process.stdin.close()
             # Where another one compiles a second would wait, as would one for each worker of a sweep.
             self._process, self._sent = None if is_compiling(AHEAD) else _start(), 0
         self._sent += len(line)

@@ -7,6 +7,7 @@ import json
 import logging
 import math
 from dataclasses import replace
+from typing import cast
 
 from eunomia.backends.reports import (
     GangEnded,
@@ -179,8 +180,7 @@ def _gang_found(controller: Controller, found: GangFound) -> None:
     else:
         controller.flush(controller.at)
         controller.taken_seats = {seat: who for seat, who in controller.taken_seats.items() if seat not in found.seats}
-        leases = controller.site.setup.mechanism
-        assert isinstance(leases, Leases)  # a service has no others
+        leases = cast("Leases", controller.site.setup.mechanism)  # a service has no others
         known = set(map(int, controller.scheduler.state.taken.nonzero()[0]))  # from the store, until the world reports
         others = (known | controller.taken_seats.keys()) - set(found.seats)
         controller.emit("", AcceleratorsTaken(tuple(sorted(others))))
