@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import json
 import logging
 import math
@@ -26,12 +27,10 @@ SHARES = SITE.replace("check = true\n", "") + "[tenants.vision]\nquota = 1\n[ten
 
 def test_a_line_of_the_log_names_the_request_that_was_being_answered() -> None:
     record = logging.LogRecord("eunomia.service", logging.WARNING, "", 0, "%s failed", ("it",), None)
-    assert "request" not in json.loads(JsonLines().format(record))
-    token = REQUEST.set("a1b2c3")
-    try:
-        line = json.loads(JsonLines().format(record))
-    finally:
-        REQUEST.reset(token)
+    here = contextvars.Context()
+    assert "request" not in json.loads(here.run(JsonLines().format, record))
+    here.run(REQUEST.set, "a1b2c3")
+    line = json.loads(here.run(JsonLines().format, record))
     assert (line["request"], line["message"], line["level"]) == ("a1b2c3", "it failed", "warning")
 
 
