@@ -161,7 +161,9 @@ def write_whole(path: Path, text: str, *, durable: bool = False, mode: int | Non
     """Replace a file atomically; with `durable` also sync it to disk, with `mode` let others than its owner read it."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
     try:
-        with open(draft, "w", encoding="utf-8") as file:
+        with contextlib.suppress(FileNotFoundError):  # one of a process that was killed, or what a job has put there
+            draft.unlink()
+        with open(draft, "x", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             if mode is not None:

@@ -37,6 +37,18 @@ time.sleep(600)
 """
 
 
+SPOIL = """
+import os, sys, time
+folder, target, *names = os.path.dirname(os.environ["EUNOMIA_LEASE_FILE"]), *sys.argv[1:]
+for path in (os.path.join(folder, name) for name in names):
+    if os.path.lexists(path):
+        os.unlink(path)
+    os.symlink(target, path) if target else os.mkfifo(path)
+open(os.path.join(folder, "spoilt"), "x").close()
+time.sleep(600)
+"""
+
+
 def until(holds: Callable[[], object]) -> None:
     """Wait until something holds."""
     deadline = time.monotonic() + 120
@@ -150,6 +162,23 @@ def test_a_frozen_supervisor_is_killed_with_its_gang_once_it_is_late(either: Gan
     either.halt("a")
     assert either.wait(GangEnded, "a").outcome == "lost"
     assert either.processes("a") == []
+
+
+@pytest.mark.parametrize("target", ["", "/dev/zero", "nothing"], ids=["pipe", "device", "nowhere"])
+def test_a_job_with_pipes_and_links_for_files_is_stopped_and_started_again_and_delays_no_other(
+    either: GangsHere, target: str
+) -> None:
+    drafts = [f"lease-{epoch}.json.{os.getpid()}.draft" for epoch in (1, 2)]
+    files = ["lease-1.json", "job.lock", "log", "exit-1.json", "exit-1.json.draft", "supervisor-2.json.draft"]
+    either.launch("a", "-c", SPOIL, target, *files, *drafts, checkpoint={"grace_s": 60})
+    until((either.folder / "jobs" / "a" / "spoilt").exists)
+    either.launch("b", "-c", "pass", seats=(1,))
+    assert either.wait(GangEnded, "b").outcome == "finished"
+    either.halt("a")
+    assert either.wait(GangEnded, "a").outcome == "stopped"  # by its own supervisor, which still takes orders
+    either.launch("a", "-c", "pass", epoch=2)
+    assert either.wait(GangEnded, "a").outcome == "finished"
+    assert either.log("a").startswith("--- epoch 2")
 
 
 def test_a_job_that_writes_without_end_is_stopped_in_its_grace_and_has_two_parts_of_a_log_at_most(

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from eunomia.backends.processes.folder import read_json
-from eunomia.backends.processes.gang_group import wake_supervisor
-from eunomia.backends.processes.supervision import locked
+from eunomia.lease import write_whole
 from eunomia.records.run import InlinePolicyRunner
 from eunomia.service.client import Address, Client
 from eunomia.service.controller import Controller
@@ -155,15 +153,30 @@ class LiveService:
         return code
 
     def stop_jobs(self) -> None:
-        """End what still runs, as a supervisor's lease would, and wait for it; the service must have ended."""
+        """End what still runs, as a supervisor's lease would, and wait for it; the service must have ended.
+
+        Jobs may have stopped their supervisors, and moved their files or put others in their place.
+        """
         jobs = self.folder / "state" / "jobs"
         for lease in jobs.glob("*/lease-*.json"):
-            lease.write_text('{"end_s": 0, "stop": 0.0}')
-            record = read_json(lease.with_name(lease.name.replace("lease", "supervisor"))) or {"pid": 0}
-            wake_supervisor(record["pid"])
-        for lock in jobs.glob("*/job.lock"):
-            with open(lock) as held:
-                until(partial(locked, held.fileno(), shared=False))
+            write_whole(lease, '{"end_s": 0, "stop": 0.0}')
+        locks = {lock.stat().st_ino for lock in jobs.glob("*/*.lock*") if lock.is_file() and not lock.is_symlink()}
+
+        def have_ended() -> bool:
+            supervisors = locked_by(locks)
+            for pid in supervisors:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+                    os.kill(pid, signal.SIGTERM)  # which one without a lease takes, too
+            return not supervisors
+
+        until(have_ended)
+
+
+def locked_by(files: set[int]) -> set[int]:
+    """Return the processes that have locked files, which are given by their inodes."""
+    words = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    return {int(one[4]) for one in words if one[1] == "FLOCK" and int(one[5].rpartition(":")[2]) in files}
 
 
 def until(holds: Callable[[], Any], within_s: float = 180.0) -> Any:

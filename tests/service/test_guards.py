@@ -327,6 +327,8 @@ SPOILERS = {
     "records": "for f in ../../jobs/*/exit-1.json $EUNOMIA_PROGRESS_FILE; do echo '{\"code\": NaN}' > $f; done",
     "pipe": "cd $(dirname $EUNOMIA_LEASE_FILE); rm -f log; mkfifo log",
     "folder": "rm -rf $(dirname $EUNOMIA_LEASE_FILE)",
+    "devices": "cd $(dirname $EUNOMIA_LEASE_FILE); for f in *.json job.lock; do ln -sf /dev/zero $f; done",
+    "drafts": "mkfifo $EUNOMIA_LEASE_FILE.$(cut -d' ' -f4 /proc/$PPID/stat).draft",
     "lease": "echo '{\"end_s\": 1e999' > $EUNOMIA_LEASE_FILE",
 }
 
@@ -357,6 +359,8 @@ def test_no_job_that_spoils_its_files_ends_the_service_or_its_next_start(running
     jobs = [client.submit({"command": ["bash", "-c", f"{script}; sleep 600"]})["id"] for script in SPOILERS.values()]
     until(lambda: all(client.get(f"/v1/jobs/{job}")["state"] in ("running", "quarantined") for job in jobs))
     serves(running, client)
+    for job in jobs:
+        status(client, "GET", f"/v1/jobs/{job}/log")
     client, operator = start_again(running)
     serves(running, client)
     for job in jobs:

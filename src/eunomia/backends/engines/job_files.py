@@ -18,6 +18,7 @@ from eunomia.backends.orders import Launch
 from eunomia.backends.processes.environment import environment_of
 from eunomia.backends.processes.folder import JobFolder, folder_name
 from eunomia.backends.processes.gangs import SUPERVISOR
+from eunomia.backends.processes.plain_files import open_anew
 from eunomia.lease import write_whole
 from eunomia.model.topology import Topology
 
@@ -45,11 +46,9 @@ def prepare(
     write_lease(folder)
     orders = folder.path / f"supervisor-{order.epoch}.in.json"
     draft = json.dumps(_supervisor_spec(order, folder, topology, grace_s)) + "\n"
-    handle = os.open(orders, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with open(handle, "w", encoding="ascii") as file:
+    with open(open_anew(orders, os.O_WRONLY | os.O_TRUNC), "w", encoding="ascii") as file:
         file.write(draft)
-    with open(folder.log, "ab") as log:
-        log.write(f"--- epoch {order.epoch}\n".encode())
+    os.close(folder.begin_log())
     return request_of(order, mark, folder, topology, names, grace_s)
 
 

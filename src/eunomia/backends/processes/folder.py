@@ -11,7 +11,6 @@ import math
 import os
 import re
 import signal
-import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 
 from eunomia.backends.processes.accounts import Account
 from eunomia.backends.processes.gang_launch import what_ran_out
+from eunomia.backends.processes.plain_files import open_anew, open_plain
 from eunomia.inputs.bounds import MOST_STEPS
 from eunomia.inputs.json_text import parse_json
 from eunomia.inputs.problems import InvalidInput, Problem
@@ -140,6 +140,12 @@ class JobFolder:
         if self.account is not None:
             self.path.chmod(0o711)
 
+    def begin_log(self) -> int:
+        """Open the log, and write that a start begins."""
+        log = open_anew(self.log, os.O_WRONLY | os.O_APPEND)
+        os.write(log, f"--- epoch {self.epoch}\n".encode())
+        return log
+
     def write_token(self, text: str) -> None:
         """Write the token of this start, for the job's account alone; its folder is the service's."""
         write_whole(self.token, f"{text}\n", mode=0o400)
@@ -156,7 +162,8 @@ class JobFolder:
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not self.lease.exists():
                 raise
-            with open(self.lease, "r+b", buffering=0) as file:  # a full disk still has the room of the last one
+            # A full disk still has the room of the last one.
+            with open(open_plain(self.lease, os.O_RDWR), "r+b", buffering=0) as file:
                 file.write(text.encode())
 
     def forget_start(self) -> None:
@@ -237,26 +244,17 @@ def _signal_name(number: int) -> str:
 
 def _written_by_job(path: Path) -> bytes:
     """Return the beginning of a file that a job may have replaced by anything. Raises OSError for what is no file."""
-    handle = _open_plain(path)
+    handle = open_plain(path)
     try:
         return os.read(handle, MAX_REPORT)
     finally:
         os.close(handle)
 
 
-def _open_plain(path: Path) -> int:
-    """Open a file that a job may have replaced by a pipe or a link. Raises OSError for anything but a plain file."""
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OSError(errno.EINVAL, "not a plain file", str(path))
-    return handle
-
-
 def last_lines(log: Path, count: int) -> list[str]:
     """Return up to `count` last lines of a log, without control characters."""
     try:
-        handle = _open_plain(log)
+        handle = open_plain(log)
     except OSError:
         return []
     with open(handle, "rb") as file:

@@ -318,9 +318,7 @@ class LocalGangs(ProcessWorld):
         if self._inputs.token_of is not None:
             folder.write_token(self._inputs.token_of(*gang.key))
         gang.renew(time.monotonic() + self._lease_s)
-        with open(folder.log, "ab") as log:
-            log.write(f"--- epoch {gang.order.epoch}\n".encode())
-            log.flush()
+        with open(folder.begin_log(), "ab") as log:
             gang.process = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(SUPERVISOR)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, bufsize=0,

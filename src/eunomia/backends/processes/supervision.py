@@ -51,6 +51,7 @@ from eunomia.backends.processes.gang_launch import (
     what_ran_out,
 )
 from eunomia.backends.processes.log_copier import LogCopier
+from eunomia.backends.processes.plain_files import open_anew, open_plain
 
 TYPE_CHECKING = False  # see `gang_launch`
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ QUIET_POLL_S = 60.0  # of a gang that has run for long, if orders wake the super
 REAP_S = 0.02  # between checks for killed processes
 MEMORY_S = 1.0  # between readings of the memory that the gang uses
 ALARM_S = 5.0  # after an alarm of memory, in which the kernel's kill is looked for
+MOST_LEASE = 4096  # bytes of a lease that are read
 MOST_HOLDERS = 1 << 20  # bytes of a lock file that are read
 AGAIN_S = 1.0  # until a record is written again that the disk has not taken
 UNKILLABLE_S = 5.0  # after KILL: then its seats are out of service until the last process has ended
@@ -165,8 +167,8 @@ class Supervisor:
         if "claim" in self.spec and not claimed(self.spec["claim"]):
             return False
         self.write_record(launched=False)
-        mode = os.O_RDWR | os.O_CREAT | os.O_APPEND
-        self.locks = [(os.open(path, mode, 0o600), shared) for path, shared in self.spec["locks"]]
+        mode = os.O_RDWR | os.O_APPEND
+        self.locks = [(open_anew(path, mode), shared) for path, shared in self.spec["locks"]]
         while not all(is_left(*lock) for lock in self.locks):
             self.wait(REAP_S)
             if self.is_called_back() and is_left(*self.locks[0]):  # that of the job
@@ -251,14 +253,22 @@ class Supervisor:
         return min(max((now - self.begun) / 8, POLL_S), longest_s)
 
     def read_lease(self) -> None:
+        """Read orders. Without a lease, as its folder or the job has removed it, the last one remains valid."""
         try:
-            with open(self.spec["lease"], encoding="utf-8") as file:
-                lease = json.load(file)
-        except FileNotFoundError:  # the folder was removed; the last lease remains valid
+            handle = open_plain(self.spec["lease"])
+        except OSError:
             return
-        self.end = math.inf if lease["end_s"] is None else lease["end_s"]
-        if "stop" in lease:
-            self.stop("asked", lease["stop"])
+        text = os.read(handle, MOST_LEASE)
+        os.close(handle)
+        try:
+            lease = json.loads(text)
+            end = math.inf if lease["end_s"] is None else float(lease["end_s"])
+            grace_s = float(lease["stop"]) if "stop" in lease else None
+        except (ValueError, LookupError, TypeError, OverflowError, RecursionError):  # not as its scheduler wrote it
+            return
+        self.end = end
+        if grace_s is not None:
+            self.stop("asked", grace_s)
 
     def enforce(self) -> None:
         now = time.monotonic()
@@ -390,7 +400,7 @@ def locked(handle: int, shared: bool) -> bool:
 def write_whole(path: str, text: str, *, durable: bool = True) -> None:
     """Replace a file atomically, and so that a power cut does not undo it if it is to be durable."""
     draft = f"{path}.draft"
-    with open(draft, "w", encoding="utf-8") as file:
+    with open(open_anew(draft, os.O_WRONLY | os.O_TRUNC), "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         if durable:

@@ -19,6 +19,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from eunomia import __version__
 from eunomia.backends.processes.folder import folder_name
+from eunomia.backends.processes.plain_files import open_plain
 from eunomia.kernels import load_compiler
 from eunomia.service import living_state
 from eunomia.service.credentials import MOST_MAKERS, MOST_TOKENS, TokenRegistry, new_token, write_tokens
@@ -265,7 +266,7 @@ def _read_log(service: Service, job_id: str, start: int) -> tuple[bytes, int, in
     """
     path = service.jobs / folder_name(job_id) / "log"
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        handle = open_plain(path)
     except FileNotFoundError:
         return b"", start, 0
     except OSError:
