@@ -388,7 +388,7 @@ class Controller:
         """Note by which jobs the policy replaces those that it stops; they still have their seats in their rows."""
         state = self.scheduler.state
         for job_id in stop.job_ids:
-            row, number = self.rows.get(job_id), state.row_of[job_id]
+            row, number = self.rows.get(job_id), state.row_of[job_id]  # none is forgotten before the turn's end
             is_waiting = state.jobs.stage[number] == Stage.WAITING
             if row is not None and row.seats and is_waiting and not stops_for_events(moment.events, job_id):
                 found = preemption_of(self.scheduler, number, np.array(row.seats), moment.at)
