@@ -13,11 +13,12 @@ from eunomia.model.decisions import SetTimer
 from eunomia.model.events import TimerFired
 from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import Stage
+from eunomia.records.moment_log import MomentLog
 from eunomia.records.packed_objects import restore
 from eunomia.service.core_job import core_job
 from eunomia.service.forecast_log import ForecastReader
 from eunomia.service.job_row import JobRow
-from eunomia.service.recovery import logged_moment, new_scheduler, setup_text
+from eunomia.service.recovery import new_scheduler, setup_text
 from eunomia.service.site import Site
 
 MOST_ENDED = 50_000  # jobs that arrivals are drawn from
@@ -67,6 +68,7 @@ class FollowedState:
         self.site, self.reader = site, LogReader(site.place)
         self.scheduler: Scheduler = new_scheduler(site)
         self.seq, self.wake, self.at = 0, math.inf, 0.0
+        self._log = MomentLog()
 
     def catch_up(self) -> None:
         """Handle the moments that were stored since. Raises SiteChanged if they were decided with another site."""
@@ -76,9 +78,10 @@ class FollowedState:
         if snapshot is not None:
             self.scheduler = new_scheduler(self.site)
             restore(self.scheduler, snapshot[2])
+            self._log.begin()
             self.seq, self.wake = snapshot[0], math.inf if snapshot[1] is None else snapshot[1]
         for seq, lines in self.reader.moments(self.seq):
-            moment = logged_moment(lines)
+            moment = self._log.read(lines)
             if any(isinstance(event, TimerFired) for event in moment.events):
                 self.wake = math.inf
             for decision in self.scheduler.handle(moment):
