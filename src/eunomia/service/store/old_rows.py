@@ -86,11 +86,10 @@ def remove_jobs(db: Database, numbers: Sequence[int]) -> int:
 def remove_aged(db: Database, limits: Limits) -> int:
     """Remove old rows besides those of jobs for a few milliseconds; return how many, 0 if there are no more."""
     end, gone = time.perf_counter() + PIECE_S, 0
-    for text, values in _removals(limits):
-        while time.perf_counter() < end:
-            count = int(db.execute(text, values).rowcount)
+    for text, values in _removals(limits):  # of each a few, also where that takes long
+        while count := int(db.execute(text, values).rowcount):
             gone += count
-            if not count:
+            if time.perf_counter() >= end:
                 break
     return gone
 
