@@ -140,7 +140,7 @@ class Controller:
             row = self.row(job_id)
         except InvalidInput:  # its row in the store is damaged, so nothing is known of it
             return False
-        return row is not None and row.state == "succeeded"
+        return row is None or row.state == "succeeded"  # removed since: had it failed, its followers had ended with it
 
     def new_row(
         self,

@@ -55,6 +55,10 @@ class LogReader(ForecastReader):
         """Yield number and lines of the moments after one, in order."""
         yield from self._db.execute("SELECT seq, lines FROM moments WHERE seq > ? ORDER BY seq", (after,))
 
+    def first_moment(self) -> int:
+        """Return the number of the first moment that is kept; 0 if there is none."""
+        return int(self._db.execute("SELECT coalesce(min(seq), 0) FROM moments").fetchone()[0])
+
     def held_jobs(self) -> list[JobRow]:
         """Return the live jobs that are held for any reason."""
         text = "SELECT body FROM jobs WHERE live = 1 AND json_array_length(body, '$.holds') > 0"
@@ -74,7 +78,8 @@ class FollowedState:
         """Handle the moments that were stored since. Raises SiteChanged if they were decided with another site."""
         if self.reader.meta("setup") != setup_text(self.site):
             raise SiteChanged("the site file was changed since the service read it")
-        snapshot = self.reader.newest_snapshot(self.seq + (MANY_MOMENTS if self.seq else 0))
+        is_near = self.seq and self.reader.first_moment() <= self.seq + 1  # the moments between are kept
+        snapshot = self.reader.newest_snapshot(self.seq + (MANY_MOMENTS if is_near else 0))
         if snapshot is not None:
             self.scheduler = new_scheduler(self.site)
             restore(self.scheduler, snapshot[2])

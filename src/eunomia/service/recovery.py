@@ -253,6 +253,9 @@ def record_header(store: ServiceStore, site: Site) -> tuple[dict[str, Any], int]
         rule = "jobs were live when the site was last changed, so a record could not begin there"
         raise StoreProblem.of(store.folder, rule, "replay the store itself: eunomia serve does at each start")
     first = int(store.meta("era") or 0)
+    if (kept := next((seq for seq, _, _ in store.moments(first)), first + 1)) > first + 1:
+        rule = f"the moments before {kept:,} were removed (decision_days), so a record could not begin there"
+        raise StoreProblem.of(store.folder, rule, "keep decisions for longer than the site stays as it is")
     log = MomentLog()
     events = (event for _, lines, _ in store.moments(first) for event in log.read(lines).events)
     jobs = [event.job for event in events if isinstance(event, JobSubmitted)]
