@@ -140,7 +140,7 @@ class Controller:
             row = self.row(job_id)
         except InvalidInput:  # its row in the store is damaged, so nothing is known of it
             return False
-        return row is not None and row.state == "succeeded"
+        return row is None or row.state == "succeeded"  # removed since: had it failed, its followers had ended with it
 
     def new_row(
         self,
@@ -391,7 +391,7 @@ class Controller:
         """Note by which jobs the policy replaces those that it stops; they still have their seats in their rows."""
         state = self.scheduler.state
         for job_id in stop.job_ids:
-            row, number = self.rows.get(job_id), state.row_of[job_id]
+            row, number = self.rows.get(job_id), state.row_of[job_id]  # none is forgotten before the turn's end
             is_waiting = state.jobs.stage[number] == Stage.WAITING
             if row is not None and row.seats and is_waiting and not stops_for_events(moment.events, job_id):
                 found = preemption_of(self.scheduler, number, np.array(row.seats), moment.at)

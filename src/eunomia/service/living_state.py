@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ from eunomia.records.preemptions import Preemption
 from eunomia.records.queue_position import SHOWN, QueuePosition
 from eunomia.records.wait_diagnosis import diagnose
 from eunomia.service.controller import Controller
+from eunomia.service.core_job import core_job
 from eunomia.service.job_row import QUARANTINED, JobRow, iso
-from eunomia.service.tenant_fairness import empty_periods
+from eunomia.service.store.reader import EndedSum
+from eunomia.service.tenant_fairness import HOUR_S, empty_periods
 
 _JOB_ID = re.compile(r"(?<![\w-])\d+-[a-z2-9]+")  # as the controller makes them
 _NO_TENANT = "\n"  # of a job that is not known: only an asker who sees those of all tenants may see it
@@ -87,9 +90,8 @@ def why(
 
 def _speed(controller: Controller, row: JobRow) -> str | None:
     """Return what is believed of a job's speed, where that was learnt."""
-    scheduler = controller.scheduler
-    job = scheduler.state.submitted[scheduler.state.row_of[row.id]]
-    return describe_throughput(scheduler.belief, job.job_type, job.scale_factor)
+    job = core_job(row)
+    return describe_throughput(controller.scheduler.belief, job.job_type, job.scale_factor)
 
 
 def throughputs(controller: Controller) -> list[dict[str, Any]]:
@@ -228,22 +230,32 @@ def would_not_fit(controller: Controller, name: str) -> list[str]:
     return [state.ids[row] for row in rows[now & ~then].tolist()]
 
 
-def summary(rows: Iterable[JobRow], at: float) -> list[dict[str, Any]]:
-    """Return what each user got, by tenant: jobs by end, accelerator-hours, and the mean wait to the first start."""
+def summary(rows: Iterable[JobRow], at: float, ended: Iterable[EndedSum] = ()) -> list[dict[str, Any]]:
+    """Return what each user got, by tenant: jobs by end, accelerator-hours, and the mean wait to the first start.
+
+    `ended` are sums over jobs beside those of `rows`.
+    """
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    waits: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-    for row in rows:
-        one = found.setdefault(
-            (row.tenant, row.owner), {"tenant": row.tenant, "user": row.owner, "jobs": {}, "accelerator_h": 0.0}
-        )
-        one["jobs"][row.state] = one["jobs"].get(row.state, 0) + 1
-        now = at - row.started if row.state == "running" else 0.0
-        one["accelerator_h"] += (row.run_s + now) * row.spec.get("accelerators", 1) / 3600
-        if not math.isnan(row.first_started):
-            waits[row.tenant, row.owner].append(row.first_started - row.submitted)
-    for key, one in found.items():
-        one["queueing_mean_s"] = sum(waits[key]) / len(waits[key]) if waits[key] else None
+    waits: defaultdict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0])
+    for one in chain(ended, (_as_sum(row, at) for row in rows)):
+        key = one.tenant, one.user
+        shown = found.setdefault(key, {"tenant": one.tenant, "user": one.user, "jobs": {}, "accelerator_h": 0.0})
+        shown["jobs"][one.state] = shown["jobs"].get(one.state, 0) + one.jobs
+        shown["accelerator_h"] += one.accelerator_s / HOUR_S
+        waits[key][0] += one.waits
+        waits[key][1] += one.wait_s
+    for key, shown in found.items():
+        count, wait_s = waits[key]
+        shown["queueing_mean_s"] = wait_s / count if count else None
     return sorted(found.values(), key=lambda one: (-one["accelerator_h"], one["tenant"], one["user"]))
+
+
+def _as_sum(row: JobRow, at: float) -> EndedSum:
+    run_s = row.run_s + (at - row.started if row.state == "running" else 0.0)
+    has_started = not math.isnan(row.first_started)
+    wait_s = row.first_started - row.submitted if has_started else 0.0
+    used = run_s * row.spec.get("accelerators", 1)
+    return EndedSum(row.tenant, row.owner, row.state, 1, used, int(has_started), wait_s)
 
 
 def ltgf(controller: Controller, at: float) -> dict[str, float]:
@@ -265,6 +277,7 @@ def tenants(controller: Controller, at: float, width: int, count: int) -> tuple[
     names, declared = dict.fromkeys((*state.owners.tree.names, *curves)), controller.site.setup.tenants
     owner, count_of = state.jobs.owner[:n], len(names)
     service = np.bincount(owner, scheduler.ledger.service_at(at, rows), minlength=count_of)
+    service[: len(state.forgotten_service)] += state.forgotten_service
     held = np.bincount(owner, scheduler.ledger.width[rows], minlength=count_of)
     shown = []
     for number, name in enumerate(names):

@@ -21,7 +21,7 @@ from eunomia.model.events import JobSubmitted, TimerFired
 from eunomia.records.moment_log import MomentLog, stored_decisions
 from eunomia.records.packed_objects import capture, restore
 from eunomia.records.record import decision_lines
-from eunomia.records.scheduler_digest import digest
+from eunomia.records.scheduler_digest import digest, leaves_ended_out
 from eunomia.service.controller import Controller
 from eunomia.service.core_job import core_job, estimated_event
 from eunomia.service.fault_points import faultpoint
@@ -128,18 +128,19 @@ def _replay(store: ServiceStore, site: Site) -> tuple[Scheduler, int, float]:
     It begins with the newest snapshot that is whole.
     """
     scheduler, last, wake, problems = new_scheduler(site), 0, float("inf"), list[str]()
+    may_forget = False  # not before the last digest in which ended jobs are
     for seq, stored, stored_wake, content in store.snapshots():
         scheduler = new_scheduler(site)  # an attempt may have filled a part of the one before
         try:
             restore(scheduler, content)
-            found, due = digest(scheduler), float("inf") if stored_wake in (None, math.inf) else number(stored_wake)
+            found, due = digest(scheduler, stored), math.inf if stored_wake in (None, math.inf) else number(stored_wake)
         except Exception as error:  # whatever the damage does to who reads it
             problems.append(f"snapshot {seq} cannot be read ({error})")
             continue
         if found != stored:
             problems.append(f"the state of snapshot {seq} has digest {found}, and {stored} was stored")
             continue
-        last, wake = seq, due
+        last, wake, may_forget = seq, due, leaves_ended_out(stored)
         break
     else:
         if problems:
@@ -160,8 +161,13 @@ def _replay(store: ServiceStore, site: Site) -> tuple[Scheduler, int, float]:
             raise _differs(store, f"moment {seq} cannot be handled ({error!r})") from error
         if "".join(decision_lines(moment.at, decisions)) != stored_decisions(lines):
             raise _differs(store, f"moment {seq} gives other decisions than those that were stored")
-        if stored_digest is not None and (found := digest(scheduler)) != stored_digest:
-            raise _differs(store, f"the state after moment {seq} has digest {found}, and {stored_digest} was stored")
+        if stored_digest is not None:
+            if (found := digest(scheduler, stored_digest)) != stored_digest:
+                rule = f"the state after moment {seq} has digest {found}, and {stored_digest} was stored"
+                raise _differs(store, rule)
+            may_forget = leaves_ended_out(stored_digest)
+        if may_forget:
+            scheduler.forget_ended()
         for decision in decisions:
             if isinstance(decision, SetTimer):
                 wake = decision.at
@@ -247,6 +253,9 @@ def record_header(store: ServiceStore, site: Site) -> tuple[dict[str, Any], int]
         rule = "jobs were live when the site was last changed, so a record could not begin there"
         raise StoreProblem.of(store.folder, rule, "replay the store itself: eunomia serve does at each start")
     first = int(store.meta("era") or 0)
+    if (kept := next((seq for seq, _, _ in store.moments(first)), first + 1)) > first + 1:
+        rule = f"the moments before {kept:,} were removed (decision_days), so a record could not begin there"
+        raise StoreProblem.of(store.folder, rule, "keep decisions for longer than the site stays as it is")
     log = MomentLog()
     events = (event for _, lines, _ in store.moments(first) for event in log.read(lines).events)
     jobs = [event.job for event in events if isinstance(event, JobSubmitted)]

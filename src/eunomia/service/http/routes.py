@@ -346,9 +346,12 @@ def _would_move(service: Service, name: str, leaves: bool) -> dict[str, Any]:
 def summary(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show what each user got in the last days: of jobs that ended in them, and of those that still run."""
     days = whole_number(request.query_params.get("days"), "days", 7, 3650)
-    now = service.writer.clock.now()
-    rows = service.reader.jobs_since(now - days * 86_400, None if who.is_operator else who.tenant)
-    return {"days": days, "users": living_state.summary(rows, now)}
+    now, tenant = service.writer.clock.now(), None if who.is_operator else who.tenant
+    with service.writer.lock:
+        rows = list(service.writer.controller.rows.values())
+    live = [row for row in rows if row.is_live and tenant in (None, row.tenant)]
+    sums, ended = service.reader.ended_since(now - days * 86_400, tenant)
+    return {"days": days, "users": living_state.summary([*ended, *live], now, sums)}
 
 
 def show_policy(service: Service, request: Request, who: Principal) -> dict[str, Any]:
