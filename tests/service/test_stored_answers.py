@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -91,8 +90,8 @@ def shown(bench: Bench) -> list[Any]:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest) -> Iterator[str]:
-    yield "" if request.param == "sqlite" else f'database = "{request.getfixturevalue("database")}"\n'
+def place(request: pytest.FixtureRequest) -> str:
+    return "" if request.param == "sqlite" else f'database = "{request.getfixturevalue("database")}"\n'
 
 
 @pytest.mark.parametrize("policy", ["max_min_fairness", "themis", "kueue_fair_share", "quotas", "las", "edf"])
