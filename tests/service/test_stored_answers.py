@@ -36,7 +36,7 @@ accelerators_per_node = 4
 [policy]
 """
 WAITING = 2000
-FEWER = {"strategy_proof": 100, "allox": 300, "makespan": 500, "finish_time_fairness": 500}  # as they decide slowly
+FEWER = {"strategy_proof": 100, "allox": 300, "makespan": 200, "finish_time_fairness": 200}  # as they decide slowly
 MOST_BYTES = 10_000
 
 
