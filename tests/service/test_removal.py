@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -513,26 +512,3 @@ def test_a_store_of_before_gets_its_counts_and_sums_when_it_is_opened(stored: Be
         known = [one for one in before if table != "job_counts" or one[-1]]  # a count may have come to be 0
         assert [one[:-1] for one in after] == [one[:-1] for one in known]
     assert rows_of(stored, "forecasts") == 1
-
-
-# ---- reads by index --------------------------------------------------------------------------------------------------
-
-LARGE = ("jobs", "news", "moments", "keys", "labels", "forecasts", "audit")
-
-
-def scans(db: sqlite3.Connection, text: str) -> list[str]:
-    """Return the tables that grow with the history and that a statement looks through whole."""
-    plan = [str(row[3]) for row in db.execute(f"EXPLAIN QUERY PLAN {text}").fetchall()]
-    names = {alias: table for table in LARGE for alias in (table, table[0])}
-    return [f"{step}: {text}" for step in plan if step.startswith("SCAN") and step.split()[1] in names
-            and "LIMIT" not in text.upper()] + [f"{step}: {text}" for step in plan if "TEMP B-TREE FOR ORDER" in step
-            and any(f" {table}" in text for table in LARGE)]  # fmt: skip
-
-
-def test_the_check_of_scans_finds_one(bench: Bench) -> None:
-    db = sqlite3.connect(bench.site.state / "store.db")
-    assert scans(db, "SELECT state, count(*) FROM jobs GROUP BY state")
-    assert scans(db, "SELECT seq FROM news WHERE kind = 'submitted'")
-    assert scans(db, "SELECT id FROM jobs WHERE state IN ('held', 'pending') ORDER BY number DESC LIMIT 5")
-    assert not scans(db, "SELECT id FROM jobs WHERE state = 'held' ORDER BY number DESC LIMIT 5")
-    db.close()
