@@ -22,6 +22,7 @@ CASES = (
     "lengths",
     "gavel_policies",
     "auction",
+    "quincy_flow",
     "first_call",
     "first_runs",
     "environment",

@@ -423,7 +423,10 @@ def test_files_that_name_a_gang_take_no_seat_without_its_locks_and_a_gang_that_h
     jobs = tmp_path.resolve() / "jobs"
     forged = jobs / "b"
     forged.mkdir()
-    with subprocess.Popen(["sleep", "600"], env={"EUNOMIA_LEASE_FILE": f"{forged}/lease-1.json"}) as other:
+    variables = {"EUNOMIA_LEASE_FILE": f"{forged}/lease-1.json"}
+    with subprocess.Popen(["sleep", "600"], env=variables) as other, contextlib.ExitStack() as ends:
+        ends.callback(other.kill)
+        until(Path(f"/proc/{other.pid}/environ").read_bytes)  # the kernel shows it a moment after the start
         record = {"pid": other.pid, "start": start_time(other.pid), "epoch": 1, "boot": boot_id(), "launched": True}
         (forged / "supervisor-1.json").write_text(json.dumps({**record, "job": "b", "seats": [0, 3]}))
         (forged / "job.lock").touch()
@@ -436,4 +439,3 @@ def test_files_that_name_a_gang_take_no_seat_without_its_locks_and_a_gang_that_h
         assert after.next(GangFound) == GangFound("a", 1, (1, 2))
         assert after.seats_taken().keys() == {1, 2}
         after.end()
-        other.kill()

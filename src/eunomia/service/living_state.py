@@ -19,6 +19,7 @@ from eunomia.records.preemptions import Preemption
 from eunomia.records.queue_position import SHOWN, QueuePosition
 from eunomia.records.wait_diagnosis import diagnose
 from eunomia.service.controller import Controller
+from eunomia.service.core_job import core_job
 from eunomia.service.job_row import QUARANTINED, JobRow, iso
 from eunomia.service.store.reader import EndedSum
 from eunomia.service.tenant_fairness import HOUR_S, empty_periods
@@ -89,9 +90,8 @@ def why(
 
 def _speed(controller: Controller, row: JobRow) -> str | None:
     """Return what is believed of a job's speed, where that was learnt."""
-    scheduler = controller.scheduler
-    job = scheduler.state.submitted[scheduler.state.row_of[row.id]]
-    return describe_throughput(scheduler.belief, job.job_type, job.scale_factor)
+    job = core_job(row)
+    return describe_throughput(controller.scheduler.belief, job.job_type, job.scale_factor)
 
 
 def throughputs(controller: Controller) -> list[dict[str, Any]]:
@@ -277,6 +277,7 @@ def tenants(controller: Controller, at: float, width: int, count: int) -> tuple[
     names, declared = dict.fromkeys((*state.owners.tree.names, *curves)), controller.site.setup.tenants
     owner, count_of = state.jobs.owner[:n], len(names)
     service = np.bincount(owner, scheduler.ledger.service_at(at, rows), minlength=count_of)
+    service[: len(state.forgotten_service)] += state.forgotten_service
     held = np.bincount(owner, scheduler.ledger.width[rows], minlength=count_of)
     shown = []
     for number, name in enumerate(names):

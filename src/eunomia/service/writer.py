@@ -440,6 +440,7 @@ class Writer:
             _log.warning("no snapshots, so restarts replay the whole log: %s", error)
             return None
         self._snapshot_seq = self.controller.moments
+        self.controller.log.begin()
         return _Snapshot(self.store.last_seq(), digest(scheduler), self.controller.wake, state)
 
     def _store_snapshot(self, taken: _Snapshot, content: bytes) -> bool:

@@ -110,6 +110,11 @@ class Reader:
         found = self._db.execute(f"SELECT {_ROW} FROM jobs WHERE id = ?", (job_id,)).fetchone()
         return None if found is None else _row(*found)
 
+    def ended_jobs(self, most: int) -> list[JobRow]:
+        """Return the last jobs that are over and whose processes have ended, in order of submission."""
+        text = f"SELECT {_ROW} FROM jobs WHERE live = 0 ORDER BY number DESC LIMIT ?"
+        return [_row(*found) for found in reversed(self._db.execute(text, (most,)).fetchall())]
+
     def jobs(
         self,
         *,
