@@ -102,7 +102,7 @@ def rows_of(bench: Bench, table: str) -> int:
 
 
 def agree(bench: Bench) -> None:
-    """Check that the books of the store and of the scheduler agree."""
+    """Check that what the store and the scheduler count agrees."""
     assert bench.store.problems() == []
     assert Reader(bench.site.place).counts() == counted(bench)
     bench.controller.check()
@@ -347,7 +347,7 @@ def test_folders_of_jobs_that_an_earlier_version_forgot_go_and_those_of_running_
 
 
 @pytest.mark.parametrize("point", ["removal.folder", "removal.rows"])
-def test_wherever_a_removal_dies_the_next_one_goes_on_and_the_books_agree(
+def test_wherever_a_removal_dies_the_next_one_goes_on_and_all_counts_agree(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:
     old = [run_one(bench) for _ in range(4)]
@@ -461,14 +461,14 @@ def history(bench: Bench, seed: int) -> None:
                 bench.do(GangEnded(row.id, row.epoch, rng.choice(("finished", "finished", "failed"))))
 
 
-def told(bench: Bench, since: float, tenant: str | None = None) -> list[dict[str, Any]]:
+def summed(bench: Bench, since: float, tenant: str | None = None) -> list[dict[str, Any]]:
     """Return the summary as the service gives it."""
     sums, rows = Reader(bench.site.place).ended_since(since, tenant)
     live = [row for row in bench.controller.rows.values() if tenant in (None, row.tenant)]
     return summary([*rows, *live], bench.clock.at, sums)
 
 
-def told_by_rows(bench: Bench, since: float, tenant: str | None = None) -> list[dict[str, Any]]:
+def summed_by_rows(bench: Bench, since: float, tenant: str | None = None) -> list[dict[str, Any]]:
     """Return the summary of all jobs, looked at one by one."""
     every = Reader(bench.site.place).jobs(tenant=tenant, states=(), label=None, before=None, limit=10**6, first=True)
     return summary([row for row in every if row.is_live or row.ended >= since], bench.clock.at)
@@ -481,7 +481,7 @@ def test_the_summary_and_the_counts_are_those_of_all_jobs_looked_at_one_by_one(b
     assert len(counted(bench)) >= 3
     for since in (-1.0, 0.0, 3600.0, 5000.0, bench.clock.at / 2, bench.clock.at):
         for tenant in (None, "vision", "speech"):
-            found, expected = told(bench, since, tenant), told_by_rows(bench, since, tenant)
+            found, expected = summed(bench, since, tenant), summed_by_rows(bench, since, tenant)
             assert [one["jobs"] for one in found] == [one["jobs"] for one in expected]
             for one, other in zip(found, expected, strict=True):
                 assert {**one, **other} == {**other, **one} | {
