@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import sqlite3
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
-from tests.service.bench import Bench
+from tests.service.bench import ANN, BOB, SITE, Bench
 from tests.service.test_event_loop import asked, served
 from tests.service.test_removal import forecast, history
 
+from eunomia.service import living_state
 from eunomia.service.forecast_log import ForecastReader, ForecastScores
 from eunomia.service.http.api import application
 from eunomia.service.http.dashboard import page_routes
@@ -68,6 +72,41 @@ def test_the_check_of_scans_finds_them(bench: Bench) -> None:
         assert scans(db, wrong), wrong
     assert not scans(db, "SELECT id FROM jobs WHERE state = 'held' ORDER BY number DESC LIMIT 5")
     db.close()
+
+
+def test_pages_of_nodes_are_all_nodes_and_others_jobs_are_not_in_them(tmp_path: Path) -> None:
+    site = SITE.replace("{ cpu = 2 }", "{ cpu = 450 }").replace("[policy]", "accelerators_per_node = 1\n[policy]")
+    bench = Bench(tmp_path, site)
+    jobs = {who: bench.submit(who, accelerators=150).body["id"] for who in (ANN, BOB)}
+
+    async def run() -> None:
+        service, token = served(bench)
+        app = application(service, ROUTES, page_routes(service))
+
+        async def nodes(path: str) -> dict[str, Any]:
+            code, body = await asyncio.wait_for(asked(app, path, token), 120)
+            assert code == 200
+            return dict(json.loads(body))
+
+        every = await nodes("/v1/nodes")
+        assert len(every["nodes"]) == 450 and every["next"] is None
+        assert Counter(name for one in every["nodes"] for name in one["jobs"]) == dict.fromkeys(jobs.values(), 150)
+        pages, cursor = list[Any](), ""
+        while cursor is not None:
+            page = await nodes(f"/v1/nodes?limit=200&cursor={cursor}")
+            pages, cursor = pages + page["nodes"], page["next"]
+        assert pages == every["nodes"]
+        assert (await nodes("/v1/nodes?limit=5&cursor=450"))["nodes"] == []
+        assert (await asyncio.wait_for(asked(app, "/v1/nodes?limit=x", token), 120))[0] == 400
+        _, shown = await asyncio.wait_for(asked(app, "/nodes", token), 120)
+        assert shown.count(b"cpu-1") and b"/nodes?cursor=200" in shown and b"cpu-300" not in shown
+        service.forecasts.close()
+        service.feed.close()
+
+    asyncio.run(run())
+    seen = living_state.nodes(bench.controller, may_see=ANN.may_see)
+    assert {name for one in seen for name in one["jobs"]} == {jobs[ANN]}
+    bench.store.close()
 
 
 def test_no_route_and_no_page_looks_through_a_table_that_grows(bench: Bench) -> None:

@@ -282,7 +282,7 @@ def test_whatever_a_job_has_put_into_its_folder_goes_and_nothing_that_a_link_nam
     (path / ".removed-1" / "full").touch()
     (path / ".removed-2").touch()
     (path / "pipe").mkdir()
-    os.mkfifo(path / "pipe" / "of-nobody")
+    os.mkfifo(path / "pipe" / "unread")
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(str(path / "socket"))
     (path / "closed" / "within").chmod(0o000)
