@@ -83,7 +83,7 @@ def _taken(choices: Choices) -> Ints:
     cost = choices.cost + np.bincount(_option_of_entries(choices), price[choices.pool] * choices.units, len(x))
     least = np.minimum.reduceat(cost, choices.first[:-1])
     above = choices.cost[taken].sum() - (least.sum() - (price * choices.capacity).sum())
-    found = _by_program(choices, cost <= least[choices.row] + above * (1 + _WHOLE) + 1)
+    found = _by_program(choices, _possible(choices, cost <= least[choices.row] + above * (1 + _WHOLE) + 1))
     return found if choices.cost[found].sum() < choices.cost[taken].sum() else taken
 
 
@@ -103,6 +103,20 @@ def _rounded(choices: Choices, whole: Ints, order: Ints) -> Ints:
     free = choices.capacity - np.bincount(choices.pool[inside], choices.units[inside], len(choices.capacity))
     packed(choices, order[taken[order] < 0], taken, free)
     return taken
+
+
+def _possible(choices: Choices, stays: Bools) -> Bools:
+    """Return which options fit beside those of rows that have one option left, (option,), until no more are lost."""
+    option = _option_of_entries(choices)
+    while True:
+        settled = (np.bincount(choices.row[stays], minlength=len(choices.first) - 1) == 1)[choices.row] & stays
+        takes, open_ = settled[option], (stays & ~settled)[option]
+        free = choices.capacity - np.bincount(choices.pool[takes], choices.units[takes], len(choices.capacity))
+        too_much = open_ & (choices.units > free[choices.pool])
+        if not too_much.any():
+            return stays
+        stays = stays.copy()
+        stays[option[too_much]] = False
 
 
 def _option_of_entries(choices: Choices) -> Ints:
