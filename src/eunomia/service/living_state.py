@@ -185,36 +185,48 @@ def cluster(controller: Controller) -> dict[str, Any]:
     }
 
 
-def nodes(controller: Controller) -> list[dict[str, Any]]:
-    """Return each node with its jobs."""
-    topology, state = controller.site.setup.topology, controller.scheduler.state
+def nodes(
+    controller: Controller, first: int = 0, count: int | None = None,
+    may_see: Callable[[str], bool] = lambda tenant: True,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Return each node, or so many from one on, with those of its jobs whose tenants the asker may see."""
+    topology, state, every = controller.site.setup.topology, controller.scheduler.state, controller.nodes
+    shown = range(first, len(every) if count is None else min(first + count, len(every)))
+    node_of, up = topology.node.tolist(), state.floor.up.tolist()
     jobs: defaultdict[int, list[str]] = defaultdict(list)
     for row in (controller.rows[state.ids[number]] for number in state.running().tolist()):
-        for node in sorted({int(topology.node[seat]) for seat in row.seats}):
-            jobs[node].append(row.id)
+        if may_see(row.tenant):
+            for node in sorted({node_of[seat] for seat in row.seats}):
+                jobs[node].append(row.id)
+
+    def by_node(seats: Iterable[int]) -> defaultdict[int, list[int]]:
+        found: defaultdict[int, list[int]] = defaultdict(list)
+        for seat in sorted(seats):
+            found[node_of[seat]].append(seat)
+        return found
+
+    taken, idle = by_node(controller.taken_seats), by_node(controller.idle_seats)
+    quarantined = by_node({*controller.quarantined, *controller.kept_seats})
+    remains = controller.quarantined
     return [
         {
-            "name": name,
+            "name": every[n],
             "type": topology.types[int(topology.node_type[n])],
             "accelerators": int(topology.size[n]),
-            "free": int(state.floor.free_by_node[n]) if state.floor.up[n] else 0,
+            "free": int(state.floor.free_by_node[n]) if up[n] else 0,
             "state": "removed" if controller.is_removed(n) else "drained" if n in controller.drained else "up",
             "reason": controller.drained.get(n),
-            "taken": {
-                str(seat): holder for seat, holder in sorted(controller.taken_seats.items()) if topology.node[seat] == n
-            },
-            "quarantined": [
-                seat for seat in sorted({*controller.quarantined, *controller.kept_seats}) if topology.node[seat] == n
-            ],
+            "taken": {str(seat): controller.taken_seats[seat] for seat in taken.get(n, ())},
+            "quarantined": list(quarantined.get(n, ())),
             "quarantine": {
-                str(seat): {"job": remains.job_id, "since": remains.since, "why": remains.why}
-                for seat, remains in sorted(controller.quarantined.items())
-                if topology.node[seat] == n
+                str(seat): {"job": remains[seat].job_id, "since": remains[seat].since, "why": remains[seat].why}
+                for seat in quarantined.get(n, ())
+                if seat in remains
             },
-            "idle": [seat for seat in sorted(controller.idle_seats) if topology.node[seat] == n],
-            "jobs": jobs[n],
+            "idle": list(idle.get(n, ())),
+            "jobs": jobs.get(n, []),
         }
-        for n, name in enumerate(controller.site.node_names())
+        for n in shown
     ]
 
 
@@ -276,7 +288,7 @@ def tenants(controller: Controller, at: float, width: int, count: int) -> tuple[
     rows = np.arange(n)
     names, declared = dict.fromkeys((*state.owners.tree.names, *curves)), controller.site.setup.tenants
     owner, count_of = state.jobs.owner[:n], len(names)
-    service = np.bincount(owner, scheduler.ledger.service_at(at, rows), minlength=count_of)
+    service = np.bincount(owner, scheduler.ledger.service_at(at, rows), minlength=count_of).astype(np.float64)
     service[: len(state.forgotten_service)] += state.forgotten_service
     held = np.bincount(owner, scheduler.ledger.width[rows], minlength=count_of)
     shown = []

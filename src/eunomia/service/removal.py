@@ -58,7 +58,7 @@ def limits_of(service: ServiceSection, now: float) -> Limits:
 class Removal:
     """One sweep through a store and a folder of jobs.
 
-    `change` runs a change of the store where that may be done; `pause` is told how long the piece before took, waits,
+    `change` runs a change of the store where that may be done; `pause` gets how long the piece before took, waits,
     and raises Stopped where no more is to be done.
     """
 
@@ -143,7 +143,7 @@ class Removal:
                 try:
                     for _ in remove_folder(parent, name):
                         faultpoint("removal.folder")
-                        begun = self._breath(begun)
+                        begun = self._paced(begun)
                 except OSError as error:
                     _log.warning("%s: it cannot be removed: %s", self.jobs / name, error)
                 else:
@@ -200,7 +200,7 @@ class Removal:
         begun = time.perf_counter()
         for at, job_id in self._ended(since, math.inf):
             yield at, sum(_bytes(path) or 0 for path in self._logs(job_id))
-            begun = self._breath(begun)
+            begun = self._paced(begun)
 
     def _remove_logs(self) -> int:
         """Remove logs of ended jobs; return how many."""
@@ -211,11 +211,11 @@ class Removal:
             with suppress(FileNotFoundError):
                 path.unlink()
                 gone += 1
-            begun = self._breath(begun)
+            begun = self._paced(begun)
         self._timed(partial(_note_logs, until=until))
         return gone
 
-    def _breath(self, begun: float) -> float:
+    def _paced(self, begun: float) -> float:
         """Pause if the piece of work that began then is long enough; return when the next one begins."""
         if (took := time.perf_counter() - begun) < PIECE_S:
             return begun

@@ -299,9 +299,21 @@ def plan(site: Site) -> list[str]:
         f"cluster:   {capacity} on {setup.topology.nodes} node{'s' if setup.topology.nodes != 1 else ''}",
         f"policy:    {setup.policy.info.name} ({setup.policy.info.answer_type}); seats are given {cut}",
         f"jobs:      {jobs_run(site)}",
+        f"kept:      {kept(site.service)}",
         *(describe_room() if setup.scenario.world.backend == "local" else []),
         *(f"note:      {note}" for note in setup.notes),
     ]
+
+
+def kept(service: ServiceSection) -> str:
+    """Return for how long what has ended is kept."""
+    log_days = service.history_days if service.log_days is None else service.log_days
+    decision_days = service.history_days if service.decision_days is None else service.decision_days
+    most = "" if service.logs_gib is None else f" and at most {service.logs_gib:g} GiB together"
+    return (
+        f"ended jobs with their folders for {service.history_days:g} days, their logs for {log_days:g} days{most}, "
+        f"decisions for {decision_days:g} days"
+    )
 
 
 def jobs_run(site: Site) -> str:

@@ -127,21 +127,24 @@ class Reader:
     ) -> list[JobRow]:
         """Return jobs, the newest first, submitted before job number `before`; or those submitted first."""
         where, values, order = ["1 = 1"], list[Any](), "ASC" if first else "DESC"
-        if tenant is not None:
-            where.append("tenant = ?")
-            values.append(tenant)
-        if label is not None:
-            where.append("number IN (SELECT number FROM labels WHERE key = ? AND value = ?)")
+        tables, number = "jobs j", "j.number"
+        if label is not None:  # in the order of the index of labels
+            tables, number = "labels l CROSS JOIN jobs j", "l.number"
+            where.append("l.key = ? AND l.value = ? AND j.number = l.number")
             values += label
+        if tenant is not None:
+            where.append("j.tenant = ?")
+            values.append(tenant)
         if before is not None:
-            where.append("number < ?")
+            where.append(f"{number} < ?")
             values.append(before)
-        if states := list(states):
-            where.append("state = ?")
-        text = f"SELECT {_ROW} FROM jobs WHERE {' AND '.join(where)} ORDER BY number {order} LIMIT ?"
+        if states := list(dict.fromkeys(states)):
+            where.append("j.state = ?")
+        columns = ", ".join(f"j.{name}" for name in _ROW.split(", "))
+        text = f"SELECT {columns} FROM {tables} WHERE {' AND '.join(where)} ORDER BY {number} {order} LIMIT ?"
         found = list[tuple[int, str, str, str, str]]()
-        for state in dict.fromkeys(states) or ("",):  # each by itself, as an index has its jobs in their order
-            found += self._db.execute(text, (*values, *([state] if state else []), limit)).fetchall()
+        for one in [[state] for state in states] or [[]]:  # each by itself, as an index has its jobs in their order
+            found += self._db.execute(text, (*values, *one, limit)).fetchall()
         found.sort(key=itemgetter(0), reverse=not first)
         return [_row(*one) for one in found[:limit]]
 
