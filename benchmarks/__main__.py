@@ -23,6 +23,7 @@ CASES = (
     "lengths",
     "gavel_policies",
     "auction",
+    "quincy_flow",
     "first_call",
     "first_runs",
     "environment",

@@ -13,11 +13,12 @@ from eunomia.model.decisions import SetTimer
 from eunomia.model.events import TimerFired
 from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import Stage
+from eunomia.records.moment_log import MomentLog
 from eunomia.records.packed_objects import restore
 from eunomia.service.core_job import core_job
 from eunomia.service.forecast_log import ForecastReader
 from eunomia.service.job_row import JobRow
-from eunomia.service.recovery import logged_moment, new_scheduler, setup_text
+from eunomia.service.recovery import new_scheduler, setup_text
 from eunomia.service.site import Site
 
 MOST_ENDED = 50_000  # jobs that arrivals are drawn from
@@ -54,6 +55,10 @@ class LogReader(ForecastReader):
         """Yield number and lines of the moments after one, in order."""
         yield from self._db.execute("SELECT seq, lines FROM moments WHERE seq > ? ORDER BY seq", (after,))
 
+    def first_moment(self) -> int:
+        """Return the number of the first moment that is kept; 0 if there is none."""
+        return int(self._db.execute("SELECT coalesce(min(seq), 0) FROM moments").fetchone()[0])
+
     def held_jobs(self) -> list[JobRow]:
         """Return the live jobs that are held for any reason."""
         text = "SELECT body FROM jobs WHERE live = 1 AND json_array_length(body, '$.holds') > 0"
@@ -67,18 +72,21 @@ class FollowedState:
         self.site, self.reader = site, LogReader(site.place)
         self.scheduler: Scheduler = new_scheduler(site)
         self.seq, self.wake, self.at = 0, math.inf, 0.0
+        self._log = MomentLog()
 
     def catch_up(self) -> None:
         """Handle the moments that were stored since. Raises SiteChanged if they were decided with another site."""
         if self.reader.meta("setup") != setup_text(self.site):
             raise SiteChanged("the site file was changed since the service read it")
-        snapshot = self.reader.newest_snapshot(self.seq + (MANY_MOMENTS if self.seq else 0))
+        is_near = self.seq and self.reader.first_moment() <= self.seq + 1  # the moments between are kept
+        snapshot = self.reader.newest_snapshot(self.seq + (MANY_MOMENTS if is_near else 0))
         if snapshot is not None:
             self.scheduler = new_scheduler(self.site)
             restore(self.scheduler, snapshot[2])
+            self._log.begin()
             self.seq, self.wake = snapshot[0], math.inf if snapshot[1] is None else snapshot[1]
         for seq, lines in self.reader.moments(self.seq):
-            moment = logged_moment(lines)
+            moment = self._log.read(lines)
             if any(isinstance(event, TimerFired) for event in moment.events):
                 self.wake = math.inf
             for decision in self.scheduler.handle(moment):
