@@ -13,8 +13,9 @@ import numpy as np
 
 from benchmarks.side_by_side import Comparison, compare, demand_equal
 from eunomia.model.arrays import Floats, Ints
+from eunomia.solvers.option_search import NODES
 from eunomia.solvers.program import Program
-from eunomia.solvers.quincy_flow import NODES, cheapest
+from eunomia.solvers.quincy_flow import cheapest
 
 CASES = ((16, True), (64, True), (32, False))  # machines, single
 SEATS, IN_RACK = 8, 8

@@ -20,7 +20,11 @@ from eunomia.records.moment_log import MomentLog
 from eunomia.records.record import moment_line, to_json
 
 VALUES = np.array([0.0, -0.0, 0.5, np.nan, np.inf, 1 / 3])
-REASONS: tuple[Reason | str, ...] = ("fair share: none left", Reason("all_leased"), Reason("auction_lost", numbers=(3,)))
+REASONS: tuple[Reason | str, ...] = (
+    "fair share: none left",
+    Reason("all_leased"),
+    Reason("auction_lost", numbers=(3,)),
+)
 
 
 def candidates(rng: np.random.Generator, n: int) -> Rows:
@@ -51,7 +55,12 @@ def draw_answer(rng: np.random.Generator, n: int) -> Answer:
         again_at=float(rng.integers(5, 9)),
         late=tuple(rng.permutation(n)[:2].tolist()),
         refuse={int(m): "too wide" for m in rng.permutation(n)[:1]},
-        memory={"luck": rng.choice(VALUES, n), "name": "ann", "own": rng.choice(VALUES, 2), "words": np.array(["a"] * 2)},
+        memory={
+            "luck": rng.choice(VALUES, n),
+            "name": "ann",
+            "own": rng.choice(VALUES, 2),
+            "words": np.array(["a"] * 2),
+        },
         why={int(m): REASONS[rng.integers(3)] for m in rng.permutation(n)[:3]},
         certificate=proof if rng.random() < 0.5 else None,
     )

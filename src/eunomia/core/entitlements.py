@@ -93,7 +93,7 @@ class Entitlements(GrowingColumns):
         self.app[row] = self._row_of_app[name]
         self._activate(row)
 
-    def end(self, row: int, job_id: str, service: float, *, finished: bool) -> None:
+    def end(self, row: int, service: float, *, finished: bool, job_id: str = "") -> None:
         """Add the service of a job that has ended. An app that has the job's name, and no other job, ends with it."""
         app = int(self.app[row])
         self._apps.service[app] += service

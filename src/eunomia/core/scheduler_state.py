@@ -200,8 +200,8 @@ class SchedulerState:
         if stage in FINAL and state.entitlements is not None:
             if before == Stage.PAUSED:
                 state.entitlements.resume(row)
-            service = float(self.ledger.service[row])
-            state.entitlements.end(row, state.ids[row], service, finished=cause is Cause.FINISHED)
+            finished, service = cause is Cause.FINISHED, float(self.ledger.service[row])
+            state.entitlements.end(row, service, finished=finished, job_id=state.ids[row])
         state.jobs.no_checkpoint[row] = cause in (Cause.FAILED, Cause.NODE_LOST)  # none written, nor paid for
         self.changes += cause is not Cause.STOPPED
 

@@ -288,7 +288,7 @@ def tenants(controller: Controller, at: float, width: int, count: int) -> tuple[
     rows = np.arange(n)
     names, declared = dict.fromkeys((*state.owners.tree.names, *curves)), controller.site.setup.tenants
     owner, count_of = state.jobs.owner[:n], len(names)
-    service = np.bincount(owner, scheduler.ledger.service_at(at, rows), minlength=count_of)
+    service = np.bincount(owner, scheduler.ledger.service_at(at, rows), minlength=count_of).astype(np.float64)
     service[: len(state.forgotten_service)] += state.forgotten_service
     held = np.bincount(owner, scheduler.ledger.width[rows], minlength=count_of)
     shown = []

@@ -331,6 +331,12 @@ class ServiceStore:
         """Yield number, digest, wake time and content of each snapshot, newest first."""
         yield from self._db.execute("SELECT seq, digest, wake, content FROM snapshots ORDER BY seq DESC").fetchall()
 
+    def since_snapshot(self) -> tuple[int, int]:
+        """Return how many moments a start would replay, and how many characters they have."""
+        text = "SELECT count(*), coalesce(sum(length(lines)), 0) FROM moments WHERE seq > "
+        found = self._db.execute(f"{text}(SELECT coalesce(max(seq), 0) FROM snapshots)").fetchone()
+        return int(found[0]), int(found[1])
+
     def moments(self, after: int = 0) -> Iterator[tuple[int, str, str | None]]:
         """Yield number, lines and digest of the moments after one, in order."""
         yield from self._db.execute("SELECT seq, lines, digest FROM moments WHERE seq > ? ORDER BY seq", (after,))
