@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from eunomia.backends.simulated import FaultModel, Simulation
-from eunomia.core import waiting_line
+from eunomia.core import job_line
 from eunomia.core.belief import Belief
+from eunomia.core.rank_line import looked_at
 from eunomia.core.scheduler import Scheduler
-from eunomia.core.waiting_line import LOOKED
 from eunomia.mechanisms.leases import Leases
 from eunomia.metrics import Metrics
 from eunomia.model.answers import Order, Rows
@@ -35,7 +35,7 @@ from eunomia.records.run import InlinePolicyRunner, Observer, run
 from eunomia.throughputs import load
 
 RANKED = (
-    Fifo(), Fifo(backfill="skip"), SmallestFirst(), Las(), Las(quantum=200.0), Srtf(), Srtf(measure="service"),
+    Fifo(), Fifo(backfill="skip"), SmallestFirst(), Las(), Las(quantum=600.0), Srtf(), Srtf(measure="service"),
 )  # fmt: skip
 POLICIES = (Fifo(), Fifo(backfill="skip"), Las(), Srtf())
 JOBS = 200
@@ -192,7 +192,7 @@ def test_answers_by_rank_are_those_of_the_policy(
 def test_answers_by_rank_are_those_of_the_policy_where_many_jobs_wait(
     policy: Policy, types: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting_line, "BLOCK", 8)
+    monkeypatch.setattr(job_line, "BLOCK", 8)
     topology = Topology.of([Node(type=types[m % len(types)], accelerators=4) for m in range(4)])
     each = [play_ranked(policy, topology, 10.0, by_itself=one, replay=False, gap_s=30.0) for one in (True, False)]
     assert each[0][0].lines == each[1][0].lines
@@ -310,9 +310,9 @@ def test_a_lease_that_ends_does_so_though_its_start_was_implied(aligned: bool) -
     assert each[0][1] == each[1][1]
 
 
-def looked_at(policy: Policy, count: int) -> int:
-    """How many rows and blocks of waiting jobs were looked at in a run whose queue grows to nearly `count` jobs."""
-    topology = Topology.of([Node(type="v100", accelerators=4)])
+def looked(policy: Policy, count: int, nodes: int) -> int:
+    """How many rows and blocks of jobs were looked at in a run whose queue grows to most of `count` jobs."""
+    topology = Topology.of([Node(type="v100", accelerators=4)] * nodes)
     speeds, terms, rng = load("uniform", topology.types), policy.info.mechanism, np.random.default_rng(2)
     sizes, steps = rng.choice([1, 2, 4], count).tolist(), rng.uniform(50.0, 90.0, count).tolist()
     queue = [
@@ -325,12 +325,19 @@ def looked_at(policy: Policy, count: int) -> int:
     run(scheduler, world, InlinePolicyRunner(policy), [actions])
     assert sum("JobFinished" in line for line in actions.lines) == count
     assert world._implied is not None
-    return int(world._implied._lines[-1][LOOKED])
+    return looked_at(world._implied._lines)
 
 
 @pytest.mark.parametrize("policy", [Fifo(), Fifo(backfill="skip"), Srtf(), Las(quantum=100.0)], ids=str)
 def test_a_pass_does_not_look_at_all_that_wait(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     """It looks at the rows of a block, and at one number of each other block."""
-    monkeypatch.setattr(waiting_line, "BLOCK", 16)
+    monkeypatch.setattr(job_line, "BLOCK", 16)
     count = 400  # most of which wait at once; a pass has two searches at least
-    assert looked_at(policy, count) / count < 50
+    assert looked(policy, count, 1) / count < 50
+
+
+@pytest.mark.parametrize("policy", [Srtf(), Srtf(measure="service"), Las(quantum=100.0)], ids=str)
+def test_a_pass_does_not_look_at_all_that_run(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some 170 run at once, and more wait."""
+    monkeypatch.setattr(job_line, "BLOCK", 16)
+    assert looked(policy, 600, 100) / 600 < 100

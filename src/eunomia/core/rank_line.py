@@ -1,17 +1,31 @@
 """Jobs in the order of their rank, kept from pass to pass and changed where something happened.
 
 What a moment changes is all that is looked at again: jobs that come or go, and running jobs whose key grew or fell.
-Keys of waiting jobs stay, so that their line (`core.waiting_line`) stays sorted in place; running jobs whose key
-changes or who may be stopped have a line of their own. This is the one place that keeps an order; the pass of
-`core.ranked_pass` goes along both lines.
+Keys of waiting jobs stay, so that their line (`core.job_line`) stays sorted in place; running jobs whose key changes or
+who may be stopped have a line of their own. Keys that fall are brought up to date from the end of that line on, as far
+as a pass has to know. This is the one place that keeps an order; the pass of `core.ranked_pass` goes along both lines.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from eunomia.core.job_line import (
+    BLOCKS,
+    LOOKED,
+    JobLine,
+    add_row,
+    end_of,
+    fill,
+    is_before,
+    no_rows,
+    place_before,
+    place_of,
+    remove_row,
+    row_at,
+)
 from eunomia.core.kernel_arrays import (
     ALIVE,
     DONE,
@@ -28,7 +42,6 @@ from eunomia.core.kernel_arrays import (
     KernelArrays,
 )
 from eunomia.core.row_heap import next_place, sift
-from eunomia.core.waiting_line import BLOCKS, WaitingLine, add_row, fill, is_before, no_rows, remove_row
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.rank import BY_PLACE, BY_SCALE_FACTOR, BY_SERVICE_LEVEL, BY_SUBMISSION, key_of, level_of
@@ -38,7 +51,10 @@ _NEARLY = 1.0 - 1e-8  # so that no rounding of service or time matters
 HOLDING, ODD, SPAN = range(3)  # of `span`: jobs with seats; whether one of them has seats that a pass would not give it
 NOT_KEPT = -1  # in place of `HOLDING`: nothing is known of the order
 # The arrays of `rank_line`.
-LineArrays = tuple[Floats, Ints, Ints, Ints, Floats, Ints, Ints, Ints, Ints, Ints, Ints, Ints]
+LineArrays: TypeAlias = tuple[
+    Floats, Ints, Floats, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints
+]
+_HOLDING, _WAITING = slice(5, 11), slice(11, 17)  # of them
 
 
 class RankLine(NamedTuple):
@@ -50,41 +66,53 @@ class RankLine(NamedTuple):
     queues: bool  # the first gang that does not fit stops the queue; else it is passed over
     capacity: Floats  # (type,) accelerators in service
     key: Floats  # (row,) of those in the lines
-    line: Ints  # (place,) rows that hold seats, by key, then row; only kept where `has_line`
-    holding: Ints  # (place,) the same rows, ascending
     span: Ints
     steady: Floats  # (row,) until when the level of a running job holds at least
     next_level: Ints  # (place,) rows that hold seats: a heap by `steady`
     place_there: Ints  # (row,) its place in it
-    waiting: WaitingLine
+    holding: JobLine  # of jobs with seats; only kept where `has_line`
+    waiting: JobLine
 
 
 @kernel(allocates=False, forceinline=True)
 def rank_line(by: int, quantum: float, recall: bool, queues: bool, capacity: Floats, lines: LineArrays) -> RankLine:
     """Name the arrays of `no_lines`."""
-    key, line, holding, span, steady, next_level, place_there = lines[:7]
-    waiting = WaitingLine(lines[7], lines[8], lines[9], lines[10], lines[11])
-    return RankLine(
-        by, quantum, recall, queues, capacity, key, line, holding, span, steady, next_level, place_there, waiting
-    )
+    key, span, steady, next_level, place_there = lines[:5]
+    holding, waiting = JobLine(*lines[5:11]), JobLine(*lines[11:17])
+    return RankLine(by, quantum, recall, queues, capacity, key, span, steady, next_level, place_there, holding, waiting)
 
 
 def no_lines(rows: int, waiting: int, devices: int, types: int) -> LineArrays:
     """Return the arrays of lines that are not kept yet: of so many rows, of which so many may wait, and devices."""
-    span = np.full(SPAN, NOT_KEPT, dtype=np.int64)
-    line, holding, heap = np.empty((3, 2 * devices + 1), dtype=np.int64)  # two jobs may share seats
-    steady, place_there = np.full(rows, -np.inf), np.zeros(rows, dtype=np.int64)
-    return np.zeros(rows), line, holding, span, steady, heap, place_there, *no_rows(waiting, types)
+    span, most = np.full(SPAN, NOT_KEPT, dtype=np.int64), 2 * devices + 1  # two jobs may share seats
+    heap, place_there = np.empty(most, dtype=np.int64), np.zeros(rows, dtype=np.int64)
+    return (
+        np.zeros(rows), span, np.full(rows, -np.inf), heap, place_there, *no_rows(most, 0), *no_rows(waiting, types)
+    )  # fmt: skip
 
 
-def lines_of(key: Floats, running: Ints, waiting: Ints, devices: int, types: int) -> LineArrays:
-    """Return the arrays of lines of running jobs, in row order, and waiting ones, in the order of `key`, (row,)."""
+def lines_of(key: Floats, size: Ints, running: Ints, waiting: Ints, devices: int, types: int) -> LineArrays:
+    """Return the arrays of lines of running jobs, in row order, and waiting ones, in the order of `key`.
+
+    key, size (row,): of the rows that stand in a line, `size` in accelerators.
+    """
     lines = no_lines(len(key), len(running) + len(waiting), devices, types)
-    lines[0][:], lines[2][: len(running)], lines[3][HOLDING] = key, running, len(running)
-    lines[1][: len(running)] = running[np.argsort(key[running], kind="stable")]
-    lines[5][: len(running)], lines[6][running] = running, np.arange(len(running))  # of equal times
-    fill(WaitingLine(*lines[7:]), waiting)
+    count, ordered = len(running), running[np.argsort(key[running], kind="stable")]
+    lines[0][:], lines[1][HOLDING] = key, count
+    lines[3][:count], lines[4][running] = running, np.arange(count)  # of equal times
+    fill(JobLine(*lines[_HOLDING]), ordered, size[ordered])
+    fill(JobLine(*lines[_WAITING]), waiting, size[waiting])
     return lines
+
+
+def forget(lines: LineArrays) -> None:
+    """Note that anything may have happened since lines were kept."""
+    lines[1][HOLDING] = NOT_KEPT
+
+
+def looked_at(lines: LineArrays) -> int:
+    """Return at how many rows and blocks of the lines passes looked."""
+    return int(JobLine(*lines[_HOLDING]).tally[LOOKED] + JobLine(*lines[_WAITING]).tally[LOOKED])
 
 
 @kernel(allocates=False, forceinline=True)
@@ -127,78 +155,33 @@ def has_line(rank: RankLine) -> bool:
 
 
 @kernel(allocates=False, forceinline=True)
-def place_of(rank: RankLine, row: int) -> int:
-    """Return the place of a job in the line of those with seats, or where it would belong."""
-    low: int = 0
-    high: int = rank.span[HOLDING]
-    while low < high:
-        middle = (low + high) >> 1
-        if is_before(rank.key, rank.line[middle], row):
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@kernel(allocates=False, forceinline=True)
-def _settle_at(rank: RankLine, row: int, place: int) -> None:
-    """Move a job with seats whose key has changed from its `place` to where it belongs."""
-    line = rank.line
-    while place > 0 and is_before(rank.key, row, line[place - 1]):
-        line[place] = line[place - 1]
-        place -= 1
-    while place + 1 < rank.span[HOLDING] and is_before(rank.key, line[place + 1], row):
-        line[place] = line[place + 1]
-        place += 1
-    line[place] = row
-
-
-@kernel(allocates=False, forceinline=True)
-def _holding_place(rank: RankLine, row: int) -> int:
-    """Return the place of a job among those that hold seats, or where it belongs."""
-    low: int = 0
-    high: int = rank.span[HOLDING]
-    while low < high:
-        middle = (low + high) >> 1
-        if rank.holding[middle] < row:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@kernel(allocates=False, forceinline=True)
-def _hold(rank: RankLine, row: int) -> None:
+def _hold(t: KernelArrays, rank: RankLine, row: int) -> None:
     """Note that a job, which has its key, holds seats."""
-    line, holding, count = rank.line, rank.holding, rank.span[HOLDING]
-    place = _holding_place(rank, row)
-    if place < count and holding[place] == row:
-        return
-    for later in range(count, place, -1):
-        holding[later] = holding[later - 1]
-    holding[place], rank.steady[row] = row, -np.inf
-    place = place_of(rank, row)
-    for later in range(count, place, -1):
-        line[later] = line[later - 1]
-    line[place], rank.span[HOLDING] = row, count + 1
+    count = rank.span[HOLDING]
+    rank.steady[row], rank.span[HOLDING] = -np.inf, count + 1
+    add_row(t, rank.holding, rank.key, row)
     sift(rank.next_level, rank.place_there, rank.steady, row, count, count + 1)
 
 
 @kernel(allocates=False, forceinline=True)
-def _let_go(rank: RankLine, row: int) -> None:
-    """Note that a job holds no seats any more."""
-    line, holding, count = rank.line, rank.holding, rank.span[HOLDING]
-    place = _holding_place(rank, row)
-    if place == count or holding[place] != row:
+def let_go(t: KernelArrays, rank: RankLine, row: int) -> None:
+    """Note that a job holds no seats any more, if it is not known."""
+    count, place = rank.span[HOLDING], rank.place_there[row]
+    if place >= count or rank.next_level[place] != row:
         return
-    for later in range(place + 1, count):
-        holding[later - 1] = holding[later]
-    for later in range(place_of(rank, row) + 1, count):
-        line[later - 1] = line[later]
+    remove_row(t, rank.holding, rank.key, row)
     rank.span[HOLDING] = count - 1
     last = rank.next_level[count - 1]
     if last != row:
-        sift(rank.next_level, rank.place_there, rank.steady, last, rank.place_there[row], count - 1)
+        sift(rank.next_level, rank.place_there, rank.steady, last, place, count - 1)
+
+
+@kernel(allocates=False, forceinline=True)
+def _move(t: KernelArrays, rank: RankLine, row: int, key: float) -> None:
+    """Bring a job with seats to where it belongs with another key."""
+    remove_row(t, rank.holding, rank.key, row)
+    rank.key[row] = key
+    add_row(t, rank.holding, rank.key, row)
 
 
 @kernel(allocates=False, forceinline=True)
@@ -209,43 +192,43 @@ def note_submission(t: KernelArrays, rank: RankLine, row: int, at: float) -> Non
 
 
 @kernel(allocates=False, forceinline=True)
-def note_withdrawal(rank: RankLine, row: int) -> None:
+def note_withdrawal(t: KernelArrays, rank: RankLine, row: int) -> None:
     """Undo `note_submission`."""
-    remove_row(rank.waiting, rank.key, row)
+    remove_row(t, rank.waiting, rank.key, row)
 
 
 @kernel(allocates=False, forceinline=True)
-def note_end(rank: RankLine, row: int) -> None:
+def note_end(t: KernelArrays, rank: RankLine, row: int) -> None:
     """Note a job that has ended on its seats."""
     if has_line(rank):
-        _let_go(rank, row)
+        let_go(t, rank, row)
 
 
 @kernel(allocates=False, forceinline=True)
-def note_start(rank: RankLine, row: int) -> None:
+def note_start(t: KernelArrays, rank: RankLine, row: int) -> None:
     """Note a job that waited and got seats."""
-    remove_row(rank.waiting, rank.key, row)
+    remove_row(t, rank.waiting, rank.key, row)
     if has_line(rank):
-        _hold(rank, row)
+        _hold(t, rank, row)
 
 
 @kernel(allocates=False, forceinline=True)
-def note_pass(rank: RankLine, stopped: Ints, started: Ints) -> None:
+def note_pass(t: KernelArrays, rank: RankLine, stopped: Ints, started: Ints) -> None:
     """Note which jobs hold seats after a pass; those that it started have left the line of waiting jobs."""
     if has_line(rank):
         for row in stopped:
-            _let_go(rank, row)
+            let_go(t, rank, row)
         for row in started:
-            _hold(rank, row)
+            _hold(t, rank, row)
 
 
 @kernel(allocates=False, forceinline=True)
 def note_stop(t: KernelArrays, rank: RankLine, row: int, at: float) -> None:
     """Note a job that was stopped, and whose progress is known now: it waits, or has moved to other seats."""
-    _let_go(rank, row)
+    let_go(t, rank, row)
     rank.key[row] = _key_now(t, rank, row, at)
     if t.ints[ON_TYPE, row] >= 0:
-        _hold(rank, row)
+        _hold(t, rank, row)
     else:
         add_row(t, rank.waiting, rank.key, row)
 
@@ -255,7 +238,7 @@ def begin_lines(t: KernelArrays, rank: RankLine, at: float) -> None:
     """Make the lines of all active jobs, unless they are kept."""
     if rank.span[HOLDING] != NOT_KEPT:
         return
-    rank.span[HOLDING] = rank.span[ODD] = rank.waiting.tally[BLOCKS] = 0
+    rank.span[HOLDING] = rank.span[ODD] = rank.holding.tally[BLOCKS] = rank.waiting.tally[BLOCKS] = 0
     for row in t.active[: t.counts[ALIVE]]:
         on = t.ints[ON_TYPE, row]
         if on < 0:
@@ -263,7 +246,7 @@ def begin_lines(t: KernelArrays, rank: RankLine, at: float) -> None:
         elif has_line(rank):
             rank.span[ODD] |= t.ints[SHAPE, row] != 0 or t.ints[PARTNER, row] != -1 or not t.throughput[row, on] > 0
             rank.key[row] = _key_now(t, rank, row, at)
-            _hold(rank, row)
+            _hold(t, rank, row)
 
 
 @kernel(allocates=False, forceinline=True)
@@ -275,6 +258,7 @@ def raise_levels(t: KernelArrays, rank: RankLine, at: float, scratch: Ints) -> N
     while place < count:
         row = rank.next_level[place]
         may_change = rank.steady[row] <= at
+        rank.holding.tally[LOOKED] += 1
         scratch[due] = row
         due += may_change
         place = next_place(place, may_change, count)
@@ -285,20 +269,38 @@ def raise_levels(t: KernelArrays, rank: RankLine, at: float, scratch: Ints) -> N
         rank.steady[row] = at + left / t.ledger_ints[WIDTH, row]
         sift(rank.next_level, rank.place_there, rank.steady, row, rank.place_there[row], count)
         if now != rank.key[row]:
-            place = place_of(rank, row)
-            rank.key[row] = now
-            _settle_at(rank, row, place)
+            _move(t, rank, row, now)
 
 
 @kernel(allocates=False, forceinline=True)
-def lower_keys(t: KernelArrays, rank: RankLine, at: float, begin: int) -> None:
-    """Bring running jobs from that place of their line on to their places if they are ranked by what remains.
+def falls(rank: RankLine) -> bool:
+    """Return whether keys of running jobs fall: they are ranked by what remains."""
+    return bool(rank.by > BY_SCALE_FACTOR and rank.by != BY_SERVICE_LEVEL)
 
-    It falls, so that the others, whose keys may be old, are still before all that they were before.
+
+@kernel(allocates=False, forceinline=True)
+def lower_key(t: KernelArrays, rank: RankLine, at: float, place: int) -> int:
+    """Bring the key of the running job before a place of their line up to date, behind which all are.
+
+    Return the place of the first that is up to date now: that of the job, or, if others are behind it now, of the same
+    as before. Since keys only fall, who is before that place is before all that are up to date.
     """
-    if rank.by <= BY_SCALE_FACTOR or rank.by == BY_SERVICE_LEVEL:
-        return
-    for place in range(begin, rank.span[HOLDING]):
-        row = rank.line[place]
-        rank.key[row] = _key_now(t, rank, row, at)
-        _settle_at(rank, row, place)
+    line, key = rank.holding, rank.key
+    here = place_before(line, place)
+    row = row_at(line, here)
+    was, key[row] = key[row], _key_now(t, rank, row, at)
+    rank.holding.tally[LOOKED] += 1
+    before = place_before(line, here)
+    if before < 0 or is_before(key, row_at(line, before), row):
+        return here
+    first, now, key[row] = row_at(line, place), key[row], was
+    _move(t, rank, row, now)
+    return place_of(line, key, first) if first >= 0 else end_of(line)
+
+
+@kernel(allocates=False, forceinline=True)
+def lower_keys(t: KernelArrays, rank: RankLine, at: float) -> None:
+    """Bring all keys of running jobs up to date that fall."""
+    place = end_of(rank.holding) if falls(rank) else 0
+    while place > 0:
+        place = lower_key(t, rank, at, place)

@@ -106,7 +106,7 @@ class RankedQueue:
         jobs, (heap, counts) = state.alive + 1, no_ends(n)
         running = state.running()
         waiting = line[state.jobs.on_type[line] < 0]
-        lines = lines_of(key, running, waiting, state.topology.devices, types)
+        lines = lines_of(key, state.jobs.scale_factor, running, waiting, state.topology.devices, types)
         times, counted, ends = np.full(TIMES, -np.inf), np.zeros(COUNTS, dtype=np.int64), np.full((2, n), np.inf)
         times[WAKE], counted[-1] = wake, state.pass_count
         changed = [*lines, counts, times, counted, ends[0], ends[1], *(arrays[one] for one in _CHANGED)]

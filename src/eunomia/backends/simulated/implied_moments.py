@@ -47,10 +47,10 @@ from eunomia.core.placement_pass import (
 )
 from eunomia.core.rank_line import (
     HOLDING,
-    NOT_KEPT,
     LineArrays,
     RankLine,
     begin_lines,
+    forget,
     no_lines,
     note_end,
     note_start,
@@ -59,7 +59,7 @@ from eunomia.core.rank_line import (
     note_withdrawal,
     rank_line,
 )
-from eunomia.core.ranked_pass import follow_rank, implied_by_rank
+from eunomia.core.ranked_pass import fall_at, follow_rank, implied_by_rank
 from eunomia.core.scheduler import Scheduler
 from eunomia.core.transitions import finish_alone, finish_counted, submit, take_out_ended, withdraw_last
 from eunomia.kernels import WorkLeft, kernel
@@ -202,7 +202,7 @@ def _withdraw_all(passes: tuple[Ints, Ints] | None, t: KernelArrays, rank: RankL
     for job in range(first, end):
         withdraw_last(t)
         if passes is not None:
-            note_withdrawal(rank, job)
+            note_withdrawal(t, rank, job)
 
 
 @kernel(allocates=False, forceinline=True)
@@ -265,7 +265,7 @@ def _start_implied(
     log.counted[_SEATS] += len(taken)
     _start_gang(t, w, log, row, at)
     if passes is not None:
-        note_start(rank, row)
+        note_start(t, rank, row)
 
 
 @kernel(allocates=False, forceinline=True)
@@ -294,7 +294,7 @@ def _answer(t: KernelArrays, w: World, log: Log, rank: RankLine, at: float, scra
     counted = log.counted
     counted[_PASS] += 1
     counted[_ANSWERS] += 1
-    stopped, started, again_at = follow_rank(t, rank, at, counted[_PASS], scratch, seats)
+    stopped, started = follow_rank(t, rank, at, counted[_PASS], scratch, seats)
     if len(t.holder) == 0:
         for row in scratch[STOPPED, :stopped]:
             if t.ints[ON_TYPE, row] < 0:
@@ -302,7 +302,7 @@ def _answer(t: KernelArrays, w: World, log: Log, rank: RankLine, at: float, scra
                 note_stop(t, rank, row, at)
         for row in scratch[LEAD, :started]:
             _start_gang(t, w, log, row, at)
-        return again_at
+        return fall_at(t, rank, at, counted[_PASS], scratch[LEAD, :started])
     if 2 * stopped > w.counts[IN_HEAP]:  # as `gang_kernels.stop`
         forget_ends(w.heap, w.counts, scratch[STOPPED, :stopped])
     for m in range(stopped):
@@ -319,7 +319,7 @@ def _answer(t: KernelArrays, w: World, log: Log, rank: RankLine, at: float, scra
         t.belief_floats[DONE, row] = w.gangs[row]["safe"]
         t.belief_floats[RATE_SINCE, row] = max(at, t.belief_floats[RATE_SINCE, row])
         note_stop(t, rank, row, at)
-    return again_at
+    return fall_at(t, rank, at, counted[_PASS], scratch[LEAD, :started])
 
 
 @kernel(allocates=False, forceinline=True)
@@ -337,7 +337,7 @@ def _finish(
         finish_alone(t, row, at)
         log.counted[_GONE] += 1
     if passes is not None:
-        note_end(rank, row)
+        note_end(t, rank, row)
 
 
 @kernel(allocates=False, forceinline=True)
@@ -378,7 +378,7 @@ def _play(
     if passes is not None:  # else these branches are not compiled
         begin_lines(t, rank, times[_AT])
     if is_counted:
-        for job in rank.holding[: rank.span[HOLDING]]:
+        for job in rank.next_level[: rank.span[HOLDING]]:
             _foresee_counted(t, w, job)
     while True:
         # When: the next submission, end or timer, before which the loop may have to stop.
@@ -479,7 +479,7 @@ class ImpliedMoments:
 
     def forget_order(self) -> None:
         """Note that anything may have happened since the last moment played: the order of jobs is made anew."""
-        self._lines[3][HOLDING] = NOT_KEPT
+        forget(self._lines)
 
     def play(
         self,

@@ -1,8 +1,11 @@
-"""Rows of waiting jobs in the order of their keys, searched by what they need.
+"""Rows of jobs in the order of their keys, searched by what they need: those that wait, and those that run.
 
-The rows stand in blocks. One that comes or goes moves those of its block alone, and each block knows about the smallest
-gang in it, so that a search for the next gang with room skips blocks in which all are wider. A pass over a deep queue
-so looks at the gangs that it starts and at one number a block, not at the jobs that wait.
+The rows stand in blocks. One that comes or goes moves those of its block alone. Each block knows about the smallest
+gang in it, so that a search for the next gang with room skips blocks in which all are wider, and how many accelerators
+its gangs need, so that those behind a place are counted by block. A pass over a deep queue so looks at the gangs that
+it starts and stops and at one number a block, not at the jobs that wait or run.
+
+A place in a line is one number: that of the block in the order of blocks, shifted, plus that of the row in the block.
 """
 
 from __future__ import annotations
@@ -17,34 +20,43 @@ from eunomia.model.arrays import Floats, Ints
 
 BLOCK = 256  # rows of a block at most; two neighbours have more than half as many together
 _NONE_FITS = 1 << 62
+_SHIFT = 32  # of the block in a place
+_IN_BLOCK = (1 << _SHIFT) - 1
 BLOCKS, LOOKED = range(2)  # of `tally`: blocks in use; rows and blocks at which searches looked
 
 
-class WaitingLine(NamedTuple):
+class JobLine(NamedTuple):
     """The arrays; every function here changes them in place. The least key is first, then the lower row."""
 
     rows: Ints  # (block, place)
     length: Ints  # (block,) rows in it
-    least: Ints  # (block, type) no gang in it that runs on the type is smaller
+    least: Ints  # (block, type) no gang in it that runs on the type is smaller; no types where none is searched
+    size: Ints  # (block,) accelerators that its gangs need together
     order: Ints  # (place,) the blocks in use in order, then those that are not
     tally: Ints
 
 
-def no_rows(rows: int, types: int) -> WaitingLine:
+def no_rows(rows: int, types: int) -> JobLine:
     """Return a line with room for so many rows, in which none stands."""
     blocks = 4 * rows // BLOCK + 4
-    return WaitingLine(
+    return JobLine(
         np.empty((blocks, BLOCK), dtype=np.int64),
         np.zeros(blocks, dtype=np.int64),
         np.zeros((blocks, types), dtype=np.int64),
+        np.zeros(blocks, dtype=np.int64),
         np.arange(blocks),
         np.zeros(2, dtype=np.int64),
     )
 
 
-def fill(line: WaitingLine, rows: Ints) -> None:
-    """Let these rows, in order, stand in an empty line; what the smallest gangs need is found in searches."""
+def fill(line: JobLine, rows: Ints, size: Ints) -> None:
+    """Let these rows, in order, stand in an empty line; what the smallest gangs need is found in searches.
+
+    rows, size (place,): the row and the accelerators that it needs.
+    """
     used = -(-len(rows) // BLOCK)
+    if used:
+        line.size[:used] = np.add.reduceat(size, BLOCK * np.arange(used))
     line.rows.reshape(-1)[: len(rows)] = rows
     line.length[:used] = np.minimum(len(rows) - BLOCK * np.arange(used), BLOCK)
     line.least[:used], line.tally[BLOCKS] = 0, used
@@ -57,7 +69,7 @@ def is_before(key: Floats, one: int, other: int) -> bool:
 
 
 @kernel(allocates=False)
-def _find(line: WaitingLine, key: Floats, row: int) -> tuple[int, int]:
+def _find(line: JobLine, key: Floats, row: int) -> tuple[int, int]:
     """Return the place in `order` of the block in which a row stands or belongs, and its place there."""
     low, high = 0, max(line.tally[BLOCKS] - 1, 0)
     while low < high:
@@ -78,14 +90,14 @@ def _find(line: WaitingLine, key: Floats, row: int) -> tuple[int, int]:
 
 
 @kernel(allocates=False, forceinline=True)
-def _open(line: WaitingLine, at: int) -> int:
+def _open(line: JobLine, at: int) -> int:
     """Take a block into use at that place of `order`, and return it."""
     order, used = line.order, line.tally[BLOCKS]
     fresh: int = order[used]
     for place in range(used, at, -1):
         order[place] = order[place - 1]
     order[at] = fresh
-    line.length[fresh] = 0
+    line.length[fresh] = line.size[fresh] = 0
     for k in range(line.least.shape[1]):
         line.least[fresh, k] = _NONE_FITS
     line.tally[BLOCKS] = used + 1
@@ -93,7 +105,7 @@ def _open(line: WaitingLine, at: int) -> int:
 
 
 @kernel(allocates=False, forceinline=True)
-def _close(line: WaitingLine, at: int) -> None:
+def _close(line: JobLine, at: int) -> None:
     """Take a block out of use."""
     order, used = line.order, line.tally[BLOCKS] - 1
     block = order[at]
@@ -104,9 +116,9 @@ def _close(line: WaitingLine, at: int) -> None:
 
 
 @kernel(allocates=False)
-def add_row(t: KernelArrays, line: WaitingLine, key: Floats, row: int) -> None:
+def add_row(t: KernelArrays, line: JobLine, key: Floats, row: int) -> None:
     """Add a row, which has its key."""
-    rows, length, least, full = line.rows, line.length, line.least, line.rows.shape[1]
+    rows, length, least, size, full = line.rows, line.length, line.least, line.size, line.rows.shape[1]
     if line.tally[BLOCKS] == 0:
         _open(line, 0)
     at, place = _find(line, key, row)
@@ -116,7 +128,9 @@ def add_row(t: KernelArrays, line: WaitingLine, key: Floats, row: int) -> None:
         fresh = _open(line, at + 1)
         for other in range(kept, full):
             rows[fresh, other - kept] = rows[block, other]
+            size[fresh] += t.ints[SCALE_FACTOR, rows[block, other]]
         length[block], length[fresh] = kept, full - kept
+        size[block] -= size[fresh]
         if kept < full:
             for k in range(least.shape[1]):
                 least[fresh, k] = least[block, k]
@@ -126,13 +140,14 @@ def add_row(t: KernelArrays, line: WaitingLine, key: Floats, row: int) -> None:
         rows[block, other] = rows[block, other - 1]
     rows[block, place] = row
     length[block] += 1
+    size[block] += t.ints[SCALE_FACTOR, row]
     for k in range(least.shape[1]):
         if t.throughput[row, k] > 0:
             least[block, k] = min(least[block, k], t.ints[SCALE_FACTOR, row])
 
 
 @kernel(allocates=False)
-def remove_row(line: WaitingLine, key: Floats, row: int) -> None:
+def remove_row(t: KernelArrays, line: JobLine, key: Floats, row: int) -> None:
     """Take a row out, if it stands there."""
     rows, length, order = line.rows, line.length, line.order
     if line.tally[BLOCKS] == 0:
@@ -142,6 +157,7 @@ def remove_row(line: WaitingLine, key: Floats, row: int) -> None:
     if place == length[block] or rows[block, place] != row:
         return
     length[block] -= 1
+    line.size[block] -= t.ints[SCALE_FACTOR, row]
     for other in range(place, length[block]):
         rows[block, other] = rows[block, other + 1]
     if length[block] == 0:
@@ -156,10 +172,80 @@ def remove_row(line: WaitingLine, key: Floats, row: int) -> None:
             for other in range(length[taken]):
                 rows[into, length[into] + other] = rows[taken, other]
             length[into] += length[taken]
+            line.size[into] += line.size[taken]
             for k in range(line.least.shape[1]):
                 line.least[into, k] = min(line.least[into, k], line.least[taken, k])
             _close(line, left + 1)
             break
+
+
+@kernel(allocates=False, forceinline=True)
+def end_of(line: JobLine) -> int:
+    """Return the place behind the last row."""
+    end: int = line.tally[BLOCKS] << _SHIFT
+    return end
+
+
+@kernel(allocates=False)
+def place_of(line: JobLine, key: Floats, row: int) -> int:
+    """Return the place of a row, or of the first behind where it belongs."""
+    if line.tally[BLOCKS] == 0:
+        return 0
+    at, place = _find(line, key, row)
+    return (at << _SHIFT) + place if place < line.length[line.order[at]] else (at + 1) << _SHIFT
+
+
+@kernel(allocates=False, forceinline=True)
+def row_at(line: JobLine, place: int) -> int:
+    """Return the row at a place; -1 = behind the last."""
+    if place >= end_of(line):
+        return -1
+    row: int = line.rows[line.order[place >> _SHIFT], place & _IN_BLOCK]
+    return row
+
+
+@kernel(allocates=False, forceinline=True)
+def place_after(line: JobLine, place: int) -> int:
+    """Return the place that follows that of a row."""
+    at = place >> _SHIFT
+    return place + 1 if (place & _IN_BLOCK) + 1 < line.length[line.order[at]] else (at + 1) << _SHIFT
+
+
+@kernel(allocates=False, forceinline=True)
+def place_before(line: JobLine, place: int) -> int:
+    """Return the place before another; -1 = none."""
+    if place & _IN_BLOCK:
+        return place - 1
+    at = (place >> _SHIFT) - 1
+    return (at << _SHIFT) + line.length[line.order[at]] - 1 if at >= 0 else -1
+
+
+@kernel(allocates=False)
+def size_from(t: KernelArrays, line: JobLine, place: int) -> int:
+    """Return how many accelerators the rows from a place on need together."""
+    if place >= end_of(line):
+        return 0
+    at, needed = place >> _SHIFT, 0
+    block = line.order[at]
+    line.tally[LOOKED] += line.tally[BLOCKS] - at + line.length[block] - (place & _IN_BLOCK)
+    for other in range(place & _IN_BLOCK, line.length[block]):
+        needed += t.ints[SCALE_FACTOR, line.rows[block, other]]
+    for other in range(at + 1, line.tally[BLOCKS]):
+        needed += line.size[line.order[other]]
+    return needed
+
+
+@kernel(allocates=False)
+def first_row_short_of(t: KernelArrays, line: JobLine, size: int) -> int:
+    """Return the first row behind which all others together need less than `size` accelerators; -1 = none."""
+    place, behind = place_before(line, end_of(line)), 0
+    row = -1
+    while place >= 0 and behind < size:
+        row = row_at(line, place)
+        line.tally[LOOKED] += 1
+        behind += t.ints[SCALE_FACTOR, row]
+        place = place_before(line, place)
+    return row
 
 
 @kernel(allocates=False, forceinline=True)
@@ -171,25 +257,17 @@ def has_room(t: KernelArrays, row: int, room: Ints) -> bool:
     return fits
 
 
-@kernel(allocates=False)
-def next_row(line: WaitingLine, key: Floats, after: int) -> int:
+@kernel(allocates=False, forceinline=True)
+def next_row(line: JobLine, key: Floats, after: int) -> int:
     """Return the first row behind another, which need not stand in the line; -1 = the first of all. -1 = none."""
-    used, at, place = line.tally[BLOCKS], 0, 0
-    if used == 0:
-        return -1
-    if after >= 0:
-        at, place = _find(line, key, after)
-        block = line.order[at]
-        if place < line.length[block] and line.rows[block, place] == after:
-            place += 1
-        if place == line.length[block]:
-            at, place = at + 1, 0
-    row: int = line.rows[line.order[at], place] if at < used else -1
-    return row
+    if after < 0:
+        return row_at(line, 0)
+    place = place_of(line, key, after)
+    return row_at(line, place_after(line, place) if row_at(line, place) == after else place)
 
 
 @kernel(allocates=False)
-def next_with_room(t: KernelArrays, line: WaitingLine, key: Floats, after: int, room: Ints) -> int:
+def next_with_room(t: KernelArrays, line: JobLine, key: Floats, after: int, room: Ints) -> int:
     """Return the first row behind another, as `next_row`, whose gang has room; -1 = none."""
     rows, length, least, tally = line.rows, line.length, line.least, line.tally
     at, place = 0, 0

@@ -1,4 +1,4 @@
-"""The line of waiting jobs is sorted, whatever comes and goes, and a search looks at no more than it has to."""
+"""A line of jobs is sorted, whatever comes and goes, and a search looks at no more than it has to."""
 
 from __future__ import annotations
 
@@ -8,21 +8,27 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from eunomia.core import waiting_line
+from eunomia.core import job_line
 from eunomia.core.belief import Belief
-from eunomia.core.kernel_arrays import KernelArrays, kernel_arrays
-from eunomia.core.scheduler_state import SchedulerState
-from eunomia.core.waiting_line import (
+from eunomia.core.job_line import (
     BLOCKS,
     LOOKED,
-    WaitingLine,
+    JobLine,
     add_row,
     fill,
+    first_row_short_of,
     next_row,
     next_with_room,
     no_rows,
+    place_after,
+    place_before,
+    place_of,
     remove_row,
+    row_at,
+    size_from,
 )
+from eunomia.core.kernel_arrays import KernelArrays, kernel_arrays
+from eunomia.core.scheduler_state import SchedulerState
 from eunomia.model.arrays import Floats
 from eunomia.model.job import Job
 from eunomia.model.topology import Node, Topology
@@ -53,7 +59,7 @@ def state(rng: np.random.Generator, jobs: int) -> tuple[KernelArrays, list[int],
     return kernel_arrays(*sched.arrays), sizes, first
 
 
-def rows_of(line: WaitingLine) -> list[int]:
+def rows_of(line: JobLine) -> list[int]:
     """All rows in order."""
     used = line.order[: line.tally[BLOCKS]]
     return [int(row) for block in used for row in line.rows[block, : line.length[block]]]
@@ -61,7 +67,7 @@ def rows_of(line: WaitingLine) -> list[int]:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_line_is_sorted_and_searched_as_a_list_is(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting_line, "BLOCK", 8)
+    monkeypatch.setattr(job_line, "BLOCK", 8)
     rng, jobs = np.random.default_rng(seed), 150
     t, sizes, first = state(rng, jobs)
     key = rng.integers(0, 1 + seed * 7, jobs).astype(float)  # many are equal; with seed 0 all are
@@ -72,12 +78,12 @@ def test_a_line_is_sorted_and_searched_as_a_list_is(seed: int, monkeypatch: pyte
         mine = (key[row], row)
         if mine in plain:
             plain.remove(mine)
-            remove_row(line, key, row)
+            remove_row(t, line, key, row)
         elif rng.random() < (0.9 if step % 200 < 120 else 0.1):  # it grows long, then short
             insort(plain, mine)
             add_row(t, line, key, row)
         else:
-            remove_row(line, key, row)  # nothing
+            remove_row(t, line, key, row)  # nothing
         assert rows_of(line) == [other for _, other in plain]
         used = line.order[: line.tally[BLOCKS]]
         assert (line.length[used] > 0).all()
@@ -87,21 +93,31 @@ def test_a_line_is_sorted_and_searched_as_a_list_is(seed: int, monkeypatch: pyte
         assert next_row(line, key, row) == (behind[0][1] if behind else -1)
         fit = [other for _, other in behind if sizes[other] <= max(room[1], room[0] if first[other] else 0)]
         assert next_with_room(t, line, key, row, room) == (fit[0] if fit else -1)
+        place, needs = place_of(line, key, row), [sizes[other] for _, other in plain]
+        stands = len(plain) - len([one for one in plain if one >= mine])
+        assert row_at(line, place) == (plain[stands][1] if stands < len(plain) else -1)
+        assert size_from(t, line, place) == sum(needs[stands:])
+        before = place_before(line, place)
+        assert (before < 0) == (stands == 0)
+        assert before < 0 or place_after(line, before) == place
+        short = [other for m, (_, other) in enumerate(plain) if sum(needs[m + 1 :]) < room[0]]
+        assert first_row_short_of(t, line, room[0]) == (short[0] if short else -1)
     assert len(plain) > 0
 
 
 def test_what_a_line_is_filled_with_stands_in_it() -> None:
-    jobs = 2 * waiting_line.BLOCK + 3
+    jobs = 2 * job_line.BLOCK + 3
     line, key = no_rows(jobs, 1), np.arange(float(jobs))
     assert next_row(line, key, -1) == -1
-    fill(line, np.arange(jobs))
+    fill(line, np.arange(jobs), np.full(jobs, 2))
     assert rows_of(line) == list(range(jobs))
+    assert line.size[:4].tolist() == [2 * job_line.BLOCK, 2 * job_line.BLOCK, 6, 0]
 
 
 def test_a_search_looks_at_a_number_a_block_once_it_knows_that_no_gang_in_it_has_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(waiting_line, "BLOCK", 16)
+    monkeypatch.setattr(job_line, "BLOCK", 16)
     jobs = 400
     t, sizes, _ = state(np.random.default_rng(1), jobs)
     wide = [row for row in range(jobs) if sizes[row] == 8]
@@ -111,7 +127,7 @@ def test_a_search_looks_at_a_number_a_block_once_it_knows_that_no_gang_in_it_has
     narrow, room = [row for row in range(jobs) if sizes[row] == 1], np.array([7, 7])
     add_row(t, line, key, narrow[-1])
     assert next_with_room(t, line, key, -1, room) == narrow[-1]
-    remove_row(line, key, narrow[-1])
+    remove_row(t, line, key, narrow[-1])
     assert next_with_room(t, line, key, -1, room) == -1  # finds out that the block has no narrow gang any more
     before = int(line.tally[LOOKED])
     assert next_with_room(t, line, key, -1, room) == -1
