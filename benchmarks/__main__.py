@@ -1,6 +1,7 @@
 """Measure every case, print the table and write bench.json: `make bench`, or `python -m benchmarks [CASE …]`.
 
-`python -m benchmarks growth` measures how time grows with the number of jobs (`benchmarks.growth`), which takes long.
+`python -m benchmarks growth` measures how time grows with the number of jobs (`benchmarks.growth`), which takes long;
+`python -m benchmarks service` what a short job costs a service after many have ended (`benchmarks.service`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks import growth
+from benchmarks import growth, service
 from benchmarks.side_by_side import Comparison, on_one_thread
 
 CASES = (
@@ -22,6 +23,7 @@ CASES = (
     "lengths",
     "gavel_policies",
     "auction",
+    "quincy_flow",
     "first_call",
     "first_runs",
     "environment",
@@ -46,20 +48,23 @@ def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("case", nargs="*", metavar="CASE", help=f"which to measure: {', '.join(CASES)}; all if none")
-    parser.add_argument("--out", type=Path, help="file to write; bench.json, or growth.json")
-    of_growth = parser.add_argument_group("growth alone")
+    parser.add_argument("--out", type=Path, help="file to write; bench.json, growth.json or service.json")
+    of_growth = parser.add_argument_group("growth and service alone")
     of_growth.add_argument(
         "--against", type=Path, metavar="CHECKOUT", help="measure the version of this folder as well"
     )
-    of_growth.add_argument("--policy", nargs="+", default=[], choices=POLICIES, help="these alone")
-    of_growth.add_argument("--jobs", type=int, help="n; by family if left out")
+    of_growth.add_argument("--policy", nargs="+", default=[], choices=POLICIES, help="these alone, of growth")
+    of_growth.add_argument("--jobs", type=int, help="n; by family if left out, 100,000 of service")
     asked = parser.parse_args()
     if asked.case == ["growth"]:
         growth.main(asked.policy, asked.jobs, asked.against, asked.out or Path("growth.json"))
         return
+    if asked.case == ["service"]:
+        service.main(asked.jobs, asked.against, asked.out or Path("service.json"))
+        return
     unknown = sorted(set(asked.case) - set(CASES))
     if unknown:
-        parser.error(f"there is no case {', '.join(unknown)}; there are {', '.join(CASES)}, or growth alone")
+        parser.error(f"there is no case {', '.join(unknown)}; there are {', '.join(CASES)}, or growth or service alone")
     print("CPU time, median of 3 runs or more after a warm-up; compilation by numba is not counted but in first runs,")
     print("which are once and by the clock.")
     print("ratio = other / ours: above 1 ours is faster, below 1 slower.\n")

@@ -38,7 +38,7 @@ from urllib.request import Request as UrlRequest
 from urllib.request import urlopen
 
 from eunomia.backends.reports import GangEnded, Launched, OrderTaken
-from eunomia.service import writer as writer_module
+from eunomia.service import replay_cost
 from eunomia.service.client import Address, Client
 from eunomia.service.clock import MonotonicClock
 from eunomia.service.job_document import parse_job
@@ -352,7 +352,7 @@ def snapshots() -> dict[str, Any]:
     """Submit jobs one after the other while a snapshot is due every few moments."""
     many, one = (Principal(name, name, "submitter") for name in ("many", "one"))
     document = parse_job(JOB)
-    writer_module.SNAPSHOT_EVERY = 500
+    replay_cost.MOST_MOMENTS = 1000  # half of them, as nothing else waits
     with _written_to('fifo"\nbackfill = "skip', 1) as writer:
         for n in range(TENANTS):
             writer.ask(Request(Submit((document,) * PER_TENANT, f"list-{n:08}", "d", True), many)).result()

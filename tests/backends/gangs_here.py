@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import queue
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from eunomia.backends.orders import Order
 from eunomia.backends.processes.gang_group import processes_with
 from eunomia.backends.processes.gangs import LocalGangs
 from eunomia.backends.reports import SeatsTaken
@@ -18,7 +20,7 @@ from eunomia.service.messages import Halt, Launch
 class GangsHere:
     """Gangs on four accelerators, and their reports."""
 
-    def __init__(self, folder: Path, *, type: str = "cpu", **options: Any) -> None:
+    def __init__(self, folder: Path, *, type: str = "cpu", orders: Sequence[Order] = (), **options: Any) -> None:
         self.folder, self.number = folder, 0
         self.reports: queue.SimpleQueue[Any] = queue.SimpleQueue()
         topology = Topology.of([Node(type=type, accelerators=4)])
@@ -26,6 +28,7 @@ class GangsHere:
             workdir=folder / "jobs", topology=topology, lease_s=30.0, report=self.reports.put, **options
         )
         self.gangs = LocalGangs(inputs, look_s=0.1)
+        self.gangs.carry_out(orders)
         self.gangs.start()
 
     def launch(self, job: str, *command: object, seats: tuple[int, ...] = (0,), epoch: int = 1, **spec: Any) -> None:

@@ -17,6 +17,7 @@ import pytest
 from tests.backends.gangs_here import GangsHere, is_supervisor
 from tests.unkillable import Freezer, freezer
 
+from eunomia.backends.orders import Launch
 from eunomia.backends.processes import gangs
 from eunomia.backends.processes.found_gangs import running_gangs
 from eunomia.backends.processes.gang_group import SUBREAPER, boot_id, control, is_running, start_time, stat_of
@@ -24,7 +25,7 @@ from eunomia.backends.processes.gangs import SUPERVISOR
 from eunomia.backends.processes.group_base import GroupBase
 from eunomia.backends.processes.machine_limits import raise_open_files
 from eunomia.backends.processes.remains import KilledGangs
-from eunomia.backends.reports import GangEnded, GangFound, LaunchDelayed, Launched, SeatsTaken
+from eunomia.backends.reports import GangEnded, GangFound, LaunchDelayed, Launched, OrderTaken, SeatsTaken
 
 PIDS = Path("/sys/fs/cgroup/pids")
 STRAY = """
@@ -415,6 +416,18 @@ def test_what_a_file_says_of_seats_and_groups_is_taken_only_where_it_can_be_true
     assert len(KilledGangs(path, adopts_strays=False, known_group=lambda written, folder, epoch: "")) == 0
 
 
+def test_seats_of_a_gang_that_no_order_names_are_taken_before_the_gang_is_gone_that_was_believed_to_have_them(
+    tmp_path: Path, world: GangsHere
+) -> None:
+    world.launch("second", "-c", "import time; time.sleep(600)")
+    world.wait(Launched, "second")
+    world.gangs.close()
+    after = GangsHere(tmp_path, orders=[Launch(1, "first", 1, (0,), {"command": ["python"]}, adopt_only=True)])
+    kinds = [type(after.reports.get(timeout=120)) for _ in range(4)]
+    assert kinds == [SeatsTaken, GangEnded, OrderTaken, GangFound]
+    after.end()
+
+
 def test_files_that_name_a_gang_take_no_seat_without_its_locks_and_a_gang_that_has_them_is_found(
     tmp_path: Path, world: GangsHere
 ) -> None:
@@ -423,7 +436,10 @@ def test_files_that_name_a_gang_take_no_seat_without_its_locks_and_a_gang_that_h
     jobs = tmp_path.resolve() / "jobs"
     forged = jobs / "b"
     forged.mkdir()
-    with subprocess.Popen(["sleep", "600"], env={"EUNOMIA_LEASE_FILE": f"{forged}/lease-1.json"}) as other:
+    variables = {"EUNOMIA_LEASE_FILE": f"{forged}/lease-1.json"}
+    with subprocess.Popen(["sleep", "600"], env=variables) as other, contextlib.ExitStack() as ends:
+        ends.callback(other.kill)
+        until(Path(f"/proc/{other.pid}/environ").read_bytes)  # the kernel shows it a moment after the start
         record = {"pid": other.pid, "start": start_time(other.pid), "epoch": 1, "boot": boot_id(), "launched": True}
         (forged / "supervisor-1.json").write_text(json.dumps({**record, "job": "b", "seats": [0, 3]}))
         (forged / "job.lock").touch()
@@ -433,7 +449,6 @@ def test_files_that_name_a_gang_take_no_seat_without_its_locks_and_a_gang_that_h
         world.gangs.close()
         after = GangsHere(tmp_path)
         after.gangs.carry_out([])
+        assert after.seats_taken().keys() == {1, 2}  # first, so that they are given to no other
         assert after.next(GangFound) == GangFound("a", 1, (1, 2))
-        assert after.seats_taken().keys() == {1, 2}
         after.end()
-        other.kill()

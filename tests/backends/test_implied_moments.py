@@ -35,7 +35,7 @@ from eunomia.records.run import InlinePolicyRunner, Observer, run
 from eunomia.throughputs import load
 
 RANKED = (
-    Fifo(), Fifo(backfill="skip"), SmallestFirst(), Las(), Las(quantum=200.0), Srtf(), Srtf(measure="service"),
+    Fifo(), Fifo(backfill="skip"), SmallestFirst(), Las(), Las(quantum=600.0), Srtf(), Srtf(measure="service"),
 )  # fmt: skip
 POLICIES = (Fifo(), Fifo(backfill="skip"), Las(), Srtf())
 JOBS = 200

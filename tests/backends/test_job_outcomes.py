@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Iterable
+from itertools import repeat
 
 import numpy as np
 import pytest
@@ -26,8 +27,11 @@ from eunomia.traces.distributions import DISTRIBUTIONS, LEVELS, PHILLY_QUANTILES
 MINUTE_S = 60.0
 
 
-def jobs(count: int, size: int = 1) -> list[Job]:
-    return [Job(job_id=f"j{i}", total_steps=1.0, submitted=0.0, sequence=i, scale_factor=size) for i in range(count)]
+def jobs(count: int, sizes: Iterable[int] = repeat(1), retries: int = 0) -> list[Job]:
+    return [
+        Job(job_id=f"j{i}", total_steps=1.0, sequence=i, scale_factor=size, retries=retries)
+        for i, size in zip(range(count), sizes, strict=False)
+    ]
 
 
 def test_the_table_is_whole() -> None:
@@ -89,14 +93,14 @@ def test_trials_of_each_reason_have_the_published_mix_of_sizes() -> None:
 
 
 def submitted(count: int, seed: int) -> tuple[list[Job], np.ndarray]:
-    """Jobs as they were submitted to Philly, and how long each would run."""
+    """Jobs as they were submitted to Philly, with two retries, and how long each would run."""
     size, seconds = DISTRIBUTIONS["philly-submitted"](*np.random.default_rng(seed).spawn(2), count)
-    return [replace(job, scale_factor=wide) for job, wide in zip(jobs(count), size.tolist(), strict=True)], seconds
+    return jobs(count, size.tolist(), retries=2), seconds
 
 
 def test_failures_and_kills_happen_to_jobs_that_are_long_enough_for_them() -> None:
     many, seconds = submitted(20_000, 1)
-    drawn = OutcomeModel().sample([replace(job, retries=2) for job in many], seconds, np.random.default_rng(0))
+    drawn = OutcomeModel().sample(many, seconds, np.random.default_rng(0))
     rows = np.flatnonzero(drawn.reason >= 0)
     needed = np.array([sum(drawn.time_to_failure(row, trial, math.inf) for trial in range(3)) for row in rows.tolist()])
     short = seconds[rows] < needed
@@ -113,7 +117,7 @@ def test_failures_and_kills_happen_to_jobs_that_are_long_enough_for_them() -> No
 
 def test_jobs_that_pass_run_as_those_of_philly_that_passed() -> None:
     many, seconds = submitted(100_000, 2)
-    drawn = OutcomeModel().sample([replace(job, retries=2) for job in many], seconds, np.random.default_rng(3))
+    drawn = OutcomeModel().sample(many, seconds, np.random.default_rng(3))
     alone = np.array([job.scale_factor == 1 for job in many])
     passed = seconds[alone & (drawn.reason < 0) & (drawn.share == 1)]
     for place in (3, 4, 5, 6, 7):  # 25 to 95 %

@@ -551,12 +551,14 @@ def test_the_summary_says_who_got_what(bench: Bench) -> None:
     bench.clock.at = 3660.0
     bench.do(GangEnded(job, 1, "finished"))
     bench.submit(BOB)
-    rows = Reader(bench.site.state).jobs_since(0.0)
-    found = living_state.summary(rows, 3660.0)
+    reader, live = Reader(bench.site.state), list(bench.controller.rows.values())
+    sums, rows = reader.ended_since(0.0)
+    found = living_state.summary([*rows, *live], 3660.0, sums)
     assert [(one["user"], one["jobs"], one["accelerator_h"], one["queueing_mean_s"]) for one in found] == [
         ("ann", {"succeeded": 1}, 2.0, 60.0), ("bob", {"starting": 1}, 0.0, None)
     ]  # fmt: skip
-    assert Reader(bench.site.state).jobs_since(4000.0, "vision") == []
+    assert reader.ended_since(3660.0, "vision") == ([], [bench.store.job(job)])  # not a whole hour
+    assert reader.ended_since(3660.0, "speech") == reader.ended_since(3661.0) == ([], [])
 
 
 def test_idle_accelerators_are_flagged_with_their_job(bench: Bench) -> None:

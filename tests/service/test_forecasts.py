@@ -20,7 +20,7 @@ from eunomia.service import forecast_answers
 from eunomia.service.client import ServiceRefusal
 from eunomia.service.followed_state import FollowedState, SiteChanged
 from eunomia.service.forecast_answers import ForecastAnswers
-from eunomia.service.forecast_log import outcomes_of
+from eunomia.service.forecast_log import ForecastReader, ForecastScores
 from eunomia.service.forecasts import MOST_WAITING_EACH, Forecasts, NoForecast
 from eunomia.service.http.fair_threads import TENANT
 from eunomia.service.messages import ChangeNode, Halt, Hold, Launch, Request
@@ -151,14 +151,14 @@ def test_what_was_said_is_stored_and_compared_with_what_came(bench: Bench, answe
     forecasts._short._process = _Direct(answers)  # type: ignore[assignment]
     bench.writer.change = _at_once(bench)  # type: ignore[method-assign]
     asyncio.run(forecasts.note())
-    (said,) = outcomes_of(bench.site.state)
+    (said,) = ForecastScores(ForecastReader(bench.site.state)).outcomes()
     assert said.start.p50 == pytest.approx(100.0, abs=1.0) and said.started is None
     bench.clock.at = 130.0
     bench.submit()  # a moment later the start is foreseen later
     asyncio.run(forecasts.note())
     bench.do(GangEnded(one, 1, "finished"))
     start(bench, two)
-    found = {one.size: one for one in outcomes_of(bench.site.state)}[2]
+    found = {one.size: one for one in ForecastScores(ForecastReader(bench.site.state)).outcomes()}[2]
     assert (found.started, found.start) == (130.0, said.start)
     assert found.latest_start >= 130.0 > found.start.p50
 
@@ -172,9 +172,9 @@ def test_forecasts_of_many_jobs_are_stored_in_parts_of_one_moment_while_turns_go
     parts, change = list[int](), _at_once(bench)
 
     def between(store: Any) -> Any:
-        before = len(outcomes_of(bench.site.state))
+        before = len(ForecastScores(ForecastReader(bench.site.state)).outcomes())
         found = change(store)
-        parts.append(len(outcomes_of(bench.site.state)) - before)
+        parts.append(len(ForecastScores(ForecastReader(bench.site.state)).outcomes()) - before)
         bench.submit(duration_s=1.0)
         return found
 
@@ -183,7 +183,7 @@ def test_forecasts_of_many_jobs_are_stored_in_parts_of_one_moment_while_turns_go
     bench.writer.change = between  # type: ignore[method-assign]
     asyncio.run(forecasts.note())
     assert parts == [2, 2, 1]
-    said = outcomes_of(bench.site.state)
+    said = ForecastScores(ForecastReader(bench.site.state)).outcomes()
     assert len({one.said_at for one in said}) == 1
     assert [one.start.p50 for one in said] == pytest.approx([100.0 * n for n in range(1, 6)], abs=1.0)
 

@@ -263,7 +263,7 @@ def a_node_that_is_drained_keeps_its_seats(patch: Patch) -> None:
 
 def digests_are_of_nothing(patch: Patch) -> None:
     """A snapshot of another state is not noticed, and the state is restored without its seats."""
-    patch.setattr(recovery, "digest", lambda scheduler: "same")
+    patch.setattr(recovery, "digest", lambda scheduler, like="": "same")
 
     def make(old: Any) -> Any:
         def restored(fresh: Any, content: bytes) -> None:

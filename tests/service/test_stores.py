@@ -24,6 +24,7 @@ from eunomia.service.job_row import JobRow
 from eunomia.service.messages import ChangeJob, Request, Submit
 from eunomia.service.store import StoreProblem, open_store
 from eunomia.service.store.base import ROWS_AT_ONCE
+from eunomia.service.store.old_rows import Limits
 from eunomia.service.store.reader import Reader
 from eunomia.service.store.schema import VERSION
 from eunomia.service.turn import Turn
@@ -106,7 +107,10 @@ def test_what_tenants_received_and_their_rho_are_stored_for_as_long_as_history_i
     received = sum(last) + sum(sums.received for _, _, sums in earlier)
     assert stored.clock.at - 60 <= received <= stored.clock.at
     assert rho_of(stored, "vision")[1:] == (pytest.approx(1.0, rel=1e-3), pytest.approx(1.0, rel=1e-3))
-    stored.store.prune(366 * day + 30 * 3600.0)  # hours are kept a year longer than jobs
+    at = 366 * day + 30 * 3600.0
+    while stored.store.remove_aged(Limits(history=at, decisions=at)):
+        pass
+    # hours are kept a year longer than jobs
     assert [back for back, _, _ in reader.tenant_hours(hour, 1, 72, None)] == [*range(24, 42)]
 
 

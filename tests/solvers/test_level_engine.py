@@ -150,8 +150,8 @@ def test_a_row_that_no_sample_met_may_hold_the_level_down_or_be_lost() -> None:
 def test_one_slow_row_among_many_leaves_nothing_a_price(columns: int) -> None:
     """All others ask for next to nothing at the level that it can have; no sample meets it."""
     rng = np.random.default_rng(2)
-    rate, size = rng.uniform(5, 10, (60_000, columns)), np.ones(60_000)
-    need, capacity = rng.uniform(0.5, 2, 60_000), np.full(columns, 600_000.0)
+    rate, size = rng.uniform(5, 10, (20_000, columns)), np.ones(20_000)
+    need, capacity = rng.uniform(0.5, 2, 20_000), np.full(columns, 200_000.0)
     rate[7] = 0.01
     found = highest_level(rate, size, capacity, need)
     assert found.objective == pytest.approx(0.01 / need[7], rel=1e-9)

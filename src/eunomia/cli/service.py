@@ -16,7 +16,7 @@ from eunomia.cli.service_cluster import cluster, drain, node_app, nodes, resume,
 from eunomia.cli.service_forecasts import forecast_app, when
 from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, submit, why
 
-store_app = group("Check, back up and restore the store.")
+store_app = group("Check, back up, restore and prune the store.")
 StateOption = Annotated[
     str, option("DIR", "The state folder of the service, or postgresql://user@host/name.", "--state")
 ]
@@ -97,6 +97,30 @@ def store_export(
 
     count = export(load_site(site), target)
     output.show({"moments": count}, f"{count:,} moments written to {target}")
+
+
+@store_app.command("prune")
+@command
+def store_prune(
+    output: Output,
+    site: Annotated[Path, argument("SITE.toml", "The site, which says how long things are kept.")] = Path("site.toml"),
+    dry_run: Annotated[
+        bool, flag("Say what would go, and how much it is; also while the service runs.", "--dry-run")
+    ] = False,
+) -> None:
+    """Remove what the site keeps no longer, as a running service does by itself: jobs, folders, logs, decisions.
+
+    The service must be stopped, except for --dry-run. For example: eunomia store prune site.toml --dry-run
+    """
+    from eunomia.service.pruning import prunable, prune
+    from eunomia.service.site import load_site
+
+    wanted = load_site(site)
+    found = prunable(wanted) if dry_run else prune(wanted)
+    verb = "would be removed" if dry_run else "removed"
+    lines = [f"{one.count:>12,}  {one.size / 2**20:>10,.1f} MiB  {one.what}" for one in found]
+    rows = [{"what": one.what, "count": one.count, "bytes": one.size} for one in found]
+    output.show({"dry_run": dry_run, "removed": rows}, f"{verb}:", *lines)
 
 
 @store_app.command("orphans")

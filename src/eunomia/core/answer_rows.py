@@ -40,6 +40,11 @@ class PendingAsk:
         self.runs: Bools | None = None  # (row,) of shares: whether the job can run so; None = all that have a share
         self.source: Ints | None = None  # (row,) place in the answer; left out: all rows, as they stand there
 
+    def renumber(self, row: Ints) -> None:
+        """Name jobs by the new numbers of their rows, (row,); none of them was dropped."""
+        self.active, self.job = row[self.active], row[self.job]
+        self.partner = np.where(self.partner >= 0, row[self.partner], -1)
+
 
 def _as_asked(n: int) -> tuple[Ints, Ints, Ints]:
     """Return partner, shape and within of n rows that name none; shared, not to be written."""

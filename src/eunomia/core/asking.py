@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from eunomia.core.answer_check import StateFacts, check_answer
+from eunomia.core.answer_check import StateFacts, check_answer, check_kind
 from eunomia.core.answer_rows import PendingAsk
 from eunomia.core.columns import GrowingColumns
 from eunomia.core.scheduler_state import SchedulerState
 from eunomia.model.answers import Answer
-from eunomia.model.arrays import NO_INTS, Ints
+from eunomia.model.arrays import NO_INTS, Bools, Ints
 from eunomia.model.certificate import Certificate
 from eunomia.model.decisions import Ask, Decision, Refuse
 from eunomia.model.events import Answered, AskAbandoned, Moment
@@ -94,6 +94,14 @@ class Asks:
         )
         check_answer(answer, facts, question)
 
+    def check_pending(self, answer: object, at: float) -> None:
+        """Raise InvalidAnswer unless this can be taken in at `at` as the answer to the pending ask; change nothing."""
+        assert self.pending is not None
+        check_kind(answer, self.info, self.last_at)
+        question = PendingAsk(self.pending.asked, self.pending.active)  # the check notes candidates in it
+        facts = StateFacts(self.info, self._sched, question, self.last_at, at, stale=self.is_stale)
+        check_answer(cast("Answer", answer), facts, question)
+
     def accept(self, answer: Answer, at: float, decisions: list[Decision]) -> PendingAsk:
         """Store the rest of a checked answer besides its candidates, refuse jobs it refuses, and return the ask."""
         question, self.pending = self.pending, None
@@ -108,6 +116,11 @@ class Asks:
         self._reasons = question.active, answer.why
         self.certificate = answer.certificate
         return question
+
+    def forget(self, stays: Bools, row: Ints) -> None:
+        """Drop rows of jobs, (row,) each: those that stay, and their new numbers, -1 = dropped."""
+        self._columns.compact(stays[: len(self._columns)])
+        self._reasons = row[self._reasons[0]], self._reasons[1]
 
     def _refuse(self, answer: Answer, question: PendingAsk, at: float, decisions: list[Decision]) -> None:
         state = self._sched.state

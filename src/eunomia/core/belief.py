@@ -174,6 +174,11 @@ class Belief(GrowingColumns):
         cost = [[self._overheads.of(first=first, size=size, saved=saved) for size in sizes] for first, saved in begun]
         self.cost = np.concatenate((self.cost, np.array(cost)), axis=1)
 
+    def forget(self, stays: Bools, row: Ints) -> None:
+        """Drop rows of jobs, (row,) each: those that stay, and their new numbers."""
+        self.compact(stays)
+        self.estimates = {int(row[one]): said for one, said in self.estimates.items() if stays[one]}
+
     def correct_rates(self, jobs: Ints, partners: Ints, types: Ints, sizes: Ints) -> None:
         """Believe of jobs that have just started what is believed of them in pairs (partner -1 = none) and shapes."""
         two = np.flatnonzero(partners >= 0)

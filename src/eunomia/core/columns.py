@@ -75,7 +75,7 @@ class GrowingColumns:
     def add(self) -> int:
         """Open a new row and return its number."""
         if self._length == self.room:
-            self._grow(2 * self.room + 8)
+            self._resize(2 * self.room + 8)
         self._length += 1
         return self._length - 1
 
@@ -88,7 +88,7 @@ class GrowingColumns:
     def reserve(self, count: int) -> slice:
         """Make room for so many more rows and return where they will be."""
         while self._length + count > self.room:
-            self._grow(2 * self.room + 8)
+            self._resize(2 * self.room + 8)
         return slice(self._length, self._length + count)
 
     def keep(self, stays: Bools) -> None:
@@ -100,20 +100,30 @@ class GrowingColumns:
             column[count : self._length] = self._spec[name][1]
         self._length = count
 
+    def compact(self, stays: Bools) -> None:
+        """Drop the rows that do not stay, (row,), and room that so few rows would not have taken; none is foreseen."""
+        self.keep(stays)
+        room = _FIRST
+        while room < 2 * self._length:
+            room = 2 * room + 8
+        if room < self.room:
+            self._resize(room)
+
     def expect(self, count: int) -> None:
         """Make room for so many rows in all, where that is known, so that none is copied later."""
         if count > self.room:
-            self._grow(-(-(count + 8) // _PAGE) * _PAGE - 8)
+            self._resize(-(-(count + 8) // _PAGE) * _PAGE - 8)
 
-    def _grow(self, room: int) -> None:
-        """Give the arrays so many rows."""
+    def _resize(self, room: int) -> None:
+        """Give the arrays so many rows; those beyond are dropped."""
+        kept = min(room, self.room)
         for table, names in self._tables.items():
             grown = self._fresh_table(names, table, room)
-            grown[:, : self.room] = getattr(self, table)
+            grown[:, :kept] = getattr(self, table)[:, :kept]
             setattr(self, table, grown)
         for name in self._wide:
             column = self._fresh(name, room)
-            column[: self.room] = getattr(self, name)
+            column[:kept] = getattr(self, name)[:kept]
             setattr(self, name, column)
         self.room = room
         self._name_columns()

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ import numpy as np
 from eunomia.core.columns import GrowingColumns
 from eunomia.model import elementary, fair_share
 from eunomia.model.apps import Apps, PausedJobs
-from eunomia.model.arrays import NO_INTS, Floats, Ints
+from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.tenants import Tenants
 
@@ -73,6 +74,7 @@ class Entitlements(GrowingColumns):
         self._names: list[str] = []
         self._asked: tuple[Ints, tuple[str, ...]] = NO_INTS, ()  # apps whose names were asked for last
         self._row_of_app: dict[str, int] = {}
+        self._over: list[int] = []  # apps of one job that has ended, which none joins any more
         self._rivals = 0.0  # ∫ apps alive dt
         self._alive = 0  # apps of which a job waits or runs
         self._past: list[float] = []
@@ -91,12 +93,30 @@ class Entitlements(GrowingColumns):
         self.app[row] = self._row_of_app[name]
         self._activate(row)
 
-    def end(self, row: int, service: float, *, finished: bool) -> None:
-        """Add the service of a job that has ended."""
-        self._apps.service[self.app[row]] += service
+    def end(self, row: int, service: float, *, finished: bool, job_id: str = "") -> None:
+        """Add the service of a job that has ended. An app that has the job's name, and no other job, ends with it."""
+        app = int(self.app[row])
+        self._apps.service[app] += service
         self._deactivate(row)
+        if self._names[app] == job_id and self._apps.present[app] == 0 and self._row_of_app.get(job_id) == app:
+            del self._row_of_app[job_id]
+            self._over.append(app)
         if finished:
             self._past.append(service)
+
+    def forget(self, stays: Bools) -> None:
+        """Drop rows of jobs that do not stay, (row,), and apps that are over with them."""
+        self.compact(stays)
+        kept = np.ones(len(self._apps), dtype=np.bool_)
+        kept[self._over] = False
+        kept[self.app[: len(self)]] = True
+        row = np.where(kept, np.cumsum(kept) - 1, -1)
+        self.app[: len(self)] = row[self.app[: len(self)]]
+        self._apps.compact(kept)
+        self._names = list(compress(self._names, kept.tolist()))
+        self._over = [int(row[app]) for app in self._over if kept[app]]
+        self._row_of_app = {name: int(row[app]) for name, app in self._row_of_app.items()}
+        self._asked = NO_INTS, ()
 
     def pause(self, row: int) -> None:
         """Remove a job from the active ones until it is resumed."""

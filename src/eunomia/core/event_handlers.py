@@ -35,7 +35,7 @@ from eunomia.model.events import (
 )
 from eunomia.model.job_lifecycle import Cause, Stage
 
-_WAITS, _RUNS, _PAUSED = int(Stage.WAITING), int(Stage.RUNNING), int(Stage.PAUSED)
+_WAITS, _RUNS, _PAUSED, _OVER = int(Stage.WAITING), int(Stage.RUNNING), int(Stage.PAUSED), int(Stage.FINISHED)
 
 
 class UnknownEvent(AssertionError):
@@ -56,10 +56,16 @@ def apply_event(event: Event, at: float, sched: SchedulerState) -> list[Decision
     return handler(event, at, sched) or []
 
 
-def _runs(name: str, epoch: int, sched: SchedulerState) -> bool:
-    """Return whether the event refers to the present run; reports of earlier runs are ignored."""
-    row, jobs = sched.state.row_of[name], sched.state.jobs
-    return bool(jobs.stage[row] == _RUNS and jobs.epoch[row] == epoch)
+def _running(name: str, epoch: int, sched: SchedulerState) -> int | None:
+    """Return the row of a job in that run; None if the run is over: reports of earlier runs are ignored."""
+    row, jobs = sched.state.row(name), sched.state.jobs
+    return row if row is not None and jobs.stage[row] == _RUNS and jobs.epoch[row] == epoch else None
+
+
+def _present(name: str, sched: SchedulerState) -> tuple[int, int]:
+    """Return row and stage of a job; one that has ended and was forgotten has row -1 and stage FINISHED."""
+    row = sched.state.row(name)
+    return (-1, _OVER) if row is None else (row, int(sched.state.jobs.stage[row]))
 
 
 def _submit(event: JobSubmitted, at: float, sched: SchedulerState) -> None:
@@ -67,22 +73,23 @@ def _submit(event: JobSubmitted, at: float, sched: SchedulerState) -> None:
 
 
 def _finish(event: JobFinished, at: float, sched: SchedulerState) -> None:
-    if _runs(event.job_id, event.epoch, sched):
-        sched.leave(sched.state.row_of[event.job_id], at, Cause.FINISHED)
+    row = _running(event.job_id, event.epoch, sched)
+    if row is not None:
+        sched.leave(row, at, Cause.FINISHED)
 
 
 def _resume(event: JobResumed, at: float, sched: SchedulerState) -> None:
-    row = sched.state.row_of[event.job_id]
-    if sched.state.jobs.stage[row] == _PAUSED:
+    row, stage = _present(event.job_id, sched)
+    if stage == _PAUSED:
         sched.resume(row, at)
 
 
 def _update(event: JobUpdated, at: float, sched: SchedulerState) -> None:
-    sched.update(sched.state.row_of[event.job_id], event.weight, event.total_steps)
+    sched.update(sched.state.row(event.job_id), event.weight, event.total_steps)
 
 
 def _estimate(event: Estimated, at: float, sched: SchedulerState) -> None:
-    sched.estimate(sched.state.row_of[event.job_id], event)
+    sched.estimate(sched.state.row(event.job_id), event)
 
 
 def _estimate_pairs(event: PairsEstimated, at: float, sched: SchedulerState) -> None:
@@ -94,12 +101,19 @@ def _learn_throughputs(event: ThroughputsLearnt, at: float, sched: SchedulerStat
 
 
 def _measure(event: Measured, at: float, sched: SchedulerState) -> None:
-    sched.state.record_loss(sched.state.row_of[event.job_id], event.steps, event.loss)
+    row = sched.state.row(event.job_id)
+    if row is not None:
+        sched.state.record_loss(row, event.steps, event.loss)
 
 
 def _progress(event: Progressed, at: float, sched: SchedulerState) -> None:
-    rows = sched.state.register.rows(event.job_ids)
-    sched.belief.record_progress(rows, np.asarray(event.steps, dtype=float), at)
+    state, steps = sched.state, np.asarray(event.steps, dtype=float)
+    if state.forgotten:
+        found = np.array([-1 if row is None else row for row in map(state.row, event.job_ids)], dtype=np.int64)
+        rows, steps = found[found >= 0], steps[found >= 0]
+    else:
+        rows = state.register.rows(event.job_ids)
+    sched.belief.record_progress(rows, steps, at)
 
 
 def _join(event: NodeJoined, at: float, sched: SchedulerState) -> None:
@@ -118,9 +132,9 @@ def _take_accelerators(event: AcceleratorsTaken, at: float, sched: SchedulerStat
 def _adopt(event: GangAdopted, at: float, sched: SchedulerState) -> list[Decision]:
     """Let a waiting job hold the seats on which its gang was found."""
     state, jobs = sched.state, sched.state.jobs
-    row, seats = state.row_of[event.job_id], np.array(event.devices, dtype=np.int64)
+    (row, stage), seats = _present(event.job_id, sched), np.array(event.devices, dtype=np.int64)
     kinds = state.topology.type[seats]
-    waits = jobs.stage[row] == _WAITS and jobs.epoch[row] < event.epoch
+    waits = stage == _WAITS and jobs.epoch[row] < event.epoch
     if not waits or len(seats) != jobs.scale_factor[row] or len(set(kinds)) != 1 or not state.floor.is_free(seats):
         return []
     jobs.epoch[row] = event.epoch - 1
@@ -136,9 +150,9 @@ def _change_nothing(event: Event, at: float, sched: SchedulerState) -> None:
 def _fail(event: JobFailed, at: float, sched: SchedulerState) -> list[Decision]:
     """Requeue a failed job while it may be retried; else give it up or refuse it."""
     name, reason = event.job_id, event.reason
-    if not _runs(name, event.epoch, sched):
+    row, failures = _running(name, event.epoch, sched), sched.state.jobs.failures
+    if row is None:
         return []
-    row, failures = sched.state.row_of[name], sched.state.jobs.failures
     job, hopeless = sched.state.submitted[row], sched.comes_again(sched.state.submitted[row].tenant, reason)
     failures[row] += 1
     left = job.may_retry(int(failures[row]))
@@ -150,8 +164,8 @@ def _fail(event: JobFailed, at: float, sched: SchedulerState) -> list[Decision]:
 
 def _cancel(event: JobCancelled, at: float, sched: SchedulerState) -> list[Decision]:
     name = event.job_id
-    row, jobs = sched.state.row_of[name], sched.state.jobs
-    stage, epoch = jobs.stage[row], int(jobs.epoch[row])
+    row, stage = _present(name, sched)
+    epoch = int(sched.state.jobs.epoch[row])
     if stage in (_RUNS, _WAITS, _PAUSED):
         sched.leave(row, at, Cause.CANCELLED)
     return [Stop((name,), (epoch,), save=False)] if stage == _RUNS else []
@@ -160,8 +174,8 @@ def _cancel(event: JobCancelled, at: float, sched: SchedulerState) -> list[Decis
 def _pause(event: JobPaused, at: float, sched: SchedulerState) -> list[Decision]:
     """Pause a job unless it has ended or is paused already."""
     name = event.job_id
-    row, jobs = sched.state.row_of[name], sched.state.jobs
-    stage, epoch = jobs.stage[row], int(jobs.epoch[row])
+    row, stage = _present(name, sched)
+    epoch = int(sched.state.jobs.epoch[row])
     if stage in (_RUNS, _WAITS):
         sched.pause(row, at)
     return [Stop((name,), (epoch,))] if stage == _RUNS else []

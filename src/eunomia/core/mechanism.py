@@ -131,6 +131,10 @@ class Mechanism(ABC):
         """Return what the policy needs to see of these jobs."""
         return build_view(self.info.needs, at, rows, self.state, self.ledger, self.belief, self.asked.last_at)
 
+    def named(self) -> Sequence[PendingAsk] | None:
+        """Return all that it keeps by rows of jobs between moments; None = more than that, so that every row stays."""
+        return None
+
     # ---- what explanations and checks read -------------------------------------------------------------------
 
     @property

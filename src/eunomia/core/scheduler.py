@@ -9,6 +9,7 @@ from typing import Any
 
 from eunomia.core.asking import Asks
 from eunomia.core.belief import Belief
+from eunomia.core.ended_jobs import forget_ended
 from eunomia.core.mechanism import Core, ImpliedRule, MechanismConfig
 from eunomia.core.recent_events import MOMENTS, Happened, last_events
 from eunomia.core.scheduler_state import SchedulerState
@@ -89,6 +90,10 @@ class Scheduler:
     def expect(self, jobs: int) -> None:
         """Make room for so many jobs in all, where that is known; more may come."""
         self._sched.expect(jobs)
+
+    def forget_ended(self) -> None:
+        """Drop the rows of jobs that have ended, once they are about half; no decision depends on it."""
+        forget_ended(self._sched, self.asks, self.mechanism)
 
     def copy(self) -> Scheduler:
         """Return a scheduler with the same state that knows nothing of what happens to this one from now on.

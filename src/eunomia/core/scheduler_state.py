@@ -14,7 +14,7 @@ from eunomia.core.ledger import Ledger
 from eunomia.core.placement_pass import scratch_arrays
 from eunomia.core.state import State
 from eunomia.core.transitions import leave, requeue, start_all, stop_all
-from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.events import Estimated, PairsEstimated, ThroughputsLearnt
 from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import CAUSES, FINAL, NEXT_STAGE, PRESENT, Cause, Stage, step
@@ -44,6 +44,7 @@ class SchedulerState:
         self.state, self.ledger, self.belief = State(topology, price, tenants), Ledger(len(topology.types)), belief
         belief.follow(self.state.submitted)
         self.changes = 0
+        self.kept = 0  # rows that stayed when those of ended jobs were last dropped
         self.comes_again: Callable[[str, str], bool] = _never  # whether a tenant's failure is not tried again
         self._layout: tuple[int, ...] = ()
         self._lay_out()
@@ -111,17 +112,27 @@ class SchedulerState:
         self.ledger.add_many(len(jobs))
         self.belief.learn_foreseen(jobs)
 
-    def update(self, row: int, weight: float, total_steps: float) -> None:
-        """Update a job by its user; nan = unchanged."""
-        if not math.isnan(weight):
+    def forget(self, stays: Bools, row: Ints) -> None:
+        """Drop rows of jobs, (row,) each: those that stay, and their new numbers, -1 = dropped."""
+        service = self.ledger.service[: len(stays)]
+        self.state.forget(stays, row, service)
+        self.ledger.compact(stays)
+        self.belief.forget(stays, row)
+        self._layout = ()
+        self._lay_out()
+
+    def update(self, row: int | None, weight: float, total_steps: float) -> None:
+        """Update a job by its user; nan = unchanged, row None = it has ended and was forgotten."""
+        if row is not None and not math.isnan(weight):
             self.state.jobs.weight[row] = weight
-        if not math.isnan(total_steps):
+        if row is not None and not math.isnan(total_steps):
             self.belief.declare(row, total_steps)
         self.changes += 1
 
-    def estimate(self, row: int, estimate: Estimated) -> None:
-        """Replace the declared steps of a job by an estimate."""
-        self.belief.estimate(row, estimate)
+    def estimate(self, row: int | None, estimate: Estimated) -> None:
+        """Replace the declared steps of a job by an estimate; row None = it has ended and was forgotten."""
+        if row is not None:
+            self.belief.estimate(row, estimate)
         self.changes += 1
 
     def estimate_pairs(self, estimate: PairsEstimated) -> None:
@@ -189,7 +200,8 @@ class SchedulerState:
         if stage in FINAL and state.entitlements is not None:
             if before == Stage.PAUSED:
                 state.entitlements.resume(row)
-            state.entitlements.end(row, float(self.ledger.service[row]), finished=cause is Cause.FINISHED)
+            finished, service = cause is Cause.FINISHED, float(self.ledger.service[row])
+            state.entitlements.end(row, service, finished=finished, job_id=state.ids[row])
         state.jobs.no_checkpoint[row] = cause in (Cause.FAILED, Cause.NODE_LOST)  # none written, nor paid for
         self.changes += cause is not Cause.STOPPED
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,8 @@ class State:
         self.counts = np.zeros(4, dtype=np.int64)  # see `core.kernel_arrays`: active jobs, those of them that wait, …
         self.own_lease_ends = False  # a policy gave a lease an end of its own
         self.has_uninterruptible = False  # a job that cannot save was submitted
+        self.forgotten = 0  # jobs that ended and whose rows were dropped
+        self.forgotten_service: Floats = np.zeros(0)  # (tenant,) accelerator-seconds that they received
         self.pass_count = 0  # choosing passes so far
         self.lease = math.inf  # seconds that a lease given now lasts at most
 
@@ -206,6 +209,40 @@ class State:
         """Make `rows` as long as the columns of jobs."""
         if len(self.rows) < self.jobs.room:
             self.rows = np.concatenate((self.rows, np.empty(self.jobs.room - len(self.rows), dtype=np.int64)))
+
+    def row(self, job_id: str) -> int | None:
+        """Return the row of a job; None if it has ended and was forgotten. Raises KeyError for an id that never was.
+
+        Once a job was forgotten, an id that never was is taken for one of those.
+        """
+        row = self.row_of.get(job_id)
+        if row is None and not self.forgotten:
+            raise KeyError(job_id)
+        return row
+
+    def forget(self, stays: Bools, row: Ints, service: Floats) -> None:
+        """Drop rows of jobs that have ended, (row,) each: those that stay, new numbers, and accelerator-seconds."""
+        jobs, n, kept = self.jobs, len(stays), stays.tolist()
+        self.forgotten += n - int(stays.sum())
+        more = np.bincount(jobs.owner[:n][~stays], service[~stays], minlength=len(self.owners.tree.names))
+        more[: len(self.forgotten_service)] += self.forgotten_service
+        self.forgotten_service = more
+        active = row[self.active]
+        jobs.compact(stays)
+        mates = jobs.partner[: len(jobs)]
+        mates[mates >= 0] = row[mates[mates >= 0]]
+        self.shapes.compact(stays[: len(self.shapes)])
+        self.submitted.keep(kept)
+        self.register = RowIndex(compress(self.ids, kept))  # decisions of before go on reading the ids of then
+        self.ids = self.register.ids
+        held = self.holder >= 0
+        self.holder[held] = row[self.holder[held]]
+        self.rows = np.empty(jobs.room, dtype=np.int64)
+        self.rows[: len(active)] = active
+        if self.entitlements is not None:
+            self.entitlements.forget(stays)
+        if self.losses is not None:
+            self.losses.compact(stays)
 
     def record_loss(self, row: int, steps: float, loss: float) -> None:
         """Record a reported loss if the policy needs losses."""

@@ -11,7 +11,9 @@ say when users kill; the trace does, for the jobs whose status was published wit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +33,12 @@ KILLED_QUANTILES_S = (  # of 1,360, 226 and 367 jobs of 1, of 2 to 4 and of more
 _KILLED_BY_SIZE = (0.1510, 0.3363, 0.4520)  # parts of those of the same jobs that did not fail
 _SUBMITTED_BY_SIZE = (0.8861, 0.0649, 0.0490)  # parts of Philly's jobs, by the classes of Table 7
 _NORMAL = NormalDist()
+_RUN_TIMES = np.array(  # (reason, 3) logarithm of the median, its standard deviation, and the most seconds to a failure
+    [
+        (elementary.log(p50_min * MINUTE_S), elementary.log(p90_min / p50_min) / P90, p95_min * MINUTE_S)
+        for _, _, _, _, p50_min, p90_min, p95_min, _ in REASONS
+    ]
+)
 
 
 def size_class(scale_factor: Ints) -> Ints:
@@ -88,10 +96,20 @@ def pick_reasons(scale_factor: Ints, draws: Floats) -> Ints:
 
 def run_time_to_failure(reason: FailureReason, draw: float) -> float:
     """Return the seconds at the quantile `draw` of the lognormal of a reason, at most the 95th percentile."""
-    middle, sigma = elementary.log(reason.p50_min * MINUTE_S), elementary.log(reason.p90_min / reason.p50_min) / P90
-    quantile = min(max(draw, 1e-300), 1 - 1e-16)
-    seconds = float(drawn(elementary.exp(middle + sigma * _NORMAL.inv_cdf(quantile))))
-    return min(seconds, reason.p95_min * MINUTE_S)
+    return float(_at_quantile(*_RUN_TIMES[REASONS.index(reason)].tolist(), _normal(draw)))
+
+
+def run_times_to_failure(reason: Ints, draws: Sequence[float]) -> Floats:
+    """Return (draw,) seconds to the failure of a trial as above; reason (draw,) is a row of REASONS."""
+    return np.asarray(_at_quantile(*_RUN_TIMES[reason].T, np.array([_normal(draw) for draw in draws])))
+
+
+def _normal(draw: float) -> float:
+    return _NORMAL.inv_cdf(min(max(draw, 1e-300), 1 - 1e-16))
+
+
+def _at_quantile(middle: Any, sigma: Any, longest: Any, normal: Any) -> Any:
+    return np.minimum(drawn(elementary.exp(middle + sigma * normal)), longest)
 
 
 def run_time_until_killed(scale_factor: Ints, draws: Floats) -> Floats:

@@ -68,30 +68,33 @@ def _spread(draws: Floats) -> Floats:
     return np.asarray((np.argsort(draws[:, 0], axis=1, kind="stable") + draws[:, 1]) / draws.shape[2])
 
 
-def draw_arrivals(scheduler: Scheduler, at: float, seed: Sequence[int]) -> tuple[Job, ...]:
+def draw_arrivals(scheduler: Scheduler, at: float, seed: Sequence[int], ended: Sequence[Job] = ()) -> tuple[Job, ...]:
     """Return jobs that come after `at`: for each tenant, a stretch of its own past, moved by whole days.
 
     Without a whole day of history the stretch is what there is, from its beginning. Jobs that have finished keep the
-    steps that they did; the others have those that are believed of them.
+    steps that they did; the others have those that are believed of them. `ended` are earlier jobs, whose rows the
+    scheduler has dropped, with these steps.
     """
-    state, belief = scheduler.state, scheduler.belief
+    state, belief, gone = scheduler.state, scheduler.belief, len(ended)
+    every = [*ended, *state.submitted]
     past: defaultdict[str, list[int]] = defaultdict(list)
-    for row, job in enumerate(state.submitted):
-        past[job.tenant].append(row)
+    for number, job in enumerate(every):
+        past[job.tenant].append(number)
     rng, found = np.random.default_rng(seed), list[Job]()
     for tenant in sorted(past):
-        rows = past[tenant]
-        first = state.submitted[rows[0]].submitted
+        first = every[past[tenant][0]].submitted
         days = int((at - first) // DAY_S)
         shift = DAY_S * int(rng.integers(1, days + 1)) if days else max(at - first, 1.0)
-        for row in rows:
-            job = state.submitted[row]
+        for number in past[tenant]:
+            job, row = every[number], number - gone
             when = job.submitted + shift
             if not at < when <= at + min(shift, SPAN_S):
                 continue
-            has_finished = state.jobs.stage[row] == Stage.FINISHED
-            steps = float(belief.done[row] if has_finished else belief.total[row])
-            found.append(replace(job, job_id=f"later-{row}", submitted=when, total_steps=max(steps, 1e-6)))
+            steps = job.total_steps
+            if row >= 0:
+                has_finished = state.jobs.stage[row] == Stage.FINISHED
+                steps = float(belief.done[row] if has_finished else belief.total[row])
+            found.append(replace(job, job_id=f"later-{number}", submitted=when, total_steps=max(steps, 1e-6)))
     found.sort(key=lambda job: (job.submitted, job.job_id))
-    last = max((job.sequence for job in state.submitted), default=0)
+    last = max((job.sequence for job in every), default=0)
     return tuple(replace(job, sequence=last + 1 + number) for number, job in enumerate(found))

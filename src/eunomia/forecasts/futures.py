@@ -16,6 +16,7 @@ from eunomia.forecasts.ranked_queue import RankedQueue
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.decisions import Decision, Start, Starts
 from eunomia.model.events import JobFinished, Moment
+from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.moment_batch import Instant, MomentBatch
 from eunomia.model.overheads import Overheads
@@ -39,6 +40,7 @@ class PresentState:
     overheads: Overheads = field(default_factory=Overheads)
     resumes_at: Mapping[int, float] = field(default_factory=dict)  # paused jobs that are tried again then, by row
     follows: Mapping[int, frozenset[int]] = field(default_factory=dict)  # paused jobs and the rows they wait for
+    ended: Sequence[Job] = ()  # jobs that the scheduler has no rows of any more, with the steps that they did
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def play_futures(
         if queue is not None:
             played.append(queue.play(total))
             continue
-        coming = draw_arrivals(scheduler, at, seed=(seed, number)) if arrivals else ()
+        coming = draw_arrivals(scheduler, at, (seed, number), present.ended) if arrivals else ()
         if template is None or arrivals:
             template = ContinuedSimulation(
                 scheduler, present.speeds, at, present.wake, coming=coming, overheads=present.overheads

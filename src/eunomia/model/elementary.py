@@ -249,7 +249,7 @@ def _elementwise(block: Callable[..., Any], scalar: Callable[..., Any] | None, *
     """Apply `scalar` to numbers, or `block` to blocks of arrays; without `scalar` a number is an array of one."""
     if all(isinstance(value, int | float) for value in values):
         if scalar is not None:
-            return float(scalar(*values))
+            return float(scalar(*map(float, values)))
         return float(_elementwise(block, None, *(np.array([value]) for value in values))[0])
     arrays = np.broadcast_arrays(*(np.asarray(value, dtype=np.float64) for value in values))
     flat = [array.reshape(-1) for array in arrays]

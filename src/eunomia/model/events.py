@@ -252,6 +252,10 @@ class Moment:
     at: float  # seconds since the run began
     events: tuple[Event, ...]
 
+    def __post_init__(self) -> None:
+        if type(self.at) is int:  # kernels are compiled for each type of a number that they are given
+            object.__setattr__(self, "at", float(self.at))
+
     @classmethod
     def of(cls, at: float, events: Iterable[Event]) -> Moment:
         """Sort by kind, then by id."""

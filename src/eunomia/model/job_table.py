@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, overload
 
 import numpy as np
@@ -153,6 +153,12 @@ class SubmittedJobs(_JobSequence):
         elif jobs:
             self._add_part(jobs if isinstance(jobs, JobTable) else list(jobs))
         self._length += len(jobs)
+
+    def keep(self, stays: Sequence[bool]) -> None:
+        """Drop the jobs that do not stay, (job,)."""
+        kept = list(compress(self, stays))
+        self._parts, self._first, self._length = [], [], 0
+        self.extend(kept)
 
     def array(self, name: str) -> Array:
         """Return a field of each job, (job,), which is a number."""

@@ -7,11 +7,12 @@ makes words of it: those of `TEXTS`, the one place to change what users read of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from eunomia.model.arrays import Array, Bools, Ints
+from eunomia.model.arrays import Array, Bools, Floats, Ints
 
 # The kinds of reasons, with the words for each in the summary of `explain`.
 KINDS = {
@@ -84,40 +85,94 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WaitReasons(Mapping[int, Reason]):
-    """Maps rows to reasons by one byte a row, for answers in which thousands of jobs have few reasons.
+    """Maps rows to reasons by a byte or two a row, for answers in which thousands of jobs have few reasons.
 
-    code: (row,) uint8, 0 = it has none, k = `reasons[k - 1]`.
+    code: (row,) unsigned integers, 0 = it has none, k = `reasons[k - 1]`.
+    numbers: (row,) the number of its reason, where each row has another; nan = those of the reason; None: all nan.
 
-    Raises ValueError for other codes, and for a reason that is none.
+    Raises ValueError for other codes, for a reason that is none, and for more or fewer numbers.
     """
 
     code: Array  # (row,)
     reasons: tuple[Reason, ...]
+    numbers: Floats | None = None  # (row,)
 
     def __post_init__(self) -> None:
         code, reasons = self.code, self.reasons
-        if code.ndim != 1 or code.dtype != np.uint8 or code.max(initial=0) > len(reasons):
+        if code.ndim != 1 or code.dtype.kind != "u" or code.max(initial=0) > len(reasons):
             raise ValueError(f"codes of {code.dtype} up to {code.max(initial=0)} do not name {len(reasons)} reasons")
         if not all(isinstance(reason, Reason) for reason in reasons):
             raise ValueError(f"{reasons!r} are not all reasons")
+        if self.numbers is not None and self.numbers.shape != code.shape:
+            raise ValueError(f"{self.numbers.shape} numbers are not one for each of {code.shape} rows")
 
     @classmethod
-    def of(cls, jobs: int, rows: Ints | Bools, reason: Reason) -> Mapping[int, Reason]:
+    def of(
+        cls, jobs: int, rows: Ints | Bools, reason: Reason, numbers: Floats | None = None
+    ) -> WaitReasons | dict[int, Reason]:
         """Return the one reason of these rows, of so many; nothing where there are none."""
         code = np.zeros(jobs, dtype=np.uint8)
         code[rows] = 1
-        return cls(code, (reason,)) if code.any() else {}
+        numbers = None if numbers is None else np.where(code > 0, numbers, 0.0)
+        return cls(code, (reason,), numbers) if code.any() else {}
+
+    @classmethod
+    def at(cls, jobs: int, *parts: Mapping[int, Reason | str] | tuple[Ints, Mapping[int, Reason | str]]) -> WaitReasons:
+        """Return reasons of so many rows by codes; of two for a row, the later one.
+
+        parts: reasons by row, or by place in some rows, which are given with them.
+        """
+        code, numbers, known = np.zeros(jobs, dtype=np.uint32), np.full(jobs, np.nan), _Codes()
+        for part in parts:
+            rows, why = part if isinstance(part, tuple) else (np.arange(jobs), part)
+            if isinstance(why, cls):
+                if len(parts) == 1 and part is why and len(why.code) == jobs:
+                    return why
+                places = np.flatnonzero(why.code)
+                codes = np.array([known.code(reason) for reason in why.reasons], dtype=np.uint32)
+                code[rows[places]] = codes[why.code[places] - 1]
+                numbers[rows[places]] = np.nan if why.numbers is None else why.numbers[places]
+            else:
+                places = np.fromiter(why, np.int64, len(why))
+                code[rows[places]] = [known.code(Reason.of(said)) for said in why.values()]
+                numbers[rows[places]] = np.nan
+        least, own = np.min_scalar_type(len(known.reasons)), not np.isnan(numbers).all()
+        return cls(code.astype(least), tuple(known.reasons), np.where(code > 0, numbers, 0.0) if own else None)
+
+    def without(self, rows: Ints) -> WaitReasons:
+        """Return those of all rows but these."""
+        code = self.code.copy()
+        code[rows] = 0
+        return replace(self, code=code)
 
     def __getitem__(self, row: int) -> Reason:
         if not 0 <= row < len(self.code) or self.code[row] == 0:
             raise KeyError(row)
-        return self.reasons[int(self.code[row]) - 1]
+        reason = self.reasons[int(self.code[row]) - 1]
+        if self.numbers is None or np.isnan(self.numbers[row]):
+            return reason
+        return replace(reason, numbers=(float(self.numbers[row]),))
 
     def __iter__(self) -> Iterator[int]:
         return iter(np.flatnonzero(self.code).tolist())
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self.code))
+
+
+class _Codes:
+    """Numbers reasons from 1 on, each once."""
+
+    def __init__(self) -> None:
+        self.reasons: list[Reason] = []
+        self._known: dict[Any, int] = {}
+
+    def code(self, reason: Reason) -> int:
+        key = (reason, repr(reason.numbers)) if reason.numbers else reason  # 1 and 1.0 read differently
+        if key not in self._known:
+            self.reasons.append(reason)
+            self._known[key] = len(self.reasons)
+        return self._known[key]
 
 
 # ---- words that several reasons share --------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import io
 import json
 import math
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from types import TracebackType
@@ -182,18 +182,28 @@ def header_line(header: Mapping[str, Any]) -> str:
 def step_lines(moment: Moment, decisions: Sequence[Decision]) -> Iterator[str]:
     """Yield the lines of one moment and its decisions."""
     yield moment_line(moment)
+    yield from decision_lines(moment.at, decisions)
+
+
+def decision_lines(at: float, decisions: Iterable[Decision]) -> Iterator[str]:
+    """Yield the lines of the decisions of a moment."""
     for decision in decisions:
         if isinstance(decision, GiveUp):
             continue
         if isinstance(decision, Starts):
-            yield from _lines(moment.at, decision)
+            yield from _lines(at, decision)
         else:
-            yield _encode({"at": moment.at, "kind": "decision", "decision": to_json(decision)}) + "\n"
+            yield _encode({"at": at, "kind": "decision", "decision": to_json(decision)}) + "\n"
 
 
 def moment_line(moment: Moment, kind: str = "moment") -> str:
     """Return the line of one moment."""
-    return _encode({"at": moment.at, "kind": kind, "events": [to_json(event) for event in moment.events]}) + "\n"
+    return events_line(moment.at, [to_json(event) for event in moment.events], kind)
+
+
+def events_line(at: float, events: Sequence[Any], kind: str = "moment") -> str:
+    """Return the line of a moment whose events are JSON values."""
+    return _encode({"at": at, "kind": kind, "events": events}) + "\n"
 
 
 def _lines(at: float, starts: Starts) -> Iterator[str]:

@@ -37,8 +37,8 @@ from eunomia.model.events import (
     NodeLost,
 )
 from eunomia.model.job_lifecycle import Stage
+from eunomia.records.moment_log import MomentLog
 from eunomia.records.preemptions import preemption_of, stops_for_events
-from eunomia.records.record import step_lines
 from eunomia.records.scheduler_digest import digest
 from eunomia.runs.throughput_learning import ThroughputLearner, throughput_learner
 from eunomia.service.core_job import core_job, estimated_event
@@ -110,6 +110,7 @@ class Controller:
     ) -> None:
         """Go on with another scheduler, which knows no job yet; `forget_seats`: the accelerators are others."""
         self.site, self.scheduler, self.runner = site, scheduler, runner
+        self.log = MomentLog()
         self.device_types = tuple(site.setup.topology.types[j] for j in site.setup.topology.type.tolist())
         self.nodes = site.node_names()
         self.drained = {}
@@ -139,7 +140,7 @@ class Controller:
             row = self.row(job_id)
         except InvalidInput:  # its row in the store is damaged, so nothing is known of it
             return False
-        return row is not None and row.state == "succeeded"
+        return row is None or row.state == "succeeded"  # removed since: had it failed, its followers had ended with it
 
     def new_row(
         self,
@@ -347,10 +348,12 @@ class Controller:
         self.fairness.advance(self.scheduler, moment.at)
         if self.learner is not None and (more := self.learner.take(moment.at, moment.events)):
             moment = Moment.of(moment.at, (*moment.events, *more))
+        pending = self.scheduler.asks.pending
         decisions = self.scheduler.handle(moment)
         self.moments += 1
         due = digest(self.scheduler) if self.moments % DIGEST_EVERY == 0 else None
-        self.turn.moments.append(LoggedMoment(moment.at, "".join(step_lines(moment, decisions)), due))
+        lines = self.log.lines(moment, decisions, pending)
+        self.turn.moments.append(LoggedMoment(moment.at, lines, due))
         following = None
         for decision in decisions:
             if self.learner is not None:
@@ -388,7 +391,7 @@ class Controller:
         """Note by which jobs the policy replaces those that it stops; they still have their seats in their rows."""
         state = self.scheduler.state
         for job_id in stop.job_ids:
-            row, number = self.rows.get(job_id), state.row_of[job_id]
+            row, number = self.rows.get(job_id), state.row_of[job_id]  # none is forgotten before the turn's end
             is_waiting = state.jobs.stage[number] == Stage.WAITING
             if row is not None and row.seats and is_waiting and not stops_for_events(moment.events, job_id):
                 found = preemption_of(self.scheduler, number, np.array(row.seats), moment.at)

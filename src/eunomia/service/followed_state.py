@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from eunomia.core.believed_speeds import believed_speeds
 from eunomia.core.scheduler import Scheduler
 from eunomia.forecasts.futures import PresentState
 from eunomia.model.decisions import SetTimer
 from eunomia.model.events import TimerFired
+from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import Stage
+from eunomia.records.moment_log import MomentLog
 from eunomia.records.packed_objects import restore
+from eunomia.service.core_job import core_job
 from eunomia.service.forecast_log import ForecastReader
 from eunomia.service.job_row import JobRow
-from eunomia.service.recovery import logged_moment, new_scheduler, setup_text
+from eunomia.service.recovery import new_scheduler, setup_text
 from eunomia.service.site import Site
 
+MOST_ENDED = 50_000  # jobs that arrivals are drawn from
 MANY_MOMENTS = 1_000  # so far behind a snapshot is quicker than the moments before it
 
 
@@ -50,6 +55,10 @@ class LogReader(ForecastReader):
         """Yield number and lines of the moments after one, in order."""
         yield from self._db.execute("SELECT seq, lines FROM moments WHERE seq > ? ORDER BY seq", (after,))
 
+    def first_moment(self) -> int:
+        """Return the number of the first moment that is kept; 0 if there is none."""
+        return int(self._db.execute("SELECT coalesce(min(seq), 0) FROM moments").fetchone()[0])
+
     def held_jobs(self) -> list[JobRow]:
         """Return the live jobs that are held for any reason."""
         text = "SELECT body FROM jobs WHERE live = 1 AND json_array_length(body, '$.holds') > 0"
@@ -63,31 +72,36 @@ class FollowedState:
         self.site, self.reader = site, LogReader(site.place)
         self.scheduler: Scheduler = new_scheduler(site)
         self.seq, self.wake, self.at = 0, math.inf, 0.0
+        self._log = MomentLog()
 
     def catch_up(self) -> None:
         """Handle the moments that were stored since. Raises SiteChanged if they were decided with another site."""
         if self.reader.meta("setup") != setup_text(self.site):
             raise SiteChanged("the site file was changed since the service read it")
-        snapshot = self.reader.newest_snapshot(self.seq + (MANY_MOMENTS if self.seq else 0))
+        is_near = self.seq and self.reader.first_moment() <= self.seq + 1  # the moments between are kept
+        snapshot = self.reader.newest_snapshot(self.seq + (MANY_MOMENTS if is_near else 0))
         if snapshot is not None:
             self.scheduler = new_scheduler(self.site)
             restore(self.scheduler, snapshot[2])
+            self._log.begin()
             self.seq, self.wake = snapshot[0], math.inf if snapshot[1] is None else snapshot[1]
         for seq, lines in self.reader.moments(self.seq):
-            moment = logged_moment(lines)
+            moment = self._log.read(lines)
             if any(isinstance(event, TimerFired) for event in moment.events):
                 self.wake = math.inf
             for decision in self.scheduler.handle(moment):
                 if isinstance(decision, SetTimer):
                     self.wake = decision.at
+            self.scheduler.forget_ended()
             self.seq, self.at = seq, moment.at
 
-    def present(self, now: float) -> PresentState:
-        """Return the state at time `now`, or at the last moment if that is later."""
+    def present(self, now: float, *, arrivals: bool = False) -> PresentState:
+        """Return the state at time `now`, or at the last moment if that is later; for `arrivals`, with ended jobs."""
         self.reader.begin()
         try:
             self.catch_up()
             held = self.reader.held_jobs()
+            ended = self._ended() if arrivals else []
         finally:
             self.reader.end()
         state = self.scheduler.state
@@ -107,5 +121,20 @@ class FollowedState:
         setup = self.site.setup
         return PresentState(
             scheduler=self.scheduler, policy=setup.policy, speeds=believed_speeds(self.scheduler.belief), at=at,
-            wake=max(self.wake, at), overheads=setup.overheads, resumes_at=resumes_at, follows=follows,
+            wake=max(self.wake, at), overheads=setup.overheads, resumes_at=resumes_at, follows=follows, ended=ended,
         )  # fmt: skip
+
+    def _ended(self) -> list[Job]:
+        """Return the last jobs that have ended and that the scheduler has no rows of, with the steps that they did."""
+        known, belief, found = self.scheduler.state.row_of, self.scheduler.belief, list[Job]()
+        for row in self.reader.ended_jobs(MOST_ENDED):
+            if row.id in known or math.isnan(row.submitted):
+                continue
+            try:
+                job = core_job(row)
+                speed = float(belief.solo_throughput(job.job_type, job.scale_factor).max())
+            except (TypeError, ValueError, LookupError, OverflowError):
+                continue  # its row is damaged, or the site has no such job type any more: it does not come again
+            steps = row.run_s * speed if row.state == "succeeded" else job.total_steps
+            found.append(replace(job, total_steps=max(steps, 1e-6)))
+        return found

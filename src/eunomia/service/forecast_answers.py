@@ -65,7 +65,7 @@ class ForecastAnswers:
         """Answer one question. Raises InvalidInput for a change that cannot be made, SiteChanged for another site."""
         if asked["ask"] == "next note":
             return self._next_note()
-        present = self._state.present(float(asked["now"]))
+        present = self._state.present(float(asked["now"]), arrivals=bool(asked.get("arrivals")))
         match asked["ask"]:
             case "when":
                 return self._when(present, asked["job"], bool(asked.get("arrivals")))

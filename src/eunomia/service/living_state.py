@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ from eunomia.records.preemptions import Preemption
 from eunomia.records.queue_position import SHOWN, QueuePosition
 from eunomia.records.wait_diagnosis import diagnose
 from eunomia.service.controller import Controller
+from eunomia.service.core_job import core_job
 from eunomia.service.job_row import QUARANTINED, JobRow, iso
-from eunomia.service.tenant_fairness import empty_periods
+from eunomia.service.store.reader import EndedSum
+from eunomia.service.tenant_fairness import HOUR_S, empty_periods
 
 _JOB_ID = re.compile(r"(?<![\w-])\d+-[a-z2-9]+")  # as the controller makes them
 _NO_TENANT = "\n"  # of a job that is not known: only an asker who sees those of all tenants may see it
@@ -87,9 +90,8 @@ def why(
 
 def _speed(controller: Controller, row: JobRow) -> str | None:
     """Return what is believed of a job's speed, where that was learnt."""
-    scheduler = controller.scheduler
-    job = scheduler.state.submitted[scheduler.state.row_of[row.id]]
-    return describe_throughput(scheduler.belief, job.job_type, job.scale_factor)
+    job = core_job(row)
+    return describe_throughput(controller.scheduler.belief, job.job_type, job.scale_factor)
 
 
 def throughputs(controller: Controller) -> list[dict[str, Any]]:
@@ -183,36 +185,48 @@ def cluster(controller: Controller) -> dict[str, Any]:
     }
 
 
-def nodes(controller: Controller) -> list[dict[str, Any]]:
-    """Return each node with its jobs."""
-    topology, state = controller.site.setup.topology, controller.scheduler.state
+def nodes(
+    controller: Controller, first: int = 0, count: int | None = None,
+    may_see: Callable[[str], bool] = lambda tenant: True,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Return each node, or so many from one on, with those of its jobs whose tenants the asker may see."""
+    topology, state, every = controller.site.setup.topology, controller.scheduler.state, controller.nodes
+    shown = range(first, len(every) if count is None else min(first + count, len(every)))
+    node_of, up = topology.node.tolist(), state.floor.up.tolist()
     jobs: defaultdict[int, list[str]] = defaultdict(list)
     for row in (controller.rows[state.ids[number]] for number in state.running().tolist()):
-        for node in sorted({int(topology.node[seat]) for seat in row.seats}):
-            jobs[node].append(row.id)
+        if may_see(row.tenant):
+            for node in sorted({node_of[seat] for seat in row.seats}):
+                jobs[node].append(row.id)
+
+    def by_node(seats: Iterable[int]) -> defaultdict[int, list[int]]:
+        found: defaultdict[int, list[int]] = defaultdict(list)
+        for seat in sorted(seats):
+            found[node_of[seat]].append(seat)
+        return found
+
+    taken, idle = by_node(controller.taken_seats), by_node(controller.idle_seats)
+    quarantined = by_node({*controller.quarantined, *controller.kept_seats})
+    remains = controller.quarantined
     return [
         {
-            "name": name,
+            "name": every[n],
             "type": topology.types[int(topology.node_type[n])],
             "accelerators": int(topology.size[n]),
-            "free": int(state.floor.free_by_node[n]) if state.floor.up[n] else 0,
+            "free": int(state.floor.free_by_node[n]) if up[n] else 0,
             "state": "removed" if controller.is_removed(n) else "drained" if n in controller.drained else "up",
             "reason": controller.drained.get(n),
-            "taken": {
-                str(seat): holder for seat, holder in sorted(controller.taken_seats.items()) if topology.node[seat] == n
-            },
-            "quarantined": [
-                seat for seat in sorted({*controller.quarantined, *controller.kept_seats}) if topology.node[seat] == n
-            ],
+            "taken": {str(seat): controller.taken_seats[seat] for seat in taken.get(n, ())},
+            "quarantined": list(quarantined.get(n, ())),
             "quarantine": {
-                str(seat): {"job": remains.job_id, "since": remains.since, "why": remains.why}
-                for seat, remains in sorted(controller.quarantined.items())
-                if topology.node[seat] == n
+                str(seat): {"job": remains[seat].job_id, "since": remains[seat].since, "why": remains[seat].why}
+                for seat in quarantined.get(n, ())
+                if seat in remains
             },
-            "idle": [seat for seat in sorted(controller.idle_seats) if topology.node[seat] == n],
-            "jobs": jobs[n],
+            "idle": list(idle.get(n, ())),
+            "jobs": jobs.get(n, []),
         }
-        for n, name in enumerate(controller.site.node_names())
+        for n in shown
     ]
 
 
@@ -228,22 +242,32 @@ def would_not_fit(controller: Controller, name: str) -> list[str]:
     return [state.ids[row] for row in rows[now & ~then].tolist()]
 
 
-def summary(rows: Iterable[JobRow], at: float) -> list[dict[str, Any]]:
-    """Return what each user got, by tenant: jobs by end, accelerator-hours, and the mean wait to the first start."""
+def summary(rows: Iterable[JobRow], at: float, ended: Iterable[EndedSum] = ()) -> list[dict[str, Any]]:
+    """Return what each user got, by tenant: jobs by end, accelerator-hours, and the mean wait to the first start.
+
+    `ended` are sums over jobs beside those of `rows`.
+    """
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    waits: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-    for row in rows:
-        one = found.setdefault(
-            (row.tenant, row.owner), {"tenant": row.tenant, "user": row.owner, "jobs": {}, "accelerator_h": 0.0}
-        )
-        one["jobs"][row.state] = one["jobs"].get(row.state, 0) + 1
-        now = at - row.started if row.state == "running" else 0.0
-        one["accelerator_h"] += (row.run_s + now) * row.spec.get("accelerators", 1) / 3600
-        if not math.isnan(row.first_started):
-            waits[row.tenant, row.owner].append(row.first_started - row.submitted)
-    for key, one in found.items():
-        one["queueing_mean_s"] = sum(waits[key]) / len(waits[key]) if waits[key] else None
+    waits: defaultdict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0])
+    for one in chain(ended, (_as_sum(row, at) for row in rows)):
+        key = one.tenant, one.user
+        shown = found.setdefault(key, {"tenant": one.tenant, "user": one.user, "jobs": {}, "accelerator_h": 0.0})
+        shown["jobs"][one.state] = shown["jobs"].get(one.state, 0) + one.jobs
+        shown["accelerator_h"] += one.accelerator_s / HOUR_S
+        waits[key][0] += one.waits
+        waits[key][1] += one.wait_s
+    for key, shown in found.items():
+        count, wait_s = waits[key]
+        shown["queueing_mean_s"] = wait_s / count if count else None
     return sorted(found.values(), key=lambda one: (-one["accelerator_h"], one["tenant"], one["user"]))
+
+
+def _as_sum(row: JobRow, at: float) -> EndedSum:
+    run_s = row.run_s + (at - row.started if row.state == "running" else 0.0)
+    has_started = not math.isnan(row.first_started)
+    wait_s = row.first_started - row.submitted if has_started else 0.0
+    used = run_s * row.spec.get("accelerators", 1)
+    return EndedSum(row.tenant, row.owner, row.state, 1, used, int(has_started), wait_s)
 
 
 def ltgf(controller: Controller, at: float) -> dict[str, float]:
@@ -264,7 +288,8 @@ def tenants(controller: Controller, at: float, width: int, count: int) -> tuple[
     rows = np.arange(n)
     names, declared = dict.fromkeys((*state.owners.tree.names, *curves)), controller.site.setup.tenants
     owner, count_of = state.jobs.owner[:n], len(names)
-    service = np.bincount(owner, scheduler.ledger.service_at(at, rows), minlength=count_of)
+    service = np.bincount(owner, scheduler.ledger.service_at(at, rows), minlength=count_of).astype(np.float64)
+    service[: len(state.forgotten_service)] += state.forgotten_service
     held = np.bincount(owner, scheduler.ledger.width[rows], minlength=count_of)
     shown = []
     for number, name in enumerate(names):

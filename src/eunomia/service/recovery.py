@@ -17,10 +17,11 @@ from typing import Any
 from eunomia.core.kernel_arrays import FLAGS, FLOATS, INTS
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.decisions import SetTimer
-from eunomia.model.events import JobSubmitted, Moment, TimerFired
+from eunomia.model.events import JobSubmitted, TimerFired
+from eunomia.records.moment_log import MomentLog, stored_decisions
 from eunomia.records.packed_objects import capture, restore
-from eunomia.records.record import from_json, step_lines
-from eunomia.records.scheduler_digest import digest
+from eunomia.records.record import decision_lines
+from eunomia.records.scheduler_digest import digest, leaves_ended_out
 from eunomia.service.controller import Controller
 from eunomia.service.core_job import core_job, estimated_event
 from eunomia.service.fault_points import faultpoint
@@ -127,27 +128,29 @@ def _replay(store: ServiceStore, site: Site) -> tuple[Scheduler, int, float]:
     It begins with the newest snapshot that is whole.
     """
     scheduler, last, wake, problems = new_scheduler(site), 0, float("inf"), list[str]()
+    may_forget = False  # not before the last digest in which ended jobs are
     for seq, stored, stored_wake, content in store.snapshots():
         scheduler = new_scheduler(site)  # an attempt may have filled a part of the one before
         try:
             restore(scheduler, content)
-            found, due = digest(scheduler), float("inf") if stored_wake in (None, math.inf) else number(stored_wake)
+            found, due = digest(scheduler, stored), math.inf if stored_wake in (None, math.inf) else number(stored_wake)
         except Exception as error:  # whatever the damage does to who reads it
             problems.append(f"snapshot {seq} cannot be read ({error})")
             continue
         if found != stored:
             problems.append(f"the state of snapshot {seq} has digest {found}, and {stored} was stored")
             continue
-        last, wake = seq, due
+        last, wake, may_forget = seq, due, leaves_ended_out(stored)
         break
     else:
         if problems:
             raise _differs(store, "; ".join(problems))
     if problems:
         _log.warning("%s; the state is replayed from snapshot %d instead", "; ".join(problems), last)
+    log = MomentLog()
     for seq, lines, stored_digest in store.moments(last):
         try:
-            moment = logged_moment(lines)
+            moment = log.read(lines)
         except Exception as error:
             raise _differs(store, f"moment {seq} cannot be read ({error})") from None
         if any(isinstance(event, TimerFired) for event in moment.events):
@@ -156,21 +159,20 @@ def _replay(store: ServiceStore, site: Site) -> tuple[Scheduler, int, float]:
             decisions = scheduler.handle(moment)
         except Exception as error:
             raise _differs(store, f"moment {seq} cannot be handled ({error!r})") from error
-        if "".join(step_lines(moment, decisions)) != lines:
+        if "".join(decision_lines(moment.at, decisions)) != stored_decisions(lines):
             raise _differs(store, f"moment {seq} gives other decisions than those that were stored")
-        if stored_digest is not None and (found := digest(scheduler)) != stored_digest:
-            raise _differs(store, f"the state after moment {seq} has digest {found}, and {stored_digest} was stored")
+        if stored_digest is not None:
+            if (found := digest(scheduler, stored_digest)) != stored_digest:
+                rule = f"the state after moment {seq} has digest {found}, and {stored_digest} was stored"
+                raise _differs(store, rule)
+            may_forget = leaves_ended_out(stored_digest)
+        if may_forget:
+            scheduler.forget_ended()
         for decision in decisions:
             if isinstance(decision, SetTimer):
                 wake = decision.at
         last = seq
     return scheduler, last, wake
-
-
-def logged_moment(lines: str) -> Moment:
-    """Return the moment of stored lines."""
-    line = json.loads(lines.partition("\n")[0])
-    return Moment(float(line["at"]), from_json(line["events"]))
 
 
 def _differs(store: ServiceStore, rule: str) -> StoreProblem:
@@ -251,7 +253,11 @@ def record_header(store: ServiceStore, site: Site) -> tuple[dict[str, Any], int]
         rule = "jobs were live when the site was last changed, so a record could not begin there"
         raise StoreProblem.of(store.folder, rule, "replay the store itself: eunomia serve does at each start")
     first = int(store.meta("era") or 0)
-    events = (event for _, lines, _ in store.moments(first) for event in logged_moment(lines).events)
+    if (kept := next((seq for seq, _, _ in store.moments(first)), first + 1)) > first + 1:
+        rule = f"the moments before {kept:,} were removed (decision_days), so a record could not begin there"
+        raise StoreProblem.of(store.folder, rule, "keep decisions for longer than the site stays as it is")
+    log = MomentLog()
+    events = (event for _, lines, _ in store.moments(first) for event in log.read(lines).events)
     jobs = [event.job for event in events if isinstance(event, JobSubmitted)]
     setup = replace(site.setup, jobs=tuple(jobs))
     return setup.record_header(), first

@@ -33,6 +33,7 @@ from eunomia.service.fault_points import faultpoint
 from eunomia.service.json_lines import JsonLines
 from eunomia.service.messages import PolicyOverran, Principal
 from eunomia.service.recovery import recover
+from eunomia.service.removal import JOBS_FOLDER, RegularRemoval
 from eunomia.service.site import Site, jobs_run, load_site
 from eunomia.service.site_change import apply_site, effective_site
 from eunomia.service.solver_process import Solver
@@ -48,9 +49,7 @@ if TYPE_CHECKING:
     from eunomia.service.http.api import Service
 
 SOCKET = "service.sock"
-JOBS = "jobs"  # folder of the jobs' folders
 MANY_JOBS = 500  # live ones: from here on decisions may take compiled kernels, which cost 50 MiB
-SWEEP_S = 3600.0  # between removals of old jobs
 SWITCH_S = 0.001  # for which the loop waits at most for a thread that computes: Python's 5 ms add up in a request
 HOLD_S = 5.0  # between looks whether room on the disk can be reserved again, and which tokens have expired
 OLDER_AFTER = 3, 130  # collections of the next age, which look at so many times as much and stop all threads meanwhile
@@ -70,6 +69,7 @@ class RunningService:
     thread: threading.Thread
     token_file: Path  # of the operator
     job_tokens: JobTokens
+    removal: RegularRemoval
     is_new: bool  # the operator's token has just been made
 
 
@@ -106,6 +106,7 @@ def start(site: Site, umask: int) -> RunningService:
         job_tokens = JobTokens.of(store.folder)
         world = writer.world = _world(site, writer, job_tokens, umask)
         thread = threading.Thread(target=writer.run, name="writer", daemon=True)
+        removal = RegularRemoval(writer, site.place, site.state / JOBS_FOLDER)
         token_file, is_new = ensure_operator_token(store)  # before the writer's thread has the store to itself
     except BaseException:
         store.close()
@@ -113,7 +114,8 @@ def start(site: Site, umask: int) -> RunningService:
     world.carry_out(orders)
     world.start()
     thread.start()
-    return RunningService(site, store, writer, world, solver, thread, token_file, job_tokens, is_new)
+    removal.start()
+    return RunningService(site, store, writer, world, solver, thread, token_file, job_tokens, removal, is_new)
 
 
 @contextlib.contextmanager
@@ -129,7 +131,7 @@ def _without_collection() -> Iterator[None]:
 
 def _world(site: Site, writer: Writer, job_tokens: JobTokens, umask: int) -> ProcessWorld:
     """Return the world that the site names."""
-    jobs, topology, scenario = site.state / JOBS, site.setup.topology, site.setup.scenario
+    jobs, topology, scenario = site.state / JOBS_FOLDER, site.setup.topology, site.setup.scenario
 
     def forked() -> None:
         faultpoint("launch.forked")
@@ -150,7 +152,7 @@ def _world(site: Site, writer: Writer, job_tokens: JobTokens, umask: int) -> Pro
 def _let_accounts_pass(state: Path) -> None:
     """Let other users pass through the state folder to the folders of their jobs, and read nothing else there."""
     for entry in state.iterdir():
-        if entry.name != JOBS and not entry.is_symlink():
+        if entry.name != JOBS_FOLDER and not entry.is_symlink():
             entry.chmod(0o700 if entry.is_dir() else 0o600)
     state.chmod(0o711)
 
@@ -180,6 +182,7 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
     try:
         asyncio.run(_listen(running, announce))
     finally:
+        running.removal.stop()
         running.solver.close()
         running.store.room.close()
         running.writer.stop()
@@ -212,7 +215,7 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
     service = Service(
         writer=running.writer, reader=reader, tokens=TokenRegistry(running.store.tokens()),
         job_tokens=running.job_tokens,
-        jobs=site.state / JOBS, hosts=hosts_of(site, port), origins=origins_of(site, port),
+        jobs=site.state / JOBS_FOLDER, hosts=hosts_of(site, port), origins=origins_of(site, port),
         forecasts=Forecasts(site.path, running.writer, site.service.forecast_every_s),
         feed=EventFeed(reader, running.writer.origin), places=Places(most_connections),
         overruns=lambda: running.solver.overruns, renewals=lambda: running.world.renewals,
@@ -272,7 +275,7 @@ async def _keep(
     running: RunningService, service: Service, serving: asyncio.Task[None], stop: Callable[[], None]
 ) -> None:
     """Do what is due regularly while the service runs, and stop it when it has failed."""
-    sweep_at, hold_at, is_loaded = time.monotonic() + SWEEP_S, 0.0, False
+    hold_at, is_loaded = 0.0, False
     while not serving.done():
         await asyncio.sleep(0.2)
         running.writer.failure = running.writer.failure or running.world.failure
@@ -287,9 +290,6 @@ async def _keep(
             service.reads.end(service.tokens)  # some have expired
         if running.store.room.is_waiting:
             service.replies.give_up(DiskFull.of(running.site.state, "the disk is full", "make room on it"))
-        if time.monotonic() >= sweep_at:
-            sweep_at = time.monotonic() + SWEEP_S
-            running.writer.change(_prune)
 
 
 async def _explain_regularly(running: RunningService) -> None:
@@ -305,11 +305,6 @@ def _stand_by(holder: str) -> None:
     """Say that another service acts; called once."""
     sys.stderr.write(f"standing by: {holder} has the store\n")
     sys.stderr.flush()
-
-
-def _prune(writer: Writer) -> int:
-    """Remove the jobs that ended long ago."""
-    return writer.store.prune(writer.clock.now() - writer.controller.site.service.history_days * 86_400)
 
 
 def _reread(writer: Writer) -> None:

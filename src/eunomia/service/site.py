@@ -64,7 +64,18 @@ class ServiceSection(Section):
     allowed_hosts: Annotated[tuple[str, ...], Field(strict=False)] = Field(
         default=(), description="further names by which it may be addressed, in Host and Origin"
     )
-    history_days: Positive = Field(default=90.0, description="days for which ended jobs are kept")
+    history_days: Positive = Field(
+        default=90.0, description="days for which ended jobs are kept, with their folders, events and forecasts"
+    )
+    decision_days: Positive | None = Field(
+        default=None, description="days for which decisions are kept that no start needs; left out, history_days"
+    )
+    log_days: Positive | None = Field(
+        default=None, description="days for which logs of ended jobs are kept; left out, history_days"
+    )
+    logs_gib: Positive | None = Field(
+        default=None, description="most that the logs of ended jobs take together; left out, there is no limit"
+    )
     max_pending_per_tenant: Annotated[int, Field(ge=1, le=10**9)] = Field(default=100_000, description="jobs that wait")
     submit_per_second: Positive = Field(default=200.0, description="jobs that a tenant submits; bursts of 10 s")
     submit_mib_per_day: Positive = Field(default=1024.0, description="job documents of a tenant, in MiB")
@@ -288,9 +299,21 @@ def plan(site: Site) -> list[str]:
         f"cluster:   {capacity} on {setup.topology.nodes} node{'s' if setup.topology.nodes != 1 else ''}",
         f"policy:    {setup.policy.info.name} ({setup.policy.info.answer_type}); seats are given {cut}",
         f"jobs:      {jobs_run(site)}",
+        f"kept:      {kept(site.service)}",
         *(describe_room() if setup.scenario.world.backend == "local" else []),
         *(f"note:      {note}" for note in setup.notes),
     ]
+
+
+def kept(service: ServiceSection) -> str:
+    """Return for how long what has ended is kept."""
+    log_days = service.history_days if service.log_days is None else service.log_days
+    decision_days = service.history_days if service.decision_days is None else service.decision_days
+    most = "" if service.logs_gib is None else f" and at most {service.logs_gib:g} GiB together"
+    return (
+        f"ended jobs with their folders for {service.history_days:g} days, their logs for {log_days:g} days{most}, "
+        f"decisions for {decision_days:g} days"
+    )
 
 
 def jobs_run(site: Site) -> str:

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from eunomia.core.answer_check import check_kind
 from eunomia.model.answers import Answer, InvalidAnswer
-from eunomia.model.events import Answered, AskAbandoned, Moment
+from eunomia.model.events import Answered, AskAbandoned
 from eunomia.policies import build
 from eunomia.service.controller import Controller
 from eunomia.service.messages import PolicyAnswered, PolicyOverran
@@ -30,7 +29,7 @@ def take_solver_report(controller: Controller, message: PolicyAnswered | PolicyO
         return
     is_new = True
     if isinstance(message, PolicyAnswered):
-        reason = _wrong(controller, message.asked, message.answer)
+        reason = _wrong(controller, message.answer)
         if reason:
             controller.refused_answers += 1
             is_new = reason != controller.policy_problem  # such a mistake comes again with each answer
@@ -66,7 +65,7 @@ def _fallback_answer(controller: Controller, asked: int) -> Answer | None:
     fresh = {name: np.full(view.jobs, value) for name, value in heuristic.info.memory_columns.items()}
     answer = heuristic.decide(replace(view, memory={**fresh, **view.memory}))
     answer = replace(answer, memory={}, again_at=min(answer.again_at, controller.at + PAUSE_S))
-    return None if _wrong(controller, asked, answer) else _in_time(controller, answer)
+    return None if _wrong(controller, answer) else _in_time(controller, answer)
 
 
 def _in_time(controller: Controller, answer: Answer) -> Answer:
@@ -76,17 +75,17 @@ def _in_time(controller: Controller, answer: Answer) -> Answer:
     return answer
 
 
-def _wrong(controller: Controller, asked: int, answer: Answer) -> str:
-    """Return what is wrong with an answer: it is tried on a copy of the state.
+def _wrong(controller: Controller, answer: Answer) -> str:
+    """Return what is wrong with an answer: the rows that it names are checked, and nothing is changed.
 
     The package's own policies are tested to give none for the state that they were asked about.
     """
+    asks = controller.scheduler.asks
     is_known = type(controller.site.setup.policy).__module__.startswith(OURS)
-    if is_known and not controller.scheduler.asks.is_stale:
+    if is_known and not asks.is_stale:
         return ""
     try:
-        check_kind(answer, controller.scheduler.info, controller.scheduler.asks.last_at)
-        controller.scheduler.copy().handle(Moment(controller.at, (Answered(asked, answer),)))
+        asks.check_pending(answer, controller.at)
     except InvalidAnswer as error:
         fix = f"; {error.fix}" if error.fix else ""
         return f"the answer of policy {controller.scheduler.info.name!r} cannot be carried out: {error.rule}{fix}"

@@ -43,6 +43,7 @@ from eunomia.service.messages import (
     Submit,
 )
 from eunomia.service.recovery import begin_era, new_scheduler, reload, setup_text
+from eunomia.service.replay_cost import ReplayCost
 from eunomia.service.set_aside import keep_seats
 from eunomia.service.site import Site
 from eunomia.service.store import ServiceStore, StoreLost
@@ -52,7 +53,6 @@ from eunomia.service.turn import ServicePolicyRunner, Turn
 from eunomia.service.user_requests import step
 
 BATCH = AT_ONCE  # jobs that a turn takes in, or as many other inputs
-SNAPSHOT_EVERY = 4096  # moments
 FAILED = "the service failed; its log says why"
 _log = logging.getLogger(__name__)
 
@@ -135,7 +135,7 @@ class Writer:
         self.decision_times, self.commit_times = LatencyHistogram(), LatencyHistogram()
         self._asked_at: float | None = None  # when the turn began whose ask is not answered yet
         self._inbox: Inbox[_Work] = Inbox()
-        self._snapshot_seq = controller.moments
+        self.replay_cost = ReplayCost(*store.since_snapshot())
         self._can_snapshot = True
         self._parts = WrittenParts()
         self._writing: threading.Thread | None = None  # of a snapshot
@@ -192,8 +192,7 @@ class Writer:
                     self.turn([])
                     self.snapshot()
                     return
-                late = self.controller.moments - self._snapshot_seq
-                if late >= SNAPSHOT_EVERY and (not self.waiting or late >= 2 * SNAPSHOT_EVERY):
+                if self.replay_cost.is_snapshot_due(is_busy=self.waiting > 0):
                     self._begin_snapshot()
         except BaseException as error:
             self.failure = error
@@ -309,7 +308,7 @@ class Writer:
         return turn
 
     def _turn(self, inputs: Sequence[Input]) -> Turn:
-        begun = time.perf_counter()
+        begun, used = time.perf_counter(), time.thread_time()
         with self.lock:
             turn = step(self.controller, self.clock.now(), inputs)
             for reply in turn.replies:
@@ -317,10 +316,12 @@ class Writer:
                     reply.body["job"] = row.shown(self.origin, self.controller.device_types)
             if self.controller.site.setup.scenario.check:
                 self.controller.check()
+        used = time.thread_time() - used
         faultpoint("turn.decided")
         if not turn.is_empty:
             before = time.perf_counter()
             self.store.commit(turn, self.clock.stored(turn.at))
+            self.replay_cost.add(turn.moments, used)
             self.commit_times.add(time.perf_counter() - before)
         faultpoint("turn.committed")
         if not self.store.leads():
@@ -373,7 +374,7 @@ class Writer:
             begin_era(self.store, controller, rows, setup_text(site), is_first=False, more=meta)
             keep_seats(controller)
             controller.go_on_learning()
-            self._snapshot_seq = controller.moments
+            self.replay_cost = ReplayCost()
             orders = controller.resend(rows)
         if self.world is not None:
             if cluster_changed:
@@ -439,7 +440,8 @@ class Writer:
             self._can_snapshot = False
             _log.warning("no snapshots, so restarts replay the whole log: %s", error)
             return None
-        self._snapshot_seq = self.controller.moments
+        self.replay_cost = ReplayCost()
+        self.controller.log.begin()
         return _Snapshot(self.store.last_seq(), digest(scheduler), self.controller.wake, state)
 
     def _store_snapshot(self, taken: _Snapshot, content: bytes) -> bool:

@@ -15,13 +15,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from eunomia.failures.philly_reasons import KILLED, REASONS, UNSUCCESSFUL
+from eunomia.failures.philly_reasons import KILLED, UNSUCCESSFUL
 from eunomia.failures.run_times import (
     failing_by_class,
     killed_by_class,
     pick_reasons,
-    run_time_to_failure,
     run_time_until_killed,
+    run_times_to_failure,
     size_class,
 )
 from eunomia.model import elementary
@@ -74,12 +74,9 @@ def philly_ran(scale_factor: Ints, rng: np.random.Generator) -> Floats:
     fails = fate < failing[size]
     kills = ~fails & (killing < killed_by_class(scale_factor, failing, KILLED)[size])
     ran_s = np.where(kills, run_time_until_killed(scale_factor, ran), 0.0)
-    rows, draws = np.flatnonzero(fails), rng.random((int(fails.sum()), TRIALS)).tolist()
-    reasons = pick_reasons(scale_factor[rows], reason[rows]).tolist()
-    ran_s[rows] = [
-        sum(run_time_to_failure(REASONS[mine], draw) for draw in each)
-        for mine, each in zip(reasons, draws, strict=True)
-    ]
+    rows, draws = np.flatnonzero(fails), rng.random((int(fails.sum()), TRIALS))
+    reasons = pick_reasons(scale_factor[rows], reason[rows])
+    ran_s[rows] = sum(run_times_to_failure(reasons, each) for each in draws.T.tolist())
     return ran_s
 
 

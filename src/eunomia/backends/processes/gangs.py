@@ -96,6 +96,7 @@ class LocalGangs(ProcessWorld):
         self._delayed: dict[tuple[str, int], LocalGang] = {}  # gangs that the machine has no room for now
         self._retry_at = math.inf
         self._orphans: dict[tuple[str, int], FoundGang] = {}  # gangs that no order named
+        self._found: deque[FoundGang] = deque()  # those of them that are not reported yet
         self._has_looked = inputs.lock is not None  # for them; a run begins with none
         self._orders: deque[Order | Topology] = deque()
         self._selector = selectors.DefaultSelector()
@@ -163,11 +164,14 @@ class LocalGangs(ProcessWorld):
             else:
                 kind, gang = key.data
                 self._guard(gang.key, self._end if kind == "end" else self._read, gang)
+        if not self._has_looked:
+            self._find_orphans()  # before the end of another gang, after which their seats would be given away
         while self._orders:
             self._take(self._orders[0])
             self._orders.popleft()
-        if not self._has_looked:
-            self._find_orphans()
+        while self._found:
+            orphan = self._found.popleft()
+            self._report(GangFound(*orphan.key, orphan.seats))
         now = time.monotonic()
         if now >= self._written_at and self._written.handle >= 0:
             self._selector.register(self._written.handle, selectors.EVENT_READ, self._written)
@@ -424,16 +428,18 @@ class LocalGangs(ProcessWorld):
 
     def _find_orphans(self) -> None:
         """Look for gangs that the first orders did not name, as after an older copy of the store was put back."""
+        named = {(order.job_id, order.epoch) for order in self._orders if isinstance(order, Launch)}
         for gang in running_gangs(self._workdir):
-            if gang.key in self._live or gang.key in self._killed:
+            if gang.key in named or gang.key in self._killed or gang.key in self._orphans:
                 continue
             if gang.doubt:
                 _log.warning("start %d of job %s is left alone: %s", gang.epoch, gang.job_id, gang.doubt)
                 continue
             self._orphans[gang.key] = gang
-            self._report(GangFound(*gang.key, gang.seats))
+            self._found.append(gang)
             _log.warning("start %d of %s", gang.epoch, _orphaned(gang.job_id))
         self._has_looked = True
+        self._report_taken()
 
     def _stop_overdue(self, gang: LocalGang, now: float) -> None:
         """Kill a gang with its supervisor, if that has not stopped it in time, as it is frozen or hangs."""

@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 
-SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe that nobody has open is not waited for
+SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe without another end is not waited for
 
 
 def open_plain(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:

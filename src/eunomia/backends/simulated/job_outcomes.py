@@ -29,6 +29,7 @@ from eunomia.failures.run_times import (
     pick_reasons,
     run_time_to_failure,
     run_time_until_killed,
+    run_times_to_failure,
     size_class,
 )
 from eunomia.model.arrays import Bools, Floats, Ints
@@ -60,9 +61,10 @@ class OutcomeModel:
             np.ones(len(jobs)),
         )
         needed = np.where(kills, run_time_until_killed(scale_factor, ran), 0.0)
-        trials = 1 + np.minimum([job.retries for job in jobs], _MOST_TRIALS - 1)
-        for row in np.flatnonzero(fails).tolist():
-            needed[row] = sum(drawn.time_to_failure(row, trial, math.inf) for trial in range(trials[row]))
+        trials = 1 + np.array([min(job.retries, _MOST_TRIALS - 1) for job in jobs], dtype=np.int64)
+        for trial in range(trials.max(initial=0)):
+            rows = np.flatnonzero(fails & (trials > trial))
+            needed[rows] += run_times_to_failure(drawn.reason[rows], [drawn.draw(row, trial) for row in rows.tolist()])
         host = _hosts(fails | kills, needed, size, seconds, rng.random(len(jobs)))
         killed = host[kills]
         share[killed] = np.where(needed[kills] < seconds[killed], needed[kills] / seconds[killed], share[killed])
@@ -89,8 +91,11 @@ class JobOutcomes:
         """Return after how many seconds of running a job's trial fails, at most `left_s`; inf = never."""
         if self.reason[row] < 0:
             return math.inf
-        draw = float(np.random.default_rng((self.seed, int(self.stream[row]), trial)).random())
-        return min(run_time_to_failure(REASONS[self.reason[row]], draw), left_s)
+        return min(run_time_to_failure(REASONS[self.reason[row]], self.draw(row, trial)), left_s)
+
+    def draw(self, row: int, trial: int) -> float:
+        """Return the quantile in [0, 1) of the time to failure of a job's trial."""
+        return float(np.random.default_rng((self.seed, int(self.stream[row]), trial)).random())
 
     def moved(self, host: Ints) -> JobOutcomes:
         """Return the outcomes with the failure of each job moved to another one, (job,); -1 = it has none."""

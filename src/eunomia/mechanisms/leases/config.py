@@ -33,6 +33,7 @@ class Leases(MechanismConfig):
 
     def __post_init__(self) -> None:
         check_fields(self)
+        object.__setattr__(self, "length", float(self.length))  # or its whole multiples are times that are no floats
         if self.aligned and math.isinf(self.length):
             raise ValueError(
                 "aligned leases need a common end: give a finite length_s, for example 360, or aligned = false"

@@ -246,6 +246,10 @@ class LeaseMechanism(Mechanism):
             return self.deficits.settled(self.state)
         return self.state.waiting == 0 and self._single_shapes  # in another shape a job may go faster by then
 
+    def named(self) -> Sequence[PendingAsk]:
+        """Return the candidates of the last answer."""
+        return [self.deficits.rows] if self._candidates is None else [self.deficits.rows, self._candidates]
+
     # ---- explanations ----------------------------------------------------------------------------------------
 
     @property

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import numpy as np
 
 from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
-from eunomia.model.wait_reason import Reason
+from eunomia.model.wait_reason import Reason, WaitReasons
 
 Late = Annotated[Literal["first", "last"], "'first' (in their place by deadline) or 'last' (behind all others)"]
 _DIGITS = 7  # of seconds
@@ -22,11 +23,10 @@ def order_by_deadline(key: Floats, is_late: Bools, late: Late) -> Ints:
     return np.lexsort((np.round(key, _DIGITS), behind))
 
 
-def late_jobs(is_late: Bools, deadline: Floats, code: str) -> tuple[tuple[int, ...], dict[int, Reason]]:
+def late_jobs(is_late: Bools, deadline: Floats, code: str) -> tuple[tuple[int, ...], Mapping[int, Reason]]:
     """Return the late jobs, and the reason of each, with its deadline."""
-    rows = np.flatnonzero(is_late)
-    deadlines = zip(rows.tolist(), deadline[rows].tolist(), strict=True)
-    return tuple(rows.tolist()), {m: Reason(code, numbers=(at,)) for m, at in deadlines}
+    why = WaitReasons.of(len(is_late), is_late, Reason(code, numbers=(0.0,)), deadline)
+    return tuple(np.flatnonzero(is_late).tolist()), why
 
 
 def next_behind(order: Ints, running: Bools) -> tuple[Ints, Ints]:

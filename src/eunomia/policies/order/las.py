@@ -54,4 +54,4 @@ class Las(RankedOrder):
     @property
     def rank(self) -> Rank:
         """The level of attained service."""
-        return Rank("service", quantum=self.quantum)
+        return Rank("service", quantum=float(self.quantum))

@@ -12,7 +12,7 @@ best, as far as exchanges of one late job for another find it. A job whose deadl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -21,7 +21,7 @@ import numpy as np
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.tolerance import is_at_least, is_at_most
 from eunomia.model.view import View
-from eunomia.model.wait_reason import Reason
+from eunomia.model.wait_reason import Reason, WaitReasons
 from eunomia.policies.shares import pair_programs
 from eunomia.solvers.min_late_jobs import SLACK, LateRows, late_rows
 from eunomia.solvers.program import Infeasible
@@ -77,11 +77,12 @@ class DeadlineFloors:
         rows = tuple(sorted({*self.late, in_time} - {late}))
         return replace(self, floor=floor, dropped=dropped, late=rows)
 
-    def why(self) -> dict[int, Reason]:
+    def why(self) -> Mapping[int, Reason]:
         """Return the reason of each job whose floor is dropped."""
-        reasons = dict.fromkeys(np.flatnonzero(self.dropped).tolist(), Reason("floor_dropped"))
+        jobs, is_late = len(self.dropped), np.array(self.late, dtype=np.int64)
         late = Reason("deadline_dropped" if self.fewest else "deadline_dropped_unproven")
-        return reasons | dict.fromkeys(self.late, late)
+        dropped = WaitReasons.of(jobs, self.dropped, Reason("floor_dropped"))
+        return WaitReasons.at(jobs, dropped, WaitReasons.of(jobs, is_late, late)) or {}
 
 
 def floors(view: View, T: Floats, other: Floats | None = None, *, space_sharing: bool = False) -> DeadlineFloors:

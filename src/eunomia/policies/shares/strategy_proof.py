@@ -20,13 +20,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from eunomia.inputs.declared_fields import check_fields
 from eunomia.model.answers import Shares
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.view import View
-from eunomia.model.wait_reason import Reason
+from eunomia.model.wait_reason import Reason, WaitReasons
 from eunomia.policies.shares.options import Types
 from eunomia.policies.shares.share_inputs import FAIR_AT_ONCE, NEEDS, clip_shares, speeds
 from eunomia.solvers.proportional import strategy_proof
@@ -62,5 +60,5 @@ class StrategyProof:
         """Return X (job, type); `why` gives the fraction of its share that each job keeps."""
         T, z = speeds(view, self.types), view.scale_factor.astype(float)
         x, kept = strategy_proof(T, z, view.capacity, view.weight)
-        why = {m: Reason("share_kept", numbers=(float(kept[m]),)) for m in np.flatnonzero(kept < 1).tolist()}
+        why = WaitReasons.of(view.jobs, kept < 1, Reason("share_kept", numbers=(1.0,)), kept)
         return Shares(clip_shares(x), fill=False, why=why)

@@ -14,6 +14,7 @@ from eunomia.model.arrays import Array, Ints
 from eunomia.model.certificate import Certificate
 from eunomia.model.policy import AnswerType, Policy
 from eunomia.model.view import View
+from eunomia.model.wait_reason import WaitReasons
 
 A = TypeVar("A", Shares, Order)
 
@@ -73,7 +74,7 @@ def join(
         all(answer.fill for _, answer in answers),
         memory=stored,
         again_at=min((answer.again_at for _, answer in answers), default=np.inf),
-        why={int(jobs[m]): reason for jobs, answer in answers for m, reason in answer.why.items()},
+        why=WaitReasons.at(view.jobs, *((jobs, answer.why) for jobs, answer in answers)) or {},
         refuse={int(jobs[m]): text for jobs, answer in answers for m, text in answer.refuse.items()},
         late=tuple(sorted(int(jobs[m]) for jobs, answer in answers for m in answer.late)),
         certificate=_certificate(view, answers),

@@ -30,7 +30,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.model.wait_reason import Reason
+from eunomia.model.wait_reason import Reason, WaitReasons
 from eunomia.policies.order.decayed_usage import top_of
 from eunomia.policies.wrappers.inner import ask, inherit, inner_policy
 
@@ -94,7 +94,7 @@ class Quotas:
         return replace(
             answer,
             rows=select_rows(answer.rows, order, view.on_type, stays),
-            why={**answer.why, **dict.fromkeys(waits.tolist(), _WHY)},
+            why=WaitReasons.at(view.jobs, answer.why, WaitReasons.of(view.jobs, waits, _WHY)) or {},
             refuse={**answer.refuse, **{m: _refusal(quota[top[m]]) for m in np.flatnonzero(refused).tolist()}},
         )
 

@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from eunomia.inputs.json_text import NotJson, parse_json
 from eunomia.service.credentials import JobTokens, TokenRegistry
+from eunomia.service.forecast_log import ForecastReader, ForecastScores
 from eunomia.service.forecasts import Forecasts
 from eunomia.service.http.budgets import BodyBytes, Bucket, LargeSubmissions, Places, Submissions, seconds
 from eunomia.service.http.event_feed import EventFeed
@@ -117,6 +118,11 @@ class Service:
     disk_asked: float = -math.inf
     ready: bool = False
     refused: int = 0
+    scores: ForecastScores = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin with nothing that is kept."""
+        self.scores = ForecastScores(ForecastReader(self.site.place))
 
     @property
     def site(self) -> Site:

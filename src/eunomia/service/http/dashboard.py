@@ -39,6 +39,7 @@ from eunomia.service.messages import Cancel, ChangeNode, Principal
 from eunomia.service.pages import render
 
 SHOWN = 20  # jobs on the first page
+SHOWN_NODES = 200  # on one page
 TAIL = 8192  # bytes of a log
 FORECAST_S = 0.2  # longer than that no page waits for a forecast
 _FILES = Path(pages.__file__).parent
@@ -108,8 +109,9 @@ def tenants(service: Service, request: Request, who: Principal) -> Response:
 
 def nodes(service: Service, request: Request, who: Principal) -> Response:
     """Show the nodes."""
-    found = (api.show_nodes(service, request, who))["nodes"]
-    return HTMLResponse(render.nodes_page(who.user, found, who.is_operator))
+    first = api.whole_number(request.query_params.get("cursor"), "cursor", 0, 2**62)
+    found = api.nodes_from(service, who, first, SHOWN_NODES)
+    return HTMLResponse(render.nodes_page(who.user, found["nodes"], who.is_operator, found["next"]))
 
 
 async def policy(service: Service, request: Request, who: Principal) -> Response:

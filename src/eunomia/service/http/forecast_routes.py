@@ -7,7 +7,6 @@ from typing import Any
 from starlette.requests import Request
 
 from eunomia.forecasts.scoring import score
-from eunomia.service.forecast_log import outcomes_of
 from eunomia.service.forecasts import NoForecast
 from eunomia.service.http.api import Refused, Service, read_json
 from eunomia.service.http.visible_jobs import visible
@@ -179,5 +178,5 @@ def new_row(service: Service, document: JobDocument, tenant: str, who: Principal
 def forecast_score(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Say how good the forecasts of jobs that have started were."""
     tenant = None if who.is_operator else who.tenant
-    found = outcomes_of(service.site.place)
+    found = service.scores.outcomes()
     return score(one for one in found if tenant in (None, one.tenant))

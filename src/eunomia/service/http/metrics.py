@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from eunomia.forecasts.scoring import score
 from eunomia.service import living_state
-from eunomia.service.forecast_log import outcomes_of
 from eunomia.service.job_row import STATES
 from eunomia.service.latency_histogram import LatencyHistogram
 
@@ -59,7 +57,7 @@ class _Figures:
             yield CounterMetricFamily(name, what, value)
         what = "Number of the leadership: it grows with each start or fail-over."
         yield GaugeMetricFamily("eunomia_generation", what, writer.store.generation)
-        coverage = score(outcomes_of(service.site.place))["start_coverage"]
+        coverage = service.scores.coverage()
         found = [] if coverage is None else [((), coverage)]
         yield _gauge("eunomia_forecast_coverage_ratio", "Starts that were in their 80 % interval.", (), found)
 

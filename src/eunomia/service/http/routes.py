@@ -48,7 +48,7 @@ from eunomia.service.http.job_routes import save_progress
 from eunomia.service.http.metrics import metrics_text
 from eunomia.service.http.site_routes import change_policy, change_tenant, reread_site
 from eunomia.service.http.tenant_routes import show_tenants
-from eunomia.service.http.visible_jobs import is_mine, owned, visible
+from eunomia.service.http.visible_jobs import owned, visible
 from eunomia.service.http.wait_routes import why
 from eunomia.service.job_document import FieldProblem, InvalidRequest, JobDocument, parse_job
 from eunomia.service.job_row import STATES, JobRow, iso
@@ -67,6 +67,7 @@ from eunomia.service.store.reader import detail_of
 from eunomia.service.store.schema import Token
 
 PAGE, MOST_PAGE = 100, 1000
+MOST_NODES = 10_000  # of one page
 CUT_S = 0.0009995  # what a time loses in an answer, which rounds to microseconds and cuts to milliseconds
 MOST_JOBS = 10_000  # in one list
 LOG_BYTES = 2**20  # of one answer
@@ -313,11 +314,17 @@ def show_throughputs(service: Service, request: Request, who: Principal) -> dict
 
 
 def show_nodes(service: Service, request: Request, who: Principal) -> dict[str, Any]:
-    """Show the nodes; operators see their jobs."""
-    found = read_state(service, living_state.nodes)
-    if not who.is_operator:
-        found = [{**node, "jobs": [job for job in node["jobs"] if is_mine(service, job, who)]} for node in found]
-    return {"nodes": found}
+    """Show the nodes, all or a page of them; operators see all their jobs."""
+    query = request.query_params
+    limit = whole_number(query.get("limit"), "limit", 0, MOST_NODES) or None
+    return nodes_from(service, who, whole_number(query.get("cursor"), "cursor", 0, 2**62), limit)
+
+
+def nodes_from(service: Service, who: Principal, first: int, limit: int | None) -> dict[str, Any]:
+    """Return so many nodes from one on, and where the next page begins."""
+    found = read_state(service, living_state.nodes, first, limit, who.may_see)
+    last, count = first + len(found), len(service.writer.controller.nodes)
+    return {"nodes": found, "next": str(last) if found and last < count else None}
 
 
 async def change_node(service: Service, request: Request, who: Principal) -> dict[str, Any]:
@@ -346,9 +353,12 @@ def _would_move(service: Service, name: str, leaves: bool) -> dict[str, Any]:
 def summary(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show what each user got in the last days: of jobs that ended in them, and of those that still run."""
     days = whole_number(request.query_params.get("days"), "days", 7, 3650)
-    now = service.writer.clock.now()
-    rows = service.reader.jobs_since(now - days * 86_400, None if who.is_operator else who.tenant)
-    return {"days": days, "users": living_state.summary(rows, now)}
+    now, tenant = service.writer.clock.now(), None if who.is_operator else who.tenant
+    with service.writer.lock:
+        rows = list(service.writer.controller.rows.values())
+    live = [row for row in rows if row.is_live and tenant in (None, row.tenant)]
+    sums, ended = service.reader.ended_since(now - days * 86_400, tenant)
+    return {"days": days, "users": living_state.summary([*ended, *live], now, sums)}
 
 
 def show_policy(service: Service, request: Request, who: Principal) -> dict[str, Any]:
@@ -528,7 +538,8 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", "/v1/forecasts", "viewer", "", "Say how good forecasts were", forecast_score),
     ApiRoute("GET", "/v1/cluster", "viewer", "", "Show accelerators by type and jobs by state", show_cluster),
     ApiRoute("GET", "/v1/throughputs", "viewer", "", "Show throughputs that are learnt from jobs", show_throughputs),
-    ApiRoute("GET", "/v1/nodes", "viewer", "", "Show the nodes", show_nodes),
+    ApiRoute("GET", "/v1/nodes", "viewer", "", "Show the nodes", show_nodes,
+             query=("limit", "cursor")),
     ApiRoute("PUT", "/v1/nodes/{name}", "operator", "", "Drain, resume or remove a node", change_node,
              query=("dry_run",), body="NodeChange"),
     ApiRoute("GET", "/v1/tenants", "viewer", "", "Show what tenants received and hold", show_tenants,

@@ -1,4 +1,4 @@
-"""The job that a path names, and other jobs in answers, if the caller may see them."""
+"""The job that a path names, if the caller may see it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,3 @@ def owned(service: Service, request: Request, who: Principal) -> JobRow:
     if not who.owns(row.owner, row.tenant):
         raise Refused(403, "only its submitter, an administrator of its tenant or an operator may do that")
     return row
-
-
-def is_mine(service: Service, job_id: str, who: Principal) -> bool:
-    """Say whether the principal may see a job."""
-    row = service.reader.job(job_id)
-    return row is not None and who.may_see(row.tenant)

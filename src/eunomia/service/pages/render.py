@@ -172,14 +172,17 @@ def _line(name: str, tenant: dict[str, Any], key: str) -> Picture | None:
     )
 
 
-def nodes_page(user: str, nodes: list[dict[str, Any]], is_operator: bool) -> str:
-    """Return the nodes; operators may drain them, and see which jobs would move."""
+def nodes_page(user: str, nodes: list[dict[str, Any]], is_operator: bool, following: str | None = None) -> str:
+    """Return a page of nodes; operators may drain them, and see which jobs would move."""
     rows = []
     for one in nodes:
         reasons = [one["reason"] or "", *describe_taken(one)]
         reasons += [f"{n}: hardly used" for n in one["idle"]]
         rows.append((one, "; ".join(reasons).strip("; ")))
-    return _page("nodes.html", "Nodes", user, follows={"kinds": NODES}, nodes=rows, is_operator=is_operator)
+    further = {"cursor": following} if following else {}
+    return _page(
+        "nodes.html", "Nodes", user, follows={"kinds": NODES}, nodes=rows, is_operator=is_operator, further=further
+    )
 
 
 def policy_page(

@@ -11,7 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.records.record import header_line
+from eunomia.records.moment_log import MomentLog, stored_decisions
+from eunomia.records.record import header_line, moment_line
 from eunomia.service.store import open_store
 from eunomia.service.store.base import Connection
 from eunomia.service.store.head import RESTORED, Head, read_head
@@ -213,11 +214,11 @@ def export(site: object, target: Path) -> int:
     draft = target.with_name(f".{target.name}.draft")
     try:
         header, first = record_header(store, effective_site(store, site))
-        count = 0
+        count, log = 0, MomentLog()
         with draft.open("wb") as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
             packed.write(header_line(header).encode())
             for _, lines, _ in store.moments(first):
-                packed.write(lines.encode())
+                packed.write((moment_line(log.read(lines)) + stored_decisions(lines)).encode())
                 count += 1
         os.replace(draft, target)
     finally:

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Protocol
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import JobRow
 from eunomia.service.messages import LongSubmission
+from eunomia.service.store import job_sums, old_rows
 from eunomia.service.store.checked_rows import (
     RESTORE,
     DamagedRow,
@@ -39,7 +40,7 @@ from eunomia.service.store.head import FILE as HEAD_FILE
 from eunomia.service.store.head import Head, HeadFile, read_head
 from eunomia.service.store.opening import StoreProblem
 from eunomia.service.store.schema import StoredClock, Token
-from eunomia.service.tenant_fairness import HISTORY_DAYS, HOUR_S, HOURS, ActiveTime, TenantHour, TenantSums
+from eunomia.service.tenant_fairness import HOURS, ActiveTime, TenantHour, TenantSums
 from eunomia.service.turn import Turn
 
 KEPT_SNAPSHOTS = 2
@@ -53,6 +54,10 @@ FACTS: dict[str, Callable[[str], object]] = {  # of `meta`, that a start reads
     **dict.fromkeys(("generation", "origin", "era", "era_jobs", "last_job"), lambda fact: number(float(fact))),
     **dict.fromkeys(("overrides", "setup", "active_time"), json.loads),
 }
+CLOCK = (
+    "INSERT INTO clock VALUES (1, ?, ?, ?, ?) ON CONFLICT (one) DO UPDATE SET at = excluded.at, "
+    "boot = excluded.boot, monotonic = excluded.monotonic, wall = excluded.wall"
+)
 ROWS_AT_ONCE = (64, 16, 4, 1)  # of an insertion: few texts, so that each is prepared once
 _log = logging.getLogger(__name__)
 
@@ -165,6 +170,7 @@ class ServiceStore:
             [(one.at, self.generation, one.lines, one.digest) for one in turn.moments],
         )  # fmt: skip
         rows = list(turn.rows.values())
+        job_sums.count_changed(db, rows)
         _insert(
             db, "jobs (number, id, tenant, state, live, ended, job_type, body)",
             [
@@ -199,8 +205,7 @@ class ServiceStore:
         if turn.active_time is not None:
             self.set_meta(db, "active_time", json.dumps(turn.active_time))
         self.write_audit(db, turn.at, turn.audit)
-        db.execute("DELETE FROM clock")
-        db.execute("INSERT INTO clock VALUES (1, ?, ?, ?, ?)", (clock.at, clock.boot, clock.monotonic, clock.wall))
+        db.execute(CLOCK, (clock.at, clock.boot, clock.monotonic, clock.wall))
 
     def _write_long(self, db: Connection, long: LongSubmission, at: float) -> None:
         """Write how far a submission is that takes several turns."""
@@ -261,20 +266,27 @@ class ServiceStore:
                 (KEPT_SNAPSHOTS,),
             )
 
-    def prune(self, before: float) -> int:
-        """Remove what ended before that time: jobs, their news and keys; return how many jobs.
-
-        Moments stay, and what tenants received in the `HISTORY_DAYS` before that time.
-        """
+    def remove_jobs(self, numbers: Sequence[int]) -> int:
+        """Remove ended jobs with their labels and forecasts; return how many. Their numbers are not used again."""
         with self.transaction() as db:
             self.set_meta(db, "last_job", str(self.next_job() - 1))
-            old = "SELECT number FROM jobs WHERE live = 0 AND ended < ?"
-            db.execute(f"DELETE FROM labels WHERE number IN ({old})", (before,))
-            gone = int(db.execute("DELETE FROM jobs WHERE live = 0 AND ended < ?", (before,)).rowcount)
-            db.execute("DELETE FROM news WHERE at < ?", (before,))
-            db.execute("DELETE FROM keys WHERE at < ?", (before,))
-            db.execute("DELETE FROM tenant_hours WHERE hour < ?", (int(before // HOUR_S) - 24 * HISTORY_DAYS,))
+            gone = old_rows.remove_jobs(db, numbers)
+            faultpoint("removal.rows")
         return gone
+
+    def remove_aged(self, limits: old_rows.Limits) -> int:
+        """Remove other old rows for a few milliseconds; return how many, 0 if there are no more."""
+        with self.transaction() as db:
+            gone = old_rows.remove_aged(db, limits)
+            faultpoint("removal.rows")
+        return gone
+
+    def shrink(self) -> int:
+        """Give room that rows have left back to the file system, for a few milliseconds; return how many pages."""
+        return 0
+
+    def rewrite(self) -> None:
+        """Give all room that rows have left back to the file system, which takes as long as a copy; if there is any."""
 
     # ---- reading, for the writer -----------------------------------------------------------------------------
 
@@ -318,6 +330,12 @@ class ServiceStore:
     def snapshots(self) -> Iterator[tuple[int, str, float, bytes]]:
         """Yield number, digest, wake time and content of each snapshot, newest first."""
         yield from self._db.execute("SELECT seq, digest, wake, content FROM snapshots ORDER BY seq DESC").fetchall()
+
+    def since_snapshot(self) -> tuple[int, int]:
+        """Return how many moments a start would replay, and how many characters they have."""
+        text = "SELECT count(*), coalesce(sum(length(lines)), 0) FROM moments WHERE seq > "
+        found = self._db.execute(f"{text}(SELECT coalesce(max(seq), 0) FROM snapshots)").fetchone()
+        return int(found[0]), int(found[1])
 
     def moments(self, after: int = 0) -> Iterator[tuple[int, str, str | None]]:
         """Yield number, lines and digest of the moments after one, in order."""

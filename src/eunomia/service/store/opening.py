@@ -18,7 +18,8 @@ from typing import Self
 
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.fault_points import faultpoint
-from eunomia.service.store.schema import APPLICATION_ID, BASE, MIGRATIONS, VERSION
+from eunomia.service.store.job_sums import sum_up
+from eunomia.service.store.schema import APPLICATION_ID, BASE, MIGRATIONS, SUMMED, VERSION
 
 FILE = "store.db"
 LOCK = "lock"
@@ -49,6 +50,8 @@ def connect(path: Path) -> sqlite3.Connection:
     if made:
         os.chmod(path, 0o600)
     try:
+        if made:
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of a file with tables only VACUUM changes it
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON",
                        f"busy_timeout = {int(BUSY_S * 1000)}"):  # fmt: skip
             db.execute(f"PRAGMA {pragma}")
@@ -150,6 +153,8 @@ def migrate(db: sqlite3.Connection, path: Path) -> None:
         with _whole(db):
             for statement in filter(str.strip, script.split(";")):
                 db.execute(statement)
+            if number == SUMMED:
+                sum_up(db)
             faultpoint("migrate.half")
             db.execute(f"PRAGMA user_version = {number}")
 

@@ -24,8 +24,9 @@ from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.store.base import ServiceStore
 from eunomia.service.store.checked_rows import RESTORE
 from eunomia.service.store.head import check_head
+from eunomia.service.store.job_sums import sum_up
 from eunomia.service.store.opening import StoreLost, StoreProblem, check_mode, check_unused
-from eunomia.service.store.schema import BASE, MIGRATIONS, VERSION
+from eunomia.service.store.schema import BASE, MIGRATIONS, SUMMED, VERSION
 
 try:
     import psycopg
@@ -280,4 +281,6 @@ def _migrate(db: PostgresConnection, url: str) -> None:
         with db.raw.transaction():
             for statement in _translated_schema(script):
                 db.execute(statement)
+            if number == SUMMED:
+                sum_up(db)
             db.execute("UPDATE meta SET value = ? WHERE key = 'version'", (str(number),))

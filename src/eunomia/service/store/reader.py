@@ -9,15 +9,16 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from eunomia.service.job_row import JobRow
 from eunomia.service.store.base import Connection, hours_of
 from eunomia.service.store.checked_rows import state_of
 from eunomia.service.store.opening import BUSY_S, FILE
-from eunomia.service.tenant_fairness import HOURS, TenantSums
+from eunomia.service.tenant_fairness import HOUR_S, HOURS, TenantSums
 
 KEPT_MOMENTS = 500
 _ROW = "number, id, tenant, state, body"
@@ -50,6 +51,18 @@ class ShownMoment:
     at: float
     events: tuple[tuple[str, int], ...]  # kinds in order, and how many of each followed each other
     decisions: tuple[dict[str, Any], ...]
+
+
+class EndedSum(NamedTuple):
+    """Jobs of a user that have ended so, their accelerator-seconds, and how many of them waited how long to start."""
+
+    tenant: str
+    user: str
+    state: str
+    jobs: int
+    accelerator_s: float
+    waits: int
+    wait_s: float
 
 
 class _FileConnection(sqlite3.Connection):
@@ -97,6 +110,11 @@ class Reader:
         found = self._db.execute(f"SELECT {_ROW} FROM jobs WHERE id = ?", (job_id,)).fetchone()
         return None if found is None else _row(*found)
 
+    def ended_jobs(self, most: int) -> list[JobRow]:
+        """Return the last jobs that are over and whose processes have ended, in order of submission."""
+        text = f"SELECT {_ROW} FROM jobs WHERE live = 0 ORDER BY number DESC LIMIT ?"
+        return [_row(*found) for found in reversed(self._db.execute(text, (most,)).fetchall())]
+
     def jobs(
         self,
         *,
@@ -109,32 +127,32 @@ class Reader:
     ) -> list[JobRow]:
         """Return jobs, the newest first, submitted before job number `before`; or those submitted first."""
         where, values, order = ["1 = 1"], list[Any](), "ASC" if first else "DESC"
-        if tenant is not None:
-            where.append("tenant = ?")
-            values.append(tenant)
-        if states := list(states):
-            where.append(f"state IN ({', '.join('?' * len(states))})")
-            values += states
-        if label is not None:
-            where.append("number IN (SELECT number FROM labels WHERE key = ? AND value = ?)")
+        tables, number = "jobs j", "j.number"
+        if label is not None:  # in the order of the index of labels
+            tables, number = "labels l CROSS JOIN jobs j", "l.number"
+            where.append("l.key = ? AND l.value = ? AND j.number = l.number")
             values += label
+        if tenant is not None:
+            where.append("j.tenant = ?")
+            values.append(tenant)
         if before is not None:
-            where.append("number < ?")
+            where.append(f"{number} < ?")
             values.append(before)
-        text = f"SELECT {_ROW} FROM jobs WHERE {' AND '.join(where)} ORDER BY number {order} LIMIT ?"
-        return [_row(*found) for found in self._db.execute(text, (*values, limit))]
+        if states := list(dict.fromkeys(states)):
+            where.append("j.state = ?")
+        columns = ", ".join(f"j.{name}" for name in _ROW.split(", "))
+        text = f"SELECT {columns} FROM {tables} WHERE {' AND '.join(where)} ORDER BY {number} {order} LIMIT ?"
+        found = list[tuple[int, str, str, str, str]]()
+        for one in [[state] for state in states] or [[]]:  # each by itself, as an index has its jobs in their order
+            found += self._db.execute(text, (*values, *one, limit)).fetchall()
+        found.sort(key=itemgetter(0), reverse=not first)
+        return [_row(*one) for one in found[:limit]]
 
     def counts(self, tenant: str | None = None) -> dict[str, int]:
         """Return how many jobs are in each state."""
-        if tenant is None:
-            found = self._db.execute("SELECT state, count(*) FROM jobs GROUP BY state")
-        else:
-            found = self._db.execute("SELECT state, count(*) FROM jobs WHERE tenant = ? GROUP BY state", (tenant,))
-        return dict(found.fetchall())
-
-    def tenants(self) -> list[tuple[str, str, int]]:
-        """Return tenant, state and number of jobs."""
-        return list(self._db.execute("SELECT tenant, state, count(*) FROM jobs GROUP BY tenant, state"))
+        mine, values = ("", ()) if tenant is None else ("WHERE tenant = ? ", (tenant,))
+        found = self._db.execute(f"SELECT state, sum(jobs) FROM job_counts {mine}GROUP BY state", values)
+        return {state: int(count) for state, count in found.fetchall() if count}
 
     def news(self, after: int, last: int = 2**62, limit: int = 1000) -> list[tuple[int, float, str, str, str, str]]:
         """Return number, time, job, tenant, kind and detail of what happened after an event, up to another one."""
@@ -152,11 +170,24 @@ class Reader:
         oldest, newest = self._db.execute(text).fetchone()
         return int(oldest or 0), int(newest or 0)
 
-    def jobs_since(self, at: float, tenant: str | None = None) -> list[JobRow]:
-        """Return the jobs that ended after a time, and the live ones; of one tenant, or all."""
-        mine, values = ("", (at,)) if tenant is None else (" AND tenant = ?", (at, tenant))
-        text = f"SELECT {_ROW} FROM jobs WHERE (live = 1 OR ended >= ?){mine}"
-        return [_row(*found) for found in self._db.execute(text, values)]
+    def ended_since(self, at: float, tenant: str | None = None) -> tuple[list[EndedSum], list[JobRow]]:
+        """Return what is known of the jobs that ended from a time on and are not live; of one tenant, or all.
+
+        That is the sums of whole hours, by tenant, user and state, and the jobs that ended before the first of them.
+        """
+        mine, values = ("", ()) if tenant is None else (" AND tenant = ?", (tenant,))
+        first = math.ceil(max(at, 0.0) / HOUR_S)
+        sums = self._db.execute(
+            'SELECT tenant, "user", state, sum(jobs), sum(accelerator_s), sum(waits), sum(wait_s) FROM ended_hours '
+            f'WHERE hour >= ?{mine} GROUP BY tenant, "user", state ORDER BY tenant, "user", state', (first, *values)
+        )  # fmt: skip
+        found = [
+            EndedSum(name, user, state, int(jobs), taken, int(waits), wait_s)
+            for name, user, state, jobs, taken, waits, wait_s in sums.fetchall()
+        ]
+        text = f"SELECT {_ROW} FROM jobs WHERE live = 0 AND ended >= ? AND ended < ?{mine} ORDER BY ended, number"
+        rows = self._db.execute(text, (at, first * HOUR_S, *values))
+        return found, [_row(*one) for one in rows.fetchall()]
 
     def tenant_hours(self, until: int, width: int, count: int, tenant: str | None) -> list[tuple[int, str, TenantSums]]:
         """Return the sums of one tenant, or all, before the day that ends with hour `until`; see `hours_of`."""

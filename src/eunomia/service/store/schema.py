@@ -45,8 +45,20 @@ MIGRATIONS = (
     "ALTER TABLE tokens ADD COLUMN parent TEXT;",
     'CREATE TABLE IF NOT EXISTS lists (tenant TEXT NOT NULL, key TEXT NOT NULL, "user" TEXT NOT NULL, '
     "role TEXT NOT NULL, source TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (tenant, key));",
+    "CREATE INDEX IF NOT EXISTS news_by_job ON news (job, seq);"
+    "CREATE INDEX IF NOT EXISTS jobs_by_end ON jobs (ended, number) WHERE live = 0;"
+    "CREATE INDEX IF NOT EXISTS jobs_by_tenant_state ON jobs (tenant, state, number);"
+    "CREATE INDEX IF NOT EXISTS labels_by_number ON labels (number);"
+    "CREATE INDEX IF NOT EXISTS keys_by_time ON keys (at);"
+    "CREATE TABLE IF NOT EXISTS job_counts (tenant TEXT NOT NULL, state TEXT NOT NULL, jobs INTEGER NOT NULL, "
+    "PRIMARY KEY (tenant, state)) WITHOUT ROWID;"
+    'CREATE TABLE IF NOT EXISTS ended_hours (hour INTEGER NOT NULL, tenant TEXT NOT NULL, "user" TEXT NOT NULL, '
+    "state TEXT NOT NULL, jobs INTEGER NOT NULL, accelerator_s REAL NOT NULL, waits INTEGER NOT NULL, "
+    'wait_s REAL NOT NULL, PRIMARY KEY (hour, tenant, "user", state)) WITHOUT ROWID;'
+    "DELETE FROM forecasts WHERE number NOT IN (SELECT number FROM jobs);",
 )
 VERSION = 1 + len(MIGRATIONS)
+SUMMED = 7  # the version in which counts and sums of jobs are kept: those of an older store are computed once
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 from pathlib import Path
@@ -21,6 +22,10 @@ from eunomia.service.store.opening import (
     lock_folder,
     migrate,
 )
+
+INCREMENTAL = 2  # of the pragma auto_vacuum: pages are given back when that is asked for
+PAGES_AT_ONCE = 200
+_log = logging.getLogger(__name__)
 
 
 class SqliteStore(ServiceStore):
@@ -83,6 +88,37 @@ class SqliteStore(ServiceStore):
 
     def _damage(self) -> list[str]:
         return damage(self._db, "integrity_check")
+
+    def shrink(self) -> int:
+        """Give room that rows have left back to the file system, for a few milliseconds; return how many pages.
+
+        A tenth of the file stays for new rows. A file of an earlier version keeps its size.
+        """
+        pragma = self._pragmas()
+        count = min(pragma["freelist_count"] - pragma["page_count"] // 10, PAGES_AT_ONCE)
+        if pragma["auto_vacuum"] != INCREMENTAL or count <= 0:
+            return 0
+        self._db.execute(f"PRAGMA incremental_vacuum({count})").fetchall()
+        return count
+
+    def _pragmas(self) -> dict[str, int]:
+        names = ("auto_vacuum", "freelist_count", "page_count", "page_size")
+        return {name: int(self._db.execute(f"PRAGMA {name}").fetchone()[0]) for name in names}
+
+    def rewrite(self) -> None:
+        """Write the file anew without the room that rows have left, if that is much and the disk has room for a copy.
+
+        From then on it gives it back in pieces.
+        """
+        pragma = self._pragmas()
+        size = pragma["page_count"] * pragma["page_size"]
+        if pragma["freelist_count"] <= pragma["page_count"] // 10 and pragma["auto_vacuum"] == INCREMENTAL:
+            return
+        if self.room.free_bytes() < 2 * size + START_BYTES:
+            _log.warning("%s: no room on the disk to write the store anew", self.folder)
+            return
+        self._db.execute(f"PRAGMA auto_vacuum = {INCREMENTAL}")
+        self._db.execute("VACUUM")
 
     def backup(self, target: Path) -> None:
         """Copy the store as it is now into another file."""

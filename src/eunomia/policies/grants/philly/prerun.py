@@ -20,6 +20,7 @@ import numpy as np
 from eunomia.model.answers import Grants, Rows
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.view import View
+from eunomia.model.wait_reason import WaitReasons
 from eunomia.placement.grants_builder import FREE, LOST, held_by
 
 NEEDS = frozenset({"shapes", "shape_throughput"})
@@ -85,7 +86,7 @@ class PreRun:
             until=np.append(answer.until, np.full(len(inside), until)),
             stop=np.union1d(answer.stop, self.over),
             memory={**answer.memory, "passed": passed},
-            why={m: reason for m, reason in answer.why.items() if m not in inside},
+            why=WaitReasons.at(len(passed), answer.why).without(seated.job),
         )
 
     def _seat(self, refused: Iterable[int]) -> PoolStarts:

@@ -1,0 +1,44 @@
+"""What a service keeps no longer, asked for from outside of it: what would go, and its removal while it is stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+
+from eunomia.service.clock import MonotonicClock
+from eunomia.service.removal import JOBS_FOLDER, Removal
+from eunomia.service.site import Site
+from eunomia.service.store import ServiceStore, open_store
+from eunomia.service.store.old_rows import OldRows
+from eunomia.service.store.removal_reader import RemovalReader
+
+
+def prunable(site: Site) -> list[OldRows]:
+    """Return what a removal would take now, also while a service runs. Raises StoreProblem if there is no store."""
+    with closing(RemovalReader(site.place)) as reader:
+        reader.check_version()
+        return _removal(site, reader).plan()
+
+
+def prune(site: Site) -> list[OldRows]:
+    """Remove what the site keeps no longer, and return it.
+
+    Raises StoreProblem if there is no store, or if a service uses it.
+    """
+    store = open_store(site.place, site.state, must_exist=True)
+    try:
+        with closing(RemovalReader(site.place)) as reader:
+            removal = _removal(site, reader, lambda change: change(store))
+            found = removal.plan()
+            removal.sweep()
+        store.rewrite()
+    finally:
+        store.close()
+    return found
+
+
+def _removal(
+    site: Site, reader: RemovalReader, change: Callable[[Callable[[ServiceStore], int]], int] = lambda change: 0
+) -> Removal:
+    now = MonotonicClock(reader.clock()).now()
+    return Removal(site.service, site.state / JOBS_FOLDER, reader, now, change, lambda worked_s: None)

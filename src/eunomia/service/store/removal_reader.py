@@ -1,0 +1,61 @@
+"""The store as the removal reads it: jobs by their end, which ids it knows, and how much goes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from eunomia.service.store.checked_rows import clock_of, number
+from eunomia.service.store.job_sums import in_groups, places
+from eunomia.service.store.old_rows import Limits, OldRows, ended_jobs, old_rows
+from eunomia.service.store.opening import FILE, StoreProblem
+from eunomia.service.store.reader import Reader
+from eunomia.service.store.schema import VERSION, StoredClock
+
+
+class RemovalReader(Reader):
+    """Reads what a removal needs to know."""
+
+    def check_version(self) -> None:
+        """Raise StoreProblem for a place without a store, or with one of another version."""
+        where = str(self._place)
+        if isinstance(self._place, Path) and not (self._place / FILE).exists():
+            raise StoreProblem.of(self._place / FILE, "there is no store here", "give the site of a service that ran")
+        text = (
+            "PRAGMA user_version" if isinstance(self._place, Path) else "SELECT value FROM meta WHERE key = 'version'"
+        )
+        if (version := int(self._db.execute(text).fetchone()[0])) != VERSION:
+            rule = f"the store has version {version}, and this program reads version {VERSION}"
+            raise StoreProblem.of(where, rule, "start the service once with this version")
+
+    def clock(self) -> StoredClock | None:
+        """Return when the last turn was committed; None where nothing was."""
+        found = self._db.execute("SELECT at, boot, monotonic, wall FROM clock").fetchone()
+        return None if found is None else clock_of(found)
+
+    def fact(self, key: str, otherwise: float) -> float:
+        """Return a fact about the service that is a number."""
+        found = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        try:
+            return otherwise if found is None else number(float(found[0]))
+        except ValueError:
+            return otherwise
+
+    def ended(
+        self, since: float, until: float, count: int, after: tuple[float, int] = (-math.inf, 0)
+    ) -> list[tuple[float, int, str]]:
+        """Return end, number and id of jobs that ended in a span; see `ended_jobs`."""
+        return ended_jobs(self._db, since, until, count, after)
+
+    def known(self, job_ids: Sequence[str]) -> set[str]:
+        """Return which of the ids are those of stored jobs."""
+        found = set[str]()
+        for group in in_groups(job_ids):
+            rows = self._db.execute(f"SELECT id FROM jobs WHERE id IN ({places(group)})", group)
+            found.update(str(job_id) for (job_id,) in rows.fetchall())
+        return found
+
+    def old_rows(self, limits: Limits) -> list[OldRows]:
+        """Return what goes from the store."""
+        return old_rows(self._db, limits)
