@@ -212,7 +212,7 @@ def test_rows_that_an_open_ask_names_stay_until_it_is_answered(sit: Sit) -> None
 def test_an_event_about_a_job_that_never_was_is_a_mistake_of_its_world_while_every_job_is_known(sit: Sit) -> None:
     desk = sit(build("fifo"))
     with pytest.raises(KeyError):
-        desk.tell(1.0, JobCancelled("nobody"))
+        desk.tell(1.0, JobCancelled("absent"))
 
 
 def test_a_digest_of_before_has_all_rows_and_one_of_now_only_those_of_jobs_that_have_not_ended(sit: Sit) -> None:
