@@ -125,7 +125,9 @@ def test_a_store_with_digests_of_before_is_read_and_forgets_from_then_on(
     bench.store.close()
 
 
-def test_arrivals_are_drawn_from_jobs_that_were_forgotten_too(bench: Bench) -> None:
+def test_arrivals_are_drawn_from_jobs_that_were_forgotten_too(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.submit(duration_s=1e9)  # earlier than those that end
+    bench.do(*(Launched(order.job_id, order.epoch) for order in bench.orders if isinstance(order, Launch)))
     for day in range(3):
         bench.clock.at = 86_400.0 * day + 1.0
         short_job(bench)
@@ -141,7 +143,13 @@ def test_arrivals_are_drawn_from_jobs_that_were_forgotten_too(bench: Bench) -> N
     come = draw_arrivals(present.scheduler, present.at, (0, 0), present.ended)
     assert len(come) >= 2 and all(job.submitted > present.at for job in come)
     assert len({job.job_id for job in come}) == len(come)
+    monkeypatch.setattr(ended_jobs, "SPARE", NEVER)
+    other = FollowedState(bench.site)
+    present = other.present(bench.clock.at, arrivals=True)
+    assert present.ended == [] and other.scheduler.state.forgotten == 0
+    assert draw_arrivals(present.scheduler, present.at, (0, 0), present.ended) == come
     state.reader.close()
+    other.reader.close()
 
 
 class LaterRunner:
