@@ -209,6 +209,16 @@ def test_rows_that_an_open_ask_names_stay_until_it_is_answered(sit: Sit) -> None
 
 
 @pytest.mark.usefixtures("always")
+def test_an_order_that_was_shown_keeps_no_row_once_there_is_a_newer_one(sit: Sit) -> None:
+    desk = sit(build("max_min_fairness"), sizes=(1,))
+    desk.submit(360.0, "a", "b", "c")
+    assert desk.scheduler.mechanism.candidates is not None  # what an explanation reads
+    desk.tell(720.0, JobCancelled("a"))
+    desk.scheduler.forget_ended()
+    assert desk.scheduler.state.ids == ["b", "c"]
+
+
+@pytest.mark.usefixtures("always")
 def test_the_reason_of_a_job_that_was_forgotten_is_never_told_of_another(sit: Sit) -> None:
     desk = sit(build("themis"), sizes=(1,))
     desk.submit(1.0, "a", "b", "c")
