@@ -125,6 +125,24 @@ def test_a_store_with_digests_of_before_is_read_and_forgets_from_then_on(
     bench.store.close()
 
 
+@pytest.mark.parametrize("policy", ["kueue_fair_share", "themis", "max_min_fairness"])
+def test_what_is_stored_is_the_same_whenever_rows_go(
+    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = []
+    for name, spare in (("always", ALWAYS), ("never", NEVER)):
+        monkeypatch.setattr(ended_jobs, "SPARE", spare)
+        (tmp_path / name).mkdir()
+        bench = Bench(tmp_path / name, SITE.replace('"las"\nquantum = 60', f'"{policy}"'), numbered=True)
+        for number in range(16):
+            bench.submit(duration_s=1000.0 + number)
+            end(bench, run_s=200.0)
+        assert (bench.controller.scheduler.state.forgotten > 0) == (spare == ALWAYS)
+        stored.append(list(bench.store.moments()))
+        bench.store.close()
+    assert stored[0] == stored[1] and any('"after":' in lines for _, lines, _ in stored[0])
+
+
 def test_arrivals_are_drawn_from_jobs_that_were_forgotten_too(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.submit(duration_s=1e9)  # earlier than those that end
     bench.do(*(Launched(order.job_id, order.epoch) for order in bench.orders if isinstance(order, Launch)))

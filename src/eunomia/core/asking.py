@@ -121,7 +121,7 @@ class Asks:
         """Drop rows of jobs, (row,) each: those that stay, and their new numbers, -1 = dropped."""
         self._columns.compact(stays[: len(self._columns)])
         rows, reasons = self._reasons
-        self._reasons = np.where(rows >= 0, row[rows], -1), reasons
+        self._reasons = np.append(row, -1)[rows], reasons
 
     def _refuse(self, answer: Answer, question: PendingAsk, at: float, decisions: list[Decision]) -> None:
         state = self._sched.state
