@@ -491,8 +491,9 @@ def test_the_summary_and_the_counts_are_those_of_all_jobs_looked_at_one_by_one(b
 
 
 def test_a_store_of_before_gets_its_counts_and_sums_when_it_is_opened(stored: Bench) -> None:
+    job = run_one(stored)
     history(stored, 4)
-    forecast(stored, run_one(stored))
+    forecast(stored, job)
     tables = {table: sorted(stored.store._db.execute(f"SELECT * FROM {table}").fetchall())
               for table in ("job_counts", "ended_hours")}  # fmt: skip
     with stored.store.transaction() as db:
