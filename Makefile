@@ -72,20 +72,20 @@ test-slurm: extras ## run the tests against a real Slurm on loopback (installs i
 
 .PHONY: test-ray
 test-ray: extras ## run the tests against a real Ray cluster on this machine (installs the extra into .venv; else skipped)
-	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
+	-@$(RUN) pip install --quiet --no-compile --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
 		--require-hashes -r requirements-ray.lock
 	@EUNOMIA_TEST_RAY=1 $(INSIDE) $(RUN) pytest -o faulthandler_timeout=300 $(PYTEST_FLAGS) tests/ray_cluster
 
 .PHONY: test-kubernetes
 test-kubernetes: extras ## run the tests against a real API server (needs tools/install_kubernetes --build, once; else skipped)
 	-@tools/install_kubernetes
-	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
+	-@$(RUN) pip install --quiet --no-compile --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
 		--require-hashes -r requirements-kubernetes.lock
 	@EUNOMIA_TEST_KUBERNETES=1 $(INSIDE) $(RUN) pytest $(PYTEST_FLAGS) tests/kubernetes
 
 .PHONY: test-learning
 test-learning: env ## run the tests of learning (installs PyTorch and Gymnasium into .venv; without them most are skipped)
-	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
+	-@$(RUN) pip install --quiet --no-compile --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
 		--require-hashes -r requirements-learning.lock
 	@$(INSIDE) $(RUN) pytest $(PYTEST_FLAGS) tests/learning tests/reproduction/test_symphony_training.py
 

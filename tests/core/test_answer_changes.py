@@ -79,6 +79,8 @@ def test_a_series_of_answers_about_jobs_that_come_and_go_is_read_as_it_was_writt
     for asked in range(6):
         if rng.random() < 0.7:
             jobs = np.union1d(jobs[rng.random(len(jobs)) < 0.8], jobs.max(initial=0) + np.arange(rng.integers(1, 3)))
+            if rng.random() < 0.2:
+                jobs = np.arange(len(jobs))  # numbered anew, as where rows of ended jobs are dropped
             answer = draw_answer(rng, len(jobs))
         if rng.random() < 0.2:
             log.begin()

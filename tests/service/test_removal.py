@@ -299,7 +299,7 @@ def test_a_tree_that_is_deeper_than_any_path_goes_with_few_open_folders(tmp_path
     here = os.open(tmp_path, os.O_RDONLY)
     os.mkdir("1-abc", dir_fd=here)
     place = os.open("1-abc", os.O_RDONLY, dir_fd=here)
-    for _ in range(3000):
+    for _ in range(1200):
         os.mkdir("below", dir_fd=place)
         below = os.open("below", os.O_RDONLY, dir_fd=place)
         os.close(place)
@@ -451,7 +451,7 @@ def test_room_that_rows_leave_goes_back_to_the_disk(bench: Bench) -> None:
 def history(bench: Bench, seed: int) -> None:
     """Let jobs of two users be submitted, run, fail and be cancelled, over some days."""
     rng = random.Random(seed)
-    for _ in range(120):
+    for _ in range(70):
         bench.clock.at += rng.choice((0.0, 700.0, 3600.0, 20_000.0))
         if rng.random() < 0.6:
             bench.submit(rng.choice((ANN, BOB)), accelerators=rng.choice((1, 2)), duration_s=rng.choice((60.0, 9000.0)))

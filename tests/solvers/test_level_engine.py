@@ -138,7 +138,7 @@ def test_the_order_in_memory_does_not_matter() -> None:
 
 def test_a_row_that_no_sample_met_may_hold_the_level_down_or_be_lost() -> None:
     rate, size, capacity, need = table(20_000, 3, 7)
-    for slow in range(0, 20_000, 4_001):
+    for slow in range(0, 20_000, 8_001):
         late, lost = rate.copy(), rate.copy()
         late[slow] *= 1e-4
         demand_proven(found := highest_level(late, size, capacity, need), late, size, capacity, need * found.objective)

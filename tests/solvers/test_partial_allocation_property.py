@@ -7,6 +7,7 @@ fair value, and truth is dominant. Truth needs neither; the part of 1/e needs bo
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.optimum import EXACT
-from eunomia.solvers.auction.partial import contenders, nothing, partial_allocation, searched
+from eunomia.solvers.auction.partial import Partial, contenders, nothing, partial_allocation, searched
 
 EMPTY = 1e-9  # what nothing is worth where the theorem says 0: logarithms have to be finite
 
@@ -46,10 +47,16 @@ def market(seed: int) -> tuple[Bids, Floats, int]:
     return of_tables(values, takes, capacity), worth, each
 
 
+@functools.cache
+def allocated(seed: int) -> Partial:
+    """Return the answer to a market, which several tests look at."""
+    return partial_allocation(market(seed)[0])
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_where_the_fair_answer_is_that_of_divisible_things_everybody_keeps_the_part_of_the_theorem(seed: int) -> None:
     bids, worth, each = market(seed)
-    found, n = partial_allocation(bids), bids.bidders
+    found, n = allocated(seed), bids.bidders
     assert found.proven
     np.testing.assert_allclose((worth * found.take).sum(axis=1), each * worth.max(axis=1))  # the equilibrium's values
     assert (found.share >= ((n - 1) / n) ** (n - 1) - 1e-7).all()
@@ -58,8 +65,8 @@ def test_where_the_fair_answer_is_that_of_divisible_things_everybody_keeps_the_p
 
 @pytest.mark.parametrize("seed", range(60))
 def test_with_equal_budgets_no_bidder_envies_another_before_payments(seed: int) -> None:
-    bids, worth, _ = market(seed)
-    take = partial_allocation(bids).take
+    _, worth, _ = market(seed)
+    take = allocated(seed).take
     of_others = worth @ take.T  # (bidder, bidder) what each would have of the take of each
     assert (np.diag(of_others)[:, None] >= of_others - 1e-9 * worth.max()).all()
 

@@ -6,6 +6,7 @@ EUNOMIA_APPROVE=1, look at the difference, and commit it.
 
 from __future__ import annotations
 
+import functools
 import os
 from pathlib import Path
 
@@ -30,11 +31,17 @@ def walk(policy: str, record_to: Path | None = None) -> eunomia.Result:
     return eunomia.simulate(load_scenario(HERE / "office.toml", [f"policy.name={policy!r}"]), record_to=record_to)
 
 
+@functools.cache
+def walked(policy: str) -> eunomia.Result:
+    """Return a walk that several tests look at."""
+    return walk(policy)
+
+
 def as_text() -> str:
     """Return a table of completion times in seconds, one policy a line; then what each policy cost the jobs."""
     lines = []
     for policy in EVERY:
-        result = walk(policy)
+        result = walked(policy)
         jcts = [f"{name}={jct:.3f}" for name, jct in zip(result.jobs["job_id"], result.jobs["jct_s"], strict=True)]
         lines.append(f"{policy}: {' '.join(jcts)} preemptions={result.summary['preemptions']}")
     return "\n".join(lines) + "\n"
@@ -49,7 +56,7 @@ def test_completion_times_are_as_approved() -> None:
 
 @pytest.mark.parametrize("policy", EVERY)
 def test_every_job_of_the_office_finishes_or_is_refused_with_reason(policy: str) -> None:
-    summary, rejected = walk(policy).summary, REJECTS.get(policy, 0)
+    summary, rejected = walked(policy).summary, REJECTS.get(policy, 0)
     assert summary["jobs_submitted"] == 10
     assert (summary["jobs_finished"], summary["jobs_rejected"]) == (10 - rejected, rejected)
 

@@ -224,9 +224,10 @@ class State:
         """Drop rows of jobs that have ended, (row,) each: those that stay, new numbers, and accelerator-seconds."""
         jobs, n, kept = self.jobs, len(stays), stays.tolist()
         self.forgotten += n - int(stays.sum())
-        more = np.bincount(jobs.owner[:n][~stays], service[~stays], minlength=len(self.owners.tree.names))
-        more[: len(self.forgotten_service)] += self.forgotten_service
-        self.forgotten_service = more
+        received = np.zeros(len(self.owners.tree.names))
+        received[: len(self.forgotten_service)] = self.forgotten_service
+        np.add.at(received, jobs.owner[:n][~stays], service[~stays])
+        self.forgotten_service = received
         active = row[self.active]
         jobs.compact(stays)
         mates = jobs.partner[: len(jobs)]

@@ -96,19 +96,19 @@ def pick_reasons(scale_factor: Ints, draws: Floats) -> Ints:
 
 def run_time_to_failure(reason: FailureReason, draw: float) -> float:
     """Return the seconds at the quantile `draw` of the lognormal of a reason, at most the 95th percentile."""
-    return float(_at_quantile(*_RUN_TIMES[REASONS.index(reason)].tolist(), _normal(draw)))
+    return float(_at_normal(_normal(draw), *_RUN_TIMES[REASONS.index(reason)].tolist()))
 
 
 def run_times_to_failure(reason: Ints, draws: Sequence[float]) -> Floats:
     """Return (draw,) seconds to the failure of a trial as above; reason (draw,) is a row of REASONS."""
-    return np.asarray(_at_quantile(*_RUN_TIMES[reason].T, np.array([_normal(draw) for draw in draws])))
+    return np.asarray(_at_normal(np.array([_normal(draw) for draw in draws]), *_RUN_TIMES[reason].T))
 
 
 def _normal(draw: float) -> float:
     return _NORMAL.inv_cdf(min(max(draw, 1e-300), 1 - 1e-16))
 
 
-def _at_quantile(middle: Any, sigma: Any, longest: Any, normal: Any) -> Any:
+def _at_normal(normal: Any, middle: Any, sigma: Any, longest: Any) -> Any:
     return np.minimum(drawn(elementary.exp(middle + sigma * normal)), longest)
 
 

@@ -173,6 +173,5 @@ def _answer(parts: AnswerParts) -> Answer:
     if "why" in arrays:
         found["why"] = WaitReasons(arrays["why"], tuple(map(from_json, reasons)), arrays.get("why numbers"))
     if answer.certificate is not None:
-        proof = {name: arrays.get(name) for name in ("price", "binding")}
-        found["certificate"] = replace(answer.certificate, **proof)
+        found["certificate"] = replace(answer.certificate, price=arrays.get("price"), binding=arrays.get("binding"))
     return replace(answer, **found)

@@ -70,7 +70,8 @@ class RowMap:
     def read(cls, change: Change) -> RowMap:
         """Invert `written`. Raises ValueError or IndexError for what it does not write."""
         gone, come = (wide(change[name]).cumsum() if name in change else NO_INTS for name in ("gone", "come"))
-        return cls._of(*change["rows"], gone, come)
+        old, new = change["rows"]
+        return cls._of(old, new, gone, come)
 
 
 def _rises(rows: Ints) -> bool:
@@ -124,8 +125,8 @@ def _differ(one: Array, other: Array) -> Bools:
     if one.dtype.kind == "f":
         kind = f"u{one.dtype.itemsize}"
         one, other = np.ascontiguousarray(one).view(kind), np.ascontiguousarray(other).view(kind)
-    differ: Bools = one != other
-    return differ if differ.ndim == 1 else differ.any(axis=tuple(range(1, differ.ndim)))
+    differ: Bools = np.asarray(one != other)
+    return differ if differ.ndim == 1 else np.asarray(differ.any(axis=tuple(range(1, differ.ndim))))
 
 
 # ---- lists of rows: in which order, and which ------------------------------------------------------------------------

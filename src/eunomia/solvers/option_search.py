@@ -21,7 +21,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.rounding import rising
 from eunomia.solvers.option_simplex import Choices, cheapest_mix, packed
 
-NODES = 200  # corners; then the best answer so far is returned
+NODES = 100  # corners; then the best answer so far is returned
 STEPS_PER_ROW = 50  # more than any corner seen takes; a corner that takes more is passed over
 _WHOLE = 1e-6  # of an option: what rounding may leave
 _SEATED = 8.0  # times the largest cost: what to wait costs a row that has to be seated

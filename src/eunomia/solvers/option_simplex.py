@@ -109,7 +109,7 @@ def cheapest_mix(choices: Choices, taken: Ints, free: Floats, most: int) -> tupl
 @kernel(allocates=False)
 def reduced(choices: Choices, price: Floats, option: int) -> float:
     """Return what an option costs with the prices of its pools."""
-    cost = choices.cost[option]
+    cost: float = choices.cost[option]
     for e in range(choices.entry[option], choices.entry[option + 1]):
         cost += price[choices.pool[e]] * choices.units[e]
     return cost

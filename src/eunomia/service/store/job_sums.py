@@ -79,7 +79,8 @@ def places(values: Sequence[Any]) -> str:
 def count_changed(db: Database, rows: Sequence[JobRow]) -> None:
     """Bring counts and sums up to date with rows of jobs that are about to be stored; ended ones are added up once."""
     stored: dict[int, tuple[str, int]] = {}
-    for numbers in in_groups([row.number for row in rows]):
+    last = db.execute("SELECT coalesce(max(number), 0) FROM jobs").fetchone()[0]
+    for numbers in in_groups([row.number for row in rows if row.number <= last]):
         text = f"SELECT number, state, live FROM jobs WHERE number IN ({places(numbers)})"
         stored.update((number, (state, live)) for number, state, live in db.execute(text, numbers).fetchall())
     counts, ended = Counter[tuple[str, str]](), EndedHours()

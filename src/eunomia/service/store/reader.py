@@ -9,14 +9,14 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from eunomia.service.job_row import JobRow
+from eunomia.service.job_row import STATES, JobRow
 from eunomia.service.store.base import Connection, hours_of
 from eunomia.service.store.checked_rows import state_of
+from eunomia.service.store.job_sums import in_groups, places
 from eunomia.service.store.opening import BUSY_S, FILE
 from eunomia.service.tenant_fairness import HOUR_S, HOURS, TenantSums
 
@@ -132,21 +132,26 @@ class Reader:
             tables, number = "labels l CROSS JOIN jobs j", "l.number"
             where.append("l.key = ? AND l.value = ? AND j.number = l.number")
             values += label
-        if tenant is not None:
-            where.append("j.tenant = ?")
-            values.append(tenant)
         if before is not None:
             where.append(f"{number} < ?")
             values.append(before)
-        if states := list(dict.fromkeys(states)):
+        states = tuple(dict.fromkeys(states))
+        if tenant is not None:
+            where.append("j.tenant = ?")
+            values.append(tenant)
+            states = states or tuple(STATES) if label is None else states
+        if states:
             where.append("j.state = ?")
-        columns = ", ".join(f"j.{name}" for name in _ROW.split(", "))
-        text = f"SELECT {columns} FROM {tables} WHERE {' AND '.join(where)} ORDER BY {number} {order} LIMIT ?"
-        found = list[tuple[int, str, str, str, str]]()
+        text = f"SELECT {number} FROM {tables} WHERE {' AND '.join(where)} ORDER BY {number} {order} LIMIT ?"
+        numbers = list[int]()
         for one in [[state] for state in states] or [[]]:  # each by itself, as an index has its jobs in their order
-            found += self._db.execute(text, (*values, *one, limit)).fetchall()
-        found.sort(key=itemgetter(0), reverse=not first)
-        return [_row(*one) for one in found[:limit]]
+            numbers += (found for (found,) in self._db.execute(text, (*values, *one, limit)).fetchall())
+        numbers = sorted(numbers, reverse=not first)[:limit]
+        rows = list[JobRow]()
+        for group in in_groups(numbers):
+            text = f"SELECT {_ROW} FROM jobs WHERE number IN ({places(group)}) ORDER BY number {order}"
+            rows += (_row(*found) for found in self._db.execute(text, group).fetchall())
+        return rows
 
     def counts(self, tenant: str | None = None) -> dict[str, int]:
         """Return how many jobs are in each state."""

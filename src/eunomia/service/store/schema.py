@@ -45,7 +45,8 @@ MIGRATIONS = (
     "ALTER TABLE tokens ADD COLUMN parent TEXT;",
     'CREATE TABLE IF NOT EXISTS lists (tenant TEXT NOT NULL, key TEXT NOT NULL, "user" TEXT NOT NULL, '
     "role TEXT NOT NULL, source TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (tenant, key));",
-    "CREATE INDEX IF NOT EXISTS news_by_job ON news (job, seq);"
+    "CREATE INDEX IF NOT EXISTS news_by_job ON news (job);"
+    "DROP INDEX IF EXISTS jobs_by_tenant;"
     "CREATE INDEX IF NOT EXISTS jobs_by_end ON jobs (ended, number) WHERE live = 0;"
     "CREATE INDEX IF NOT EXISTS jobs_by_tenant_state ON jobs (tenant, state, number);"
     "CREATE INDEX IF NOT EXISTS labels_by_number ON labels (number);"

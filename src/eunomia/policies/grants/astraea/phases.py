@@ -134,8 +134,9 @@ class DecisionBudget:
 
     def _serve(self, line: Ints, budget: Ints, fresh: Ints) -> None:
         view, seen = self.view, self.seen
-        worst = ranked(tuple(-key[fresh] for key in self.keys))
-        fresh = fresh[worst][np.argsort(seen.tenant[fresh[worst]], kind="stable")]
+        if len(fresh):
+            worst = ranked(tuple(-key[fresh] for key in self.keys))
+            fresh = fresh[worst][np.argsort(seen.tenant[fresh[worst]], kind="stable")]
         fresh_first = self._firsts(fresh)
         hungry = np.bincount(seen.tenant[line[self.starving[line]]], minlength=len(seen.quota))
         types, ended = serve(

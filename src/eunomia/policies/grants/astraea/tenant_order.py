@@ -81,6 +81,8 @@ def fresh(view: View, seen: TenantOrder, leased_at: Floats, delay: float) -> Int
 def wishes(view: View, rows: Ints) -> Ints:
     """Return types by job, (job, rank), the one it runs on first, then the fastest; -1 = no more."""
     speed = view.throughput[rows]
+    if speed.shape[1] == 1:
+        return np.where(speed > 0, 0, -1)
     wish = speed.copy()
     runs = np.flatnonzero(view.on_type[rows] >= 0)
     wish[runs, view.on_type[rows[runs]]] = np.inf
