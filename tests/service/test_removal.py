@@ -441,6 +441,17 @@ def test_the_command_says_what_goes_and_changes_nothing_until_it_is_to(tmp_path:
     assert all(not one["count"] for one in prune("--dry-run")["removed"])
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+@pytest.mark.parametrize("words", [(), ("--dry-run",)])
+def test_the_command_says_where_there_is_no_store(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str, words: tuple[str, ...]
+) -> None:
+    path = tmp_path / "site.toml"
+    path.write_text(SITE if kind == "sqlite" else on(request.getfixturevalue("database")))
+    found = CliRunner().invoke(app, ["store", "prune", str(path), *words])
+    assert found.exit_code == 2 and "there is no s" in found.output  # store here, or such folder
+
+
 @pytest.mark.parametrize("key", ["history_days", "decision_days", "log_days", "logs_gib"])
 def test_a_period_that_is_none_is_refused_with_its_line(tmp_path: Path, key: str) -> None:
     path = tmp_path / "site.toml"
