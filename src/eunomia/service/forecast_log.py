@@ -82,7 +82,7 @@ class ForecastScores:
             return self._coverage
 
     def _read(self) -> None:
-        now = {number: tuple(rest) for number, *rest in self._reader.last_forecasts()}
+        now = {number: (latest, state, live) for number, latest, state, live in self._reader.last_forecasts()}
         changed = [number for number, rest in now.items() if number not in self._kept or self._kept[number][0] != rest]
         if not changed and len(now) == len(self._kept):
             return

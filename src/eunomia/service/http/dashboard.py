@@ -27,6 +27,7 @@ from eunomia.service.http.api import (
     read_body,
     refusal_of,
     source_of,
+    whole_number,
 )
 from eunomia.service.http.forecast_routes import forecast_score, forecast_shown, what_if_shown
 from eunomia.service.http.shared_pages import AFTER, SharedPages
@@ -109,7 +110,7 @@ def tenants(service: Service, request: Request, who: Principal) -> Response:
 
 def nodes(service: Service, request: Request, who: Principal) -> Response:
     """Show the nodes."""
-    first = api.whole_number(request.query_params.get("cursor"), "cursor", 0, 2**62)
+    first = whole_number(request.query_params.get("cursor"), "cursor", 0, 2**62)
     found = api.nodes_from(service, who, first, SHOWN_NODES)
     return HTMLResponse(render.nodes_page(who.user, found["nodes"], who.is_operator, found["next"]))
 
