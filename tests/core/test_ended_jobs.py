@@ -219,7 +219,7 @@ def test_an_order_that_was_shown_keeps_no_row_once_there_is_a_newer_one(sit: Sit
 
 
 @pytest.mark.usefixtures("always")
-def test_the_reason_of_a_job_that_was_forgotten_is_never_told_of_another(sit: Sit) -> None:
+def test_the_reason_of_a_job_that_was_forgotten_is_given_for_no_other_job(sit: Sit) -> None:
     desk = sit(build("themis"), sizes=(1,))
     desk.submit(1.0, "a", "b", "c")
     asks, state = desk.scheduler.asks, desk.scheduler.state
