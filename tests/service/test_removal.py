@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -518,6 +519,31 @@ def test_the_summary_and_the_counts_are_those_of_all_jobs_looked_at_one_by_one(b
                     key: pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
                     for key, value in other.items()
                 }
+
+
+def test_lists_of_jobs_by_state_tenant_label_and_page_are_those_of_all_jobs(stored: Bench) -> None:
+    for n in range(9):
+        job = stored.submit((ANN, BOB)[n % 2], duration_s=60.0, labels={"n": str(n % 3)}).body["id"]
+        launched(stored)
+        if n < 6 and stored.state(job) == "running":
+            stored.do(GangEnded(job, 1, ("finished", "failed")[n % 3 == 1]))
+    reader = Reader(stored.site.place)
+    every = reader.jobs(tenant=None, states=(), label=None, before=None, limit=99)
+    assert [row.number for row in every] == list(range(9, 0, -1)) and len(reader.counts()) >= 3
+    several = ("pending", "succeeded", "failed", "pending")
+    for tenant, states, label, before, first in product(
+        (None, "vision"), ((), several), (None, ("n", "1")), (None, 6), (False, True)
+    ):
+        wanted = [
+            row.id
+            for row in (reversed(every) if first else every)
+            if tenant in (None, row.tenant)
+            and (not states or row.state in states)
+            and (label is None or row.spec["labels"]["n"] == label[1])
+            and (before is None or row.number < before)
+        ]
+        found = reader.jobs(tenant=tenant, states=states, label=label, before=before, limit=3, first=first)
+        assert [row.id for row in found] == wanted[:3], (tenant, states, label, before, first)
 
 
 def test_a_store_of_before_gets_its_counts_and_sums_when_it_is_opened(stored: Bench) -> None:
