@@ -346,6 +346,7 @@ def test_folders_of_jobs_that_an_earlier_version_forgot_go_and_those_of_running_
     os.utime(jobs / "3-written" / "log", (1e9 + 29 * DAY_S,) * 2)
     lease = jobs.resolve() / "2-runs" / "lease-1.json"
     gang = subprocess.Popen(["sleep", "600"], env={"EUNOMIA_LEASE_FILE": str(lease)})
+    until(Path(f"/proc/{gang.pid}/environ").read_bytes)  # the kernel shows it a moment after the start
     record = {"job": "2-runs", "pid": gang.pid, "start": start_time(gang.pid)}
     (jobs / "2-runs" / "supervisor-1.json").write_text(json.dumps(record))
     for path in (jobs / "2-runs").iterdir():
