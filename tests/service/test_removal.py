@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from tests.service.test_stores import on
 from typer.testing import CliRunner
 
 from eunomia.backends.processes.folder_removal import remove_folder
-from eunomia.backends.processes.found_gangs import running_gangs
 from eunomia.backends.processes.gang_group import start_time
 from eunomia.backends.reports import GangEnded
 from eunomia.cli.app import app
@@ -352,7 +352,6 @@ def test_folders_of_jobs_that_an_earlier_version_forgot_go_and_those_of_running_
         os.utime(path, (1e9, 1e9))
     os.utime(jobs / "2-runs", (1e9, 1e9))
     try:
-        until(lambda: list(running_gangs(jobs)))  # its variables can be read some time after it has begun
         assert {one.what: one.count for one in removal(bench).plan()}["job folders"] == 1
         removal(bench).sweep()
         assert {path.name for path in jobs.iterdir()} == {"2-runs", "3-written", "999-later", "seats", "notes"}
@@ -519,6 +518,31 @@ def test_the_summary_and_the_counts_are_those_of_all_jobs_looked_at_one_by_one(b
                     key: pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
                     for key, value in other.items()
                 }
+
+
+def test_lists_of_jobs_by_state_tenant_label_and_page_are_those_of_all_jobs(stored: Bench) -> None:
+    for n in range(9):
+        job = stored.submit((ANN, BOB)[n % 2], duration_s=60.0, labels={"n": str(n % 3)}).body["id"]
+        launched(stored)
+        if n < 6 and stored.state(job) == "running":
+            stored.do(GangEnded(job, 1, ("finished", "failed")[n % 3 == 1]))
+    reader = Reader(stored.site.place)
+    every = reader.jobs(tenant=None, states=(), label=None, before=None, limit=99)
+    assert [row.number for row in every] == list(range(9, 0, -1)) and len(reader.counts()) >= 3
+    several = ("pending", "succeeded", "failed", "pending")
+    for tenant, states, label, before, first in product(
+        (None, "vision"), ((), several), (None, ("n", "1")), (None, 6), (False, True)
+    ):
+        wanted = [
+            row.id
+            for row in (reversed(every) if first else every)
+            if tenant in (None, row.tenant)
+            and (not states or row.state in states)
+            and (label is None or row.spec["labels"]["n"] == label[1])
+            and (before is None or row.number < before)
+        ]
+        found = reader.jobs(tenant=tenant, states=states, label=label, before=before, limit=3, first=first)
+        assert [row.id for row in found] == wanted[:3], (tenant, states, label, before, first)
 
 
 def test_a_store_of_before_gets_its_counts_and_sums_when_it_is_opened(stored: Bench) -> None:
