@@ -124,6 +124,24 @@ def test_two_wide_gangs_in_room_for_one_and_a_half_are_searched_in_whole_numbers
     assert (chosen.tolist(), total) == ([0, -1, 2], 9.0)
 
 
+def test_a_gang_that_would_have_to_wait_and_to_run_is_in_no_answer() -> None:
+    """Five gangs of 3 that are alike, on machines of 4, 3 and 5: four run, one of them spread over what is left."""
+    gang, place = (axis.ravel() for axis in np.indices((5, 4)))  # three machines, or anywhere
+    options = np.arange(20)
+    network = Network(
+        np.full(5, 27.0),
+        gang,
+        np.array([0.0, 1.0, 2.0, 2.0])[place],
+        np.concatenate((options, options[place < 3])),
+        np.concatenate((place, np.full(15, 3))),
+        np.full(35, 3.0),
+        np.array([4.0, 3.0, 5.0, 12.0]),
+    )
+    chosen, total = cheapest(*network)
+    demand_fits(network, chosen)
+    assert ((chosen >= 0).sum(), total) == (4, 32.0)
+
+
 def test_of_gangs_and_places_that_are_alike_the_first_are_taken() -> None:
     gang, machine = (axis.ravel() for axis in np.indices((4, 3)))
     network = Network(np.ones(4), gang, np.zeros(12), np.arange(12), machine, np.ones(12), np.array([1.0, 1.0, 0.0]))
