@@ -18,6 +18,7 @@ from eunomia.model.events import Answered, Moment, TimerFired
 from eunomia.model.wait_reason import Reason, WaitReasons
 from eunomia.records.moment_log import MomentLog
 from eunomia.records.record import moment_line, to_json
+from eunomia.records.row_changes import RowMap
 
 VALUES = np.array([0.0, -0.0, 0.5, np.nan, np.inf, 1 / 3])
 REASONS: tuple[Reason | str, ...] = (
@@ -119,8 +120,9 @@ def test_an_answer_that_changes_after_it_was_written_changes_nothing_that_is_rea
         x[asked] = 0.125
 
 
+@pytest.mark.parametrize("anew", [False, True])
 @pytest.mark.parametrize("gone", [0, 1, 300])
-def test_an_order_is_written_as_what_moved_in_it_also_where_jobs_before_have_ended(gone: int) -> None:
+def test_an_order_is_written_as_what_moved_in_it_also_where_jobs_before_have_ended(gone: int, anew: bool) -> None:
     log, rng, n = MomentLog(), np.random.default_rng(1), 5000
     line, jobs = rng.permutation(n), np.arange(n)
     why = WaitReasons.of(n, line[:4000], Reason("queue_quota"))
@@ -132,5 +134,30 @@ def test_an_order_is_written_as_what_moved_in_it_also_where_jobs_before_have_end
     left = line[np.isin(line, stays)]
     moved = np.concatenate((left[5:7], left[:5], left[7:]))
     answer = Order(Rows(place[moved], moved % 3), why=WaitReasons(why.code[stays], why.reasons))  # type: ignore
-    lines = log.lines(Moment.of(1.0, (Answered(1, answer),)), (), PendingAsk(1, stays))
+    if anew:  # rows of ended jobs are dropped in between
+        log.renumber(place)
+    lines = log.lines(Moment.of(1.0, (Answered(1, answer),)), (), PendingAsk(1, place[stays] if anew else stays))
     assert len(lines) < 600 + 4 * gone
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_answers_between_which_rows_are_dropped_are_read_as_they_were_written(seed: int) -> None:
+    rng, log, reader, jobs = np.random.default_rng(seed), MomentLog(), MomentLog(), np.arange(8)
+    for asked in range(6):
+        answer = draw_answer(rng, len(jobs))
+        read = reader.read(log.lines(Moment.of(0.0, (Answered(asked, answer),)), (), PendingAsk(asked, jobs)))
+        (found,) = read.events
+        assert isinstance(found, Answered) and as_written(found.answer) == as_written(answer)
+        rows = jobs.max(initial=-1) + 1
+        for _ in range(rng.integers(0, 3)):  # also twice before the next answer
+            stays = rng.random(rows) < 0.7
+            row = np.where(stays, np.cumsum(stays) - 1, -1)
+            log.renumber(row)
+            jobs, rows = row[jobs][row[jobs] >= 0], int(stays.sum())
+        jobs = np.append(jobs, rows + np.arange(rng.integers(1, 4)))
+
+
+def test_numbers_that_do_not_rise_are_of_other_jobs() -> None:
+    for old, new in (([2, 1], [0, 1]), ([0, 1], [2, 1]), ([2, 1], [2, 1])):
+        rows = RowMap.between(np.array(old), np.array(new))
+        assert rows.now.tolist() == [-2, -2, -1] and rows.before.tolist() == [-1, -1]

@@ -209,6 +209,30 @@ def test_rows_that_an_open_ask_names_stay_until_it_is_answered(sit: Sit) -> None
 
 
 @pytest.mark.usefixtures("always")
+def test_an_order_that_was_shown_keeps_no_row_once_there_is_a_newer_one(sit: Sit) -> None:
+    desk = sit(build("max_min_fairness"), sizes=(1,))
+    desk.submit(360.0, "a", "b", "c")
+    assert desk.scheduler.mechanism.candidates is not None  # what an explanation reads
+    desk.tell(720.0, JobCancelled("a"))
+    desk.scheduler.forget_ended()
+    assert desk.scheduler.state.ids == ["b", "c"]
+
+
+@pytest.mark.usefixtures("always")
+def test_the_reason_of_a_job_that_was_forgotten_is_never_told_of_another(sit: Sit) -> None:
+    desk = sit(build("themis"), sizes=(1,))
+    desk.submit(1.0, "a", "b", "c")
+    asks, state = desk.scheduler.asks, desk.scheduler.state
+    gone = state.ids[next(row for row in range(3) if asks.why_of(row) is not None)]
+    late = [JobSubmitted(Job(job_id=name, total_steps=9.0, submitted=2.0, sequence=9)) for name in "de"]
+    for at, event in ((2.0, JobCancelled(gone)), (3.0, late[0]), (4.0, late[1]), (5.0, JobCancelled("d"))):
+        desk.observe(at, event)  # the next ask stays open
+        desk.scheduler.forget_ended()
+    assert state.forgotten == 2 and asks.pending is not None
+    assert asks.why_of(state.row_of["e"]) is None
+
+
+@pytest.mark.usefixtures("always")
 def test_an_event_about_a_job_that_never_was_is_a_mistake_of_its_world_while_every_job_is_known(sit: Sit) -> None:
     desk = sit(build("fifo"))
     with pytest.raises(KeyError):

@@ -125,7 +125,27 @@ def test_a_store_with_digests_of_before_is_read_and_forgets_from_then_on(
     bench.store.close()
 
 
-def test_arrivals_are_drawn_from_jobs_that_were_forgotten_too(bench: Bench) -> None:
+@pytest.mark.parametrize("policy", ["kueue_fair_share", "themis", "max_min_fairness"])
+def test_what_is_stored_is_the_same_whenever_rows_go(
+    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = []
+    for name, spare in (("always", ALWAYS), ("never", NEVER)):
+        monkeypatch.setattr(ended_jobs, "SPARE", spare)
+        (tmp_path / name).mkdir()
+        bench = Bench(tmp_path / name, SITE.replace('"las"\nquantum = 60', f'"{policy}"'), numbered=True)
+        for number in range(16):
+            bench.submit(duration_s=1000.0 + number)
+            end(bench, run_s=200.0)
+        assert (bench.controller.scheduler.state.forgotten > 0) == (spare == ALWAYS)
+        stored.append(list(bench.store.moments()))
+        bench.store.close()
+    assert stored[0] == stored[1] and any('"after":' in lines for _, lines, _ in stored[0])
+
+
+def test_arrivals_are_drawn_from_jobs_that_were_forgotten_too(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.submit(duration_s=1e9)  # earlier than those that end
+    bench.do(*(Launched(order.job_id, order.epoch) for order in bench.orders if isinstance(order, Launch)))
     for day in range(3):
         bench.clock.at = 86_400.0 * day + 1.0
         short_job(bench)
@@ -141,7 +161,13 @@ def test_arrivals_are_drawn_from_jobs_that_were_forgotten_too(bench: Bench) -> N
     come = draw_arrivals(present.scheduler, present.at, (0, 0), present.ended)
     assert len(come) >= 2 and all(job.submitted > present.at for job in come)
     assert len({job.job_id for job in come}) == len(come)
+    monkeypatch.setattr(ended_jobs, "SPARE", NEVER)
+    other = FollowedState(bench.site)
+    present = other.present(bench.clock.at, arrivals=True)
+    assert present.ended == [] and other.scheduler.state.forgotten == 0
+    assert draw_arrivals(present.scheduler, present.at, (0, 0), present.ended) == come
     state.reader.close()
+    other.reader.close()
 
 
 class LaterRunner:

@@ -120,7 +120,8 @@ class Asks:
     def forget(self, stays: Bools, row: Ints) -> None:
         """Drop rows of jobs, (row,) each: those that stay, and their new numbers, -1 = dropped."""
         self._columns.compact(stays[: len(self._columns)])
-        self._reasons = row[self._reasons[0]], self._reasons[1]
+        rows, reasons = self._reasons
+        self._reasons = np.append(row, -1)[rows], reasons
 
     def _refuse(self, answer: Answer, question: PendingAsk, at: float, decisions: list[Decision]) -> None:
         state = self._sched.state

@@ -21,8 +21,10 @@ from eunomia.core.job_line import (
     fill,
     is_before,
     no_rows,
+    place_after,
     place_before,
     place_of,
+    put_row,
     remove_row,
     row_at,
 )
@@ -300,7 +302,17 @@ def lower_key(t: KernelArrays, rank: RankLine, at: float, place: int) -> int:
 
 @kernel(allocates=False, forceinline=True)
 def lower_keys(t: KernelArrays, rank: RankLine, at: float) -> None:
-    """Bring all keys of running jobs up to date that fall."""
-    place = end_of(rank.holding) if falls(rank) else 0
-    while place > 0:
-        place = lower_key(t, rank, at, place)
+    """Bring all keys of running jobs up to date that fall; few pass others, and none many."""
+    line, key, before, place = rank.holding, rank.key, -1, 0
+    end = end_of(line) if falls(rank) else 0
+    while place < end:
+        row, free = row_at(line, place), place
+        key[row] = _key_now(t, rank, row, at)
+        if before >= 0 and is_before(key, row, before):
+            while free > 0 and is_before(key, row, row_at(line, place_before(line, free))):
+                put_row(t, line, free, row_at(line, place_before(line, free)))
+                free = place_before(line, free)
+            put_row(t, line, free, row)
+        else:
+            before = row
+        place = place_after(line, place)

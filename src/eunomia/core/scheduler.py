@@ -91,9 +91,12 @@ class Scheduler:
         """Make room for so many jobs in all, where that is known; more may come."""
         self._sched.expect(jobs)
 
-    def forget_ended(self) -> None:
-        """Drop the rows of jobs that have ended, once they are about half; no decision depends on it."""
-        forget_ended(self._sched, self.asks, self.mechanism)
+    def forget_ended(self) -> Ints | None:
+        """Drop the rows of jobs that have ended, once they are about half; no decision depends on it.
+
+        Returns the new number of each row, -1 = dropped; None where all stay as they are.
+        """
+        return forget_ended(self._sched, self.asks, self.mechanism)
 
     def copy(self) -> Scheduler:
         """Return a scheduler with the same state that knows nothing of what happens to this one from now on.

@@ -72,21 +72,23 @@ def draw_arrivals(scheduler: Scheduler, at: float, seed: Sequence[int], ended: S
     """Return jobs that come after `at`: for each tenant, a stretch of its own past, moved by whole days.
 
     Without a whole day of history the stretch is what there is, from its beginning. Jobs that have finished keep the
-    steps that they did; the others have those that are believed of them. `ended` are earlier jobs, whose rows the
-    scheduler has dropped, with these steps.
+    steps that they did; the others have those that are believed of them. `ended` are jobs whose rows the scheduler has
+    dropped, with these steps: who comes when does not depend on which of them still have one.
     """
-    state, belief, gone = scheduler.state, scheduler.belief, len(ended)
-    every = [*ended, *state.submitted]
+    state, belief = scheduler.state, scheduler.belief
+    every = [*((job, -1) for job in ended), *((job, row) for row, job in enumerate(state.submitted))]
+    if ended:
+        every.sort(key=lambda one: one[0].sequence)
     past: defaultdict[str, list[int]] = defaultdict(list)
-    for number, job in enumerate(every):
+    for number, (job, _) in enumerate(every):
         past[job.tenant].append(number)
     rng, found = np.random.default_rng(seed), list[Job]()
     for tenant in sorted(past):
-        first = every[past[tenant][0]].submitted
+        first = every[past[tenant][0]][0].submitted
         days = int((at - first) // DAY_S)
         shift = DAY_S * int(rng.integers(1, days + 1)) if days else max(at - first, 1.0)
         for number in past[tenant]:
-            job, row = every[number], number - gone
+            job, row = every[number]
             when = job.submitted + shift
             if not at < when <= at + min(shift, SPAN_S):
                 continue
@@ -96,5 +98,5 @@ def draw_arrivals(scheduler: Scheduler, at: float, seed: Sequence[int], ended: S
                 steps = float(belief.done[row] if has_finished else belief.total[row])
             found.append(replace(job, job_id=f"later-{number}", submitted=when, total_steps=max(steps, 1e-6)))
     found.sort(key=lambda job: (job.submitted, job.job_id))
-    last = max((job.sequence for job in every), default=0)
+    last = max((job.sequence for job, _ in every), default=0)
     return tuple(replace(job, sequence=last + 1 + number) for number, job in enumerate(found))

@@ -50,7 +50,8 @@ class AnswerParts:
     lists: by name, each by its columns, each (entry,).
     arrays: by name, with what it has values for.
     rest: what is in no array, as JSON.
-    jobs: (row of the view,) numbers of its jobs, which rise; of an answer that was read only how many is known.
+    jobs: (row of the view,) numbers of its jobs, which rise, NONE of one that has no number any more; of an answer that
+        was read only how many is known.
     """
 
     lists: dict[str, dict[str, Ints]] = field(default_factory=dict)

@@ -10,11 +10,15 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from eunomia.core.answer_rows import PendingAsk
+from eunomia.model.arrays import Ints
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Answered, Event, Moment
 from eunomia.records.answer_changes import AnswerParts, change_of, changed
 from eunomia.records.record import decision_lines, events_line, from_json, to_json
+from eunomia.records.row_changes import NONE
 
 # Fields of a stored event that has an answer so: the number of the ask before, left out where all is written; and what
 # differs from its answer.
@@ -31,6 +35,10 @@ class MomentLog:
         """Write the next answer whole, so that it can be read without those before it."""
         self._asked: int | None = None  # of the last answer
         self._last = AnswerParts()
+
+    def renumber(self, row: Ints) -> None:
+        """Know the jobs of the last answer by the new numbers of their rows, (row,), -1 = dropped."""
+        self._last.jobs = np.append(row, NONE)[self._last.jobs]
 
     def lines(self, moment: Moment, decisions: Iterable[Decision], pending: PendingAsk | None) -> str:
         """Return the lines of one moment and its decisions; `pending` is the ask that was pending before it."""

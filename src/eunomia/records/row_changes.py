@@ -44,11 +44,15 @@ class RowMap:
 
     @classmethod
     def between(cls, old: Ints, new: Ints) -> RowMap:
-        """Return it for rows that are known by rising numbers; numbers that do not rise have all gone or come."""
-        if not (_rises(old) and _rises(new)):
-            old = NO_INTS if _rises(new) else old
+        """Return it for rows that are known by rising numbers; numbers that do not rise have all gone or come.
+
+        An old row of number NONE has gone.
+        """
+        known = old[old != NONE]
+        if not (_rises(known) and _rises(new)):
             return cls._of(len(old), len(new), np.arange(len(old)), np.arange(len(new)))
-        gone, come = ~np.isin(old, new, assume_unique=True), ~np.isin(new, old, assume_unique=True)
+        gone, come = old == NONE, ~np.isin(new, known, assume_unique=True)
+        gone[~gone] = ~np.isin(known, new, assume_unique=True)
         return cls._of(len(old), len(new), np.flatnonzero(gone), np.flatnonzero(come))
 
     @classmethod

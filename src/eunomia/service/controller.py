@@ -387,6 +387,12 @@ class Controller:
                 row = self.rows[job_id]
                 self.end(row, "failed" if row.failures else "rejected", why)
 
+    def forget_ended(self) -> None:
+        """Let the scheduler drop the rows of jobs that have ended, at the end of a turn."""
+        row = self.scheduler.forget_ended()
+        if row is not None:
+            self.log.renumber(row)
+
     def _note_preemptions(self, stop: Stop, moment: Moment) -> None:
         """Note by which jobs the policy replaces those that it stops; they still have their seats in their rows."""
         state = self.scheduler.state

@@ -47,7 +47,7 @@ def why(
 
     shown: dict[str, Any] = {"id": row.id, "state": row.state, "since": iso(origin + row.since)}
     live = controller.rows.get(row.id)
-    if live is not None and (speed := _speed(controller, live)) is not None:
+    if live is not None and not live.is_over and (speed := _speed(controller, live)) is not None:
         shown["speed"] = f"it runs at {speed}"
     if live is None or live.is_over:
         kind = {"rejected": "stated", QUARANTINED: QUARANTINED}.get(row.state)

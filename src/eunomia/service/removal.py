@@ -33,6 +33,7 @@ from eunomia.service.writer import Writer
 DAY_S = 86_400.0
 FIRST_S, SWEEP_S = 10.0, 3600.0  # until the first sweep, and between two
 PIECE_S = 0.008  # of work between two pauses
+END_S = 2.0  # for which an end of the service waits for a sweep at most
 PAUSE, LONGEST_PAUSE_S = 4.0, 1.0  # a pause is so many times as long as the piece before it, at most so long
 REMOVER = Principal("removal", "", "viewer")  # in whose turns the writer removes rows
 JOBS_FOLDER = "jobs"  # of the state folder
@@ -160,19 +161,28 @@ class Removal:
         limit = self.reader.fact("origin", 0.0) + limits_of(self.service, self.now).history
         last = self.reader.fact("last_job", 0.0)
         with suppress(OSError):
-            names = [name for name in os.listdir(self.jobs) if _JOB_FOLDER.fullmatch(name)]
-            known = self.reader.known(names)
-            names = [name for name in names if name not in known and int(name.partition("-")[0]) <= last]
+            names = self._unknown([name for name in os.listdir(self.jobs) if _JOB_FOLDER.fullmatch(name)])
+            names = [name for name in names if int(name.partition("-")[0]) <= last]
             running = {gang.folder.path.name for gang in running_gangs(self.jobs)} if names else set()
             for name in names:
                 if name not in running and _last_written(self.jobs / name) < limit:
                     yield self.jobs / name
 
+    def _unknown(self, names: Sequence[str]) -> list[str]:
+        """Return those of the ids that the store does not know."""
+        found, begun = list[str](), time.perf_counter()
+        for first in range(0, len(names), PAGE):
+            page = names[first : first + PAGE]
+            known = self.reader.known(page)
+            found += (name for name in page if name not in known)
+            begun = self._paced(begun)
+        return found
+
     # ---- logs ------------------------------------------------------------------------------------------------
 
     def _old_logs(self, until: float) -> Iterator[tuple[Path, int]]:
         """Yield the logs of kept jobs that ended before a time, and their bytes; those that are gone already not."""
-        for _, job_id in self._ended(self.reader.fact(LOGS_GONE, -math.inf), until):
+        for _, job_id in self._ended(self._begin_of_logs(), until):
             for path in self._logs(job_id):
                 if (size := _bytes(path)) is not None:
                     yield path, size
@@ -180,13 +190,16 @@ class Removal:
     def _logs(self, job_id: str) -> list[Path]:
         return [self._folder(job_id) / name for name in LOGS]
 
+    def _begin_of_logs(self) -> float:
+        """Return from which end on there are logs; those of jobs that go now go with them."""
+        return max(self.reader.fact(LOGS_GONE, -math.inf), limits_of(self.service, self.now).history)
+
     def _end_of_logs(self) -> float:
         """Return before which end logs go: those that are too old, and so many that the others are small enough."""
         found = -math.inf if self.service.log_days is None else self.now - self.service.log_days * DAY_S
         if self.service.logs_gib is None:
             return found
-        since = self.reader.fact(LOGS_GONE, -math.inf)
-        sizes = partial(self._sized_logs, max(since, found))
+        sizes = partial(self._sized_logs, max(self._begin_of_logs(), found))
         too_much = sum(size for _, size in sizes()) - self.service.logs_gib * 2**30
         for at, size in sizes():
             if too_much <= 0:
@@ -208,8 +221,11 @@ class Removal:
         if until <= self.reader.fact(LOGS_GONE, -math.inf):
             return 0
         for path, _ in self._old_logs(until):
-            with suppress(FileNotFoundError):
+            try:
                 path.unlink()
+            except OSError as error:  # it has gone, or the job has put a folder there
+                _log.warning("%s: it cannot be removed: %s", path, error)
+            else:
                 gone += 1
             begun = self._paced(begun)
         self._timed(partial(_note_logs, until=until))
@@ -282,8 +298,10 @@ class RegularRemoval(threading.Thread):
             ).sweep()  # fmt: skip
 
     def stop(self) -> None:
-        """Remove no more."""
+        """Remove no more, from soon on."""
         self._stopping.set()
+        if self.is_alive():
+            self.join(END_S)
 
     def _change(self, change: Callable[[ServiceStore], int]) -> int:
         def made(writer: Writer) -> int:

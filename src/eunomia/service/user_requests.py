@@ -54,7 +54,7 @@ def step(controller: Controller, now: float, inputs: Sequence[Input]) -> Turn:
     for message in inputs:
         turn.replies.append(_take(controller, message))
     controller.flush(controller.at)
-    controller.scheduler.forget_ended()
+    controller.forget_ended()
     turn.orders = controller.driver.take_orders()
     turn.hours = controller.fairness.to_store(controller.scheduler, controller.at)
     if turn.moments or turn.hours:

@@ -186,7 +186,8 @@ class LeaseMechanism(Mechanism):
     def _settle_shares(self, at: float, decisions: list[Decision]) -> None:
         deficits, cut = self.deficits, self.leases
         seating = self._seating(at, decisions)
-        self._line = line = deficits.line(self.state, at, cut.length, self.belief.cost)
+        line = deficits.line(self.state, at, cut.length, self.belief.cost)
+        self._line, self._candidates = line, None
         if cut.aligned or cut.recall:
             seating.follow(deficits.rows, "skip", line, deficits.size, fill=deficits.fill)
         else:

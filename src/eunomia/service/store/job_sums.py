@@ -15,6 +15,7 @@ from eunomia.service.job_row import JobRow
 from eunomia.service.tenant_fairness import HOUR_S
 
 AT_ONCE = (256, 64, 16, 4, 1)  # jobs that one statement asks for: few texts, so that each is prepared once
+PAGE = 5000  # jobs that are read at once where all are
 COUNTED = (
     "INSERT INTO job_counts (tenant, state, jobs) VALUES (?, ?, ?) "
     "ON CONFLICT (tenant, state) DO UPDATE SET jobs = job_counts.jobs + excluded.jobs"
@@ -106,8 +107,11 @@ def sum_up(db: Database) -> None:
     db.execute("DELETE FROM job_counts")
     db.execute("DELETE FROM ended_hours")
     db.execute("INSERT INTO job_counts SELECT tenant, state, count(*) FROM jobs GROUP BY tenant, state")
-    ended = EndedHours()
-    for (body,) in db.execute("SELECT body FROM jobs WHERE live = 0"):
-        with contextlib.suppress(ValueError, TypeError, LookupError, OverflowError):
-            ended.add(JobRow.of(body))
+    ended, last = EndedHours(), -1
+    text = "SELECT number, body FROM jobs WHERE live = 0 AND number > ? ORDER BY number LIMIT ?"
+    while page := db.execute(text, (last, PAGE)).fetchall():  # PostgreSQL's driver has all that one returns in memory
+        for _, body in page:
+            with contextlib.suppress(ValueError, TypeError, LookupError, OverflowError):
+                ended.add(JobRow.of(body))
+        last = page[-1][0]
     ended.write(db)

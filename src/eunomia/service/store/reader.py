@@ -8,7 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakSet
@@ -142,11 +142,12 @@ class Reader:
             states = states or tuple(STATES) if label is None else states
         if states:
             where.append("j.state = ?")
-        text = f"SELECT {number} FROM {tables} WHERE {' AND '.join(where)} ORDER BY {number} {order} LIMIT ?"
-        numbers = list[int]()
-        for one in [[state] for state in states] or [[]]:  # each by itself, as an index has its jobs in their order
-            numbers += (found for (found,) in self._db.execute(text, (*values, *one, limit)).fetchall())
-        numbers = sorted(numbers, reverse=not first)[:limit]
+        part = f"SELECT {number} AS n FROM {tables} WHERE {' AND '.join(where)} ORDER BY {number} {order} LIMIT ?"
+        # Each state by itself, as an index has its jobs in their order; all at once, as jobs change states meanwhile.
+        parts = [[*values, *one, limit] for one in [[state] for state in states] or [[]]]
+        text = " UNION ALL ".join(f"SELECT n FROM ({part}) AS part{i}" for i in range(len(parts)))
+        found = self._db.execute(text, tuple(chain(*parts))).fetchall()
+        numbers = sorted((n for (n,) in found), reverse=not first)[:limit]
         rows = list[JobRow]()
         for group in in_groups(numbers):
             text = f"SELECT {_ROW} FROM jobs WHERE number IN ({places(group)}) ORDER BY number {order}"
@@ -202,13 +203,20 @@ class Reader:
         """Return the last moments, or the last ones until a time, the newest first."""
         last = 2**62 if until is None else self._last_moment(until)
         text = "SELECT seq FROM moments WHERE seq <= ? ORDER BY seq DESC LIMIT ?"
-        return [self._moment(seq) for (seq,) in self._db.execute(text, (last, count)).fetchall()]
+        found = (self._moment(seq) for (seq,) in self._db.execute(text, (last, count)).fetchall())
+        return [moment for moment in found if moment is not None]
 
-    def _moment(self, seq: int) -> ShownMoment:
-        """Return one moment. Those of the last calls are kept, as a long list of jobs takes a while to read."""
+    def _moment(self, seq: int) -> ShownMoment | None:
+        """Return one moment; None if it has been removed meanwhile.
+
+        Those of the last calls are kept, as a long list of jobs takes a while to read.
+        """
         found = self._moments.get(seq)
         if found is None:
-            at, lines = self._db.execute("SELECT at, lines FROM moments WHERE seq = ?", (seq,)).fetchone()
+            stored = self._db.execute("SELECT at, lines FROM moments WHERE seq = ?", (seq,)).fetchone()
+            if stored is None:
+                return None
+            at, lines = stored
             first, *decisions = map(json.loads, lines.splitlines())
             runs = [(str(kind), len(list(events))) for kind, events in groupby(one["is"] for one in first["events"])]
             found = ShownMoment(at, tuple(runs), tuple(one["decision"] for one in decisions))

@@ -20,11 +20,13 @@ class RemovalReader(Reader):
     def check_version(self) -> None:
         """Raise StoreProblem for a place without a store, or with one of another version."""
         where = str(self._place)
-        if isinstance(self._place, Path) and not (self._place / FILE).exists():
-            raise StoreProblem.of(self._place / FILE, "there is no store here", "give the site of a service that ran")
-        text = (
-            "PRAGMA user_version" if isinstance(self._place, Path) else "SELECT value FROM meta WHERE key = 'version'"
-        )
+        if isinstance(self._place, Path):
+            is_there, text = (self._place / FILE).exists(), "PRAGMA user_version"
+        else:
+            is_there = self._db.execute("SELECT to_regclass('meta')").fetchone()[0] is not None
+            text = "SELECT value FROM meta WHERE key = 'version'"
+        if not is_there:
+            raise StoreProblem.of(where, "there is no store here", "give the site of a service that ran")
         if (version := int(self._db.execute(text).fetchone()[0])) != VERSION:
             rule = f"the store has version {version}, and this program reads version {VERSION}"
             raise StoreProblem.of(where, rule, "start the service once with this version")

@@ -56,7 +56,7 @@ MIGRATIONS = (
     'CREATE TABLE IF NOT EXISTS ended_hours (hour INTEGER NOT NULL, tenant TEXT NOT NULL, "user" TEXT NOT NULL, '
     "state TEXT NOT NULL, jobs INTEGER NOT NULL, accelerator_s REAL NOT NULL, waits INTEGER NOT NULL, "
     'wait_s REAL NOT NULL, PRIMARY KEY (hour, tenant, "user", state)) WITHOUT ROWID;'
-    "DELETE FROM forecasts WHERE number NOT IN (SELECT number FROM jobs);",
+    "DELETE FROM forecasts WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.number = forecasts.number);",
 )
 VERSION = 1 + len(MIGRATIONS)
 SUMMED = 7  # the version in which counts and sums of jobs are kept: those of an older store are computed once

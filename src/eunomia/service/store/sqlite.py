@@ -98,7 +98,8 @@ class SqliteStore(ServiceStore):
         count = min(pragma["freelist_count"] - pragma["page_count"] // 10, PAGES_AT_ONCE)
         if pragma["auto_vacuum"] != INCREMENTAL or count <= 0:
             return 0
-        self._db.execute(f"PRAGMA incremental_vacuum({count})").fetchall()
+        with self.transaction() as db:
+            db.execute(f"PRAGMA incremental_vacuum({count})").fetchall()
         return count
 
     def _pragmas(self) -> dict[str, int]:
