@@ -62,7 +62,7 @@ def networks(draw: st.DrawFn, widest: int) -> Network:
 
     def add(g: int, cost: float, held: Ints) -> None:
         taken = np.concatenate((held, np.bincount(rack, held, racks), [size[g]]))
-        entries.extend((len(chosen), p, int(taken[p])) for p in np.flatnonzero(taken))
+        entries.extend((len(chosen), p, int(taken[p])) for p in np.flatnonzero(taken).tolist())
         entries.append((len(chosen), top + 1 + int(owner[g]), int(size[g])))
         chosen.append((g, cost))
 
