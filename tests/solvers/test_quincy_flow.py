@@ -62,7 +62,7 @@ def networks(draw: st.DrawFn, widest: int) -> Network:
 
     def add(g: int, cost: float, held: Ints) -> None:
         taken = np.concatenate((held, np.bincount(rack, held, racks), [size[g]]))
-        entries.extend((len(chosen), p, int(taken[p])) for p in np.flatnonzero(taken))
+        entries.extend((len(chosen), p, int(taken[p])) for p in np.flatnonzero(taken).tolist())
         entries.append((len(chosen), top + 1 + int(owner[g]), int(size[g])))
         chosen.append((g, cost))
 
@@ -122,6 +122,24 @@ def test_two_wide_gangs_in_room_for_one_and_a_half_are_searched_in_whole_numbers
     )
     chosen, total = cheapest(*network)
     assert (chosen.tolist(), total) == ([0, -1, 2], 9.0)
+
+
+def test_a_gang_that_would_have_to_wait_and_to_run_is_in_no_answer() -> None:
+    """Five gangs of 3 that are alike, on machines of 4, 3 and 5: four run, one of them spread over what is left."""
+    gang, place = (axis.ravel() for axis in np.indices((5, 4)))  # three machines, or anywhere
+    options = np.arange(20)
+    network = Network(
+        np.full(5, 27.0),
+        gang,
+        np.array([0.0, 1.0, 2.0, 2.0])[place],
+        np.concatenate((options, options[place < 3])),
+        np.concatenate((place, np.full(15, 3))),
+        np.full(35, 3.0),
+        np.array([4.0, 3.0, 5.0, 12.0]),
+    )
+    chosen, total = cheapest(*network)
+    demand_fits(network, chosen)
+    assert ((chosen >= 0).sum(), total) == (4, 32.0)
 
 
 def test_of_gangs_and_places_that_are_alike_the_first_are_taken() -> None:

@@ -81,10 +81,12 @@ def _searched(choices: Choices, best: Ints, alike: Ints) -> Ints:
 
 def _corner(choices: Choices, branch: _Branch) -> _Corner:
     part, number = _part(choices, branch)
+    x, free = np.zeros(len(choices.cost)), part.capacity.copy()
+    if (np.diff(part.first) == 0).any():  # a row that has to take an option is alike to one that has to wait
+        return _Corner(x, free, np.inf, [])
     order = _most_gain(part)
-    taken, free = np.full(len(order), -1), part.capacity.copy()
+    taken = np.full(len(order), -1)
     packed(part, order, taken, free)
-    x = np.zeros(len(choices.cost))
     if (taken < 0).any():  # rows that have one option do not fit beside each other
         return _Corner(x, free, np.inf, [])
     x[number], price, ended = cheapest_mix(part, taken, free, STEPS_PER_ROW * (len(order) + len(free)))
