@@ -11,10 +11,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
+from eunomia.inputs.bounds import MOST, MOST_S
 from eunomia.service.job_row import JobRow
 from eunomia.service.tenant_fairness import HOUR_S
 
 AT_ONCE = (256, 64, 16, 4, 1)  # jobs that one statement asks for: few texts, so that each is prepared once
+MOST_RUN_S = MOST * MOST_S  # accelerator-seconds of one job: a row that is set aside may say more, or nan
 PAGE = 5000  # jobs that are read at once where all are
 COUNTED = (
     "INSERT INTO job_counts (tenant, state, jobs) VALUES (?, ?, ?) "
@@ -53,10 +55,12 @@ class EndedHours:
         key = (int(row.ended // HOUR_S), row.tenant, row.owner, row.state)
         sums = self._sums.setdefault(key, [0, 0.0, 0, 0.0])
         sums[0] += 1
-        sums[1] += row.run_s * row.spec.get("accelerators", 1)
-        if not math.isnan(row.first_started):
+        run_s, wait_s = row.run_s * row.spec.get("accelerators", 1), row.first_started - row.submitted
+        if 0 <= run_s <= MOST_RUN_S:
+            sums[1] += run_s
+        if 0 <= wait_s <= MOST_S:
             sums[2] += 1
-            sums[3] += row.first_started - row.submitted
+            sums[3] += wait_s
 
     def write(self, db: Database) -> None:
         """Add them to what is stored."""
