@@ -10,6 +10,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytest.importorskip("starlette", reason="needs the extra service")
 from tests.service.bench import ANN, BOB, SITE, Bench
 from tests.service.test_event_loop import asked, served
 from tests.service.test_removal import forecast, history
