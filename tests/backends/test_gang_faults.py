@@ -165,6 +165,15 @@ def test_a_frozen_supervisor_is_killed_with_its_gang_once_it_is_late(either: Gan
     assert either.processes("a") == []
 
 
+def test_others_may_read_the_log_and_the_end_of_a_gang_where_the_umask_lets_them(either: GangsHere) -> None:
+    either.launch("a", "-c", "pass")
+    either.wait(GangEnded, "a")
+    umask = os.umask(0o77)
+    os.umask(umask)
+    for name in ("log", "exit-1.json", "supervisor-1.json"):
+        assert (either.folder / "jobs" / "a" / name).stat().st_mode & 0o777 == 0o666 & ~umask
+
+
 @pytest.mark.parametrize("target", ["", "/dev/zero", "nothing"], ids=["pipe", "device", "nowhere"])
 def test_a_job_with_pipes_and_links_for_files_is_stopped_and_started_again_and_delays_no_other(
     either: GangsHere, target: str

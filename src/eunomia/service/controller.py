@@ -191,8 +191,8 @@ class Controller:
         self.changed(row, "submitted")
         for earlier in waits_for:
             other = self.row(earlier)
-            if (state := "failed" if other is None else other.state) in TERMINAL:
-                self._end_follower(row, earlier, state)
+            if other is not None and other.state in TERMINAL:
+                self._end_follower(row, earlier, other.state)
                 return
 
     def believed_throughput(self, kind: str, size: int) -> Floats:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 POINTS = (
     "submit.validated", "turn.decided", "turn.committed", "reply.sent", "orders.sent", "order.taken", "report.received",
-    "snapshot.half", "migrate.half", "recover.half", "launch.forked", "removal.folder",
-    "removal.rows",
+    "snapshot.half", "migrate.half", "recover.half", "launch.forked",
+    "removal.folder", "removal.rows",
 )  # fmt: skip
 _hits: Counter[str] = Counter()
 

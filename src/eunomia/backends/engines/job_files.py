@@ -46,7 +46,7 @@ def prepare(
     write_lease(folder)
     orders = folder.path / f"supervisor-{order.epoch}.in.json"
     draft = json.dumps(_supervisor_spec(order, folder, topology, grace_s)) + "\n"
-    with open(open_anew(orders, os.O_WRONLY | os.O_TRUNC), "w", encoding="ascii") as file:
+    with open(open_anew(orders, os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
         file.write(draft)
     os.close(folder.begin_log())
     return request_of(order, mark, folder, topology, names, grace_s)

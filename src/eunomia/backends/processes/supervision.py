@@ -167,8 +167,8 @@ class Supervisor:
         if "claim" in self.spec and not claimed(self.spec["claim"]):
             return False
         self.write_record(launched=False)
-        mode = os.O_RDWR | os.O_APPEND
-        self.locks = [(open_anew(path, mode), shared) for path, shared in self.spec["locks"]]
+        flags = os.O_RDWR | os.O_APPEND
+        self.locks = [(open_anew(path, flags, 0o600), shared) for path, shared in self.spec["locks"]]
         while not all(is_left(*lock) for lock in self.locks):
             self.wait(REAP_S)
             if self.is_called_back() and is_left(*self.locks[0]):  # that of the job
