@@ -107,7 +107,7 @@ def _time_left(began_s: float, ended: int, jobs: int) -> str:
     """Return about how long a run takes yet, as if every job took as long; "" before the first and after the last."""
     if not 0 < ended < jobs:
         return ""
-    return f"about {span(math.ceil((time.monotonic() - began_s) * (jobs - ended) / ended))} left"
+    return f"about {span((time.monotonic() - began_s) * (jobs - ended) / ended)} left"
 
 
 class SpacedLines:
