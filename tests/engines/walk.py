@@ -102,7 +102,9 @@ def service_after_kills(tmp_path: Path, world: str) -> LiveService:
             time.sleep(rng.choice([0.0, 1.0]))
             service.start()
         until(
-            lambda: all(service.operator.get(f"/v1/jobs/{job}")["state"] == "succeeded" for job in jobs), within_s=300
+            lambda: all(service.operator.get(f"/v1/jobs/{job}")["state"] == "succeeded" for job in jobs),
+            within_s=300,
+            state=lambda: [service.operator.get(f"/v1/jobs/{job}{of}") for job in jobs for of in ("", "/why")],
         )
         check_ledger(ledger, jobs)
     except BaseException:

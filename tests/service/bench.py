@@ -179,10 +179,10 @@ def locked_by(files: set[int]) -> set[int]:
     return {int(one[4]) for one in words if one[1] == "FLOCK" and int(one[5].rpartition(":")[2]) in files}
 
 
-def until(holds: Callable[[], Any], within_s: float = 180.0) -> Any:
-    """Wait until something holds, and return it."""
+def until(holds: Callable[[], Any], within_s: float = 180.0, state: Callable[[], Any] = lambda: "") -> Any:
+    """Wait until something holds, and return it; where it takes too long, raise an error with the state then."""
     deadline = time.monotonic() + within_s
     while not (found := holds()):
-        assert time.monotonic() < deadline, "it did not come to hold in time"
+        assert time.monotonic() < deadline, f"it did not come to hold in time {state()}".rstrip()
         time.sleep(0.05)
     return found
