@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from eunomia.service.store.row_sums import ADDED
+
 APPLICATION_ID = 0x45554E4F  # "EUNO" in the header of the file
 
 BASE = """
@@ -57,6 +59,7 @@ MIGRATIONS = (
     "state TEXT NOT NULL, jobs INTEGER NOT NULL, accelerator_s REAL NOT NULL, waits INTEGER NOT NULL, "
     'wait_s REAL NOT NULL, PRIMARY KEY (hour, tenant, "user", state)) WITHOUT ROWID;'
     "DELETE FROM forecasts WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.number = forecasts.number);",
+    ADDED,
 )
 VERSION = 1 + len(MIGRATIONS)
 SUMMED = 7  # the version in which counts and sums of jobs are kept: those of an older store are computed once
