@@ -40,6 +40,7 @@ from eunomia.model.policy import Policy
 from eunomia.model.rank import BY_PLACE, BY_SERVICE_LEVEL, service_levels
 from eunomia.model.rounding import SEEN_BITS, rounded
 from eunomia.model.view import View
+from eunomia.placement.selection import MISFIT, SKIP, STOP
 from eunomia.records.policy_call import ask_policy
 
 FIXED_COLUMNS = frozenset({"throughput", "scale_factor", "capacity", "on_type", "submitted", "weight", "deadline"})
@@ -86,13 +87,13 @@ class RankedQueue:
         rows, jobs, n = state.active.copy(), state.jobs, len(state.jobs)
         if (jobs.partner[rows] >= 0).any():
             return None
-        key, queues = np.zeros(n), False
+        key, misfit = np.zeros(n), SKIP
         if fixed:
             answer = answer_at(scheduler, policy, at, rows)
             if not isinstance(answer, Order) or answer.misfit == "reserve":
                 return None
-            queues = answer.misfit == "stop"
-            if leases.recall and (queues or math.isfinite(answer.again_at)):
+            misfit = MISFIT[answer.misfit]
+            if leases.recall and (misfit == STOP or math.isfinite(answer.again_at)):
                 return None
             named = rows[answer.rows.job]
             line = named[np.sort(np.unique(named, return_index=True)[1])]
@@ -108,7 +109,7 @@ class RankedQueue:
         arrays = _counted(scheduler, overheads if leases.recall else None, int((jobs.on_type[line] < 0).sum()))
         by, last = BY_PLACE if fixed else BY_SERVICE_LEVEL, float(np.nextafter(horizon, np.inf))
         most = MOST_VISITS // max(min(len(line), int(state.capacity.sum())), 1)
-        rule = (False, leases.recall, True, queues, by, math.inf if fixed else quantum, state.capacity)
+        rule = (False, leases.recall, True, misfit, by, math.inf if fixed else quantum, state.capacity)
         return cls._prepared(scheduler, rule, line, key, last, most, max(wake, at), arrays)
 
     @classmethod
