@@ -60,6 +60,8 @@ FACTS: dict[str, Callable[[str], object]] = {  # of `meta`, that a start reads
     **dict.fromkeys(("generation", "origin", "era", "era_jobs", "last_job"), lambda fact: number(float(fact))),
     **dict.fromkeys(("overrides", "setup", "active_time"), json.loads),
 }
+# Tables of which nothing but the checksum is checked, and the column by which a row is named.
+NAMED = {"moments": "seq", "snapshots": "seq", "keys": "key", "nodes": "node", "meta": "key"}
 UNSUMMED = ("generation", "version")  # facts without a checksum: `head` compares the first, a start writes the other
 CLOCK = (
     "INSERT INTO clock (one, at, boot, monotonic, wall, row_sum) VALUES (1, ?, ?, ?, ?, ?) ON CONFLICT (one) DO UPDATE "
@@ -529,17 +531,10 @@ class ServiceStore:
             self._db.execute(TENANT_HOURS), tenant_hour_of,
             lambda wrong: found.append(f"the sums of a tenant in hour {wrong} cannot be used"),
         )  # fmt: skip
-        for table, name in (
-            ("moments", "seq"),
-            ("snapshots", "seq"),
-            ("keys", "key"),
-            ("nodes", "node"),
-            ("meta", "key"),
-        ):
-            usable(
-                self._db.execute(f"SELECT {name}, {selected(table)} FROM {table}"), lambda row: of_row(row[1:]),
-                lambda wrong, table=table: found.append(f"the row {wrong} of {table} cannot be used"),
-            )  # fmt: skip
+        for table, name in NAMED.items():
+            summed, wrong = self._db.execute(f"SELECT {name}, {selected(table)} FROM {table}"), list[str]()
+            usable(summed, lambda row: of_row(row[1:]), wrong.append)
+            found += [f"the row {one} of {table} cannot be used" for one in wrong]
         for key, read in FACTS.items():
             try:
                 read(self.meta(key) or "0")
