@@ -64,8 +64,9 @@ HOLDING, ODD, SPAN = range(3)  # of `span`: jobs with seats; whether one of them
 NOT_KEPT = -1  # in place of `HOLDING`: nothing is known of the order
 # The arrays of `rank_line`.
 LineArrays: TypeAlias = tuple[
-    Floats, Ints, Floats, Ints, Ints, Ints, Ints, Ints, Floats, Ints, Ints, Ints, Ints, Ints, Ints, Floats, Ints, Ints,
-    Ints,
+    Floats, Ints, Floats, Ints, Ints,
+    Ints, Ints, Ints, Ints, Floats, Ints, Ints,
+    Ints, Ints, Ints, Ints, Floats, Ints, Ints,
 ]  # fmt: skip
 _HOLDING, _WAITING = slice(5, 12), slice(12, 19)  # of them
 
