@@ -367,11 +367,12 @@ def _play(
     """Play moments before `horizon`, with submissions of the rows `arrived` to `last`, which is left out.
 
     Once all jobs were submitted it ends after `most` starts, if jobs can be stopped; where seats are only counted,
-    after so many moments. `arrivals` (job + 1,) ends with inf; `finishes` (job,) says of which jobs the end is a
-    completion. `close` (job,) says which gangs are consolidated, where a start that is implied stands for an ask; else
-    it is empty. `times` is brought up to date. Of one instant only so many moments are played before a wake-up that a
-    clock that stops advancing is noticed. `passes` is scratch space of answers by rank; without it `by` is not read,
-    and no lines are kept. `lines` are the arrays of `rank_line`, `arrays` those of `World`, `Log` and the core.
+    after so many moments, from where a further call goes on. `arrivals` (job + 1,) ends with inf; `finishes` (job,)
+    says of which jobs the end is a completion. `close` (job,) says which gangs are consolidated, where a start that is
+    implied stands for an ask; else it is empty. `times` is brought up to date. Of one instant only so many moments are
+    played before a wake-up that a clock that stops advancing is noticed. `passes` is scratch space of answers by rank;
+    without it `by` is not read, and no lines are kept. `lines` are the arrays of `rank_line`, `arrays` those of
+    `World`, `Log` and the core.
     """
     w, log, t = World(*arrays[:11]), Log(*arrays[11:17]), kernel_arrays(*arrays[17:])
     rank = rank_line(by, quantum, recall, misfit, capacity, lines)
@@ -379,7 +380,7 @@ def _play(
     row, more = arrived, NO_MORE
     if passes is not None:  # else these branches are not compiled
         begin_lines(t, rank, times[_AT])
-    if is_counted:
+    if is_counted and counted[MOMENTS] == 0:
         for job in rank.next_level[: rank.span[HOLDING]]:
             _foresee_counted(t, w, job)
     while True:
