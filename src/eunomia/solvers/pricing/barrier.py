@@ -139,7 +139,7 @@ def barrier(
 ) -> tuple[Floats, float, float, int]:  # fmt: skip
     """Solve the program to a relative gap `goal`; return y (column,), t, its error and the steps taken.
 
-    rows (`in_any_form`): speeds and needs in parts of each row's best speed, last the free alternative; base is not used;
+    rows: `in_any_form`, speeds and needs in parts of the row's best speed; the last column is free, base is not used;
     worth (column + 1, row), about 1 in all, or (0, 0) without worths; aim (row,) the part of the common product that a
     row's products have; limit N > 0 (column,); fixed (3, column): h(t) = Σ_d fixed[d] (t − anchor)^d; t ≤ top, begun at
     `begin` without worths.
