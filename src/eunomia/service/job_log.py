@@ -31,6 +31,10 @@ class LogChunk:
         """Return the byte after the last of this piece."""
         return self.start + len(self.data)
 
+    def text(self) -> str:
+        """Return it as text."""
+        return self.data.decode("utf-8", "replace")
+
 
 class JobLog:
     """The output in a job's folder: `log`, and `errors` where these are apart."""
@@ -46,7 +50,19 @@ class JobLog:
         with self._parts() as parts:
             first, size = parts[0][1], parts[-1][2]
             start = start if first <= start <= size else first
-            return LogChunk(_read(parts, start, CHUNK_BYTES), start, first, size)
+            data = _read(parts, start, CHUNK_BYTES)
+            if start + len(data) < size:  # a character that is cut is left to the next piece
+                data = data[: len(data) - _cut_bytes(data)]
+            return LogChunk(data, start, first, size)
+
+    def read_end(self, most: int) -> LogChunk:
+        """Return the last bytes, so many at most, from the beginning of a line on. Raises OSError as `read`."""
+        with self._parts() as parts:
+            first, size = parts[0][1], parts[-1][2]
+            start = max(first, size - most)
+            data = _read(parts, start, most)
+        cut = data.find(b"\n") + 1 if start > first else 0
+        return LogChunk(data[cut:], start + cut, first, size)
 
     def start_of_lines(self, count: int) -> int:
         """Return the byte at which the last `count` lines begin, of at most one piece. Raises OSError as `read`."""
@@ -108,3 +124,11 @@ def _read(parts: list[tuple[BinaryIO | None, int, int]], start: int, most: int) 
             file.seek(at - begin)
             found += file.read(min(end - at, most - len(found)))
     return found
+
+
+def _cut_bytes(data: bytes) -> int:
+    """Return how many bytes at the end are the beginning of a character in UTF-8."""
+    for count in (1, 2, 3):
+        if len(data) > count and data[-count] & 0xC0 != 0x80:  # not within a character
+            return count if data[-count] >> (7 - count) == (1 << (count + 1)) - 1 else 0
+    return 0
