@@ -56,6 +56,9 @@ class JobDocument(Section):
         description="processes of the gang: one, or one for each accelerator with RANK, WORLD_SIZE, LOCAL_RANK, "
         "MASTER_ADDR and MASTER_PORT as torchrun sets them",
     )
+    stderr: Literal["log", "apart"] = Field(
+        default="log", description="where standard error goes: to the log, or to a log of its own"
+    )
     types: Annotated[tuple[str, ...], Field(strict=False, max_length=100)] = Field(
         default=(), description="accelerator types, any of which will do; empty = any"
     )
