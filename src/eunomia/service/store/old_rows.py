@@ -31,7 +31,7 @@ class Limits:
 
     history: float  # ended jobs, their forecasts, events, keys and sums
     decisions: float  # moments that no start needs
-    audit: float  # entries of the audit log, in whole parts: the beginning of a day
+    audit: float = -math.inf  # entries of the audit log, in whole parts: the beginning of a day
 
 
 @dataclass(frozen=True, slots=True)
