@@ -231,6 +231,34 @@ def serve(
         raise typer.Exit(code)
 
 
+@site_app.command("init")
+@command
+def site_init(
+    output: Output,
+    site: Annotated[Path, argument("SITE.toml", "The file to write.")] = Path("site.toml"),
+    accelerators: Annotated[str, option("TYPE=N,…", "What this machine has; without it, the driver is asked.")] = "",
+    force: Annotated[bool, flag("Replace a file that exists.", "--force")] = False,
+) -> None:
+    """Write the site file of a new site.
+
+    Its policy suits plain scripts: what runs is not stopped, and who used little lately is first. For example: eunomia
+    site init site.toml --accelerators v100=4
+    """
+    from eunomia.inputs.atomic_write import check_place, write_output
+    from eunomia.inputs.problems import InvalidInput
+    from eunomia.service.site import load_site, plan
+    from eunomia.service.starter_site import starter_site
+
+    check_place(site, force=force, endings=(".toml",))
+    write_output(site, starter_site(accelerators).encode())
+    try:
+        lines = plan(load_site(site))
+    except InvalidInput:
+        site.unlink()
+        raise
+    output.show({"file": str(site), "plan": lines}, "\n".join([*lines, f"wrote {site}: eunomia serve {site}"]))
+
+
 def add_service_commands(app: typer.Typer) -> None:
     """Add the commands of the service."""
     for one in (serve, submit, jobs, job, cancel, hold, release, logs, why, when, cluster, nodes, drain, resume,

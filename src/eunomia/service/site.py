@@ -85,6 +85,11 @@ class ServiceSection(Section):
     debug_lane: Annotated[Finite, Field(ge=0, le=1)] = Field(
         default=0.0, description="share of the accelerators that debug jobs may take at once; 0 = there is no lane"
     )
+    restart_within_s: Annotated[Finite, Field(ge=0, le=MOST_S)] = Field(
+        default=0.0,
+        description="a job that cannot save may be preempted once, so many seconds after its first start at most; "
+        "0 = never",
+    )
     solver_seconds: Positive = Field(default=10.0, description="longest time for one answer of the policy")
     solver_memory_gib: Positive = Field(default=4.0, description="most memory of the process that asks the policy")
     forecast_every_s: Annotated[Finite, Field(ge=0, le=MOST_S)] = Field(
@@ -302,10 +307,20 @@ def plan(site: Site) -> list[str]:
         f"cluster:   {capacity} on {setup.topology.nodes} node{'s' if setup.topology.nodes != 1 else ''}",
         f"policy:    {setup.policy.info.name} ({setup.policy.info.answer_type}); seats are given {cut}",
         f"jobs:      {jobs_run(site)}",
+        f"preempted: {may_be_preempted(site)}",
         f"kept:      {kept(site.service)}",
         *(describe_room() if setup.scenario.world.backend == "local" else []),
         *(f"note:      {note}" for note in setup.notes),
     ]
+
+
+def may_be_preempted(site: Site) -> str:
+    """Return which running jobs the policy may stop."""
+    mechanism, within_s = site.setup.mechanism, site.service.restart_within_s
+    if math.isinf(mechanism.lease_s) and not getattr(mechanism, "recall", False):
+        return "never, as the policy stops nothing that runs"
+    others = f"once, in the first {within_s:g} s after their first start" if within_s else "never"
+    return f"jobs that have shown or declared that they can save; others {others}"
 
 
 def kept(service: ServiceSection) -> str:
