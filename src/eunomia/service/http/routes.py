@@ -7,6 +7,7 @@ import hashlib
 import json
 import secrets
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -282,10 +283,12 @@ def summary(service: Service, request: Request, who: Principal) -> dict[str, Any
     """Show what each user got in the last days: of jobs that ended in them, and of those that still run."""
     days = whole_number(request.query_params.get("days"), "days", 7, 3650)
     now, tenant = service.writer.clock.now(), None if who.is_operator else who.tenant
-    with service.writer.lock:
-        rows = list(service.writer.controller.rows.values())
-    live = [row for row in rows if row.is_live and tenant in (None, row.tenant)]
-    sums, ended = service.reader.ended_since(now - days * 86_400, tenant)
+    with ExitStack() as kept:
+        with service.writer.between_turns():  # so each job is either live or among those that have ended
+            rows = list(service.writer.controller.rows.values())
+            kept.enter_context(service.reader.snapshot())
+        sums, ended = service.reader.ended_since(now - days * 86_400, tenant)
+    live = [row for row in rows if tenant in (None, row.tenant)]
     return {"days": days, "users": living_state.summary([*ended, *live], now, sums)}
 
 

@@ -512,6 +512,10 @@ class ServiceStore:
         """Return all tokens that can be used."""
         return usable(self._db.execute(TOKENS).fetchall(), token_of, lambda wrong: self._warn("token", wrong))
 
+    def has_audit_parts(self) -> bool:
+        """Whether parts of the audit log have been signed."""
+        return self._db.execute("SELECT 1 FROM audit_parts LIMIT 1").fetchone() is not None
+
     def problems(self, audit_key: bytes | None = None) -> list[str]:
         """Return what is wrong with the store, its seats, its audit log, whose signatures are checked with the key."""
         found = self._damage()

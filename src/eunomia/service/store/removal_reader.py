@@ -78,13 +78,11 @@ class RemovalReader(Reader):
 
     def check_audit(self, key: bytes | None) -> str:
         """Return what is wrong with the audit log as it is now, also while a service writes; "" if nothing is."""
-        self._db.execute("BEGIN")
         try:
-            audit_log.check(self._db, self.cluster_id(), key)
+            with self.snapshot():
+                audit_log.check(self._db, self.cluster_id(), key)
         except AuditChanged as error:
             return str(error)
-        finally:
-            self._db.execute("COMMIT")
         return ""
 
     def old_rows(self, limits: Limits) -> list[OldRows]:
