@@ -23,7 +23,7 @@ HEAD = f"{'version':<12} {'ended jobs':>10} {'CPU of a short job':>18} {'rows':>
 def measured(checkout: Path, ended: tuple[int, ...]) -> list[dict[str, Any]]:
     """Return what one version needs after so many ended jobs each."""
     path = os.pathsep.join([str(checkout / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
-    command = [sys.executable, str(ROOT / "benchmarks" / "service_run.py"), *map(str, ended)]
+    command = [sys.executable, str(ROOT / "benchmarks" / "service_run.py"), "ended", *map(str, ended)]
     found = subprocess.run(
         command, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, text=True, check=True
     )
