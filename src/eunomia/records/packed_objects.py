@@ -195,7 +195,8 @@ class _Writer:
                     return ["Q", kind, [[len(value), columns(value)]]]
                 return ["l", [self.value(part) for part in value]]
             case tuple() if type(value) is tuple:
-                return ["t", [self.value(part) for part in value]]
+                is_plain = set(map(type, value)) <= PLAIN
+                return ["t", list(value) if is_plain else [self.value(part) for part in value]]
             case tuple():
                 return ["n", _path(type(value)), [self.value(part) for part in value]]
             case deque():
