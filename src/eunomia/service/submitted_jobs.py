@@ -25,7 +25,7 @@ from eunomia.service.messages import AT_ONCE, JobPlan, LongSubmission, Principal
 
 def submit(controller: Controller, action: Submit, who: Principal) -> Reply | LongSubmission:
     """Take a submission; of one that is too long for this turn, return what the next turns go on with."""
-    if (known := _known_key(controller, who.tenant, action.key)) is not None:
+    if not action.is_unkeyed and (known := _known_key(controller, who.tenant, action.key)) is not None:
         return _repeated(controller, action, *known)
     if action.count > AT_ONCE:
         return LongSubmission.of(Request(action, who))
@@ -34,7 +34,8 @@ def submit(controller: Controller, action: Submit, who: Principal) -> Reply | Lo
         return refusal
     rows = [_entered(controller, *one, who) for one in _jobs(zip(action.jobs, plans, strict=True))]
     ids = [row.id for row in rows]
-    controller.turn.keys.append((who.tenant, action.key, action.digest, ids))
+    if not action.is_unkeyed:
+        controller.turn.keys.append((who.tenant, action.key, action.digest, ids))
     return Reply(201, {"ids": ids} if action.several else {"id": ids[0], "row": rows[0]})
 
 

@@ -93,7 +93,6 @@ async def submit(service: Service, request: Request, who: Principal) -> Response
 
 async def _submitted(service: Service, request: Request, who: Principal, key: str | None, raw: bytes) -> Response:
     """Read the body of a submission, large ones beside the loop, and hand it to the writer."""
-    key = key or secrets.token_hex(16)
     try:
         if len(raw) <= LARGE_BYTES:
             read, stored_bytes = _submission(raw, key)
@@ -112,7 +111,7 @@ async def _submitted(service: Service, request: Request, who: Principal, key: st
     return JsonAnswer(body, reply.status)
 
 
-def _submission(raw: bytes, key: str) -> tuple[Submit, int]:
+def _submission(raw: bytes, key: str | None) -> tuple[Submit, int]:
     """Return what a body submits, and about how many bytes its jobs take in the store.
 
     Raises Refused, and InvalidRequest with the problems of all jobs.
@@ -132,7 +131,9 @@ def _submission(raw: bytes, key: str) -> tuple[Submit, int]:
         )
         fix = "shorten the document, such as its env, or the array"
         raise InvalidRequest([FieldProblem("array", None, rule, fix)])
-    return Submit(jobs, key, _digest(data), is_list or jobs[0].array is not None, raw.decode()), stored
+    several = is_list or jobs[0].array is not None
+    submit = Submit(jobs, key or secrets.token_hex(16), _digest(data), several, raw.decode(), is_unkeyed=key is None)
+    return submit, stored
 
 
 def _digest(data: Any) -> str:
