@@ -15,7 +15,7 @@ from eunomia.service.client import ServiceRefusal
 from eunomia.service.messages import ChangeJob, Reply, Request
 from eunomia.service.site import load_site
 from eunomia.service.site_change import difference
-from eunomia.setup.policy_settings import DEFAULTS, GOING_BY
+from eunomia.setup.policy_settings import DEFAULTS, GOING_BY, TAKEN
 
 SITE = "[service]\n[cluster]\naccelerators = { cpu = 4 }\n[policy]\nname = 'NAME'\n"
 NEEDED = {"las": "las?quantum=60", "pop": "pop?parts=2"}
@@ -58,15 +58,14 @@ def test_a_submission_and_a_change_of_a_job(tmp_path: Path, policy: str, known: 
     bench = Bench(tmp_path, text_of(policy))
     for setting in OF_JOBS:
         reply = bench.submit(**{setting: GIVEN[setting]})
-        assert (reply.status == 201) is (setting in known), setting
+        assert (reply.status == 201) is (setting in known or setting in TAKEN), setting
+        assert bool(reply.body.get("notes")) is (setting in TAKEN and setting not in known), setting
         job = bench.submit().body["id"]
         (changed,) = bench.do(Request(ChangeJob(job, {setting: GIVEN[setting]}), ANN))
-        assert isinstance(changed, Reply) and (changed.status == 200) is (setting in known), setting
+        assert isinstance(changed, Reply) and (changed.status == 200) is (setting in known or setting in TAKEN)
+        assert bool(changed.body.get("notes")) is (setting in TAKEN and setting not in known), setting
         for one in (reply, changed):
-            if one.status == 422:
-                (problem,) = one.problems
-                assert problem.field == setting
-                assert all(name in problem.fix for name in GOING_BY[setting])
+            assert all(name in note for note in one.body.get("notes", ()) for name in GOING_BY[setting])
         default = DEFAULTS[setting]
         assert bench.submit(**({setting: default} if default is not None else {})).status == 201  # which says nothing
 
@@ -97,8 +96,9 @@ def test_a_request_about_a_tenant(live: LiveService) -> None:
         for setting in set(GIVEN) - set(OF_JOBS):
             for query in ("?dry_run=true", ""):
                 body = {setting.partition(".")[2]: GIVEN[setting]}
-                if setting in known:
-                    assert live.operator.send("PUT", f"/v1/tenants/lab{query}", body)["changes"] or not query
+                if setting in known or setting in TAKEN:
+                    said = live.operator.send("PUT", f"/v1/tenants/lab{query}", body)
+                    assert bool(said.get("notes")) is (setting not in known), said
                     continue
                 with pytest.raises(ServiceRefusal) as refused:
                     live.operator.send("PUT", f"/v1/tenants/lab{query}", body)

@@ -18,7 +18,6 @@ from eunomia.service.job_document import FieldProblem, JobDocument
 from eunomia.service.job_row import ended_as
 from eunomia.service.messages import Principal
 from eunomia.service.run_time_estimate import estimate_run_time
-from eunomia.setup.policy_settings import described, without_effect
 
 Room: TypeAlias = tuple[list[int], Floats]  # sizes of a gang that fit, steps/s on each type
 
@@ -39,9 +38,6 @@ def check_job(
     if job.debug and not controller.site.service.debug_lane:
         rule = "this site has no debug lane"
         found.append(FieldProblem("debug", "true", rule, "leave it out, or set debug_lane in [service]"))
-    info = setup.policy.info
-    given = {"weight": job.weight, "deadline_s": job.deadline_s}
-    found += [FieldProblem(key, str(given[key]), *described(info, key)) for key in without_effect(info, given)]
     found += _beyond_any_node(controller, job)
     for name in job.types:
         if name not in setup.topology.types:

@@ -36,7 +36,7 @@ from eunomia.service.messages import (
 from eunomia.service.solver_reports import take_solver_report
 from eunomia.service.submitted_jobs import go_on, submit
 from eunomia.service.turn import Turn
-from eunomia.setup.policy_settings import described, without_effect
+from eunomia.setup.policy_settings import noted
 
 CHANGEABLE = ("weight", "deadline_s", "name", "labels", "max_run_s")
 
@@ -158,10 +158,6 @@ def _change(controller: Controller, action: ChangeJob, who: Principal) -> Reply:
         fix = f"change one of {', '.join(CHANGEABLE)}, or cancel the job and submit it again"
         problems = tuple(FieldProblem(key, None, "cannot be changed", fix) for key in wrong)
         return Reply(422, {"title": "the job cannot be changed so"}, problems)
-    info = controller.site.setup.policy.info
-    if unknown := without_effect(info, action.values):
-        problems = tuple(FieldProblem(key, str(action.values[key]), *described(info, key)) for key in unknown)
-        return Reply(422, {"title": "the job cannot be changed so"}, problems)
     row.spec, row.name = parsed.spec(), parsed.name or row.name
     if not action.values.keys().isdisjoint({"weight", "deadline_s"}):
         weight = float(parsed.weight) if "weight" in action.values else math.nan
@@ -170,7 +166,8 @@ def _change(controller: Controller, action: ChangeJob, who: Principal) -> Reply:
     if "max_run_s" in action.values:
         controller.set_timers(row)
     controller.changed(row, "changed")
-    return Reply(200, {"id": row.id, "row": row})
+    notes = noted(controller.site.setup.policy.info, action.values)
+    return Reply(200, {"id": row.id, "row": row, **({"notes": notes} if notes else {})})
 
 
 def _change_node(controller: Controller, action: ChangeNode, who: Principal) -> Reply:

@@ -22,6 +22,22 @@ GOING_BY: Mapping[str, tuple[str, ...]] = {
 }
 
 
+# These say something of a job or a tenant whatever the policy is, now or later: they are taken, and the answer says
+# what they do not do. The others only tell a policy what to do, and are refused.
+TAKEN = ("weight", "deadline_s", "tenants.weight")
+
+
+def refused(info: PolicyInfo, given: Mapping[str, object]) -> list[str]:
+    """Return the settings of these that have no effect, so that they are refused."""
+    return [name for name in without_effect(info, given) if name not in TAKEN]
+
+
+def noted(info: PolicyInfo, given: Mapping[str, object]) -> list[str]:
+    """Return a note on each of these settings that is taken and changes no decision."""
+    found = [name for name in without_effect(info, given) if name in TAKEN]
+    return [f"{name} changes no decision: {'; '.join(described(info, name))}" for name in found]
+
+
 def without_effect(info: PolicyInfo, given: Mapping[str, object]) -> list[str]:
     """Return the settings that are given, are not the default, and that the policy does not go by."""
     return [
