@@ -33,7 +33,7 @@ def jobs_of(*rates: float, steps: float = 40.0, slope: tuple[float, float] = (0.
     curve[:, 0], curve[:, 3], curve[:, 2] = 0.2, 1.0, np.array(rates) / steps
     return ElasticJobs(
         arrival=np.zeros(count, dtype=np.int64), steps=np.full(count, steps), curve=curve,
-        slope=np.tile(slope, (count, 1)), most=np.full(count, most),
+        slope=np.tile(slope, (count, 1)), most=np.full(count, most), plateau=np.zeros((count, 2)),
     )  # fmt: skip
 
 
@@ -301,3 +301,10 @@ def test_a_play_ends_with_an_error_once_an_allocation_gives_the_jobs_that_are_le
 
     with pytest.raises(NoNodesGiven, match=r"^1 jobs have had no node for 1,001 slots"):
         play(jobs, 8, all_but_the_last)
+
+
+def test_on_its_plateau_a_curve_falls_a_twentieth_as_fast_and_ends_where_it_would_without() -> None:
+    plain = jobs_of(5.0, steps=100.0)
+    jobs = replace(plain, plateau=np.array([[0.2, 0.6]]))  # of 100 steps, 40 that count as 2: all as 62
+    along = np.array([[0.0, 20.0, 60.0, 100.0]]), np.array([[0.0, 20.0, 22.0, 62.0]]) * 100 / 62
+    assert jobs.quality(along[0]) == pytest.approx(plain.quality(along[1]))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eunomia.learning.metis.slot_state import SlotState
 from eunomia.sweeps.worker import attempt
 from eunomia_reproduction import (
     harmony,
@@ -111,20 +112,31 @@ def test_metis_is_trained_under_both_rewards_and_compared_with_the_rule_that_it_
     monkeypatch.setattr(metis_rewards, "FEWEST", 2)
 
     def here(orders: Any, experiment: str, read: Any, tell: Any, request: Request) -> Any:
-        for run, order in orders.items():
-            file = str(tmp_path / f"{run.reward}-{run.seed}")
+        for order in orders.values():
+            file = str(tmp_path / order.name)
             attempt({"experiment": experiment, "run": order.task, "file": file}, worker.work)
-        return {run: read(tmp_path / f"{run.reward}-{run.seed}") for run in orders}, {}
+        return {run: read(tmp_path / order.name) for run, order in orders.items()}, {}
 
     monkeypatch.setattr(metis_rewards, "make_all", here)
     table = metis_rewards.reproduce(replace(request_of(tmp_path), seeds=2))
-    ratios = [row for row in table.rows if row.quantity == "time to 90 % quality, ratio"]
+    assert "to the end ÷ steepest, curves with plateaus" in {row.series for row in table.rows}
+    ratios = [row for row in table.rows if row.quantity == "time to 90 % quality, ratio" and row.x != ""]
     assert [(row.series.split(" ÷ ")[0], row.x) for row in ratios] == [
         (f"trained for the {what}", seed)
-        for what in ("time to 90 % quality", "decrease of the loss")
+        for what in ("time to 90 % quality", "decrease of the loss", "decrease of the loss, curves with plateaus")
         for seed in (0, 1)
     ]
     assert all((row.measured or 0.0) > 0.5 for row in ratios)
+
+
+def test_by_the_mean_decrease_to_its_end_a_job_on_its_plateau_is_served_before_a_nearly_converged_one() -> None:
+    both = {"sizes": np.array([[0, 1]] * 2), "speed": np.array([[0.0, 1.0]] * 2), "last_step": np.ones(2, dtype=int)}
+    state = SlotState(
+        nodes=1, decrease=np.array([[0.0, 0.001], [0.0, 0.004]]), age=np.zeros(2), progress=np.array([0.3, 0.95]),
+        held=np.zeros(2, dtype=int), work_left=np.array([10.0, 10.0]), **both,
+    )  # fmt: skip
+    assert metis_rewards.to_the_end(state).tolist() == [1, 0]
+    assert metis.BASELINES["steepest"](state).tolist() == [0, 1]
 
 
 def test_a_network_is_there_at_the_first_of_two_losses_within_30_percent() -> None:

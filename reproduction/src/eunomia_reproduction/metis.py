@@ -68,10 +68,10 @@ def reproduce(request: Request) -> FigureTable:
     return FigureTable(rows=tuple(rows), notes=notes)
 
 
-def traces_judged(count: int) -> Iterator[ElasticJobs]:
+def traces_judged(count: int, *, plateaus: bool = False) -> Iterator[ElasticJobs]:
     """Yield the traces, of rising load."""
     for k, load in enumerate(np.linspace(*LOADS, count).tolist()):
-        yield draw_jobs(np.random.default_rng(FROM + k), jobs=JOBS, nodes=NODES, load=load)
+        yield draw_jobs(np.random.default_rng(FROM + k), jobs=JOBS, nodes=NODES, load=load, plateaus=plateaus)
 
 
 def towards_quality(state: SlotState) -> Ints:

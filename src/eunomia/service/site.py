@@ -76,6 +76,9 @@ class ServiceSection(Section):
     logs_gib: Positive | None = Field(
         default=None, description="most that the logs of ended jobs take together; left out, there is no limit"
     )
+    audit_days: Annotated[Finite, Field(ge=1, le=MOST_S)] | None = Field(
+        default=None, description="days after which entries of the audit log go into signed files; left out, never"
+    )
     max_pending_per_tenant: Annotated[int, Field(ge=1, le=10**9)] = Field(default=100_000, description="jobs that wait")
     submit_per_second: Positive = Field(default=200.0, description="jobs that a tenant submits; bursts of 10 s")
     submit_mib_per_day: Positive = Field(default=1024.0, description="job documents of a tenant, in MiB")
@@ -325,9 +328,10 @@ def kept(service: ServiceSection) -> str:
     log_days = service.history_days if service.log_days is None else service.log_days
     decision_days = service.history_days if service.decision_days is None else service.decision_days
     most = "" if service.logs_gib is None else f" and at most {service.logs_gib:g} GiB together"
+    audit = "ever" if service.audit_days is None else f"{service.audit_days:g} days"
     return (
         f"ended jobs with their folders for {service.history_days:g} days, their logs for {log_days:g} days{most}, "
-        f"decisions for {decision_days:g} days"
+        f"decisions for {decision_days:g} days, the audit log for {audit}"
     )
 
 

@@ -3,7 +3,8 @@
 It is not the package's core: training needs thousands of slots in seconds. A job's steps are counted in slots of one
 node. With n nodes it does n / (1 + a (n − 1) + b n (n − 1)) steps a slot: communication with parameter servers. A job
 whose nodes changed loses the time of a checkpoint. Curves are those of `model.curve_fits`: of first order, as of
-gradient methods (logistic regression, SVM, MLP), accelerated, and of second order.
+gradient methods (logistic regression, SVM, MLP), accelerated, and of second order. They may have a plateau, on which
+the loss hardly falls until it goes on, as before a drop of the learning rate.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from eunomia.model.rounding import drawn
 SLOT_S, CHECKPOINT_S = 1800.0, 30.0
 QUALITIES = (0.9, 0.95, 0.99)
 MOST_IDLE = 1_000  # slots in a row in which jobs are there and none gets a node
+SLOPE = 0.05  # of a curve on its plateau, over that without one
 _HALVINGS = 60
 
 
@@ -34,6 +36,7 @@ class ElasticJobs:
     curve: Floats  # (job, 5) as in `model.curve_fits`
     slope: Floats  # (job, 2) a and b of the scaling
     most: Ints  # (job,) nodes at most
+    plateau: Floats  # (job, 2) shares of the steps at which it begins and ends
 
     def speed(self, nodes: Ints) -> Floats:
         """Return the steps a slot with nodes (job, …)."""
@@ -51,7 +54,15 @@ class ElasticJobs:
     def _share(self, done: Floats, start: Floats, end: Floats) -> Floats:
         broadcast = [1] * (done.ndim - 1)
         start, end = start.reshape(-1, *broadcast), end.reshape(-1, *broadcast)
-        return np.asarray((start - losses_at(self.curve.reshape(-1, *broadcast, 5), done)) / (start - end))
+        along = self._along(done, broadcast)
+        return np.asarray((start - losses_at(self.curve.reshape(-1, *broadcast, 5), along)) / (start - end))
+
+    def _along(self, done: Floats, broadcast: list[int]) -> Floats:
+        """Return the steps on the curve without a plateau that bring the same loss, (job, …)."""
+        begin, end = (one.reshape(-1, *broadcast) for one in (self.plateau * self.steps[:, None]).T)
+        steps = self.steps.reshape(-1, *broadcast)
+        lost = (1.0 - SLOPE) * np.clip(done - begin, 0.0, end - begin)
+        return np.asarray((done - lost) * (steps / (steps - (1.0 - SLOPE) * (end - begin))))
 
     def steps_to(self, quality: float) -> Floats:
         """Return the steps after which the share is reached, (job,)."""
@@ -63,7 +74,7 @@ class ElasticJobs:
         return high
 
 
-def draw_jobs(rng: np.random.Generator, *, jobs: int, nodes: int, load: float) -> ElasticJobs:
+def draw_jobs(rng: np.random.Generator, *, jobs: int, nodes: int, load: float, plateaus: bool = False) -> ElasticJobs:
     """Draw jobs that ask for `load` of the nodes on average while they arrive (Poisson)."""
     steps = 12.0 * elementary.exp(0.9 * drawn(rng.standard_normal(jobs)))
     steps = np.clip(steps, 1.0, 120.0)
@@ -78,7 +89,11 @@ def draw_jobs(rng: np.random.Generator, *, jobs: int, nodes: int, load: float) -
     curve[:, 4] = np.where(kind == 2, -rng.uniform(3.0, 9.0, jobs) / steps, 0.0)
     slope = np.stack((rng.uniform(0.02, 0.2, jobs), rng.uniform(0.0, 0.02, jobs)), axis=1)
     most = np.minimum(2 ** rng.integers(1, 5, jobs), nodes)
-    return ElasticJobs(arrival=arrival, steps=steps, curve=curve, slope=slope, most=most)
+    plateau = np.zeros((jobs, 2))
+    if plateaus:
+        plateau[:, 0] = rng.uniform(0.05, 0.2, jobs)
+        plateau[:, 1] = plateau[:, 0] + rng.uniform(0.2, 0.4, jobs)
+    return ElasticJobs(arrival=arrival, steps=steps, curve=curve, slope=slope, most=most, plateau=plateau)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

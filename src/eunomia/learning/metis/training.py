@@ -122,9 +122,11 @@ class MetisTraining:
     features: tuple[Feature, ...] = FEATURES
     architecture: Mapping[str, Any] = ARCHITECTURE
 
-    def __init__(self, scenario: Scenario, steps: int, rng: np.random.Generator, reward: str = "loss"):
+    def __init__(
+        self, scenario: Scenario, steps: int, rng: np.random.Generator, reward: str = "loss", plateaus: bool = False
+    ):
         torch.set_num_threads(1)
-        self._reward = reward
+        self._reward, self._plateaus = reward, plateaus
         self._nodes = int(sum(node.count * node.accelerators for node in scenario.cluster.nodes))
         if not 2 <= self._nodes <= 512:
             file, row = scenario.where(("cluster",))
@@ -135,10 +137,13 @@ class MetisTraining:
         self._net = _Net()
         self._optimizer = torch.optim.Adam(self._net.parameters(), lr=LEARNING_RATE)
         self._judged = [
-            draw_jobs(np.random.default_rng(JUDGED_FROM + k), jobs=JOBS, nodes=self._nodes, load=load)
+            self._draw(np.random.default_rng(JUDGED_FROM + k), load)
             for k, load in enumerate(np.linspace(*LOADS, JUDGED).tolist())
         ]
         self._reference = [play(jobs, self._nodes, drf).mean_time for jobs in self._judged]
+
+    def _draw(self, rng: np.random.Generator, load: float) -> ElasticJobs:
+        return draw_jobs(rng, jobs=JOBS, nodes=self._nodes, load=load, plateaus=self._plateaus)
 
     def train(self, step: int) -> None:
         """Play some episodes and learn from their decisions."""
@@ -152,7 +157,7 @@ class MetisTraining:
             return int(np.searchsorted(chances, self._rng.random() * chances[-1], side="right"))
 
         for _ in range(EPISODES):
-            jobs = draw_jobs(self._rng, jobs=JOBS, nodes=self._nodes, load=self._rng.uniform(*LOADS))
+            jobs = self._draw(self._rng, self._rng.uniform(*LOADS))
             made, rewards = episode(jobs, self._nodes, sample, self._reward)
             decisions += made
             returns.append(slot_returns(rewards)[[one.slot for one in made]])

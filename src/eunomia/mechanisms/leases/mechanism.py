@@ -25,6 +25,7 @@ from eunomia.model.arrays import NO_INTS, Ints
 from eunomia.model.decisions import Decision, Renew
 from eunomia.model.events import JobUpdated, Moment
 from eunomia.model.rank import UNKNOWN
+from eunomia.placement.selection import RESERVE, SKIP, STOP
 
 HELD_ASK_S = (
     60.0  # least time to the next ask that no event asks for, while a job holds seats that cannot be reassigned
@@ -43,11 +44,14 @@ class LeaseMechanism(Mechanism):
         # The policy's promises say what it would answer, unless running jobs may move to a faster type.
         may_move = leases.recall and len(self.state.topology.types) > 1
         self._may_skip_asks = endless and not may_move
-        queues, rank, by = not self.info.promises.jobs_independent, self.info.promises.rank, rank_of(self.info)
-        alone, moves = queues or leases.recall, not self._may_skip_asks
+        promises, by = self.info.promises, rank_of(self.info)
+        rank, misfit = promises.rank, SKIP if promises.jobs_independent else RESERVE if promises.reserves else STOP
+        alone, moves = misfit != SKIP or leases.recall, not self._may_skip_asks
         self._rule, self._ranked = ImpliedRule(alone, leases.recall), None
-        if endless and rank is not None and by != UNKNOWN:
-            self._ranked = ImpliedRule(alone, leases.recall, by, rank.quantum, queues, moves)
+        # Reservations are known where seats of one type come free at the ends of jobs alone.
+        known = misfit != RESERVE or (not leases.recall and len(self.state.topology.types) == 1)
+        if endless and rank is not None and by != UNKNOWN and known:
+            self._ranked = ImpliedRule(alone, leases.recall, by, rank.quantum, misfit, moves)
         elif self.info.promises.lone_starts and leases.recall and not may_move and untimed:
             self._ranked = ImpliedRule(True, True, spread_up_to=self.info.promises.spread_up_to)
         self._fresh: tuple[Answer, PendingAsk] | None = None  # an answer and its candidates, not carried out yet
