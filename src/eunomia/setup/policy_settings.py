@@ -60,10 +60,16 @@ def of_tenant(data: Mapping[str, object]) -> dict[str, object]:
     return {f"tenants.{key}": value for key, value in data.items()}
 
 
-def notes_on_tenants(scenario: Scenario, info: PolicyInfo) -> Iterable[str]:
-    """Yield notes on what a scenario says of its tenants, and the policy does not go by."""
+def notes_on_tenants(scenario: Scenario, info: PolicyInfo, owners: Iterable[str]) -> Iterable[str]:
+    """Yield notes on what a scenario says of its tenants, and the policy does not go by.
+
+    `owners` are those of jobs; of tenants that own none, others speak, unless there are no jobs yet.
+    """
     found: dict[str, list[str]] = {}
+    paths = [f"{owner}/" for owner in owners]
     for tenant, section in scenario.tenants.items():
+        if paths and not any(path.startswith(f"{tenant}/") for path in paths):
+            continue
         given = {key: getattr(section, key) for key in section.model_fields_set}
         for setting in without_effect(info, of_tenant(given)):
             found.setdefault(setting, []).append(tenant)
