@@ -98,6 +98,8 @@ def submit(
         if interruptible is not None:
             jobs["interruptible"] = interruptible
     answer = session.client.submit(jobs, key)
+    for note in answer.get("notes", ()):
+        sys.stderr.write(f"note: {note}\n")
     session.show(answer, lambda: print("\n".join(answer.get("ids") or [answer["id"]])))
 
 

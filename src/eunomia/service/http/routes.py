@@ -107,7 +107,7 @@ async def _submitted(service: Service, request: Request, who: Principal, key: st
     reply = await service.ask(read, who, source_of(request))
     body = reply.body
     if "job" in body:
-        body = {name: body["job"][name] for name in SUBMITTED}
+        body = {name: body["job"][name] for name in SUBMITTED} | ({"notes": body["notes"]} if "notes" in body else {})
     return JsonAnswer(body, reply.status)
 
 
@@ -203,6 +203,8 @@ def show_job(service: Service, request: Request, who: Principal) -> dict[str, An
 async def _act(service: Service, request: Request, who: Principal, action: Any) -> dict[str, Any]:
     reply = await service.ask(action, who, source_of(request))
     shown: dict[str, Any] = reply.body["job"]
+    if "notes" in reply.body:
+        shown["notes"] = reply.body["notes"]
     return shown
 
 
