@@ -35,7 +35,7 @@ def test_harmony_is_compared_with_every_baseline_and_the_best_placement(
 ) -> None:
     assert len(harmony.TRACES) >= 20
     monkeypatch.setattr(harmony, "TRACES", (1000, 1001))
-    monkeypatch.setattr(harmony, "BUSY_HOURS", (0.2, 0.4))
+    monkeypatch.setattr(harmony, "HOURS", dict.fromkeys(harmony.HOURS, (0.2, 0.4)))
     table = harmony.reproduce(request_of(tmp_path))
     named = {row.quantity for row in table.rows}
     others = ("load balancing", "Tetris", "LIF-Line", "LIF-Quad")
