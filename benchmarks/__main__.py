@@ -1,17 +1,19 @@
 """Measure every case, print the table and write bench.json: `make bench`, or `python -m benchmarks [CASE …]`.
 
 `python -m benchmarks growth` measures how time grows with the number of jobs (`benchmarks.growth`), which takes long;
-`python -m benchmarks service` what a short job costs a service after many have ended (`benchmarks.service`).
+`python -m benchmarks service` what a short job costs a service after many have ended (`benchmarks.service`), and
+`python -m benchmarks service year` what a service keeps and takes that runs for days (`benchmarks.service_year`).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks import growth, service
+from benchmarks import growth, service, service_year
 from benchmarks.side_by_side import Comparison, on_one_thread
 
 CASES = (
@@ -54,11 +56,19 @@ def main() -> None:
         "--against", type=Path, metavar="CHECKOUT", help="measure the version of this folder as well"
     )
     of_growth.add_argument("--policy", nargs="+", default=[], choices=POLICIES, help="these alone, of growth")
-    of_growth.add_argument("--jobs", type=int, help="n; by family if left out, 100,000 of service")
+    of_growth.add_argument(
+        "--jobs", type=int, help="n; by family if left out, 100,000 of service, 20,000 a day of a year"
+    )
+    of_year = parser.add_argument_group("service year alone")
+    of_year.add_argument("--days", type=int, default=20, help="that pass; 20 if left out")
+    of_year.add_argument("--history", type=float, default=7.0, help="days for which ended jobs are kept; 7 if left out")
     asked = parser.parse_args()
     if asked.case == ["growth"]:
         growth.main(asked.policy, asked.jobs, asked.against, asked.out or Path("growth.json"))
         return
+    if asked.case == ["service", "year"]:
+        out = asked.out or Path("year.json")
+        sys.exit("\n".join(service_year.main(asked.days, asked.jobs or 20_000, asked.history, out)) or None)
     if asked.case == ["service"]:
         service.main(asked.jobs, asked.against, asked.out or Path("service.json"))
         return

@@ -203,3 +203,19 @@ def test_it_needs_nothing_but_the_standard_library():
         env={"PYTHONPATH": str(Path(__file__).parents[1] / "src")},
     )
     assert ran.stdout.strip() == "['eunomia.lease']"
+
+
+def test_opening_a_lease_says_that_the_script_can_save_and_keeps_an_earlier_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "progress.json"
+    monkeypatch.setenv("EUNOMIA_PROGRESS_FILE", str(file))
+    monkeypatch.setenv("RANK", "1")
+    with Lease(tmp_path):
+        assert not file.exists()  # the first process of a gang says it for all
+    monkeypatch.delenv("RANK")
+    with Lease(tmp_path):
+        assert json.loads(file.read_text()) == {"step": 0}
+    file.write_text('{"step": 5}')
+    with Lease(tmp_path):
+        assert json.loads(file.read_text()) == {"step": 5}

@@ -25,6 +25,7 @@ from eunomia.model.overheads import Overheads
 from eunomia.model.policy import Policy
 from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
+from eunomia.policies.order.by_weight import ByWeight
 from eunomia.policies.order.fifo import Fifo
 from eunomia.policies.order.las import Las
 from eunomia.policies.order.smallest_first import SmallestFirst
@@ -35,8 +36,10 @@ from eunomia.records.run import InlinePolicyRunner, Observer, run
 from eunomia.throughputs import load
 
 RANKED = (
-    Fifo(), Fifo(backfill="skip"), SmallestFirst(), Las(), Las(quantum=600.0), Srtf(), Srtf(measure="service"),
+    Fifo(), Fifo(backfill="skip"), SmallestFirst(), ByWeight(), Las(), Las(quantum=600.0), Srtf(),
+    Srtf(measure="service"),
 )  # fmt: skip
+EASY = Fifo(backfill="easy")
 POLICIES = (Fifo(), Fifo(backfill="skip"), Las(), Srtf())
 JOBS = 200
 
@@ -114,6 +117,7 @@ def jobs(seed: int, step_s: float, gap_s: float = 300.0) -> list[Job]:
             submitted=float(at[m]),
             sequence=m,
             scale_factor=int(rng.choice([1, 1, 2, 4])),
+            weight=float(1 + m % 3),
             job_type=str(rng.choice(["any", "other"])),
             tenant=str(rng.choice(["a", "b", "c"])),
             status=str(rng.choice(["finished", "failed", "cancelled", ""])),
@@ -172,8 +176,10 @@ def play_ranked(
     return actions, {**figures.summary, "jobs": repr(shown), "curves": repr(curves)}
 
 
-@pytest.mark.parametrize("policy", RANKED, ids=str)
-@pytest.mark.parametrize("types", [("v100",), ("v100", "k80")], ids=len)
+WITH_TYPES = [(policy, types) for policy in RANKED for types in (("v100",), ("v100", "k80"))] + [(EASY, ("v100",))]
+
+
+@pytest.mark.parametrize(("policy", "types"), WITH_TYPES, ids=str)
 @pytest.mark.parametrize("step_s", [1e-3, 1000.0])
 @pytest.mark.parametrize("replay", [False, True], ids=["", "replay"])
 def test_answers_by_rank_are_those_of_the_policy(
@@ -187,8 +193,7 @@ def test_answers_by_rank_are_those_of_the_policy(
     assert actions.by_rank > 0 and actions.answers < alone[0].answers / 2  # else nothing was compared
 
 
-@pytest.mark.parametrize("policy", RANKED, ids=str)
-@pytest.mark.parametrize("types", [("v100",), ("v100", "k80")], ids=len)
+@pytest.mark.parametrize(("policy", "types"), WITH_TYPES, ids=str)
 def test_answers_by_rank_are_those_of_the_policy_where_many_jobs_wait(
     policy: Policy, types: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,7 +333,7 @@ def looked(policy: Policy, count: int, nodes: int) -> int:
     return looked_at(world._implied._lines)
 
 
-@pytest.mark.parametrize("policy", [Fifo(), Fifo(backfill="skip"), Srtf(), Las(quantum=100.0)], ids=str)
+@pytest.mark.parametrize("policy", [Fifo(), Fifo(backfill="skip"), EASY, Srtf(), Las(quantum=100.0)], ids=str)
 def test_a_pass_does_not_look_at_all_that_wait(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     """It looks at the rows of a block, and at one number of each other block."""
     monkeypatch.setattr(job_line, "BLOCK", 16)

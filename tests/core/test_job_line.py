@@ -13,10 +13,12 @@ from eunomia.core.belief import Belief
 from eunomia.core.job_line import (
     BLOCKS,
     LOOKED,
+    SIZE_CLASSES,
     JobLine,
     add_row,
     fill,
     first_row_short_of,
+    next_beside,
     next_row,
     next_with_room,
     no_rows,
@@ -25,9 +27,10 @@ from eunomia.core.job_line import (
     place_of,
     remove_row,
     row_at,
+    run_time,
     size_from,
 )
-from eunomia.core.kernel_arrays import KernelArrays, kernel_arrays
+from eunomia.core.kernel_arrays import TOTAL, KernelArrays, kernel_arrays
 from eunomia.core.scheduler_state import SchedulerState
 from eunomia.model.arrays import Floats
 from eunomia.model.job import Job
@@ -71,7 +74,7 @@ def test_a_line_is_sorted_and_searched_as_a_list_is(seed: int, monkeypatch: pyte
     rng, jobs = np.random.default_rng(seed), 150
     t, sizes, first = state(rng, jobs)
     key = rng.integers(0, 1 + seed * 7, jobs).astype(float)  # many are equal; with seed 0 all are
-    line = no_rows(jobs, 2)
+    line = no_rows(jobs, 2, 0)
     plain: list[tuple[float, int]] = []
     for step in range(600):
         row = int(rng.integers(jobs))
@@ -105,9 +108,29 @@ def test_a_line_is_sorted_and_searched_as_a_list_is(seed: int, monkeypatch: pyte
     assert len(plain) > 0
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_search_beside_a_reservation_finds_the_first_gang_that_ends_before_it_or_leaves_enough(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_line, "BLOCK", 8)
+    rng, jobs = np.random.default_rng(seed), 120
+    t, sizes, _ = state(rng, jobs)
+    t.belief_floats[TOTAL, :jobs], t.throughput[:jobs, 0] = rng.integers(1, 60, jobs), 1.0
+    line, key, stands = no_rows(jobs, 1, SIZE_CLASSES), np.zeros(jobs), set[int]()
+    for _ in range(500):
+        row = int(rng.integers(jobs))
+        (remove_row if row in stands else add_row)(t, line, key, row)
+        stands ^= {row}
+        after, room, extra = int(rng.integers(-1, jobs)), np.array([rng.integers(0, 9)]), int(rng.integers(0, 3))
+        shadow = 100.0 + float(rng.integers(0, 30))
+        behind = [one for one in sorted(stands) if one > after and sizes[one] <= room[0]]
+        fit = [one for one in behind if sizes[one] <= extra or 100.0 + run_time(t, one) <= shadow]
+        assert next_beside(t, line, key, after, room, 100.0, shadow, extra) == (fit[0] if fit else -1)
+
+
 def test_what_a_line_is_filled_with_stands_in_it() -> None:
     jobs = 2 * job_line.BLOCK + 3
-    line, key = no_rows(jobs, 1), np.arange(float(jobs))
+    line, key = no_rows(jobs, 1, 0), np.arange(float(jobs))
     assert next_row(line, key, -1) == -1
     fill(line, np.arange(jobs), np.full(jobs, 2))
     assert rows_of(line) == list(range(jobs))
@@ -121,7 +144,7 @@ def test_a_search_looks_at_a_number_a_block_once_it_knows_that_no_gang_in_it_has
     jobs = 400
     t, sizes, _ = state(np.random.default_rng(1), jobs)
     wide = [row for row in range(jobs) if sizes[row] == 8]
-    line, key = no_rows(jobs, 2), np.zeros(jobs)
+    line, key = no_rows(jobs, 2, 0), np.zeros(jobs)
     for row in wide:
         add_row(t, line, key, row)
     narrow, room = [row for row in range(jobs) if sizes[row] == 1], np.array([7, 7])

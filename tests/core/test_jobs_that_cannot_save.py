@@ -15,7 +15,7 @@ from eunomia import simulate
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.answers import Grants, Rows
 from eunomia.model.decisions import Start, Stop
-from eunomia.model.events import JobCancelled, JobFinished, JobSubmitted
+from eunomia.model.events import JobCancelled, JobFinished, JobSubmitted, JobUpdated
 from eunomia.model.job import Job
 from eunomia.model.policy import LeaseTerms, Policy, PolicyInfo
 from eunomia.model.view import View
@@ -163,3 +163,64 @@ def test_a_long_history_of_jobs_that_can_save_meets_one_that_cannot(tmp_path: Pa
     assert jobs["preemptions"].sum() > 0
     assert jobs["preemptions"][place] == 0
     assert jobs["finished_s"][place] - jobs["first_started_s"][place] == 9000
+
+
+def window(name: str, seconds: float = 20.0) -> JobSubmitted:
+    """A job that cannot save, and may be stopped once in its first seconds."""
+    job = Job(job_id=name, total_steps=1000, sequence=ord(name), interruptible=False, restart_within_s=seconds)
+    return JobSubmitted(job)
+
+
+def stops(decisions: list[Any]) -> list[str]:
+    return [name for one in decisions if isinstance(one, Stop) for name in one.job_ids]
+
+
+def test_within_its_window_it_is_stopped_once_and_then_keeps_its_seats(sit: Sit) -> None:
+    """`StopsAll` gives accelerator 0 to the last job whenever it is asked."""
+    desk = sit(StopsAll(), (1,))
+    desk.tell(0, window("a"))
+    assert stops(desk.tell(10, submitted("b"))) == ["a"]
+    assert [one.job_id for one in desk.tell(15, JobFinished("b", 1)) if isinstance(one, Start)] == ["a"]
+    assert stops(desk.tell(16, submitted("c"))) == []  # within the window still, but for the second time
+
+
+def test_after_its_window_it_keeps_its_seats(sit: Sit) -> None:
+    desk = sit(StopsAll(), (1,))
+    desk.tell(0, window("a"))
+    assert stops(desk.tell(20, submitted("b"))) == []
+
+
+def test_a_lease_that_ends_after_the_window_ends_no_more() -> None:
+    """One seat, rounds of 30 s: a, with a window of 10 s, runs to its end at 200 s; with one of 40 s it is stopped."""
+    ends = {}
+    for seconds in (10.0, 40.0):
+        a, b = line_up((0, 200), (5, 20))
+        jobs = replace(a, interruptible=False, restart_within_s=seconds), b
+        terms = LeaseTerms(length_s=30.0, aligned=True)
+        ends[seconds] = play(Srtf(), world(*jobs), terms=terms).finished
+    assert ends[10.0] == {"a": 200, "b": 220}
+    assert ends[40.0] == {"b": 50, "a": 250}  # 30 s of work are lost
+
+
+def test_a_job_that_shows_that_it_can_save_may_be_stopped_from_then_on(sit: Sit) -> None:
+    desk = sit(StopsAll(), (1,))
+    desk.tell(0, submitted("a", interruptible=False))
+    assert stops(desk.tell(10, submitted("b"))) == []
+    assert stops(desk.tell(20, JobUpdated("a", can_save=True))) == ["a"]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_job_that_is_stopped_though_it_cannot_save_starts_over(tmp_path: Path, exact: bool) -> None:
+    """One accelerator: a is stopped at 10 s, after 10 s of work, for b of 100 s; then it needs its 1000 s again."""
+    asked = scenario(tmp_path)
+    (tmp_path / "jobs.csv").write_text(
+        "job_id,submitted_s,scale_factor,job_type,duration_s,interruptible\na,0,1,any,1000,no\nb,10,1,any,100,yes\n"
+        "c,200,1,any,50,\n"
+    )
+    asked["workload"]["restart_within_s"] = 60.0
+    if exact:
+        asked["physics"] = {"placement": "off", "neighbours": "off"}
+        asked["world"] = {"job_failures_per_hour": 1e-9}
+    jobs = simulate(asked).jobs
+    assert jobs["finished_s"].tolist() == [1110, 110, 1160]
+    assert jobs["preemptions"].tolist() == [1, 0, 0]

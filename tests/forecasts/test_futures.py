@@ -117,6 +117,7 @@ def test_one_compiled_call_gives_the_same_bits_as_the_scheduler_and_the_simulati
 ) -> None:
     present, _, _ = play(set_up_run(policy, kinds=kinds), until=3000.0)
     estimate_all(present.scheduler)
+    monkeypatch.setattr("eunomia.forecasts.ranked_queue.FIRST_PART", 1)  # in several parts
     fast = play_futures(present, futures=5, seed=1)
     assert fast.compiled == (policy != "srtf")
     monkeypatch.setattr(futures_module, "_compiled_queue", lambda *_: None)
@@ -137,10 +138,14 @@ def test_a_future_with_too_many_moments_is_cut_and_says_so(monkeypatch: pytest.M
     np.testing.assert_array_equal(cut.finish[known], whole.finish[known])
 
 
-def test_a_budget_that_is_used_up_cuts_the_first_future_too_and_what_is_known_stays_right() -> None:
-    present, _, _ = play(set_up_run("max_min_fairness"), until=3000.0)
+@pytest.mark.parametrize("policy", ["max_min_fairness", "las?quantum=60"])
+def test_a_budget_that_is_used_up_cuts_the_first_future_too_and_what_is_known_stays_right(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    present, _, _ = play(set_up_run(policy), until=3000.0)
+    monkeypatch.setattr("eunomia.forecasts.ranked_queue.FIRST_PART", 8)
     whole, cut = play_futures(present), play_futures(present, budget_s=1e-9)
-    assert whole.complete and not cut.complete and len(cut) == 1 and not cut.compiled
+    assert whole.complete and not cut.complete and len(cut) == 1 and cut.compiled == policy.startswith("las")
     assert present.at <= cut.until < whole.finish[np.isfinite(whole.finish)].max()
     known = cut.finish < cut.until
     np.testing.assert_array_equal(cut.finish[known], whole.finish[known])

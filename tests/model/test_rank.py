@@ -10,6 +10,7 @@ from eunomia.model.rank import (
     BY_REMAINING_TIME,
     BY_SCALE_FACTOR,
     BY_SERVICE_LEVEL,
+    BY_WEIGHT,
     Key,
     Rank,
     key_of,
@@ -17,6 +18,7 @@ from eunomia.model.rank import (
 from eunomia.testing.policy_rules import full_view
 
 KEYS: tuple[tuple[int, Key], ...] = (
+    (BY_WEIGHT, "weight"),
     (BY_SCALE_FACTOR, "scale_factor"),
     (BY_REMAINING_TIME, "remaining_time"),
     (BY_REMAINING_SERVICE, "remaining_service"),
@@ -30,7 +32,7 @@ def test_the_key_of_one_job_is_its_key_among_all(by: int, key: Key, seed: int) -
     view, quantum = full_view(seed), 700.0
     keys = Rank(key, quantum=quantum).keys(view)
     fits = np.where(view.scale_factor[:, None] <= view.capacity, view.throughput, 0.0)
-    given = zip(view.scale_factor, view.service, view.remaining, fits.max(axis=1), strict=True)
+    given = zip(view.scale_factor, view.weight, view.service, view.remaining, fits.max(axis=1), strict=True)
     assert view.jobs > 0
     assert [key_of(by, quantum, *one) for one in given] == keys.tolist()
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,8 @@ from tests.engines.loopback import until
 from tests.ray_cluster.loopback import RayCluster
 from tests.ray_cluster.test_ray_contract import RayDriver
 
+from eunomia.backends.engines.engine import EngineAway
+from eunomia.backends.ray import client
 from eunomia.testing import Work
 from eunomia.testing.world_contract import OVER, all_of, seats_on
 
@@ -146,3 +151,48 @@ def test_a_gang_that_starts_while_the_states_are_asked_for_is_not_taken_for_dead
     for actor["State"] in ("ALIVE", "PENDING_CREATION", "ALIVE"):
         assert [each["name"] for each in one.gangs()] == ["ab:a:1"]
     assert not removed
+
+
+CUT_OFF = """\
+import json, os, sys, time
+import ray
+from eunomia.backends.ray.agent import Agent
+address, command = sys.argv[1:]
+ray.init(address=address, namespace="others", log_to_driver=False)
+never = ray.remote(num_cpus=0)(lambda: time.sleep(600))
+Agent("eunomia").submit("ab:cut:1", [["v100-0", {"GPU": 4}]], {**json.loads(command), "log": never.remote()})
+os._exit(0)
+"""
+
+
+def test_a_gang_whose_start_was_cut_off_by_the_death_of_the_agent_has_not_failed(ray_cluster: RayCluster) -> None:
+    from eunomia.backends.ray.agent import Agent
+    from eunomia.backends.ray.engine import Ray
+
+    argv = [sys.executable, "-c", CUT_OFF, ray_cluster.address, json.dumps(SLEEPS)]
+    subprocess.run(argv, check=True, timeout=WITHIN_S)
+    one, found = Agent("eunomia"), list[dict[str, str]]()
+    until(lambda: found.extend(one.gangs()) or found, "the gang is listed", WITHIN_S)
+    assert found == [{"name": "ab:cut:1", "state": "NOT_STARTED"}]
+    assert "NOT_STARTED" in Ray.node_lost
+    seen = lambda: (one.gangs(), ray_cluster.free()["v100-0"])  # noqa: E731  # its group may come after its end
+    until(lambda: seen() == ([], 4), lambda: f"its accelerators are free; seen: {seen()}", WITHIN_S)
+
+
+def test_an_agent_that_takes_long_to_reach_the_cluster_is_waited_for_and_not_started_again(
+    ray_cluster: RayCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "START_S", 0.05)
+    monkeypatch.setattr(client, "PATIENCE", 1_000_000)
+    asked = client.AgentClient(ray_cluster.address, "eunomia", timeout_s=WITHIN_S)
+
+    def answers() -> bool:
+        with suppress(EngineAway):
+            return bool(asked.ask("nodes"))
+        return False
+
+    try:
+        assert not answers(), "it reached the cluster at once, so nothing is shown"
+        until(answers, "the agent answers", WITHIN_S)
+    finally:
+        asked.close()

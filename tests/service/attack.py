@@ -5,6 +5,8 @@ ask for as much as they can, break off, send what is no request, and run jobs th
 asked every second. At the end every honest job has done each of its steps and ended once, no accelerator had two
 holders, and the service ends on SIGTERM. Prints what it saw as JSON, a line for each store.
 
+With `--against URL` it attacks a service that runs: give tokens of submitters, separated by spaces, on standard input.
+
 A further attack is a function in `ATTACKS`: it is called again and again with a client and a generator of numbers, and
 whatever is answered to it, or raised in it, is part of the attack.
 """
@@ -27,6 +29,7 @@ import time
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -50,7 +53,6 @@ name = "las"
 quantum = 5
 """
 SCRIPT, WORST = (Path(__file__).with_name(name) for name in ("recorded_job.py", "worst_job.py"))
-LEDGER = "ATTACK_LEDGER"  # variable: where jobs write down that an accelerator has two holders
 DESCRIPTORS = 1024  # of the service
 HONEST_EVERY_S, STEPS, STEP_S = 2.0, 3, 0.1
 ENDS_WITHIN_S = 300.0  # after the attack
@@ -142,7 +144,7 @@ def run_the_worst(client: Client, draw: random.Random) -> None:
     client.send(*draw.choice((("DELETE", f"/v1/jobs/{job}"), ("POST", f"/v1/jobs/{job}/hold"))))
 
 
-def guards(client: Client, draw: random.Random) -> None:
+def guards(client: Client, draw: random.Random, ledger: Path) -> None:
     """Put what no field may hold into one, and submit jobs that spoil the files by which they report."""
     value = draw.choice(("\0", "\ud800", 10**400, 5e-324, 1e308, float("nan"), "x" * 10**6, [], {}, None, True, -1))
     field = draw.choice((
@@ -151,19 +153,19 @@ def guards(client: Client, draw: random.Random) -> None:
     ))  # fmt: skip
     with contextlib.suppress(ServiceRefusal):
         send(client, "POST", "/v1/jobs", json.dumps({"command": ["true"], field: value}).encode())
-    _run(client, draw, "spoil_reports", "spoil_folder")
+    _run(client, draw, ledger, "spoil_reports", "spoil_folder")
 
 
-def gangs(client: Client, draw: random.Random) -> None:
+def gangs(client: Client, draw: random.Random, ledger: Path) -> None:
     """Submit jobs whose processes escape, multiply, write without end, use memory, stop or kill what watches them."""
-    _run(client, draw, "start_without_end", "escape", "write_without_end", "use_memory", "stop_supervisor",
+    _run(client, draw, ledger, "start_without_end", "escape", "write_without_end", "use_memory", "stop_supervisor",
          "kill_supervisor")  # fmt: skip
 
 
-def _run(client: Client, draw: random.Random, *kinds: str) -> None:
+def _run(client: Client, draw: random.Random, ledger: Path, *kinds: str) -> None:
     """Run a job that does its worst for a while. What it may use is bounded, as this machine has others."""
     limits = {"max_run_s": 4, "checkpoint": {"grace_s": 1}, "memory_gib": 0.3, "cpus": 0.5}
-    command = [sys.executable, str(WORST), os.environ[LEDGER], draw.choice(kinds)]
+    command = [sys.executable, str(WORST), str(ledger), draw.choice(kinds)]
     job = client.submit({"command": command, "env": {"PYTHONPATH": os.pathsep.join(sys.path)}, **limits})["id"]
     time.sleep(4 * draw.random())
     if draw.random() < 0.3:
@@ -172,17 +174,17 @@ def _run(client: Client, draw: random.Random, *kinds: str) -> None:
 
 ATTACKS: tuple[Callable[[Client, random.Random], None], ...] = (
     submit_many, submit_arrays, leave_requests_half_sent, keep_streams, take_no_answers, ask_for_the_dear, ask_what_if,
-    send_what_is_no_request, run_the_worst, guards, gangs,
+    send_what_is_no_request, run_the_worst,
 )  # fmt: skip
+HOSTILE_JOBS = (guards, gangs)  # their jobs write down, in a ledger, when an accelerator has two holders
 
 
-def attack(url: str, seconds: float, tokens: list[str]) -> Counter[str]:
+def attack(url: str, seconds: float, tokens: list[str], ledger: Path) -> Counter[str]:
     """Attack for so long, each attack in a thread of its own; return what came of them, and how often."""
     deadline, found = time.monotonic() + seconds, Counter[str]()
 
-    def go_on(what: Callable[[Client, random.Random], None], seed: int) -> None:
+    def go_on(name_of: str, what: Callable[[Client, random.Random], None], mine: list[str], seed: int) -> None:
         draw = random.Random(seed)
-        mine = tokens[-2:-1] if what in (guards, gangs) else tokens[:-2]  # their tenant's places are for their jobs
         while time.monotonic() < deadline:
             name = "done"
             try:
@@ -191,10 +193,13 @@ def attack(url: str, seconds: float, tokens: list[str]) -> Counter[str]:
                 name = str(error.status)
             except (Unreachable, OSError, ValueError) as error:
                 name = type(error).__name__
-            found[f"{what.__name__}: {name}"] += 1
+            found[f"{name_of}: {name}"] += 1
             time.sleep(0.01)
 
-    threads = [threading.Thread(target=go_on, args=(one, seed)) for seed, one in enumerate(ATTACKS)]
+    others, theirs = tokens[:-2] or tokens, tokens[-2:-1] or tokens  # the places of one tenant are for hostile jobs
+    attacks = [(one.__name__, one, others) for one in ATTACKS]
+    attacks += [(one.__name__, partial(one, ledger=ledger), theirs) for one in HOSTILE_JOBS]
+    threads = [threading.Thread(target=go_on, args=(*one, seed)) for seed, one in enumerate(attacks)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -246,6 +251,11 @@ def honest(client: Client, ledger: Path, seconds: float) -> list[str]:
     return ids
 
 
+def doubles(ledger: Path) -> list[str]:
+    """Return what jobs wrote down about accelerators that had two holders."""
+    return [line for line in ledger.read_text().splitlines() if line.startswith("DOUBLE")]
+
+
 def run(folder: Path, seconds: float, database: str = "") -> dict[str, Any]:
     """Attack a service in a folder; return what was seen. Raises AssertionError for what does not hold."""
     service = LiveService(folder, SITE.replace("DATABASE", f'database = "{database}"' if database else ""))
@@ -258,11 +268,9 @@ def run(folder: Path, seconds: float, database: str = "") -> dict[str, Any]:
     users = [(f"user{n}", f"tenant{n}", role) for n in range(TENANTS) for role in ("submitter", "viewer")]
     tokens = [service.client(*user).address.token for user in users]
     health = Health(service.url)
-    command = [sys.executable, "-m", "tests.service.attack", "--against", service.url, "--seconds", str(seconds)]
-    with subprocess.Popen(
-        ["nice", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        env={**os.environ, LEDGER: str(ledger)},
-    ) as attacker:  # fmt: skip
+    command = ["nice", sys.executable, "-m", "tests.service.attack", "--against", service.url,
+               "--minutes", str(seconds / 60), "--ledger", str(ledger)]  # fmt: skip
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as attacker:
         assert attacker.stdin is not None and attacker.stdout is not None
         attacker.stdin.write(" ".join(tokens))
         attacker.stdin.close()
@@ -282,7 +290,7 @@ def run(folder: Path, seconds: float, database: str = "") -> dict[str, Any]:
         assert sorted({int(words[3]) for words in mine if words[0] == "step"}) == list(range(STEPS)), mine
         ends = [int(words[3]) for words in mine if words[0] == "end"]  # one that is preempted ends with fewer steps
         assert ends.count(STEPS) == 1, mine
-    assert not [line for line in lines if line.startswith("DOUBLE")]
+    assert not doubles(ledger)
     assert not health.failed, (health.failed, len(health.taken), max(health.taken), len(ids))
     code = service.kill(signal.SIGTERM)
     service.stop_jobs()
@@ -306,11 +314,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=4.0, help="for all stores together")
     parser.add_argument("--against", metavar="URL", help="be the attacker; tokens are read from standard input")
-    parser.add_argument("--seconds", type=float, default=0.0, help="of the attacker")
+    parser.add_argument("--ledger", type=Path, metavar="FILE", help="where the attacker's jobs write, on its machine")
     given = parser.parse_args()
     if given.against:
-        found = attack(given.against, given.seconds, sys.stdin.read().split())
-        sys.stdout.write(json.dumps(found))
+        if not (tokens := sys.stdin.read().split()):
+            parser.error("give tokens of submitters on standard input")
+        with tempfile.TemporaryDirectory(prefix="eunomia-attack-") as folder:
+            os.chmod(folder, 0o777)  # jobs may run under other accounts
+            ledger = given.ledger or Path(folder) / "ledger"
+            ledger.touch(0o666)
+            found = attack(given.against, 60 * given.minutes, tokens, ledger)
+            if held_twice := len(doubles(ledger)):
+                found["accelerators with two holders"] = held_twice
+        sys.stdout.write(json.dumps(found) + "\n")
         return
     with stores() as addresses:
         for address in addresses:

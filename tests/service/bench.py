@@ -105,7 +105,7 @@ class Bench:
     def submit(self, who: Principal = ANN, key: str = "", **document: Any) -> Reply:
         self._keys += 1
         key = key or f"key-{self._keys:05}"
-        jobs = (parse_job({"command": ["train"], **document}),)
+        jobs = (parse_job({"command": ["train"], "interruptible": True, **document}),)
         (reply,) = self.do(Request(Submit(jobs, key, repr(sorted(document.items())), jobs[0].array is not None), who))
         assert reply is not None
         return reply

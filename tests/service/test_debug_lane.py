@@ -125,7 +125,7 @@ def test_a_running_service_makes_room_for_a_debug_job(live: LiveService) -> None
     (live.folder / "site.toml").write_text(LANE)
     live.start()
     client = live.client("ann", "vision")
-    long = [client.submit({"command": ["sleep", "600"]})["id"] for _ in range(2)]
+    long = [client.submit({"command": ["sleep", "600"], "interruptible": True})["id"] for _ in range(2)]
     until(lambda: all(client.get(f"/v1/jobs/{job}")["state"] == "running" for job in long))
     quick = client.submit({"command": ["true"], "debug": True})["id"]
     until(lambda: client.get(f"/v1/jobs/{quick}")["state"] == "succeeded")

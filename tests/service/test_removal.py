@@ -433,7 +433,7 @@ def test_the_command_says_what_goes_and_changes_nothing_until_it_is_to(tmp_path:
     assert planned["dry_run"] and path.exists() and rows_of(bench, "jobs") == 2
     counts = {one["what"]: one["count"] for one in planned["removed"]}
     assert counts == {"job folders": 1, "logs of ended jobs": 0, "ended jobs": 1, "forecasts": 0, "events": 4,
-                      "idempotency keys": 1, "decisions": 0}  # fmt: skip
+                      "idempotency keys": 1, "decisions": 0, "audit entries": 0}  # fmt: skip
     refused = CliRunner().invoke(app, ["store", "prune", str(bench.path)])
     assert refused.exit_code == 2 and "another service uses this folder" in refused.output
     bench.store.close()

@@ -15,8 +15,13 @@ from eunomia.cli.service_access import login, token_app
 from eunomia.cli.service_cluster import cluster, drain, node_app, nodes, resume, site_app, summary, tenants, throughputs
 from eunomia.cli.service_forecasts import forecast_app, when
 from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, submit, why
+from eunomia.inputs.problems import refused
 
 store_app = group("Check, back up, restore and prune the store.")
+AuditKeyOption = Annotated[
+    Path | None,
+    option("FILE", "The key that signed the audit log. Default: audit.key in the state folder.", "--audit-key"),
+]
 StateOption = Annotated[
     str, option("DIR", "The state folder of the service, or postgresql://user@host/name.", "--state")
 ]
@@ -26,22 +31,63 @@ def _place(state: str) -> Path | str:
     return state if state.startswith(("postgresql://", "postgres://")) else Path(state)
 
 
+def _audit_key(state: str, path: Path | None) -> bytes | None:
+    """Return the key that signed the parts of the audit log; None where there is none in the state folder."""
+    from eunomia.service.store.audit_log import KEY_FILE, read_key
+
+    if path is not None and not path.exists():
+        raise refused(str(path), None, None, "there is no such file", f"give the file {KEY_FILE} of the state folder")
+    place = _place(state)
+    return read_key(path or (place / KEY_FILE if isinstance(place, Path) else Path(KEY_FILE)))
+
+
 @store_app.command("check")
 @command
-def store_check(output: Output, state: StateOption = "state") -> None:
+def store_check(output: Output, state: StateOption = "state", audit_key: AuditKeyOption = None) -> None:
     """Check the store of a service that is stopped: its file, its seats, its audit log.
 
     For example: eunomia store check --state state
     """
     from eunomia.service.store import open_store
 
+    key = _audit_key(state, audit_key)
     store = open_store(_place(state), Path(), must_exist=True)
     try:
-        found = store.problems()
+        found = store.problems(key)
     finally:
         store.close()
-    output.show({"problems": found}, "\n".join(found) or "the store is sound")
+    unsigned = "" if key else "; signatures of its audit log were not checked without its key: see --audit-key"
+    text = "\n".join(found) or f"the store is sound{unsigned}"
+    output.show({"problems": found, "signatures_checked": key is not None}, text)
     if found:
+        raise typer.Exit(FAILED)
+
+
+@store_app.command("audit")
+@command
+def store_audit(
+    output: Output,
+    files: Annotated[
+        list[Path] | None, argument("FILE", "Parts that were taken out of the store; none: only the store is verified.")
+    ] = None,
+    state: StateOption = "state",
+    audit_key: AuditKeyOption = None,
+) -> None:
+    """Verify the audit log, also while the service runs, list its parts, and verify parts in files against it.
+
+    For example: eunomia store audit /archive/audit-*.jsonl.gz --state state
+    """
+    from eunomia.service.audit_check import audited
+
+    found = audited(_place(state), _audit_key(state, audit_key), files or [])
+    lines = [
+        f"{one.first:>10,} – {one.last:<10,}  {one.day}  {'taken away' if one.is_removed else 'in the store'}"
+        f"{f', in {one.file}' if one.file else ''}"
+        for one in found.parts
+    ]
+    notes = [] if found.has_key else ["the signatures were not checked: give --audit-key FILE"] * bool(found.parts)
+    output.show(found.as_json(), *lines, *notes, *(found.problems or ["the audit log is as it was written"]))
+    if found.problems:
         raise typer.Exit(FAILED)
 
 
@@ -183,6 +229,34 @@ def serve(
     code = run(wanted, announce=lambda line: print(line, flush=True), stop_jobs=stop_jobs)
     if code:
         raise typer.Exit(code)
+
+
+@site_app.command("init")
+@command
+def site_init(
+    output: Output,
+    site: Annotated[Path, argument("SITE.toml", "The file to write.")] = Path("site.toml"),
+    accelerators: Annotated[str, option("TYPE=N,…", "What this machine has; without it, the driver is asked.")] = "",
+    force: Annotated[bool, flag("Replace a file that exists.", "--force")] = False,
+) -> None:
+    """Write the site file of a new site.
+
+    Its policy suits plain scripts: what runs is not stopped, and who used little lately is first. For example: eunomia
+    site init site.toml --accelerators v100=4
+    """
+    from eunomia.inputs.atomic_write import check_place, write_output
+    from eunomia.inputs.problems import InvalidInput
+    from eunomia.service.site import load_site, plan
+    from eunomia.service.starter_site import starter_site
+
+    check_place(site, force=force, endings=(".toml",))
+    write_output(site, starter_site(accelerators).encode())
+    try:
+        lines = plan(load_site(site))
+    except InvalidInput:
+        site.unlink()
+        raise
+    output.show({"file": str(site), "plan": lines}, "\n".join([*lines, f"wrote {site}: eunomia serve {site}"]))
 
 
 def add_service_commands(app: typer.Typer) -> None:

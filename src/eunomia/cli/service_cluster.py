@@ -11,7 +11,7 @@ from eunomia.cli.service_session import ServiceSession, WatchOption, client_comm
 from eunomia.service.node_texts import describe_taken
 
 node_app = group("Change the nodes of the cluster.")
-site_app = group("Change the site of a running service.")
+site_app = group("Write a first site file; change the site of a running service.")
 NodeArgument = Annotated[str, argument("NODE", "Name of the node, as `eunomia nodes` lists it.")]
 NOTHING_LEARNT = 'write kind = "measured" below [belief] of the site, and submit jobs with --job-type'
 

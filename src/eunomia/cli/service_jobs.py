@@ -36,6 +36,13 @@ def submit(
     job_type: Annotated[str, option("TYPE", "What it trains: its throughputs.")] = "",
     steps: Annotated[float | None, option("N", "Steps that it trains, if known.")] = None,
     duration: Annotated[float | None, option("S", "Seconds that it takes, if known.")] = None,
+    interruptible: Annotated[
+        bool | None,
+        flag(
+            "It saves and goes on from there by itself, or never does; left out: what it shows.",
+            "--interruptible/--not-interruptible",
+        ),
+    ] = None,
     retries: Annotated[int, option("N", "Further attempts after a failure.")] = 0,
     max_run: Annotated[float | None, option("S", "Longest time on its seats.")] = None,
     weight: Annotated[float, option("W", "Share among its tenant's jobs.")] = 1.0,
@@ -76,6 +83,8 @@ def submit(
             "cwd": str((cwd or Path.cwd()).resolve()),
         }
         jobs = {"command": command or [], "accelerators": gpus} | {k: v for k, v in given.items() if v}
+        if interruptible is not None:
+            jobs["interruptible"] = interruptible
     answer = session.client.submit(jobs, key)
     session.show(answer, lambda: print("\n".join(answer.get("ids") or [answer["id"]])))
 
@@ -261,6 +270,8 @@ def _show_why(found: dict[str, Any]) -> None:
         show_lines(f"  {one['text']}{until} [{one['code']}]")
     if speed := found.get("speed"):
         show_lines(f"  {speed}")
+    if saving := found.get("saving"):
+        show_lines(f"  {saving}")
     if found.get("starts_unchanged"):
         show_lines(f"  it starts at {found['starts_unchanged']} if nothing changes until then")
     for text in found["would_run_if"]:

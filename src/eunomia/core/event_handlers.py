@@ -85,7 +85,10 @@ def _resume(event: JobResumed, at: float, sched: SchedulerState) -> None:
 
 
 def _update(event: JobUpdated, at: float, sched: SchedulerState) -> None:
-    sched.update(sched.state.row(event.job_id), event.weight, event.total_steps)
+    row = sched.state.row(event.job_id)
+    sched.update(row, event.weight, event.total_steps)
+    if event.can_save and row is not None:
+        sched.state.let_be_stopped(row)
 
 
 def _estimate(event: Estimated, at: float, sched: SchedulerState) -> None:

@@ -2,8 +2,9 @@
 
 The rows stand in blocks. One that comes or goes moves those of its block alone. Each block knows about the smallest
 gang in it, so that a search for the next gang with room skips blocks in which all are wider, and how many accelerators
-its gangs need, so that those behind a place are counted by block. A pass over a deep queue so looks at the gangs that
-it starts and stops and at one number a block, not at the jobs that wait or run.
+its gangs need, so that those behind a place are counted by block. Where gangs are searched that end before a
+reservation, it also knows about the shortest gang of each class of sizes. A pass over a deep queue so looks at the
+gangs that it starts and stops and at a few numbers a block, not at the jobs that wait or run.
 
 A place in a line is one number: that of the block in the order of blocks, shifted, plus that of the row in the block.
 """
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eunomia.core.kernel_arrays import SCALE_FACTOR, KernelArrays
+from eunomia.core.kernel_arrays import DONE, NO_CHECKPOINT, RAN, SCALE_FACTOR, TOTAL, KernelArrays
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 
@@ -22,6 +23,7 @@ BLOCK = 256  # rows of a block at most; two neighbours have more than half as ma
 _NONE_FITS = 1 << 62
 _SHIFT = 32  # of the block in a place
 _IN_BLOCK = (1 << _SHIFT) - 1
+SIZE_CLASSES = 8  # by the number of binary digits; the last has all larger ones
 BLOCKS, LOOKED = range(2)  # of `tally`: blocks in use; rows and blocks at which searches looked
 
 
@@ -32,11 +34,12 @@ class JobLine(NamedTuple):
     length: Ints  # (block,) rows in it
     least: Ints  # (block, type) no gang in it that runs on the type is smaller; no types where none is searched
     size: Ints  # (block,) accelerators that its gangs need together
+    brief: Floats  # (block, size class) no gang of it is shorter, in seconds; no classes where none is searched so
     order: Ints  # (place,) the blocks in use in order, then those that are not
     tally: Ints
 
 
-def no_rows(rows: int, types: int) -> JobLine:
+def no_rows(rows: int, types: int, sizes: int) -> JobLine:
     """Return a line with room for so many rows, in which none stands."""
     blocks = 4 * rows // BLOCK + 4
     return JobLine(
@@ -44,6 +47,7 @@ def no_rows(rows: int, types: int) -> JobLine:
         np.zeros(blocks, dtype=np.int64),
         np.zeros((blocks, types), dtype=np.int64),
         np.zeros(blocks, dtype=np.int64),
+        np.zeros((blocks, sizes)),
         np.arange(blocks),
         np.zeros(2, dtype=np.int64),
     )
@@ -59,7 +63,7 @@ def fill(line: JobLine, rows: Ints, size: Ints) -> None:
         line.size[:used] = np.add.reduceat(size, BLOCK * np.arange(used))
     line.rows.reshape(-1)[: len(rows)] = rows
     line.length[:used] = np.minimum(len(rows) - BLOCK * np.arange(used), BLOCK)
-    line.least[:used], line.tally[BLOCKS] = 0, used
+    line.least[:used], line.brief[:used], line.tally[BLOCKS] = 0, 0.0, used
 
 
 @kernel(allocates=False, forceinline=True)
@@ -90,6 +94,50 @@ def _find(line: JobLine, key: Floats, row: int) -> tuple[int, int]:
 
 
 @kernel(allocates=False, forceinline=True)
+def run_time(t: KernelArrays, row: int) -> float:
+    """Return how long a waiting job is believed to run on the first type, as `answer_rows.run_times`."""
+    floats, begun = t.belief_floats, int(t.flags[RAN, row])
+    left = max(floats[TOTAL, row] - floats[DONE, row], 0.0) / t.throughput[row, 0]
+    return float(left + t.cost[begun + begun * int(t.flags[NO_CHECKPOINT, row]), t.ints[SCALE_FACTOR, row]])
+
+
+@kernel(allocates=False, forceinline=True)
+def _know_nothing(line: JobLine, block: int) -> None:
+    """Let a block know of no gang."""
+    line.least[block], line.brief[block] = _NONE_FITS, np.inf
+
+
+@kernel(allocates=False, forceinline=True)
+def _know(t: KernelArrays, line: JobLine, block: int, row: int) -> None:
+    """Let a block know of the gang of a row."""
+    size = t.ints[SCALE_FACTOR, row]
+    for k in range(line.least.shape[1]):
+        if t.throughput[row, k] > 0:
+            line.least[block, k] = min(line.least[block, k], size)
+    if line.brief.shape[1] > 0 and t.throughput[row, 0] > 0:
+        of = _class_of(size)
+        line.brief[block, of] = min(line.brief[block, of], run_time(t, row))
+
+
+@kernel(allocates=False, forceinline=True)
+def _know_those_of(line: JobLine, block: int, other: int) -> None:
+    """Let a block know of the gangs of another block, too."""
+    for k in range(line.least.shape[1]):
+        line.least[block, k] = min(line.least[block, k], line.least[other, k])
+    for of in range(line.brief.shape[1]):
+        line.brief[block, of] = min(line.brief[block, of], line.brief[other, of])
+
+
+@kernel(allocates=False, forceinline=True)
+def _class_of(size: int) -> int:
+    """Return the class of a size, from 2 to the power of the class on."""
+    of = 0
+    while of + 1 < SIZE_CLASSES and size >= 2 << of:
+        of += 1
+    return of
+
+
+@kernel(allocates=False, forceinline=True)
 def _open(line: JobLine, at: int) -> int:
     """Take a block into use at that place of `order`, and return it."""
     order, used = line.order, line.tally[BLOCKS]
@@ -98,8 +146,7 @@ def _open(line: JobLine, at: int) -> int:
         order[place] = order[place - 1]
     order[at] = fresh
     line.length[fresh] = line.size[fresh] = 0
-    for k in range(line.least.shape[1]):
-        line.least[fresh, k] = _NONE_FITS
+    _know_nothing(line, fresh)
     line.tally[BLOCKS] = used + 1
     return fresh
 
@@ -118,7 +165,7 @@ def _close(line: JobLine, at: int) -> None:
 @kernel(allocates=False)
 def add_row(t: KernelArrays, line: JobLine, key: Floats, row: int) -> None:
     """Add a row, which has its key."""
-    rows, length, least, size, full = line.rows, line.length, line.least, line.size, line.rows.shape[1]
+    rows, length, size, full = line.rows, line.length, line.size, line.rows.shape[1]
     if line.tally[BLOCKS] == 0:
         _open(line, 0)
     at, place = _find(line, key, row)
@@ -132,8 +179,7 @@ def add_row(t: KernelArrays, line: JobLine, key: Floats, row: int) -> None:
         length[block], length[fresh] = kept, full - kept
         size[block] -= size[fresh]
         if kept < full:
-            for k in range(least.shape[1]):
-                least[fresh, k] = least[block, k]
+            _know_those_of(line, fresh, block)
         if place >= kept:
             block, place = fresh, place - kept
     for other in range(length[block], place, -1):
@@ -141,9 +187,7 @@ def add_row(t: KernelArrays, line: JobLine, key: Floats, row: int) -> None:
     rows[block, place] = row
     length[block] += 1
     size[block] += t.ints[SCALE_FACTOR, row]
-    for k in range(least.shape[1]):
-        if t.throughput[row, k] > 0:
-            least[block, k] = min(least[block, k], t.ints[SCALE_FACTOR, row])
+    _know(t, line, block, row)
 
 
 @kernel(allocates=False)
@@ -173,8 +217,7 @@ def remove_row(t: KernelArrays, line: JobLine, key: Floats, row: int) -> None:
                 rows[into, length[into] + other] = rows[taken, other]
             length[into] += length[taken]
             line.size[into] += line.size[taken]
-            for k in range(line.least.shape[1]):
-                line.least[into, k] = min(line.least[into, k], line.least[taken, k])
+            _know_those_of(line, into, taken)
             _close(line, left + 1)
             break
 
@@ -274,35 +317,56 @@ def next_row(line: JobLine, key: Floats, after: int) -> int:
     return row_at(line, place_after(line, place) if row_at(line, place) == after else place)
 
 
-@kernel(allocates=False)
+@kernel(allocates=False, forceinline=True)
 def next_with_room(t: KernelArrays, line: JobLine, key: Floats, after: int, room: Ints) -> int:
     """Return the first row behind another, as `next_row`, whose gang has room; -1 = none."""
-    rows, length, least, tally = line.rows, line.length, line.least, line.tally
-    at, place = 0, 0
+    return next_beside(t, line, key, after, room, 0.0, np.inf, 0)
+
+
+@kernel(allocates=False, forceinline=True)
+def _may_have(line: JobLine, block: int, room: Ints, at: float, shadow: float, extra: int) -> bool:
+    """Return whether a block may have a gang that `next_beside` looks for."""
+    may, brief = False, line.brief
+    for k in range(len(room)):
+        may |= line.least[block, k] <= room[k]
+    if not may or shadow == np.inf or line.least[block, 0] <= extra:
+        return bool(may)
+    ends = False
+    for of in range(brief.shape[1]):
+        ends |= (1 << of <= room[0]) & (at + brief[block, of] <= shadow)
+    return bool(ends)
+
+
+@kernel(allocates=False)
+def next_beside(
+    t: KernelArrays, line: JobLine, key: Floats, after: int, room: Ints, at: float, shadow: float, extra: int
+) -> int:
+    """Return the first row behind another, as `next_row`, whose gang has room beside a reservation; -1 = none.
+
+    That is, if `shadow` is not inf, when the reservation begins, it ends by then or needs no more than `extra`.
+    """
+    rows, length, tally = line.rows, line.length, line.tally
+    at_block, place = 0, 0
     if after >= 0 and tally[BLOCKS] > 0:
-        at, place = _find(line, key, after)
-        if place < length[line.order[at]] and rows[line.order[at], place] == after:
+        at_block, place = _find(line, key, after)
+        if place < length[line.order[at_block]] and rows[line.order[at_block], place] == after:
             place += 1
-    while at < tally[BLOCKS]:
-        block, may = line.order[at], False
+    while at_block < tally[BLOCKS]:
+        block = line.order[at_block]
         tally[LOOKED] += 1
-        for k in range(len(room)):
-            may |= least[block, k] <= room[k]
-        if may:
+        if _may_have(line, block, room, at, shadow, extra):
             begin = place
             while place < length[block]:
                 row: int = rows[block, place]
                 tally[LOOKED] += 1
-                if has_room(t, row, room):
+                if has_room(t, row, room) and (
+                    shadow == np.inf or t.ints[SCALE_FACTOR, row] <= extra or at + run_time(t, row) <= shadow
+                ):
                     return row
                 place += 1
-            if begin == 0:  # none of them has room: what the smallest needs is found anew
-                for k in range(len(room)):
-                    least[block, k] = _NONE_FITS
+            if begin == 0:  # none of them has room: what the smallest and the shortest need is found anew
+                _know_nothing(line, block)
                 for other in range(length[block]):
-                    row = rows[block, other]
-                    for k in range(len(room)):
-                        if t.throughput[row, k] > 0:
-                            least[block, k] = min(least[block, k], t.ints[SCALE_FACTOR, row])
-        at, place = at + 1, 0
+                    _know(t, line, block, rows[block, other])
+        at_block, place = at_block + 1, 0
     return -1

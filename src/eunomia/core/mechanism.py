@@ -34,6 +34,7 @@ from eunomia.model.policy import AnswerType, PolicyInfo
 from eunomia.model.rank import UNKNOWN
 from eunomia.model.registry import load_place
 from eunomia.model.wait_reason import Reason
+from eunomia.placement.selection import SKIP
 
 
 class Core(NamedTuple):
@@ -52,7 +53,7 @@ class ImpliedRule(NamedTuple):
     # Where they do not, `core.ranked_pass` answers in place of the policy, if it ranks by something known.
     by: int = UNKNOWN
     quantum: float = math.inf
-    queues: bool = False
+    misfit: int = SKIP  # what follows a gang that does not fit, a constant of `placement.selection`
     moves: bool = False  # running jobs may move to a faster type, so that the promises imply nothing
     # A start stands for an ask, and a gang is consolidated if a larger part of its model is one tensor; None: neither.
     spread_up_to: float | None = None

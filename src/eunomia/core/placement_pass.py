@@ -258,6 +258,15 @@ def _count_all(t: KernelArrays, gangs: int, scratch: Ints, at: float) -> int:
 
 
 @kernel(allocates=False, forceinline=True)
+def list_start(t: KernelArrays, scratch: Ints, gang: int, row: int, type: int) -> None:
+    """List a job to start."""
+    scratch[GANG_ROW, gang] = scratch[GANG_MATE, gang] = -1
+    scratch[GANG_JOB, gang], scratch[GANG_TYPE, gang] = row, type
+    scratch[GANG_SIZE, gang], scratch[GANG_SHAPE, gang] = t.ints[SCALE_FACTOR, row], 0
+    scratch[GANG_KEPT, gang] = False
+
+
+@kernel(allocates=False, forceinline=True)
 def carry_out(
     t: KernelArrays,
     at: float,

@@ -40,23 +40,34 @@ from eunomia.core.kernel_arrays import (
     SERVICE,
     SHAPE,
     TOTAL,
+    WEIGHT,
     WIDTH,
     KernelArrays,
 )
 from eunomia.core.row_heap import next_place, sift
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
-from eunomia.model.rank import BY_PLACE, BY_SCALE_FACTOR, BY_SERVICE_LEVEL, BY_SUBMISSION, key_of, level_of
+from eunomia.model.rank import (
+    BY_PLACE,
+    BY_REMAINING_SERVICE,
+    BY_REMAINING_TIME,
+    BY_SERVICE_LEVEL,
+    BY_SUBMISSION,
+    key_of,
+    level_of,
+)
 from eunomia.model.rounding import rounded_as_seen
+from eunomia.placement.selection import RESERVE
 
 _NEARLY = 1.0 - 1e-8  # so that no rounding of service or time matters
 HOLDING, ODD, SPAN = range(3)  # of `span`: jobs with seats; whether one of them has seats that a pass would not give it
 NOT_KEPT = -1  # in place of `HOLDING`: nothing is known of the order
 # The arrays of `rank_line`.
 LineArrays: TypeAlias = tuple[
-    Floats, Ints, Floats, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints
-]
-_HOLDING, _WAITING = slice(5, 11), slice(11, 17)  # of them
+    Floats, Ints, Floats, Ints, Ints, Ints, Ints, Ints, Floats, Ints, Ints, Ints, Ints, Ints, Ints, Floats, Ints, Ints,
+    Ints,
+]  # fmt: skip
+_HOLDING, _WAITING = slice(5, 12), slice(12, 19)  # of them
 
 
 class RankLine(NamedTuple):
@@ -65,7 +76,7 @@ class RankLine(NamedTuple):
     by: int  # a constant of `model.rank`
     quantum: float  # accelerator-seconds of a level
     recall: bool  # seats may be taken back at any moment
-    queues: bool  # the first gang that does not fit stops the queue; else it is passed over
+    misfit: int  # what follows a gang that does not fit, a constant of `placement.selection`
     capacity: Floats  # (type,) accelerators in service
     key: Floats  # (row,) of those in the lines
     span: Ints
@@ -77,19 +88,23 @@ class RankLine(NamedTuple):
 
 
 @kernel(allocates=False, forceinline=True)
-def rank_line(by: int, quantum: float, recall: bool, queues: bool, capacity: Floats, lines: LineArrays) -> RankLine:
+def rank_line(by: int, quantum: float, recall: bool, misfit: int, capacity: Floats, lines: LineArrays) -> RankLine:
     """Name the arrays of `no_lines`."""
     key, span, steady, next_level, place_there = lines[:5]
-    holding, waiting = JobLine(*lines[5:11]), JobLine(*lines[11:17])
-    return RankLine(by, quantum, recall, queues, capacity, key, span, steady, next_level, place_there, holding, waiting)
+    holding, waiting = JobLine(*lines[5:12]), JobLine(*lines[12:19])
+    return RankLine(by, quantum, recall, misfit, capacity, key, span, steady, next_level, place_there, holding, waiting)
 
 
-def no_lines(rows: int, waiting: int, devices: int, types: int) -> LineArrays:
-    """Return the arrays of lines that are not kept yet: of so many rows, of which so many may wait, and devices."""
+def no_lines(rows: int, waiting: int, devices: int, types: int, sizes: int = 0) -> LineArrays:
+    """Return the arrays of lines that are not kept yet: of so many rows, of which so many may wait, and devices.
+
+    `sizes` is 0, or `SIZE_CLASSES` where waiting jobs are searched by how long they run.
+    """
     span, most = np.full(SPAN, NOT_KEPT, dtype=np.int64), 2 * devices + 1  # two jobs may share seats
     heap, place_there = np.empty(most, dtype=np.int64), np.zeros(rows, dtype=np.int64)
     return (
-        np.zeros(rows), span, np.full(rows, -np.inf), heap, place_there, *no_rows(most, 0), *no_rows(waiting, types)
+        np.zeros(rows), span, np.full(rows, -np.inf), heap, place_there,
+        *no_rows(most, 0, 0), *no_rows(waiting, types, sizes),
     )  # fmt: skip
 
 
@@ -133,27 +148,33 @@ def _remaining(t: KernelArrays, row: int, at: float) -> float:
 
 
 @kernel(allocates=False, forceinline=True)
+def falls(rank: RankLine) -> bool:
+    """Return whether keys of running jobs fall: they are ranked by what remains."""
+    return bool(rank.by in (BY_REMAINING_TIME, BY_REMAINING_SERVICE))
+
+
+@kernel(allocates=False, forceinline=True)
 def _key_now(t: KernelArrays, rank: RankLine, row: int, at: float) -> float:
     """Return the key of a job; the least is first."""
     if rank.by == BY_PLACE:
         return float(rank.key[row])
     if rank.by == BY_SUBMISSION:
         return 0.0
-    size, service, remaining, best = t.ints[SCALE_FACTOR, row], 0.0, 0.0, 0.0
+    size, weight, service, remaining, best = t.ints[SCALE_FACTOR, row], t.floats[WEIGHT, row], 0.0, 0.0, 0.0
     if rank.by == BY_SERVICE_LEVEL:
         service = service_of(t, row, at)
-    elif rank.by != BY_SCALE_FACTOR:
+    elif falls(rank):
         remaining = _remaining(t, row, at)
         for k in range(len(rank.capacity)):
             if size <= rank.capacity[k]:
                 best = max(best, t.throughput[row, k])
-    return float(key_of(rank.by, rank.quantum, size, service, remaining, best))
+    return float(key_of(rank.by, rank.quantum, size, weight, service, remaining, best))
 
 
 @kernel(allocates=False, forceinline=True)
 def has_line(rank: RankLine) -> bool:
-    """Return whether running jobs have a line: those that may be stopped, or whose level others wait for."""
-    return bool(rank.recall or rank.by == BY_SERVICE_LEVEL)
+    """Return whether running jobs have a line: those that may be stopped, or whose level or end others wait for."""
+    return bool(rank.recall or rank.by == BY_SERVICE_LEVEL or rank.misfit == RESERVE)
 
 
 @kernel(allocates=False, forceinline=True)
@@ -272,12 +293,6 @@ def raise_levels(t: KernelArrays, rank: RankLine, at: float, scratch: Ints) -> N
         sift(rank.next_level, rank.place_there, rank.steady, row, rank.place_there[row], count)
         if now != rank.key[row]:
             _move(t, rank, row, now)
-
-
-@kernel(allocates=False, forceinline=True)
-def falls(rank: RankLine) -> bool:
-    """Return whether keys of running jobs fall: they are ranked by what remains."""
-    return bool(rank.by > BY_SCALE_FACTOR and rank.by != BY_SERVICE_LEVEL)
 
 
 @kernel(allocates=False, forceinline=True)

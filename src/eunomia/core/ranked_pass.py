@@ -28,13 +28,7 @@ from eunomia.core.kernel_arrays import KIND, LAST_PASS, ON_TYPE, PARTNER, SCALE_
 from eunomia.core.placement_pass import (
     ASK,
     FREE,
-    GANG_JOB,
-    GANG_KEPT,
-    GANG_MATE,
     GANG_ROW,
-    GANG_SHAPE,
-    GANG_SIZE,
-    GANG_TYPE,
     KEPT,
     LEAD,
     OPENED,
@@ -43,6 +37,7 @@ from eunomia.core.placement_pass import (
     STOPPED,
     UNTOUCHED,
     carry_out,
+    list_start,
 )
 from eunomia.core.rank_line import (
     HOLDING,
@@ -56,11 +51,13 @@ from eunomia.core.rank_line import (
     raise_levels,
     service_of,
 )
+from eunomia.core.reserved_pass import choose_beside_reservation
 from eunomia.core.row_heap import next_place
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Ints
 from eunomia.model.policy import PolicyInfo
 from eunomia.model.rank import BY_SERVICE_LEVEL, UNKNOWN, falls_behind_in
+from eunomia.placement.selection import RESERVE, SKIP, STOP
 
 
 def rank_of(info: PolicyInfo) -> int:
@@ -80,15 +77,6 @@ def _type_for(t: KernelArrays, row: int, room: Ints) -> int:
 
 
 @kernel(allocates=False, forceinline=True)
-def _list_start(t: KernelArrays, scratch: Ints, gang: int, row: int, type: int) -> None:
-    """List a job to start."""
-    scratch[GANG_ROW, gang] = scratch[GANG_MATE, gang] = -1
-    scratch[GANG_JOB, gang], scratch[GANG_TYPE, gang] = row, type
-    scratch[GANG_SIZE, gang], scratch[GANG_SHAPE, gang] = t.ints[SCALE_FACTOR, row], 0
-    scratch[GANG_KEPT, gang] = False
-
-
-@kernel(allocates=False, forceinline=True)
 def _choose(t: KernelArrays, rank: RankLine, at: float, stamp: int, scratch: Ints) -> tuple[int, int]:
     """Choose the gangs that run, best first, each on its fastest type that has room; list those that start.
 
@@ -98,7 +86,7 @@ def _choose(t: KernelArrays, rank: RankLine, at: float, stamp: int, scratch: Int
     """
     ints, line, waiting = t.ints, rank.holding, rank.waiting
     free = scratch[FREE, : len(t.floor.total)]  # and those that may be taken back
-    room = scratch[ROOM, : len(free)] if rank.queues else free
+    room = scratch[ROOM, : len(free)] if rank.misfit == STOP else free
     gangs, left, place, end, out = 0, 0, 0, 0, 0
     if rank.recall:
         lower_keys(t, rank, at)
@@ -116,7 +104,7 @@ def _choose(t: KernelArrays, rank: RankLine, at: float, stamp: int, scratch: Int
         else:
             is_seated = False
         found = _type_for(t, row, free)
-        if found < 0 and rank.queues and (not is_seated or has_room(t, row, room)):
+        if found < 0 and rank.misfit == STOP and (not is_seated or has_room(t, row, room)):
             break
         if is_seated:
             place = place_after(line, place)
@@ -134,7 +122,7 @@ def _choose(t: KernelArrays, rank: RankLine, at: float, stamp: int, scratch: Int
             remove_row(t, waiting, rank.key, row)
             next_waiting = next_with_room(t, waiting, rank.key, row, room) if left > 0 else -1
         if ints[ON_TYPE, row] != found or ints[SHAPE, row] != 0 or ints[PARTNER, row] != -1:
-            _list_start(t, scratch, gangs, row, found)
+            list_start(t, scratch, gangs, row, found)
             gangs += 1
     while place < end:
         scratch[OPENED, out] = row_at(line, place)
@@ -193,7 +181,7 @@ def _choose_changes(t: KernelArrays, rank: RankLine, at: float, stamp: int, scra
             spare -= t.ints[SCALE_FACTOR, row]
             t.ints[LAST_PASS, row] = stamp
             remove_row(t, waiting, key, row)
-            _list_start(t, scratch, gangs, row, 0)
+            list_start(t, scratch, gangs, row, 0)
             gangs += 1
         room[0] = spare + size_from(t, line, place_of(line, key, row))  # at most, as keys may have fallen
         row = next_with_room(t, waiting, key, row, room) if room[0] > 0 else -1
@@ -221,7 +209,9 @@ def follow_rank(t: KernelArrays, rank: RankLine, at: float, stamp: int, scratch:
     `scratch` has what stopped and started, as after `placement_pass.follow`.
     """
     raise_levels(t, rank, at, scratch[OPENED])
-    if rank.recall and not rank.queues and len(rank.capacity) == 1 and not rank.span[ODD]:
+    if rank.misfit == RESERVE:
+        gangs, out = choose_beside_reservation(t, rank, at, stamp, scratch), 0
+    elif rank.recall and rank.misfit == SKIP and len(rank.capacity) == 1 and not rank.span[ODD]:
         gangs, out = _choose_changes(t, rank, at, stamp, scratch)
     else:
         gangs, out = _choose(t, rank, at, stamp, scratch)

@@ -86,6 +86,8 @@ class State:
         self.counts = np.zeros(4, dtype=np.int64)  # see `core.kernel_arrays`: active jobs, those of them that wait, …
         self.own_lease_ends = False  # a policy gave a lease an end of its own
         self.has_uninterruptible = False  # a job that cannot save was submitted
+        # Jobs that cannot save, and may still be stopped once; see `hold_what_is_due`.
+        self.restartable: dict[str, float] = {}
         self.forgotten = 0  # jobs that ended and whose rows were dropped
         self.forgotten_service: Floats = np.zeros(0)  # (tenant,) accelerator-seconds that they received
         self.pass_count = 0  # choosing passes so far
@@ -160,7 +162,10 @@ class State:
         self.jobs.submitted[row] = job.submitted
         self.jobs.deadline[row] = job.deadline
         self.jobs.demand[row] = job.cpus, job.memory_gib
-        self.jobs.uninterruptible[row] = not job.interruptible
+        if not job.interruptible and job.restart_within_s > 0:
+            self.restartable[job.job_id] = job.restart_within_s
+        else:
+            self.jobs.uninterruptible[row] = not job.interruptible
         self.has_uninterruptible |= not job.interruptible
         self.jobs.owner[row] = self.owners.row_of(job.tenant)
         if self.entitlements is not None:
@@ -177,11 +182,13 @@ class State:
     def foresee(self, jobs: Sequence[Job]) -> int:
         """Write the columns of the jobs that come next; return of how many. They are submitted by `add_foreseen`.
 
-        It ends before the first job of a new tenant, and before the first job of all that cannot save.
+        It ends before the first job of a new tenant, before the first job of all that cannot save, and before one that
+        may be stopped once though it cannot save.
         """
         known, owners = self.owners.known, []
-        for tenant, can_save in zip(job_values(jobs, "tenant"), job_values(jobs, "interruptible"), strict=True):
-            if tenant not in known or not (can_save or self.has_uninterruptible):
+        names = ("tenant", "interruptible", "restart_within_s")
+        for tenant, can_save, window_s in zip(*(job_values(jobs, name) for name in names), strict=True):
+            if tenant not in known or not (can_save or (self.has_uninterruptible and not window_s > 0)):
                 break
             owners.append(known[tenant])
         if owners:
@@ -204,6 +211,40 @@ class State:
         self.jobs.add_many(len(jobs))
         self.submitted.extend(jobs)
         self.register.add_all(job_values(jobs, "job_id"))
+
+    def hold_what_is_due(self, at: float) -> Ints:
+        """Let jobs that cannot save keep their seats once they were stopped, or `restart_within_s` after their start.
+
+        Return the running ones, whose leases have no end from now on.
+        """
+        jobs, held = self.jobs, list[int]()
+        for job_id, window_s in list(self.restartable.items()):
+            row = self.row_of.get(job_id)
+            if row is None or (jobs.epoch[row] == 0 and jobs.stage[row] in (Stage.WAITING, Stage.PAUSED)):
+                if row is None:  # it has ended
+                    del self.restartable[job_id]
+                continue
+            runs_first = jobs.epoch[row] == 1 and jobs.stage[row] == Stage.RUNNING
+            if runs_first and at < jobs.first_started[row] + window_s:
+                continue
+            del self.restartable[job_id]
+            jobs.uninterruptible[row] = True
+            if jobs.stage[row] == Stage.RUNNING:
+                held += [one for one in (row, int(jobs.partner[row])) if one >= 0]
+        rows = np.array(sorted(set(held)), dtype=np.int64)
+        jobs.held[rows], jobs.until[rows], jobs.lease_extended[rows] = True, math.inf, False
+        return rows
+
+    def let_be_stopped(self, row: int) -> None:
+        """Note that a job can save: its seats, and those of its partner, may be reassigned from now on.
+
+        Its lease gets its end by the mechanism.
+        """
+        jobs, mate = self.jobs, int(self.jobs.partner[row])
+        jobs.uninterruptible[row] = False
+        self.restartable.pop(self.ids[row], None)
+        if mate < 0 or not jobs.uninterruptible[mate]:
+            jobs.held[[row] if mate < 0 else [row, mate]] = False
 
     def extend_rows(self) -> None:
         """Make `rows` as long as the columns of jobs."""

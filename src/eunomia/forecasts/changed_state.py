@@ -13,7 +13,17 @@ from eunomia.core.scheduler import Scheduler
 from eunomia.forecasts.futures import PresentState
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.decisions import Ask, SetTimer
-from eunomia.model.events import Answered, Estimated, Event, JobPaused, JobResumed, JobSubmitted, Moment, NodeLost
+from eunomia.model.events import (
+    Answered,
+    Estimated,
+    Event,
+    JobPaused,
+    JobResumed,
+    JobSubmitted,
+    Moment,
+    NodeLost,
+    Progressed,
+)
 from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.policy import Policy
@@ -26,7 +36,7 @@ def with_job(present: PresentState, job: Job, estimate: Estimated | None = None)
 
 
 def without_nodes(present: PresentState, nodes: Sequence[int]) -> PresentState:
-    """Return the state after these nodes were drained: their gangs have saved and wait."""
+    """Return the state after these nodes were drained: their gangs have saved, or start over, and wait."""
     state = present.scheduler.state
     drained = np.isin(state.topology.node, nodes)
     rows = {int(state.holder[device]) for device in np.flatnonzero(drained) if state.holder[device] >= 0}
@@ -34,6 +44,8 @@ def without_nodes(present: PresentState, nodes: Sequence[int]) -> PresentState:
     moved: list[Event] = []
     for row in sorted(rows):
         moved += [JobPaused(state.ids[row]), JobResumed(state.ids[row])]
+        if state.jobs.uninterruptible[row] or state.ids[row] in state.restartable:
+            moved.append(Progressed((state.ids[row],), (0.0,)))
     return _after(present, (*moved, *map(NodeLost, nodes)))
 
 
@@ -98,8 +110,10 @@ def moved_to(present: PresentState, fresh: Scheduler, policy: Policy) -> Present
 
 def _copy_columns(old: Scheduler, fresh: Scheduler, live: Ints, rows: Ints) -> None:
     """Copy what is known of jobs that neither depends on the policy nor on the cluster."""
-    for name in ("weight", "epoch", "failures", "ran", "first_started", "no_checkpoint"):
+    for name in ("weight", "epoch", "failures", "ran", "first_started", "no_checkpoint", "uninterruptible"):
         getattr(fresh.state.jobs, name)[rows] = getattr(old.state.jobs, name)[live]
+    fresh.state.restartable = dict(old.state.restartable)
+    fresh.state.has_uninterruptible = old.state.has_uninterruptible
     for name in ("total", "done", "steepness"):
         getattr(fresh.belief, name)[rows] = getattr(old.belief, name)[live]
     fresh.belief.estimates.update(

@@ -13,6 +13,7 @@ from eunomia.backends.simulated.continued_simulation import ContinuedSimulation
 from eunomia.core.scheduler import Scheduler
 from eunomia.forecasts.drawn_run_times import draw_arrivals, draw_totals
 from eunomia.forecasts.ranked_queue import RankedQueue
+from eunomia.kernels import PROCESS
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.decisions import Decision, Start, Starts
 from eunomia.model.events import JobFinished, Moment
@@ -73,11 +74,13 @@ def play_futures(
 ) -> Futures:
     """Play the futures, in about `budget_s` seconds of CPU time, in which the first is cut if it takes longer.
 
+    Compiling, which happens once on a machine, does not count.
+
     With `arrivals` each tenant goes on submitting jobs like those that it submitted before. `only`: play until these
     rows have finished. `totals` are the total steps of each job in each future, (future, row), else they are drawn.
     Nothing of `present` changes.
     """
-    begun = time.process_time()
+    begun = _played_s()
     scheduler, at = present.scheduler, present.at
     totals = draw_totals(scheduler, at, futures, seed) if totals is None else totals
     if not arrivals and (totals == totals[0]).all():
@@ -87,12 +90,12 @@ def play_futures(
     played: list[tuple[Floats, Floats, float]] = []
     complete, template = True, None
     for number, total in enumerate(totals):
-        spent = time.process_time() - begun
+        spent = _played_s() - begun
         if played and spent * (1 + 1 / len(played)) > budget_s:
             complete = False
             break
         if queue is not None:
-            played.append(queue.play(total))
+            played.append(queue.play(total, lambda: _played_s() > begun + budget_s))
             continue
         coming = draw_arrivals(scheduler, at, (seed, number), present.ended) if arrivals else ()
         if template is None or arrivals:
@@ -104,6 +107,11 @@ def play_futures(
     _fill_known(scheduler, start, finish)
     until = min(one[2] for one in played)
     return Futures(at, start, finish, complete and until == math.inf, until, queue is not None)
+
+
+def _played_s() -> float:
+    """Return the processor time of this process without what it took to compile."""
+    return time.process_time() - PROCESS.compiling_s
 
 
 def _compiled_queue(present: PresentState) -> RankedQueue | None:
@@ -216,7 +224,7 @@ class _Bounded:
         """Say whether the end has come; `cut_at` is when, unless all that was asked for is known."""
         if self._times.missing <= 0:
             return True
-        if at > self._until or time.process_time() > self._deadline:
+        if at > self._until or _played_s() > self._deadline:
             self.cut_at = at
             return True
         return False

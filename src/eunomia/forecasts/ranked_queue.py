@@ -9,6 +9,7 @@ give, to the bit; seats are only counted, which takes a tenth of the time.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -16,7 +17,17 @@ import numpy as np
 
 from eunomia.backends.simulated.completion_heap import IN_HEAP, no_ends
 from eunomia.backends.simulated.gang_kernels import GANG
-from eunomia.backends.simulated.implied_moments import ANYWHERE, COUNTS, LOGGED, TIMES, WAKE, Log, World, play_ranked
+from eunomia.backends.simulated.implied_moments import (
+    ANYWHERE,
+    COUNTS,
+    LOGGED,
+    MOMENTS,
+    TIMES,
+    WAKE,
+    Log,
+    World,
+    play_ranked,
+)
 from eunomia.core.answer_rows import PendingAsk
 from eunomia.core.kernel_arrays import ALIVE, LEASE_SIZE, ON_TYPE, RATE, SCALE_FACTOR, TOTAL, WAITING
 from eunomia.core.placement_pass import scratch_arrays
@@ -29,10 +40,12 @@ from eunomia.model.policy import Policy
 from eunomia.model.rank import BY_PLACE, BY_SERVICE_LEVEL, service_levels
 from eunomia.model.rounding import SEEN_BITS, rounded
 from eunomia.model.view import View
+from eunomia.placement.selection import MISFIT, SKIP, STOP
 from eunomia.records.policy_call import ask_policy
 
 FIXED_COLUMNS = frozenset({"throughput", "scale_factor", "capacity", "on_type", "submitted", "weight", "deadline"})
-MOST_VISITS = 100_000_000  # moments × jobs that may run of one future with recalled jobs: about a second
+MOST_VISITS = 100_000_000  # moments × jobs that may run of one future with recalled jobs: one to three seconds
+FIRST_PART, PARTS = 64, 20  # moments of the first part; parts of a future, at least
 # Places in `Scheduler.arrays` of what a future changes, and of what is replaced; see `core.kernel_arrays`.
 _INTS, _, _FLAGS, _ACTIVE, _COUNTS, _HOLDER = range(6)
 _LEDGER_INTS, _LEDGER_FLOATS, _RECEIVED, _BELIEF_FLOATS, _THROUGHPUT, _COST, _TOTAL = 7, 8, 9, 11, 12, 13, 22
@@ -47,7 +60,10 @@ class RankedQueue:
     belief_floats: Floats  # (column, row)
     world: World
     times: Floats
-    given: tuple[Any, ...]  # the arguments of `play_ranked`
+    most: int  # moments of a future with recalled jobs
+    counted: Ints  # what `play_ranked` counts
+    given: tuple[Any, ...]  # its arguments before the number of moments up to which it plays
+    arrays: tuple[Any, ...]  # those behind it
 
     @classmethod
     def of(
@@ -71,13 +87,13 @@ class RankedQueue:
         rows, jobs, n = state.active.copy(), state.jobs, len(state.jobs)
         if (jobs.partner[rows] >= 0).any():
             return None
-        key, queues = np.zeros(n), False
+        key, misfit = np.zeros(n), SKIP
         if fixed:
             answer = answer_at(scheduler, policy, at, rows)
             if not isinstance(answer, Order) or answer.misfit == "reserve":
                 return None
-            queues = answer.misfit == "stop"
-            if leases.recall and (queues or math.isfinite(answer.again_at)):
+            misfit = MISFIT[answer.misfit]
+            if leases.recall and (misfit == STOP or math.isfinite(answer.again_at)):
                 return None
             named = rows[answer.rows.job]
             line = named[np.sort(np.unique(named, return_index=True)[1])]
@@ -93,13 +109,13 @@ class RankedQueue:
         arrays = _counted(scheduler, overheads if leases.recall else None, int((jobs.on_type[line] < 0).sum()))
         by, last = BY_PLACE if fixed else BY_SERVICE_LEVEL, float(np.nextafter(horizon, np.inf))
         most = MOST_VISITS // max(min(len(line), int(state.capacity.sum())), 1)
-        rule = (False, leases.recall, True, queues, by, math.inf if fixed else quantum, state.capacity)
-        return cls._prepared(scheduler, rule, line, key, (last, most, n, n), max(wake, at), arrays)
+        rule = (False, leases.recall, True, misfit, by, math.inf if fixed else quantum, state.capacity)
+        return cls._prepared(scheduler, rule, line, key, last, most, max(wake, at), arrays)
 
     @classmethod
     def _prepared(
-        cls, scheduler: Scheduler, rule: tuple[Any, ...], line: Ints, key: Floats, limits: tuple[Any, ...], wake: float,
-        arrays: list[Array],
+        cls, scheduler: Scheduler, rule: tuple[Any, ...], line: Ints, key: Floats, horizon: float, most: int,
+        wake: float, arrays: list[Array],
     ) -> Self:  # fmt: skip
         """Return the queue with the arguments of `play_ranked`, whose arrays every future begins with anew."""
         state, n, types = scheduler.state, len(key), len(scheduler.state.capacity)
@@ -118,21 +134,26 @@ class RankedQueue:
             np.empty((0, 0)), 0.0, np.empty((0, 0)), ends[0], ends[1],
         )  # fmt: skip
         scratch = np.empty(jobs, dtype=np.int64), np.empty(types, dtype=np.int64)
-        given = (
-            scratch_arrays(jobs, types, 0)[:2], *rule, lines, *limits, np.full(n + 1, np.inf), np.empty(0, dtype=bool),
-            ANYWHERE, times, scratch, *world, *log, *arrays,
+        given = scratch_arrays(jobs, types, 0)[:2], *rule, lines, horizon
+        behind = (
+            n, n, np.full(n + 1, np.inf), np.empty(0, dtype=bool), ANYWHERE, times, scratch, *world, *log, *arrays
         )  # fmt: skip
-        return cls(begin, arrays[_BELIEF_FLOATS], world, times, given)
+        return cls(begin, arrays[_BELIEF_FLOATS], world, times, most, counted, given, behind)
 
-    def play(self, total: Floats) -> tuple[Floats, Floats, float]:
+    def play(self, total: Floats, is_over: Callable[[], bool] = lambda: False) -> tuple[Floats, Floats, float]:
         """Return start and finish of each job that has these total steps, (row,) each, and until when that is known.
 
-        inf = not within what was played; everything is known.
+        inf = not within what was played; everything is known. It is played in parts, the first ones short, so that
+        `is_over` is asked often also where the loop is interpreted.
         """
         for first, array in self.begin:
             array[...] = first
         self.belief_floats[TOTAL] = total
-        play_ranked(*self.given)
+        limit, part = 0, FIRST_PART
+        while self.counted[MOMENTS] == limit < self.most and not (limit and is_over()):
+            limit = min(limit + part, self.most)
+            part = min(2 * part, max(self.most // PARTS, 1))
+            play_ranked(*self.given, limit, *self.arrays)
         world = self.world
         until = min(world.heap["when"][0] if world.counts[IN_HEAP] else math.inf, self.times[WAKE])
         return world.start.copy(), world.finish.copy(), float(until)

@@ -31,11 +31,15 @@ class JobCancelled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JobUpdated(PlainValue):
-    """The user changed the job's weight or its number of steps. nan = unchanged."""
+    """The user changed the job's weight or its number of steps, or the job has shown that it can save.
+
+    nan and False = unchanged.
+    """
 
     job_id: str
     weight: float = math.nan
     total_steps: float = math.nan
+    can_save: bool = False
 
 
 @dataclass(frozen=True, slots=True)

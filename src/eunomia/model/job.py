@@ -38,6 +38,7 @@ class Job:
     command: tuple[str, ...] = ()  # argv, for backends that start processes
     checkpoint_dir: str = ""
     interruptible: bool = True  # it can save and go on from there; if not, it keeps its seats until it ends
+    restart_within_s: float = 0.0  # so long after its first start it may be stopped once, though it cannot save
     loss: tuple[float, float, float] | None = None  # its learning curve (`model.curves`), if declared
 
     def may_retry(self, failures: int) -> bool:

@@ -24,6 +24,7 @@ class Promises:
         of all its parameters are consolidated on as few machines as they need.
     rank: covers all jobs and ranks them by this alone, then by submission; asks again when a running job falls behind a
         waiting one by it, and else at no set time; if not `jobs_independent`, a gang that does not fit stops the queue.
+    reserves: of a rank: instead of stopping the queue, the first gang that does not fit gets a reservation.
     """
 
     renews_leases: bool = False
@@ -32,9 +33,10 @@ class Promises:
     lone_starts: bool = False
     spread_up_to: float = math.inf
     rank: Rank | None = None
+    reserves: bool = False
 
     def __post_init__(self) -> None:
         """Raise ValueError for promises that contradict each other."""
-        narrower = [name for name in ("jobs_independent", "rank") if getattr(self, name)]
+        narrower = [name for name in ("jobs_independent", "rank", "reserves") if getattr(self, name)]
         if narrower and not self.covers_all_jobs:
             raise ValueError(f"the promise {narrower[0]} holds only with covers_all_jobs: promise both, or neither")

@@ -24,9 +24,14 @@ from eunomia.model.view import View
 Key: TypeAlias = Literal["submission", "scale_factor", "weight", "remaining_time", "remaining_service", "service"]
 
 # What a pass ranks by: nothing that it knows, the place in an order that does not change, or a key.
-UNKNOWN, BY_PLACE, BY_SUBMISSION, BY_SCALE_FACTOR, BY_REMAINING_TIME, BY_REMAINING_SERVICE, BY_SERVICE_LEVEL = range(7)
+# Snapshots contain these numbers.
+(
+    UNKNOWN, BY_PLACE, BY_SUBMISSION, BY_SCALE_FACTOR, BY_REMAINING_TIME, BY_REMAINING_SERVICE, BY_SERVICE_LEVEL,
+    BY_WEIGHT,
+) = range(8)  # fmt: skip
 NUMBER_OF: dict[str, int] = {
     "submission": BY_SUBMISSION,
+    "weight": BY_WEIGHT,
     "scale_factor": BY_SCALE_FACTOR,
     "remaining_time": BY_REMAINING_TIME,
     "remaining_service": BY_REMAINING_SERVICE,
@@ -56,8 +61,8 @@ class Rank(PlainValue):
 
     @property
     def by(self) -> int:
-        """The constant by which a pass ranks so; `UNKNOWN` where it cannot."""
-        return NUMBER_OF.get(self.key, UNKNOWN)
+        """The constant by which a pass ranks so."""
+        return NUMBER_OF[self.key]
 
     def keys(self, view: View) -> Floats:
         """Return the key of each job, (job,)."""
@@ -107,13 +112,15 @@ def level_of(service: float, quantum: float) -> float:
 
 
 @kernel(allocates=False, forceinline=True)
-def key_of(by: int, quantum: float, size: int, service: float, remaining: float, best: float) -> float:
+def key_of(by: int, quantum: float, size: int, weight: float, service: float, remaining: float, best: float) -> float:
     """Return the key of a job, as `Rank.keys`.
 
     It has `remaining` steps to do, at `best` steps/s on its fastest type; what `by` does not read may be 0.
     """
     if by == BY_SERVICE_LEVEL:
         return level_of(service, quantum)
+    if by == BY_WEIGHT:
+        return rounded_key(-weight)
     if by == BY_SCALE_FACTOR:
         return float(size)
     left = remaining / best if best > 0 else np.inf

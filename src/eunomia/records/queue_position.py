@@ -34,7 +34,9 @@ def last_position(scheduler: Scheduler, row: int, at: float, may_see: Callable[[
     ahead = jobs_ahead(scheduler, row)
     if ahead is None:
         return None
-    is_old = scheduler.asks.last_at < at and rank_of(scheduler.info) != BY_SUBMISSION
+    info = scheduler.info
+    stays = rank_of(info) == BY_SUBMISSION and not info.promises.reserves  # of reservations records do not say the rank
+    is_old = scheduler.asks.last_at < at and not stays
     return replace(position_behind(scheduler, ahead, may_see), is_old=is_old)
 
 

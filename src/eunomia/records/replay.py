@@ -57,7 +57,8 @@ def header(
 ) -> dict[str, Any]:
     """Return the inputs of the scheduler as JSON."""
     kinds = sorted({(job.job_type, size) for job in jobs for size in job.shapes})
-    sharing, rank = "packed_throughput" in info.needs or mechanism.pairs, info.promises.rank
+    sharing, promises = "packed_throughput" in info.needs or mechanism.pairs, info.promises
+    rank = None if promises.reserves else promises.rank  # beside a reservation a job may pass those before it
     return {
         "seed": seed,
         "nodes": [[node.type, node.accelerators, node.rack] for node in nodes],

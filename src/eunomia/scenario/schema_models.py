@@ -168,6 +168,11 @@ class WorkloadSection(OpenSection):
         "a preempted job goes on from where it saved; false: no job can save, and so none is preempted; a "
         "trace may say it of each job",
     )
+    restart_within_s: NotNegative = key(
+        0.0,
+        "a job that cannot save may all the same be preempted once, so many seconds after its first start at most, and "
+        "starts over; 0 = never",
+    )
 
     @property
     def options(self) -> dict[str, Any]:

@@ -161,6 +161,7 @@ class Controller:
             submitted=self.at, since=self.at, total_steps=total,
             memory_gib=self.believed_memory(job.job_type, job.accelerator_memory_gib),
             estimated=estimated, other_shapes=shapes, array_index=index,
+            restart_within_s=self.site.service.restart_within_s,
         )  # fmt: skip
 
     def set_aside_unscheduled(self, row: JobRow, reason: str) -> None:
@@ -407,6 +408,7 @@ class Controller:
         gangs = start.gangs()
         for job_id, epoch in gangs:
             row = self.rows[job_id]
+            row.start_steps = row.steps
             is_ordered = self.driver.start(row, epoch, start.seats, shared=len(gangs) > 1)
             row.preempted, row.preempted_by, row.preempted_by_rank = math.nan, (), False
             self.move(row, "starting", "")

@@ -34,4 +34,6 @@ def core_job(row: JobRow) -> Job:
         memory_gib=spec.get("memory_gib", 0.0),
         retries=spec.get("retries", 0),
         debug=spec.get("debug", False),
+        interruptible=row.can_save,
+        restart_within_s=row.restart_within_s,
     )

@@ -14,6 +14,7 @@ from pathlib import Path
 from eunomia.service.messages import JOB_ROLE, Principal
 from eunomia.service.store import ServiceStore, StoreProblem
 from eunomia.service.store.base import Connection
+from eunomia.service.store.opening import key_in
 from eunomia.service.store.schema import Token
 
 PREFIX = "eun_"
@@ -104,21 +105,7 @@ class JobTokens:
 
         Raises StoreProblem where other users may read it, or where it is no plain file.
         """
-        path = folder / JOB_KEY_FILE
-        try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        except FileExistsError:
-            if path.is_symlink() or not path.is_file() or path.stat().st_mode & 0o077:
-                rule = "the key of the jobs' tokens is no plain file, or other users may read it"
-                raise StoreProblem.of(
-                    path, rule, "remove it, and start again: running jobs lose their tokens"
-                ) from None
-        else:
-            with os.fdopen(handle, "wb") as file:
-                file.write(secrets.token_bytes(32))
-                file.flush()
-                os.fsync(file.fileno())
-        return cls(path.read_bytes())
+        return cls(key_in(folder / JOB_KEY_FILE, "the jobs' tokens", "running jobs lose their tokens"))
 
     def token(self, job_id: str, epoch: int) -> str:
         """Return the token of a start."""

@@ -15,7 +15,7 @@ from pathlib import Path
 POINTS = (
     "submit.validated", "turn.decided", "turn.committed", "reply.sent", "orders.sent", "order.taken", "report.received",
     "snapshot.half", "migrate.half", "recover.half", "launch.forked",
-    "removal.folder", "removal.rows",
+    "removal.folder", "removal.rows", "audit.closed", "audit.written",
 )  # fmt: skip
 _hits: Counter[str] = Counter()
 

@@ -87,6 +87,11 @@ class JobDocument(Section):
         default=None, description="first and last index, as in 0-99: one job each, with EUNOMIA_ARRAY_INDEX"
     )
     checkpoint: CheckpointTerms = CheckpointTerms()
+    interruptible: bool | None = Field(
+        default=None,
+        description="it can save and go on from there, so it may be preempted; left out: what it gives as checkpoint, "
+        "or shows by eunomia.lease or by the steps that it reports, and until then it is not preempted",
+    )
     labels: Annotated[dict[str, Annotated[str, Field(max_length=200)]], Field(max_length=50)] = Field(
         default_factory=dict, description="for the users' own searches"
     )

@@ -69,6 +69,12 @@ class JobRow:
     failures: int = 0
     losses: int = 0  # starts in a row whose supervisor died, without progress between them
     lost_at: float = -1.0  # steps in its checkpoint at the last of them
+    saves: bool = False  # it has opened a lease, or has reported steps in a checkpoint
+    saved_at: float = -1.0  # when it last did
+    restart_within_s: float = 0.0  # see `Job`
+    start_steps: float = 0.0  # in its checkpoint when it was started last
+    idle_starts: int = 0  # starts in a row that ended without further steps in a checkpoint
+    lost_s: float = 0.0  # on its seats, whose work no checkpoint had when it was stopped
     first_started: float = math.nan
     started: float = math.nan  # of the last start
     ended: float = math.nan
@@ -94,6 +100,12 @@ class JobRow:
     def saved_steps(self) -> float:
         """Steps in its checkpoint."""
         return self.steps
+
+    @property
+    def can_save(self) -> bool:
+        """Whether it goes on from where it was, as its document says or as it has shown; what is not known is False."""
+        said = self.spec.get("interruptible")
+        return bool(said) if said is not None else self.saves or self.steps > 0 or "checkpoint" in self.spec
 
     @property
     def is_live(self) -> bool:
@@ -171,6 +183,9 @@ class JobRow:
             "accelerator_memory_gib": None if math.isnan(self.memory_gib) else self.memory_gib,
             "used_memory_gib": self.used_memory_gib or None,
             "failures": self.failures,
+            "interruptible": self.can_save,
+            "lost_s": self.lost_s,
+            "starts_without_progress": self.idle_starts,
             "array_index": self.array_index,
             "labels": self.spec.get("labels", {}),
             "spec": {key: value for key, value in self.spec.items() if key != "env"}

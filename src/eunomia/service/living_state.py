@@ -21,6 +21,7 @@ from eunomia.records.wait_diagnosis import diagnose
 from eunomia.service.controller import Controller
 from eunomia.service.core_job import core_job
 from eunomia.service.job_row import QUARANTINED, JobRow, iso
+from eunomia.service.saving import describe_saving
 from eunomia.service.store.reader import EndedSum
 from eunomia.service.tenant_fairness import HOUR_S, empty_periods
 
@@ -49,6 +50,8 @@ def why(
     live = controller.rows.get(row.id)
     if live is not None and not live.is_over and (speed := _speed(controller, live)) is not None:
         shown["speed"] = f"it runs at {speed}"
+    if live is not None and not live.is_over and (saving := describe_saving(live, origin)):
+        shown["saving"] = saving
     if live is None or live.is_over:
         kind = {"rejected": "stated", QUARANTINED: QUARANTINED}.get(row.state)
         reasons = [reason(Reason(kind, text=row.reason))] if kind else []

@@ -21,7 +21,7 @@ def prunable(site: Site) -> list[OldRows]:
 
 
 def prune(site: Site) -> list[OldRows]:
-    """Remove what the site keeps no longer, and return it.
+    """Remove what the site keeps no longer, and return what has gone, which is less where something could not go.
 
     Raises StoreProblem if there is no store, or if a service uses it.
     """
@@ -29,12 +29,15 @@ def prune(site: Site) -> list[OldRows]:
     try:
         with closing(RemovalReader(site.place)) as reader:
             removal = _removal(site, reader, lambda change: change(store))
-            found = removal.plan()
+            due = removal.plan()
             removal.sweep()
+            left = removal.plan()
         store.rewrite()
     finally:
         store.close()
-    return found
+    return [
+        OldRows(one.what, one.count - kept.count, one.size - kept.size) for one, kept in zip(due, left, strict=True)
+    ]
 
 
 def _removal(

@@ -21,6 +21,7 @@ from pathlib import Path
 from eunomia.backends.processes.folder import folder_name
 from eunomia.backends.processes.folder_removal import folder_bytes, remove_folder
 from eunomia.backends.processes.found_gangs import running_gangs
+from eunomia.service.audit_removal import AuditRemoval
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.messages import Principal
 from eunomia.service.site import ServiceSection
@@ -52,7 +53,8 @@ class Stopped(Exception):
 def limits_of(service: ServiceSection, now: float) -> Limits:
     """Return up to which time of the service rows go."""
     decisions = service.history_days if service.decision_days is None else service.decision_days
-    return Limits(history=now - service.history_days * DAY_S, decisions=now - decisions * DAY_S)
+    audit = -math.inf if service.audit_days is None else (now - service.audit_days * DAY_S) // DAY_S * DAY_S
+    return Limits(history=now - service.history_days * DAY_S, decisions=now - decisions * DAY_S, audit=audit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +91,16 @@ class Removal:
         """Remove it; return how many of each there were. Raises Stopped."""
         limits = limits_of(self.service, self.now)
         jobs = self._remove_jobs(limits)
+        audit = AuditRemoval(self.reader, self.jobs.parent, self.change, self._paced)
+        files = audit.sweep(self.now, limits.audit)
         rows = self._repeat(lambda store: store.remove_aged(limits))
         logs = self._remove_logs()
         unknown = self._remove_folders(path.name for path in self._unknown_folders())
         self._repeat(lambda store: store.shrink())
-        return [("ended jobs", jobs), ("other rows", rows), ("logs", logs), ("folders of unknown jobs", unknown)]
+        return [
+            ("ended jobs", jobs), ("parts of the audit log", files), ("other rows", rows), ("logs", logs),
+            ("folders of unknown jobs", unknown),
+        ]  # fmt: skip
 
     def _repeat(self, change: Callable[[ServiceStore], int]) -> int:
         """Make a change of the store again and again until nothing is left to do; return the sum of what it did."""

@@ -76,11 +76,19 @@ class ServiceSection(Section):
     logs_gib: Positive | None = Field(
         default=None, description="most that the logs of ended jobs take together; left out, there is no limit"
     )
+    audit_days: Annotated[Finite, Field(ge=1, le=MOST_S)] | None = Field(
+        default=None, description="days after which entries of the audit log go into signed files; left out, never"
+    )
     max_pending_per_tenant: Annotated[int, Field(ge=1, le=10**9)] = Field(default=100_000, description="jobs that wait")
     submit_per_second: Positive = Field(default=200.0, description="jobs that a tenant submits; bursts of 10 s")
     submit_mib_per_day: Positive = Field(default=1024.0, description="job documents of a tenant, in MiB")
     debug_lane: Annotated[Finite, Field(ge=0, le=1)] = Field(
         default=0.0, description="share of the accelerators that debug jobs may take at once; 0 = there is no lane"
+    )
+    restart_within_s: Annotated[Finite, Field(ge=0, le=MOST_S)] = Field(
+        default=0.0,
+        description="a job that cannot save may be preempted once, so many seconds after its first start at most; "
+        "0 = never",
     )
     solver_seconds: Positive = Field(default=10.0, description="longest time for one answer of the policy")
     solver_memory_gib: Positive = Field(default=4.0, description="most memory of the process that asks the policy")
@@ -299,10 +307,20 @@ def plan(site: Site) -> list[str]:
         f"cluster:   {capacity} on {setup.topology.nodes} node{'s' if setup.topology.nodes != 1 else ''}",
         f"policy:    {setup.policy.info.name} ({setup.policy.info.answer_type}); seats are given {cut}",
         f"jobs:      {jobs_run(site)}",
+        f"preempted: {may_be_preempted(site)}",
         f"kept:      {kept(site.service)}",
         *(describe_room() if setup.scenario.world.backend == "local" else []),
         *(f"note:      {note}" for note in setup.notes),
     ]
+
+
+def may_be_preempted(site: Site) -> str:
+    """Return which running jobs the policy may stop."""
+    mechanism, within_s = site.setup.mechanism, site.service.restart_within_s
+    if math.isinf(mechanism.lease_s) and not getattr(mechanism, "recall", False):
+        return "never, as the policy stops nothing that runs"
+    others = f"once, in the first {within_s:g} s after their first start" if within_s else "never"
+    return f"jobs that have shown or declared that they can save; others {others}"
 
 
 def kept(service: ServiceSection) -> str:
@@ -310,9 +328,10 @@ def kept(service: ServiceSection) -> str:
     log_days = service.history_days if service.log_days is None else service.log_days
     decision_days = service.history_days if service.decision_days is None else service.decision_days
     most = "" if service.logs_gib is None else f" and at most {service.logs_gib:g} GiB together"
+    audit = "ever" if service.audit_days is None else f"{service.audit_days:g} days"
     return (
         f"ended jobs with their folders for {service.history_days:g} days, their logs for {log_days:g} days{most}, "
-        f"decisions for {decision_days:g} days"
+        f"decisions for {decision_days:g} days, the audit log for {audit}"
     )
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 # Limits that are read anew at each use; the other keys of [service] hold until a restart.
 LIMITS = (
-    "history_days", "decision_days", "log_days", "logs_gib", "max_pending_per_tenant", "submit_per_second",
-    "submit_mib_per_day", "solver_seconds", "drain_timeout_s",
+    "history_days", "decision_days", "log_days", "logs_gib", "audit_days", "max_pending_per_tenant",
+    "submit_per_second", "submit_mib_per_day", "solver_seconds", "drain_timeout_s", "restart_within_s",
 )  # fmt: skip
 DECIDING = ("debug_lane", "accelerator_memory_gib")  # of [service], too: with another one jobs are scheduled anew
 FIXED = ("service", "world")  # tables of which nothing else may change

@@ -35,10 +35,10 @@ from eunomia.model.events import (
     JobFinished,
     JobPaused,
     JobResumed,
-    Progressed,
 )
 from eunomia.service.controller import Controller
 from eunomia.service.job_row import WAITING, JobRow
+from eunomia.service.saving import note_saved, note_stopped
 from eunomia.service.set_aside import give_back_seats, quarantine, with_kept
 
 MOST_BACKOFF_S = 300.0
@@ -88,13 +88,10 @@ def take_report(controller: Controller, message: Report) -> None:
             controller.move(row, "starting", message.reason)
         case GangUnknown() if row.state == "running":
             controller.move(row, "unknown", _plain(message.reason))
-        case StepsSaved() if message.steps != row.steps:
+        case StepsSaved():
             if not 0 <= message.steps <= MOST_STEPS:
                 raise ValueError(f"steps are {message.steps:g}, and a job has at most {MOST_STEPS:g}")
-            row.steps = message.steps
-            if not row.is_over:
-                controller.emit(row.id, Progressed((row.id,), (row.steps,)))
-            controller.changed(row, "progress")
+            note_saved(controller, row, message.steps)
         case MemoryUsed() if message.gib > row.used_memory_gib:
             if message.gib > MOST_DEMAND:
                 raise ValueError(f"it used {message.gib:g} GiB, and no accelerator has more than {MOST_DEMAND:g}")
@@ -213,12 +210,15 @@ def _gang_ended(controller: Controller, row: JobRow, report: GangEnded) -> None:
         case "failed":
             _failed(controller, row, report.reason)
         case "lost":
-            controller.emit(row.id, JobPaused(row.id), JobResumed(row.id))
+            controller.emit(row.id, *note_stopped(controller, row), JobPaused(row.id), JobResumed(row.id))
             controller.move(row, waits, report.reason)
-        case "stopped" if row.state == "stopping":
-            controller.move(row, waits, "" if report.outcome == "stopped" else report.reason)
-        case "stopped":  # held: the scheduler has already taken its seats
-            controller.changed(row, "")
+        case "stopped":
+            if not row.finished_early and (believed := note_stopped(controller, row)):
+                controller.emit(row.id, *believed)
+            if row.state == "stopping":
+                controller.move(row, waits, "" if report.outcome == "stopped" else report.reason)
+            else:  # held: the scheduler has already taken its seats
+                controller.changed(row, "")
 
 
 def _failed(controller: Controller, row: JobRow, reason: str) -> None:
@@ -226,7 +226,7 @@ def _failed(controller: Controller, row: JobRow, reason: str) -> None:
     wait = min(2.0 ** (row.failures - 1), MOST_BACKOFF_S)
     row.backoff_until = controller.at + wait
     controller.hold(row, "backoff")
-    controller.emit(row.id, JobFailed(row.id, row.epoch, reason), JobPaused(row.id))
+    controller.emit(row.id, *note_stopped(controller, row), JobFailed(row.id, row.epoch, reason), JobPaused(row.id))
     again = f", and is tried again in {wait:g} s" * (row.failures <= int(row.spec.get("retries", 0)))
     controller.move(row, "pending", f"it failed{again}: {reason}")
     heapq.heappush(controller.timers, (row.backoff_until, "backoff", row.id, row.epoch))

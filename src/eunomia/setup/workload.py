@@ -310,6 +310,8 @@ def _jobs(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], total_ste
     }
     if not (trace.interruptible.all() and scenario.workload.interruptible):
         columns["interruptible"] = trace.interruptible & scenario.workload.interruptible
+        if (window_s := scenario.workload.restart_within_s) > 0:
+            columns["restart_within_s"] = np.full(len(trace.interruptible), window_s)
     if not np.isnan(trace.eligible_s).all():
         columns["not_eligible_s"] = trace.may_start_s - trace.submitted_s
     if scenario.world.replay_status:

@@ -310,7 +310,7 @@ def check_ranks(policy: Policy, rank: Rank, view: View, full: View, seed: int) -
         view, full = (replace(one, columns={**one.columns, "service": service}) for one in (view, full))
     answer = order_of(policy, view)
     require(promised.covers_all_jobs, "only a policy that covers all jobs can say what it ranks by")
-    misfit = "skip" if promised.jobs_independent else "stop"
+    misfit = "skip" if promised.jobs_independent else "reserve" if promised.reserves else "stop"
     require(answer.misfit == misfit, f"misfit is {answer.misfit!r}; of a policy that says its rank it is {misfit!r}")
     key = rank_keys(rank.key, rank.quantum, full)
     line = np.argsort(key, kind="stable")

@@ -244,13 +244,16 @@ def _alive_nodes() -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def _cause(cause: Any) -> str:
-    """Return a word for why an actor died: DEAD if it ended by itself or was removed."""
+    """Return a word for why an actor died: DEAD if it ended by itself or was removed.
+
+    A detached actor needs the process that made it only until Ray has all that it starts it with: where that process
+    died before, it never ran.
+    """
     if cause.HasField("actor_unschedulable_context"):
         return "UNSCHEDULABLE"
     if cause.HasField("actor_died_error_context"):
         context = cause.actor_died_error_context
-        if context.Reason.Name(context.reason) == "NODE_DIED":
-            return "NODE_DIED"
+        return {"NODE_DIED": "NODE_DIED", "OWNER_DIED": "NOT_STARTED"}.get(context.Reason.Name(context.reason), "DEAD")
     return "DEAD"
 
 

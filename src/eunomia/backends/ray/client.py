@@ -12,7 +12,7 @@ from typing import Any
 from eunomia.backends.engines.engine import EngineAway, EngineRefused
 from eunomia.child_process import ChildProcess, ProcessDied
 
-START_S = 30.0  # for the agent to reach the cluster
+START_S = 30.0  # that a question waits for the agent to reach the cluster
 PATIENCE = 5  # questions in a row without an answer, after which another agent is started
 Ask = Callable[..., Any]
 
@@ -67,15 +67,16 @@ class AgentClient:
         return answer["value"]
 
     def _start(self) -> None:
-        self._unanswered = 0
+        """Wait for the agent, which the next question goes on to wait for if it takes longer on a busy machine."""
         self._process.start()
         try:
             self._answer_to(0, START_S)
         except EngineAway:
-            self._end()
+            if not self._unanswered:  # it did not reach it
+                self._end()
             raise
         self._is_ready = True
 
     def _end(self) -> None:
-        self._is_ready = False
+        self._is_ready, self._unanswered = False, 0
         self._process.stop()

@@ -40,7 +40,7 @@ class Ray:
     """The Ray cluster that an agent speaks to."""
 
     name = "Ray"
-    node_lost = frozenset({"NODE_DIED", "UNSCHEDULABLE"})
+    node_lost = frozenset({"NODE_DIED", "UNSCHEDULABLE", "NOT_STARTED"})
     cluster = ""
     adopts = False
 

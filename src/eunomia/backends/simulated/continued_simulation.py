@@ -19,6 +19,7 @@ from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.events import Event, JobFinished, JobResumed
 from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import Stage
+from eunomia.model.job_table import job_array
 from eunomia.model.moment_batch import Instant, MomentBatch
 from eunomia.model.speeds import Speeds
 
@@ -72,6 +73,12 @@ class ContinuedSimulation(Simulation):
         gangs["epoch"][live], gangs["ran"][live] = jobs.epoch[live], jobs.ran[live]
         gangs["failures"][live] = jobs.failures[live]
         gangs["saved"][live] = ~jobs.no_checkpoint[live]
+        if scheduler.state.has_uninterruptible:
+            # As it is known by now, not as it was when they were submitted.
+            cannot_save = ~job_array(self._jobs, "interruptible", np.bool_)
+            cannot_save[live] = jobs.uninterruptible[live]
+            cannot_save[[scheduler.state.row_of[name] for name in scheduler.state.restartable]] = True
+            self._cannot_save = cannot_save
         running = scheduler.state.running()
         mates = jobs.partner[running]
         size = np.where(jobs.lease_size[running] > 0, jobs.lease_size[running], jobs.lease_size[mates])

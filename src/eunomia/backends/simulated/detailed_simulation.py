@@ -331,15 +331,20 @@ class DetailedSimulation(GangSimulation):
                 self._predict_end(gang)
 
     def _halt(self, gang: Gang, *, save: bool, preempted: bool = False) -> None:
-        """Take a gang off its seats; its partner continues alone. What is `preempted` keeps what overheads say."""
+        """Take a gang off its seats; its partner continues alone.
+
+        What is `preempted` keeps what overheads say; a job that cannot save starts over.
+        """
         if gang.rate == 0:
             return
         gang.advance(self._at, self._account)
         failed, every = isinstance(gang.pending_report, JobFailed), self._checkpoint_every_s
         gang.saved = save and not failed
-        keeps = gang.saved and not (preempted and not self._preempted_save)
+        starts_over = preempted and not gang.job.interruptible
+        keeps = gang.saved and not (preempted and not self._preempted_save) and not starts_over
         if gang.saved and preempted:
-            every = self._preempted_every_s
+            every = math.inf if starts_over else self._preempted_every_s
+            gang.ran = not starts_over  # its next start costs what a first one does
         if keeps or every == 0 or isinstance(gang.pending_report, JobFinished):
             gang.safe = gang.done
         else:

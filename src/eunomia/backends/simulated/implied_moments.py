@@ -18,6 +18,7 @@ import numpy as np
 
 from eunomia.backends.simulated import gang_kernels as gang_steps
 from eunomia.backends.simulated.completion_heap import IN_HEAP, foresee_end, forget_end, forget_ends, note_next
+from eunomia.core.job_line import SIZE_CLASSES
 from eunomia.core.kernel_arrays import (
     ALIVE,
     DONE,
@@ -69,6 +70,7 @@ from eunomia.model.job_table import job_array
 from eunomia.model.moment_batch import INSTANT_S, Instant, MomentBatch
 from eunomia.model.rank import UNKNOWN
 from eunomia.placement.free_index import fits
+from eunomia.placement.selection import RESERVE
 
 _JOBS, _EVENTS = 512, 2048  # whose columns are written ahead; that one call plays
 # Columns of the events, starts and stops of the log.
@@ -346,7 +348,7 @@ def _play(
     alone: bool,
     recall: bool,
     moves: bool,
-    queues: bool,
+    misfit: int,
     by: int,
     quantum: float,
     capacity: Floats,
@@ -365,19 +367,20 @@ def _play(
     """Play moments before `horizon`, with submissions of the rows `arrived` to `last`, which is left out.
 
     Once all jobs were submitted it ends after `most` starts, if jobs can be stopped; where seats are only counted,
-    after so many moments. `arrivals` (job + 1,) ends with inf; `finishes` (job,) says of which jobs the end is a
-    completion. `close` (job,) says which gangs are consolidated, where a start that is implied stands for an ask; else
-    it is empty. `times` is brought up to date. Of one instant only so many moments are played before a wake-up that a
-    clock that stops advancing is noticed. `passes` is scratch space of answers by rank; without it `by` is not read,
-    and no lines are kept. `lines` are the arrays of `rank_line`, `arrays` those of `World`, `Log` and the core.
+    after so many moments, from where a further call goes on. `arrivals` (job + 1,) ends with inf; `finishes` (job,)
+    says of which jobs the end is a completion. `close` (job,) says which gangs are consolidated, where a start that is
+    implied stands for an ask; else it is empty. `times` is brought up to date. Of one instant only so many moments are
+    played before a wake-up that a clock that stops advancing is noticed. `passes` is scratch space of answers by rank;
+    without it `by` is not read, and no lines are kept. `lines` are the arrays of `rank_line`, `arrays` those of
+    `World`, `Log` and the core.
     """
     w, log, t = World(*arrays[:11]), Log(*arrays[11:17]), kernel_arrays(*arrays[17:])
-    rank = rank_line(by, quantum, recall, queues, capacity, lines)
+    rank = rank_line(by, quantum, recall, misfit, capacity, lines)
     counted, (due, freed), is_counted = log.counted, scratch, len(t.holder) == 0
     row, more = arrived, NO_MORE
     if passes is not None:  # else these branches are not compiled
         begin_lines(t, rank, times[_AT])
-    if is_counted:
+    if is_counted and counted[MOMENTS] == 0:
         for job in rank.next_level[: rank.span[HOLDING]]:
             _foresee_counted(t, w, job)
     while True:
@@ -506,14 +509,15 @@ class ImpliedMoments:
                 self._foreseen = arrived + scheduler.foresee(self._jobs[arrived : arrived + _JOBS])
             is_ranked = self._needs_rank and rule.by != UNKNOWN
             if is_ranked and not len(self._lines[0]):
-                self._lines = no_lines(len(self._jobs), len(self._jobs), topology.devices, len(topology.types))
+                jobs, sizes = len(self._jobs), SIZE_CLASSES if rule.misfit == RESERVE else 0
+                self._lines = no_lines(jobs, jobs, topology.devices, len(topology.types), sizes)
             counted[:_MOMENTS_NOW], counted[_MOMENTS_NOW:] = (
                 0,
                 (instant.moments, instant.asks, scheduler.state.pass_count),
             )
             times = np.array([self.at, -math.inf, scheduler.asks.again_at, self.wake, instant.since])
             given = (
-                rule.alone, rule.recall, rule.moves, rule.queues, rule.by, rule.quantum, scheduler.state.capacity,
+                rule.alone, rule.recall, rule.moves, rule.misfit, rule.by, rule.quantum, scheduler.state.capacity,
                 self._lines, horizon, most_starts, arrived, self._foreseen, self._arrivals, self._finishes,
                 self._consolidated(rule), times, self._scratch, *self._world, *self._log, *scheduler.arrays,
             )  # fmt: skip

@@ -22,7 +22,7 @@ from eunomia.backends.simulated.rates import Rates
 from eunomia.backends.simulated.stall_detection import running_epochs
 from eunomia.backends.simulated.virtual_clock import OUTAGES, GangSettings, GangSimulation
 from eunomia.core.scheduler import Scheduler
-from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.decisions import Renew, Starts, Stop
 from eunomia.model.events import Event, JobFailed, JobFinished, NodeJoined, NodeLost, Progressed
 from eunomia.model.held_time import HeldTime
@@ -42,6 +42,8 @@ class Simulation(GangSimulation):
     def __init__(self, jobs: Sequence[Job], topology: Topology, speeds: Speeds, **settings: Unpack[GangSettings]):
         super().__init__(jobs, topology, **settings)
         self._outages = np.random.default_rng(self._streams[OUTAGES])
+        can_save = job_array(self._jobs, "interruptible", np.bool_)
+        self._cannot_save: Bools | None = None if can_save.all() else ~can_save
         self._rates = Rates(speeds, self._jobs)
         self._gangs = waiting_gangs(self._jobs, self._rates.model)
         costs, sizes = self._overheads, range(self._rates.widest + 1)
@@ -213,16 +215,25 @@ class Simulation(GangSimulation):
         return self._faults.times_to_failure(len(rows) + int((mates >= 0).sum()), self._failures)
 
     def _stop(self, order: Stop) -> None:
-        rows = self._register.rows(order.job_ids)
-        stopped, safe = np.empty_like(rows), np.empty(len(rows))
-        epochs = np.asarray(order.epochs, dtype=np.int64)
+        rows, epochs = self._register.rows(order.job_ids), np.asarray(order.epochs, dtype=np.int64)
+        if order.save and self._cannot_save is not None:
+            start_over = self._cannot_save[rows]
+            self._stop_gangs(rows[start_over], epochs[start_over], save=False, every_s=math.inf)
+            self._gangs["ran"][rows[start_over]] = False  # their next start costs what a first one does
+            rows, epochs = rows[~start_over], epochs[~start_over]
         every_s = self._preempted_every_s if order.save else self._checkpoint_every_s
-        save, alone = order.save and self._preempted_save, self._rates.alone
-        count = kernels.stop(*self._ends, self._at, rows, epochs, save, every_s, alone, stopped, safe)
+        save = order.save and self._preempted_save
+        stopped = self._stop_gangs(rows, epochs, save=save, every_s=every_s)
         if order.save and not save:  # the next start costs what it does after a preemption, not after a failure
-            self._gangs["saved"][stopped[:count]] = True
+            self._gangs["saved"][stopped] = True
+
+    def _stop_gangs(self, rows: Ints, epochs: Ints, *, save: bool, every_s: float) -> Ints:
+        """Stop the gangs that run in these epochs; they report what they saved. Return their rows."""
+        stopped, safe = np.empty_like(rows), np.empty(len(rows))
+        count = kernels.stop(*self._ends, self._at, rows, epochs, save, every_s, self._rates.alone, stopped, safe)
         if count:
             self._reports.append((stopped[:count], safe[:count]))
+        return stopped[:count]
 
     def _renew(self, order: Renew) -> None:
         """Apply the new limits of steps; nothing else changes for gangs that keep their seats."""

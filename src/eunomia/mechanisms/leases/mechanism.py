@@ -21,10 +21,11 @@ from eunomia.core.state import State
 from eunomia.mechanisms.leases.config import Leases
 from eunomia.mechanisms.service_deficits import ServiceDeficits
 from eunomia.model.answers import Answer, Grants, Order, Shares
-from eunomia.model.arrays import Ints
+from eunomia.model.arrays import NO_INTS, Ints
 from eunomia.model.decisions import Decision, Renew
-from eunomia.model.events import Moment
+from eunomia.model.events import JobUpdated, Moment
 from eunomia.model.rank import UNKNOWN
+from eunomia.placement.selection import RESERVE, SKIP, STOP
 
 HELD_ASK_S = (
     60.0  # least time to the next ask that no event asks for, while a job holds seats that cannot be reassigned
@@ -43,11 +44,14 @@ class LeaseMechanism(Mechanism):
         # The policy's promises say what it would answer, unless running jobs may move to a faster type.
         may_move = leases.recall and len(self.state.topology.types) > 1
         self._may_skip_asks = endless and not may_move
-        queues, rank, by = not self.info.promises.jobs_independent, self.info.promises.rank, rank_of(self.info)
-        alone, moves = queues or leases.recall, not self._may_skip_asks
+        promises, by = self.info.promises, rank_of(self.info)
+        rank, misfit = promises.rank, SKIP if promises.jobs_independent else RESERVE if promises.reserves else STOP
+        alone, moves = misfit != SKIP or leases.recall, not self._may_skip_asks
         self._rule, self._ranked = ImpliedRule(alone, leases.recall), None
-        if endless and rank is not None and by != UNKNOWN:
-            self._ranked = ImpliedRule(alone, leases.recall, by, rank.quantum, queues, moves)
+        # Reservations are known where seats of one type come free at the ends of jobs alone.
+        known = misfit != RESERVE or (not leases.recall and len(self.state.topology.types) == 1)
+        if endless and rank is not None and by != UNKNOWN and known:
+            self._ranked = ImpliedRule(alone, leases.recall, by, rank.quantum, misfit, moves)
         elif self.info.promises.lone_starts and leases.recall and not may_move and untimed:
             self._ranked = ImpliedRule(True, True, spread_up_to=self.info.promises.spread_up_to)
         self._fresh: tuple[Answer, PendingAsk] | None = None  # an answer and its candidates, not carried out yet
@@ -60,12 +64,28 @@ class LeaseMechanism(Mechanism):
     def receive(self, moment: Moment, decisions: list[Decision]) -> None:
         """Apply events to the state; while no job waits, count them as known to the policy."""
         super().receive(moment, decisions)
+        if self.state.has_uninterruptible:
+            self._note_who_can_save(moment, decisions)
         if not self.info.promises.renews_leases:
             return
         if self._no_contention:
             self.asked.note_changes()
         elif not self.leases.aligned:
             settle_extensions(self.state, moment.at, self.leases.length)
+
+    def _note_who_can_save(self, moment: Moment, decisions: list[Decision]) -> None:
+        """End leases of jobs that have shown that they can save, and let those go on that may be stopped no more."""
+        state, at = self.state, moment.at
+        kept = state.hold_what_is_due(at) if state.restartable else NO_INTS
+        shown = [event.job_id for event in moment.events if isinstance(event, JobUpdated) and event.can_save]
+        rows = np.array([row for row in map(state.row, shown) if row is not None], dtype=np.int64)
+        mates = state.jobs.partner[rows]
+        both = np.unique(np.concatenate((rows, mates[mates >= 0])))
+        freed = both[(state.jobs.on_type[both] >= 0) & ~state.jobs.held[both]]
+        state.jobs.until[freed] = self.leases.until(at)
+        for changed, until in ((kept, math.inf), (freed, self.leases.until(at))):
+            if len(changed) and math.isfinite(self.leases.length):
+                decisions.append(Renew(state.names(changed), until))
 
     # ---- when the policy is asked ----------------------------------------------------------------------------
 
@@ -126,6 +146,8 @@ class LeaseMechanism(Mechanism):
     def implied_rule(self, *, ranked: bool) -> ImpliedRule | None:
         """Return how events are followed whose answer is implied, while no answer is pending."""
         if self.info.promises.renews_leases or self.state.own_lease_ends or self.asked.pending is not None:
+            return None
+        if self.state.restartable:  # each moment looks for those that may be stopped no more
             return None
         exact = self._single_shapes and not (self.leases.recall and self.state.has_uninterruptible)
         if ranked and self._ranked is not None and exact and not self.belief.estimates:

@@ -188,24 +188,37 @@ class QueueHeads:
         self._lines, self._cohort = lines, cohort
         self._version = dict.fromkeys(lines, 0)  # of the heap entry of a queue that is valid
         self._heap: list[tuple[float, int, int, int]] = []  # share with its head, head, queue, version
+        self._sizes = cohort.size.tolist()
+        self._shares: dict[int, dict[int, float]] = {}  # queue -> size of a head -> share with it
         self.update(lines)
 
     def update(self, queues: Iterable[int]) -> None:
-        """Recompute the shares of these queues, after their usage or heads changed."""
+        """Recompute the shares of these queues, after their usage changed."""
         for u in queues:
+            self._shares[u] = {}
             if self._lines.get(u):
-                head = self._lines[u][0]
                 self._version[u] += 1
-                share = self._cohort.share(u, float(self._cohort.size[head]))
-                heapq.heappush(self._heap, (share, head, u, self._version[u]))
+                heapq.heappush(self._heap, self._entry(u))
 
     def pop(self) -> int:
         """Remove the next job from its queue and return it; -1 = none is left."""
         while self._heap:
-            _, head, u, version = heapq.heappop(self._heap)
-            if version == self._version[u]:
-                self._lines[u].popleft()
+            _, head, u, version = self._heap[0]
+            if version != self._version[u]:
+                heapq.heappop(self._heap)
+                continue
+            self._lines[u].popleft()
+            if self._lines[u]:
+                heapq.heapreplace(self._heap, self._entry(u))
+            else:
+                heapq.heappop(self._heap)
                 self._version[u] += 1
-                self.update((u,))
-                return head
+            return head
         return -1
+
+    def _entry(self, u: int) -> tuple[float, int, int, int]:
+        head, shares = self._lines[u][0], self._shares[u]
+        size = self._sizes[head]
+        if (share := shares.get(size)) is None:
+            share = shares[size] = self._cohort.share(u, float(size))
+        return share, head, u, self._version[u]

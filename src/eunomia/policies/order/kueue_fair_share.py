@@ -26,6 +26,7 @@ Reference: Kubernetes SIGs, Kueue's documentation, kueue.sigs.k8s.io/docs/concep
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -45,6 +46,7 @@ from eunomia.policies.order.type_choice import NEEDS, runnable
 
 _STRATEGIES = {"both": (True, True), "final": (True, False), "initial": (False, True), "never": (False, False)}
 _WHY = Reason("queue_quota")
+MOST_KEYS = 2**62
 
 
 @dataclass(frozen=True)
@@ -96,21 +98,19 @@ class KueueFairShare:
         """Return the admitted jobs in order, and the jobs preempted for them."""
         admitted: list[int] = []
         stopped: set[int] = set()
-        can, failed = (
-            runnable(view),
-            set(),
-        )  # failed: queue, size and types of jobs that did not fit since the last change
-        heads = QueueHeads(self._lines(view, cohort, np.flatnonzero((view.on_type < 0) & can.any(axis=1))), cohort)
+        can = runnable(view)
+        waiting = np.flatnonzero((view.on_type < 0) & can.any(axis=1))
+        heads = QueueHeads(self._lines(view, cohort, waiting), cohort)
         fastest = np.argsort(-view.throughput, axis=1, kind="stable")
-        preference = np.where(np.take_along_axis(can, fastest, axis=1), fastest, -1).tolist()
-        while cohort.has_available() and (m := heads.pop()) >= 0:
-            types = [j for j in preference[m] if j >= 0]
-            kind = (int(cohort.queue[m]), int(cohort.size[m]), *types)
-            if kind in failed:
+        preference = np.where(np.take_along_axis(can, fastest, axis=1), fastest, -1)
+        kinds = _Kinds(view.jobs, waiting, (cohort.queue, cohort.size, *preference.T))
+        available = cohort.has_available()
+        while available and kinds.untried and (m := heads.pop()) >= 0:
+            if not kinds.take(m):
                 continue
-            type, victims = self._find_type(cohort, m, types)
+            type, victims = self._find_type(cohort, m, [j for j in preference[m].tolist() if j >= 0])
             if type < 0:
-                failed.add(kind)
+                kinds.fail(m)
                 continue
             for victim in victims:
                 cohort.stop(victim)
@@ -118,7 +118,8 @@ class KueueFairShare:
             heads.update({int(cohort.queue[n]) for n in (m, *victims)})
             admitted.append(m)
             stopped |= set(victims)
-            failed.clear()
+            kinds.retry()
+            available = cohort.has_available()
         return admitted, stopped
 
     def _find_type(self, cohort: BorrowingGroup, job: int, types: list[int]) -> tuple[int, list[int]]:
@@ -140,10 +141,51 @@ class KueueFairShare:
         if self.admission == "usage":
             usage = view.tenant_usage / view.tenants.weight
             line = waiting[rising(usage[view.tenant[waiting]])]
-        lines: dict[int, deque[int]] = {}
-        for m in line.tolist():
-            lines.setdefault(int(cohort.queue[m]), deque()).append(m)
-        return lines
+        line = line[np.argsort(cohort.queue[line], kind="stable")]
+        queues, first = np.unique(cohort.queue[line], return_index=True)
+        return {u: deque(jobs.tolist()) for u, jobs in zip(queues.tolist(), np.split(line, first)[1:], strict=True)}
+
+
+class _Kinds:
+    """Kinds of waiting jobs, alike in queue, size and types: where one does not fit, none of its kind does.
+
+    So most of a long line is never looked at.
+    """
+
+    def __init__(self, jobs: int, waiting: Ints, columns: Sequence[Ints]) -> None:
+        kind, span = np.zeros(len(waiting), dtype=np.int64), 1
+        for column in columns:
+            values = column[waiting] + 1
+            more = int(values.max(initial=0)) + 1
+            if span * more > MOST_KEYS:
+                kind, span = np.unique(kind, return_inverse=True)[1], len(waiting)
+            kind, span = kind * more + values, span * more
+        kind = np.unique(kind, return_inverse=True)[1]
+        of = np.full(jobs, -1)
+        of[waiting] = kind
+        self._kind: list[int] = of.tolist()  # (job,)
+        self._left: list[int] = np.bincount(kind).tolist()  # (kind,) jobs that were not taken yet
+        self._failed = set[int]()  # since the last change
+        self.untried = len(self._left)  # kinds of which jobs are left and that have not failed
+
+    def take(self, job: int) -> bool:
+        """Count a job as looked at; return whether its kind has not failed."""
+        kind = self._kind[job]
+        self._left[kind] -= 1
+        if kind in self._failed:
+            return False
+        self.untried -= not self._left[kind]
+        return True
+
+    def fail(self, job: int) -> None:
+        """Note that a job that was taken does not fit."""
+        self._failed.add(kind := self._kind[job])
+        self.untried -= self._left[kind] > 0
+
+    def retry(self) -> None:
+        """After a change all kinds may fit again."""
+        self.untried += sum(self._left[kind] > 0 for kind in self._failed)
+        self._failed.clear()
 
 
 def _refusal(quota: float) -> str:

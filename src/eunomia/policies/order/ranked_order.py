@@ -46,9 +46,10 @@ class RankedOrder(ABC):
         check_fields(self)
         stateless = self.rank.ties == "submission"  # the place in the last order requires that no ask is skipped
         covers = stateless and self.types == "fastest"
-        declares = covers and self.misfit != "reserve" and type(self).decide is RankedOrder.decide
-        rank, independent = self.rank if declares else None, covers and self.misfit == "skip"
-        set_promises(self, Promises(covers_all_jobs=covers, jobs_independent=independent, rank=rank))
+        rank = self.rank if covers and type(self).decide is RankedOrder.decide else None
+        independent, reserves = covers and self.misfit == "skip", rank is not None and self.misfit == "reserve"
+        promises = Promises(covers_all_jobs=covers, jobs_independent=independent, rank=rank, reserves=reserves)
+        set_promises(self, promises)
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the least key first; running jobs keep their place for when their leases end."""

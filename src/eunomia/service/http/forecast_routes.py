@@ -169,6 +169,7 @@ def new_row(service: Service, document: JobDocument, tenant: str, who: Principal
             id=f"{number}-what-if", number=number, tenant=tenant, owner=who.user, name="what-if", spec=document.spec(),
             submitted=at, total_steps=total, estimated=estimated, other_shapes=shapes,
             memory_gib=controller.believed_memory(document.job_type, document.accelerator_memory_gib),
+            restart_within_s=service.site.service.restart_within_s,
         )  # fmt: skip
         if estimated and not problems:
             row.estimate = controller.estimate_of(row)

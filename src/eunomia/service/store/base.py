@@ -6,7 +6,6 @@ A store is used by one thread; `reader.Reader` opens connections of its own.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import logging
 import secrets
@@ -21,7 +20,7 @@ from typing import Any, ClassVar, Protocol
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import JobRow
 from eunomia.service.messages import LongSubmission
-from eunomia.service.store import job_sums, old_rows
+from eunomia.service.store import audit_log, job_sums, old_rows
 from eunomia.service.store.checked_rows import (
     RESTORE,
     DamagedRow,
@@ -246,7 +245,7 @@ class ServiceStore:
         chain = last[0] if last else ""
         rows = list[tuple[Any, ...]]()
         for entry in entries:
-            chain = _chained(chain, at, entry)
+            chain = audit_log.next_digest(chain, at, entry)
             rows.append((at, *entry, chain))
         _insert(db, 'audit (at, "user", role, source, action, object, hash)', rows)
 
@@ -452,17 +451,13 @@ class ServiceStore:
         """Return all tokens that can be used."""
         return usable(self._db.execute(TOKENS).fetchall(), token_of, lambda wrong: self._warn("token", wrong))
 
-    def problems(self) -> list[str]:
-        """Return what is wrong with the store, its seats, its audit log."""
+    def problems(self, audit_key: bytes | None = None) -> list[str]:
+        """Return what is wrong with the store, its seats, its audit log, whose signatures are checked with the key."""
         found = self._damage()
-        chain = ""
-        for seq, at, *entry, stored in self._db.execute(
-            'SELECT seq, at, "user", role, source, action, object, hash FROM audit ORDER BY seq'
-        ):
-            chain = _chained(chain, at, tuple(entry))
-            if chain != stored:
-                found.append(f"the audit log was changed at entry {seq}")
-                break
+        try:
+            audit_log.check(self._db, str(self.meta("cluster_id")), audit_key)
+        except audit_log.AuditChanged as error:
+            found.append(str(error))
         rows = ((one[1], one) for one in self._db.execute(f"SELECT {JOB} FROM jobs ORDER BY number"))
         usable(rows, lambda one: job_row(*one[1]), lambda wrong: found.append(f"the row of job {wrong} cannot be read"))
         usable(self._db.execute(TOKENS), token_of, lambda wrong: found.append(f"the token {wrong} cannot be used"))
@@ -519,10 +514,6 @@ def _insert(db: Connection, table: str, rows: Sequence[Sequence[Any]], conflict:
 def _insertion(table: str, rows: int, conflict: str) -> str:
     one = f"({', '.join('?' * (table.count(',') + 1))})"
     return f"INSERT INTO {table} VALUES {', '.join([one] * rows)}{conflict and f' ON CONFLICT {conflict}'}"
-
-
-def _chained(chain: str, at: float, entry: tuple[str, ...]) -> str:
-    return hashlib.sha256(json.dumps([chain, at, *entry], default=repr).encode()).hexdigest()
 
 
 def _order(order: Any) -> str:

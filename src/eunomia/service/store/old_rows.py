@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from eunomia.service.store.audit_log import KEPT_LAST, TAKEN
 from eunomia.service.store.job_sums import Database, add_counts, in_groups, places
 from eunomia.service.tenant_fairness import HISTORY_DAYS, HOUR_S
 
@@ -30,6 +31,7 @@ class Limits:
 
     history: float  # ended jobs, their forecasts, events, keys and sums
     decisions: float  # moments that no start needs
+    audit: float  # entries of the audit log, in whole parts: the beginning of a day
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ def old_rows(db: Database, limits: Limits) -> list[OldRows]:
         ("events", "length(detail) + 80", f"news WHERE at < ? AND {_READ}", limits.history),
         ("idempotency keys", "length(ids) + 150", f"keys WHERE at < ? AND {_ENTERED}", limits.history),
         ("decisions", "length(lines) + 40", f"moments WHERE at < ? AND {_NEEDLESS}", limits.decisions),
+        ("audit entries", "length(object) + 200", f"audit WHERE at < ? AND {KEPT_LAST}", limits.audit),
     ):
         count, total = db.execute(f"SELECT count(*), coalesce(sum({size}), 0) FROM {where}", (at,)).fetchone()
         found.append(OldRows(what, int(count), int(total)))
@@ -97,12 +100,14 @@ def remove_aged(db: Database, limits: Limits) -> int:
 def _removals(limits: Limits) -> list[tuple[str, tuple[float, ...]]]:
     """Return the statements that each remove a few of the oldest rows, with their values."""
     hour = int(max(limits.history, 0.0) // HOUR_S)
-    oldest = "seq IN (SELECT seq FROM {0} ORDER BY seq LIMIT ?) AND at < ?"
+    first = "seq IN (SELECT seq FROM {0} ORDER BY seq LIMIT ?)"
+    oldest = f"{first} AND at < ?"
     keys = f"SELECT tenant, key FROM keys WHERE at < ? AND {_ENTERED} ORDER BY at LIMIT ?"
     hours = "DELETE FROM {0} WHERE hour < ? AND hour < (SELECT min(hour) FROM {0}) + ?"
     return [
         (f"DELETE FROM moments WHERE {oldest.format('moments')} AND {_NEEDLESS}", (BATCH, limits.decisions)),
         (f"DELETE FROM news WHERE {oldest.format('news')} AND {_READ}", (BATCH, limits.history)),
+        (f"DELETE FROM audit WHERE {first.format('audit')} AND {TAKEN}", (BATCH,)),
         (f"DELETE FROM keys WHERE (tenant, key) IN ({keys})", (limits.history, BATCH)),
         (hours.format("ended_hours"), (hour, HOURS_AT_ONCE)),
         (hours.format("tenant_hours"), (hour - 24 * HISTORY_DAYS, HOURS_AT_ONCE)),

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
+from eunomia.inputs.atomic_write import replacing
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.store.job_sums import sum_up
@@ -186,6 +187,21 @@ def check_mode(folder: Path) -> None:
     if mode & 0o066:
         rule = f"other users may read the folder (mode {mode:04o}), which holds tokens and jobs"
         raise StoreProblem.of(folder, rule, f"type: chmod 700 {folder}")
+
+
+def key_in(path: Path, what: str, lost: str) -> bytes:
+    """Return the random key in a file, which is made if there is none; never one that was written in part.
+
+    Raises StoreProblem where other users may read it, or where it is no plain file; `lost` says what ends without it.
+    """
+    if not os.path.lexists(path):
+        with replacing(path, durable=True) as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(secrets.token_bytes(32))
+    if path.is_symlink() or not path.is_file() or path.stat().st_mode & 0o077:
+        rule = f"the key of {what} is no plain file, or other users may read it"
+        raise StoreProblem.of(path, rule, f"remove it, and start again: {lost}")
+    return path.read_bytes()
 
 
 def lock_folder(folder: Path) -> int:

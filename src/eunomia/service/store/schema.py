@@ -57,6 +57,9 @@ MIGRATIONS = (
     "state TEXT NOT NULL, jobs INTEGER NOT NULL, accelerator_s REAL NOT NULL, waits INTEGER NOT NULL, "
     'wait_s REAL NOT NULL, PRIMARY KEY (hour, tenant, "user", state)) WITHOUT ROWID;'
     "DELETE FROM forecasts WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.number = forecasts.number);",
+    "CREATE TABLE IF NOT EXISTS audit_parts (first INTEGER NOT NULL, last INTEGER PRIMARY KEY, begun REAL NOT NULL, "
+    "ended REAL NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL, removed REAL, key TEXT NOT NULL, "
+    "signature TEXT NOT NULL);",
 )
 VERSION = 1 + len(MIGRATIONS)
 SUMMED = 7  # the version in which counts and sums of jobs are kept: those of an older store are computed once

@@ -105,7 +105,7 @@ class LinearRows:
         rest = np.zeros((1, len(size)))
         room = np.maximum(capacity, 1e-12 * (1 + np.abs(capacity).max()))
         rates, worths = (np.ascontiguousarray(np.concatenate((each, rest))) for each in (rate, worth))
-        scaled = NeedRows(rates, rest[0], size, np.full(len(size), ALWAYS), None, None, need)
+        scaled = NeedRows(rates, rest[0], size, np.full(len(size), ALWAYS), None, None, need).in_any_form()
         nothing = np.zeros((3, columns))
         price, _, error, _ = barrier(scaled, worths, aim, room, nothing, 0.0, 1.0, 0.1, tolerance)
         return np.asarray(price * whole) if error <= _NEAR else None

@@ -106,7 +106,7 @@ class SamplePrices:
         begin = min(begin, 0.999 * self.top)
         for full, part in ((_NEARLY_FULL, 1.0), (_LESS_FULL, 0.5)):
             cap = None if rows.cap is None else np.minimum(rows.cap / best, full)
-            scaled = rows._replace(T=T, a=rows.a / best, cap=cap)
+            scaled = rows._replace(T=T, a=rows.a / best, cap=cap).in_any_form()
             aim, worth = np.ones(rows.count), np.empty((0, 0))
             y, t, error, _ = barrier(scaled, worth, aim, self.limit, fixed, anchor, self.top, part * begin, goal)
             if error < _LOST:

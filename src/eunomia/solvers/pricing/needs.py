@@ -4,7 +4,8 @@
     aged     r(t) = a t / (b − e t)   cap is None; increasing and convex up to t = b / e
     capped   r(t) = min(a t, cap)     b and e are None; a = ALWAYS is a constant
 
-Which arrays are None determines the form, which the compiler sees: each form is compiled to a loop of its own.
+Which arrays are None determines the form, which the compiler sees: each form is compiled to a loop of its own. `needs`
+takes arrays of no rows for None, so that a long kernel that reads few rows is compiled once for all forms.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ def needs(
 ) -> None:
     """Write r, dr/dt and half of d²r/dt² of rows first … first + count at level t, (count,) each."""
     own = a[first : first + count]
-    if b is not None and e is not None:
+    if b is not None and e is not None and len(b) > 0:
         base, age = b[first : first + count], e[first : first + count]
         for j in range(count):
             room = 1.0 / (base[j] - age[j] * t)
             r[j] = own[j] * t * room
             slope[j] = own[j] * base[j] * room * room
             bend[j] = slope[j] * age[j] * room
-    elif cap is not None:
+    elif cap is not None and len(cap) > 0:
         end = cap[first : first + count]
         for j in range(count):
             below = (own[j] < FIXED) & (own[j] * t < end[j])

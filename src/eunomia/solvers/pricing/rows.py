@@ -43,6 +43,11 @@ class NeedRows(NamedTuple):
         """Return the rows with these columns alone (ascending); no copy where that is all of them."""
         return self if len(columns) == len(self.T) else self._replace(T=self.T[columns])
 
+    def in_any_form(self) -> NeedRows:
+        """Return the rows with arrays of no rows where curves are None, which have one type whatever the form."""
+        b, e, cap = (np.empty(0) if v is None else v for v in (self.b, self.e, self.cap))
+        return self._replace(b=b, e=e, cap=cap)
+
     def need(self, t: float) -> tuple[Floats, Floats]:
         """Return r(t) and dr/dt (row,)."""
         if self.b is not None and self.e is not None:
