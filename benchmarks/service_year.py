@@ -228,7 +228,7 @@ class Year:
             "audit_bytes": sum(path.stat().st_size for path in (self.site.state / FOLDER).glob("*")),
             "memory_bytes": int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"),
             "start_s": self.start(), "summary_s": median(times), "backup_s": took, "cpu_s_a_job": self.cpu_s / jobs,
-            "removal_s_a_job": self.removal_s / max(jobs - kept, 1),
+            "removal_s_a_job": self.removal_s / jobs,
         }  # fmt: skip
 
 

@@ -14,14 +14,17 @@ import pytest
 
 pytest.importorskip("starlette", reason="needs the extra service")
 from tests.service.bench import ANN, BOB, SITE, Bench
+from tests.service.test_controller import launched
 from tests.service.test_event_loop import asked, served
 from tests.service.test_removal import forecast, history
 
+from eunomia.backends.reports import GangEnded
 from eunomia.service import living_state
 from eunomia.service.forecast_log import ForecastReader, ForecastScores
 from eunomia.service.http.api import application
 from eunomia.service.http.dashboard import page_routes
 from eunomia.service.http.routes import ROUTES
+from eunomia.service.store.reader import Reader
 from eunomia.service.store.removal_reader import RemovalReader
 
 GROWING = ("jobs", "news", "moments", "keys", "labels", "forecasts", "audit", "ended_hours", "tenant_hours")
@@ -110,6 +113,31 @@ def test_pages_of_nodes_are_all_nodes_and_others_jobs_are_not_in_them(tmp_path: 
     seen = living_state.nodes(bench.controller, may_see=ANN.may_see)
     assert {name for one in seen for name in one["jobs"]} == {jobs[ANN]}
     bench.store.close()
+
+
+def test_a_job_that_ends_while_the_summary_is_read_is_counted_once(bench: Bench) -> None:
+    job = bench.submit(duration_s=60.0).body["id"]
+    launched(bench)
+
+    class LateReader(Reader):
+        """A reader before whose sums the job ends."""
+
+        def ended_since(self, *args: Any) -> Any:
+            bench.do(GangEnded(job, 1, "finished"))
+            return super().ended_since(*args)
+
+    async def run() -> list[dict[str, Any]]:
+        service, token = served(bench)
+        found = []
+        for reader in (LateReader(bench.site.place), Reader(bench.site.place)):
+            service.reader = reader
+            _, body = await asyncio.wait_for(asked(application(service, ROUTES, []), "/v1/summary", token), 120)
+            found.append(json.loads(body)["users"])
+        service.forecasts.close()
+        service.feed.close()
+        return [sum(one["jobs"].values()) for users in found for one in users]
+
+    assert asyncio.run(run()) == [1, 1] and bench.state(job) == "succeeded"
 
 
 def test_no_route_and_no_page_looks_through_a_table_that_grows(bench: Bench) -> None:

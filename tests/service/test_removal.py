@@ -30,12 +30,13 @@ from eunomia.service import fault_points
 from eunomia.service.fault_points import InjectedFault
 from eunomia.service.followed_state import FollowedState
 from eunomia.service.living_state import summary
-from eunomia.service.removal import DAY_S, Removal
+from eunomia.service.removal import DAY_S, JOBS, Removal
 from eunomia.service.site import load_site
-from eunomia.service.store import StoreProblem
+from eunomia.service.store import StoreProblem, old_rows
 from eunomia.service.store.backup import export
 from eunomia.service.store.reader import Reader
 from eunomia.service.store.removal_reader import RemovalReader
+from eunomia.service.store.row_sums import COLUMNS
 
 WEEK = SITE.replace("[service]", "[service]\nhistory_days = 7")
 
@@ -162,7 +163,7 @@ def test_a_job_that_follows_a_removed_one_still_starts_when_the_others_have_ende
 def test_the_key_of_a_list_that_is_not_entered_whole_stays(bench: Bench) -> None:
     bench.submit(key="a-key-of-a-list")
     with bench.store.transaction() as db:
-        db.execute("INSERT INTO lists VALUES ('vision', 'a-key-of-a-list', 'ann', 'submitter', '-', '[]')")
+        db.execute("INSERT INTO lists VALUES ('vision', 'a-key-of-a-list', 'ann', 'submitter', '-', '[]', NULL)")
     bench.clock.at += 30 * DAY_S
     bench.submit(key="a-key-of-now")
     removal(bench).sweep()
@@ -177,6 +178,38 @@ def test_others_are_served_between_two_pieces(bench: Bench) -> None:
     removal(bench, lambda worked_s: served.append(bench.submit(BOB).body["id"])).sweep()
     assert len(served) > 3 and counted(bench).keys() <= {"starting", "pending"}
     agree(bench)
+
+
+def test_a_piece_is_a_few_rows_of_each_kind_however_many_are_due_and_a_folder_goes_entry_by_entry(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(2 * JOBS):
+        run_one(bench, labels={"n": "old"})
+    with bench.store.transaction() as db:  # many users in one hour
+        rows = [(0, "vision", f"user-{n}", "failed", 1, 1.0, 1, 1.0) for n in range(500)]
+        db.executemany("INSERT INTO ended_hours VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    bench.writer.snapshot()
+    bench.writer.snapshot()
+    bench.clock.at += 400 * DAY_S
+    monkeypatch.setattr(old_rows, "PIECE_S", 0.0)  # a look at the clock ends the piece
+    pieces = list[int]()
+
+    def change(do: Callable[[Any], int]) -> int:
+        before = bench.store._db.total_changes
+        found = do(bench.store)
+        pieces.append(bench.store._db.total_changes - before)
+        return found
+
+    reader = RemovalReader(bench.site.place)
+    Removal(
+        bench.site.service, bench.site.state / "jobs", reader, bench.clock.at, change, lambda worked_s: None
+    ).sweep()
+    assert len(pieces) > 30 and max(pieces[2:]) <= 6 * old_rows.BATCH  # kinds of rows
+    assert max(pieces[:2]) <= 3 * JOBS + 10  # a job's row, its label and its count
+    path = folder(bench, "1-abc")
+    for n in range(600):
+        (path / "checkpoint" / str(n)).touch()
+    assert gone(path.parent, "1-abc") >= 600
 
 
 # ---- decisions -------------------------------------------------------------------------------------------------------
@@ -197,7 +230,9 @@ def test_moments_before_the_older_snapshot_go_and_a_start_still_finds_its_way_fr
     removal(stored).sweep()
     assert [seq for seq, *_ in stored.store.moments()] == list(range(oldest + 1, last + 1))
     with stored.store.transaction() as db:
-        db.execute("UPDATE snapshots SET digest = 'other' WHERE seq > ?", (oldest,))  # the newest is damaged
+        db.execute(
+            "UPDATE snapshots SET row_sum = NULL, digest = 'other' WHERE seq > ?", (oldest,)
+        )  # the newest is damaged
     stored.restart()
     agree(stored)
     assert stored.state(running) == "starting"
@@ -561,6 +596,8 @@ def test_a_store_of_before_gets_its_counts_and_sums_when_it_is_opened(stored: Be
             stored.store.set_meta(db, "version", "6")
         else:
             db.execute("PRAGMA user_version = 6")
+        for table in COLUMNS:
+            db.execute(f"ALTER TABLE {table} DROP COLUMN row_sum")
     stored.restart()
     agree(stored)
     for table, before in tables.items():

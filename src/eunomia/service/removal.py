@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from eunomia.backends.processes.folder import folder_name
@@ -33,6 +34,7 @@ from eunomia.service.writer import Writer
 
 DAY_S = 86_400.0
 FIRST_S, SWEEP_S = 10.0, 3600.0  # until the first sweep, and between two
+THOROUGH = 24  # sweeps, of which the first looks at each folder: those of unknown jobs do not become more
 PIECE_S = 0.008  # of work between two pauses
 END_S = 2.0  # for which an end of the service waits for a sweep at most
 PAUSE, LONGEST_PAUSE_S = 4.0, 1.0  # a pause is so many times as long as the piece before it, at most so long
@@ -40,7 +42,7 @@ REMOVER = Principal("removal", "", "viewer")  # in whose turns the writer remove
 JOBS_FOLDER = "jobs"  # of the state folder
 JOBS = 64  # of which one piece removes the rows
 PAGE = 1000  # jobs that are read at once
-LOGS = ("log", "log.1")  # in a job's folder
+LOGS = ("log", "log.1", "log.parts", "errors", "errors.1", "errors.parts")  # in a job's folder
 LOGS_GONE = "logs_before"  # in the store: logs of jobs that ended before are gone
 _JOB_FOLDER = re.compile(r"[0-9]{1,18}-[a-z0-9]{1,40}")  # of ids that a controller makes
 _log = logging.getLogger("eunomia.service")
@@ -62,7 +64,7 @@ class Removal:
     """One sweep through a store and a folder of jobs.
 
     `change` runs a change of the store where that may be done; `pause` gets how long the piece before took, waits,
-    and raises Stopped where no more is to be done.
+    and raises Stopped where no more is to be done. One that is `thorough` looks at each folder of a job.
     """
 
     service: ServiceSection
@@ -71,6 +73,7 @@ class Removal:
     now: float
     change: Callable[[Callable[[ServiceStore], int]], int]
     pause: Callable[[float], None]
+    thorough: bool = True
 
     # ---- what goes -------------------------------------------------------------------------------------------
 
@@ -95,7 +98,7 @@ class Removal:
         files = audit.sweep(self.now, limits.audit)
         rows = self._repeat(lambda store: store.remove_aged(limits))
         logs = self._remove_logs()
-        unknown = self._remove_folders(path.name for path in self._unknown_folders())
+        unknown = self._remove_folders(path.name for path in self._unknown_folders()) if self.thorough else 0
         self._repeat(lambda store: store.shrink())
         return [
             ("ended jobs", jobs), ("parts of the audit log", files), ("other rows", rows), ("logs", logs),
@@ -168,21 +171,21 @@ class Removal:
         limit = self.reader.fact("origin", 0.0) + limits_of(self.service, self.now).history
         last = self.reader.fact("last_job", 0.0)
         with suppress(OSError):
-            names = self._unknown([name for name in os.listdir(self.jobs) if _JOB_FOLDER.fullmatch(name)])
-            names = [name for name in names if int(name.partition("-")[0]) <= last]
+            names = [name for name in self._unknown() if int(name.partition("-")[0]) <= last]
             running = {gang.folder.path.name for gang in running_gangs(self.jobs)} if names else set()
             for name in names:
                 if name not in running and _last_written(self.jobs / name) < limit:
                     yield self.jobs / name
 
-    def _unknown(self, names: Sequence[str]) -> list[str]:
-        """Return those of the ids that the store does not know."""
+    def _unknown(self) -> list[str]:
+        """Return which folders have names of jobs that the store does not know."""
         found, begun = list[str](), time.perf_counter()
-        for first in range(0, len(names), PAGE):
-            page = names[first : first + PAGE]
-            known = self.reader.known(page)
-            found += (name for name in page if name not in known)
-            begun = self._paced(begun)
+        with os.scandir(self.jobs) as entries:
+            names = (entry.name for entry in entries if _JOB_FOLDER.fullmatch(entry.name))
+            while page := list(islice(names, PAGE)):
+                known = self.reader.known(page)
+                found += (name for name in page if name not in known)
+                begun = self._paced(begun)
         return found
 
     # ---- logs ------------------------------------------------------------------------------------------------
@@ -279,6 +282,7 @@ class RegularRemoval(threading.Thread):
         super().__init__(name="removal", daemon=True)
         self._writer, self._place, self._jobs = writer, place, jobs
         self._stopping = threading.Event()
+        self._sweeps = 0
 
     def run(self) -> None:
         """Sweep until `stop`."""
@@ -298,11 +302,12 @@ class RegularRemoval(threading.Thread):
 
     def sweep(self) -> list[tuple[str, int]]:
         """Remove what the site keeps no longer now. Raises Stopped when the service ends meanwhile."""
-        service = self._writer.controller.site.service
+        service, is_thorough = self._writer.controller.site.service, self._sweeps % THOROUGH == 0
         with closing(RemovalReader(self._place)) as reader:
-            return Removal(
-                service, self._jobs, reader, self._writer.clock.now(), self._change, self._pause
-            ).sweep()  # fmt: skip
+            now = self._writer.clock.now()
+            found = Removal(service, self._jobs, reader, now, self._change, self._pause, is_thorough).sweep()
+        self._sweeps += 1
+        return found
 
     def stop(self) -> None:
         """Remove no more, from soon on."""

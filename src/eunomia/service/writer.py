@@ -10,8 +10,9 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -128,6 +129,7 @@ class Writer:
         last = store.clock()
         self.origin = store.number("origin", 0.0 if last is None else last.wall - last.at)  # wall clock at second 0
         self.lock = threading.Lock()  # held while the state changes; readers of the state take it
+        self._in_turn = threading.Lock()  # held until what changed in a turn is in the store
         self.on_commit: Callable[[], None] = lambda: None
         self.failure: BaseException | None = None
         self.faults = 0  # inputs that could not be handled
@@ -142,6 +144,16 @@ class Writer:
         self._era = 0  # changes of what snapshots must agree with
         for long in store.unfinished():  # before all that its tenant asks for now
             self._put_back(_Work(long, None), long)
+
+    @contextmanager
+    def between_turns(self, within_s: float = 0.2) -> Iterator[None]:
+        """Let no turn begin in the block, so that the state and the store agree; unless a turn takes too long."""
+        is_held = self._in_turn.acquire(timeout=within_s)
+        try:
+            yield
+        finally:
+            if is_held:
+                self._in_turn.release()
 
     def put(self, message: Input) -> None:
         """Hand over a report."""
@@ -244,7 +256,8 @@ class Writer:
         """
         memory = self.controller.memory()
         try:
-            return self._turn(inputs)
+            with self._in_turn:
+                return self._turn(inputs)
         except Exception as error:
             if self._must_end(error):
                 raise
@@ -352,7 +365,7 @@ class Writer:
     # ---- changes of the site, in the writer's thread -----------------------------------------------------------
 
     def begin_era(self, site: Site, meta: Mapping[str, str], *, cluster_changed: bool = False) -> None:
-        """Go on with another site: running jobs save and stop, and all live ones are scheduled anew.
+        """Go on with another site: gangs that still fit run on, and all live jobs are scheduled anew.
 
         Changes nothing where it raises: CannotSnapshot for a policy whose state cannot be stored, and InvalidInput for
         a live job whose throughputs the site lacks.
@@ -367,11 +380,12 @@ class Writer:
         with self.lock:
             rows = list(controller.rows.values())
             controller.fairness.advance(controller.scheduler, self.clock.now())
+            before = controller.scheduler.state
             scheduler, runner = new_scheduler(site), self.make_runner(site)
             if site.setup.learnt is not None:
                 scheduler.belief.take_over(controller.scheduler.belief)
             controller.use_site(site, scheduler, runner, forget_seats=cluster_changed)
-            begin_era(self.store, controller, rows, setup_text(site), is_first=False, more=meta)
+            begin_era(self.store, controller, rows, setup_text(site), is_first=False, more=meta, before=before)
             keep_seats(controller)
             controller.go_on_learning()
             self.replay_cost = ReplayCost()

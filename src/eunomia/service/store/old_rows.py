@@ -18,7 +18,6 @@ from eunomia.service.tenant_fairness import HISTORY_DAYS, HOUR_S
 
 PIECE_S = 0.008  # of statements in one transaction, whose commit comes to it
 BATCH = 16  # rows of one statement, between looks at the time
-HOURS_AT_ONCE = 6
 ENDED = "live = 0 AND ended < ?"
 _NEEDLESS = "seq <= (SELECT min(seq) FROM snapshots) AND seq < (SELECT max(seq) FROM moments)"
 _READ = "seq < (SELECT max(seq) FROM news)"
@@ -31,7 +30,7 @@ class Limits:
 
     history: float  # ended jobs, their forecasts, events, keys and sums
     decisions: float  # moments that no start needs
-    audit: float  # entries of the audit log, in whole parts: the beginning of a day
+    audit: float = -math.inf  # entries of the audit log, in whole parts: the beginning of a day
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +102,12 @@ def _removals(limits: Limits) -> list[tuple[str, tuple[float, ...]]]:
     first = "seq IN (SELECT seq FROM {0} ORDER BY seq LIMIT ?)"
     oldest = f"{first} AND at < ?"
     keys = f"SELECT tenant, key FROM keys WHERE at < ? AND {_ENTERED} ORDER BY at LIMIT ?"
-    hours = "DELETE FROM {0} WHERE hour < ? AND hour < (SELECT min(hour) FROM {0}) + ?"
+    hours = "DELETE FROM {0} WHERE ({1}) IN (SELECT {1} FROM {0} WHERE hour < ? ORDER BY {1} LIMIT ?)"
     return [
         (f"DELETE FROM moments WHERE {oldest.format('moments')} AND {_NEEDLESS}", (BATCH, limits.decisions)),
         (f"DELETE FROM news WHERE {oldest.format('news')} AND {_READ}", (BATCH, limits.history)),
         (f"DELETE FROM audit WHERE {first.format('audit')} AND {TAKEN}", (BATCH,)),
         (f"DELETE FROM keys WHERE (tenant, key) IN ({keys})", (limits.history, BATCH)),
-        (hours.format("ended_hours"), (hour, HOURS_AT_ONCE)),
-        (hours.format("tenant_hours"), (hour - 24 * HISTORY_DAYS, HOURS_AT_ONCE)),
+        (hours.format("ended_hours", 'hour, tenant, "user", state'), (hour, BATCH)),
+        (hours.format("tenant_hours", "hour, tenant"), (hour - 24 * HISTORY_DAYS, BATCH)),
     ]

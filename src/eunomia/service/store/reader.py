@@ -6,7 +6,8 @@ import json
 import math
 import sqlite3
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, groupby
 from pathlib import Path
@@ -104,6 +105,16 @@ class Reader:
         """Close the connections of all threads."""
         for db in list(self._opened):
             db.close()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let this thread read the store as it is now, until the block ends."""
+        self._db.execute("BEGIN")
+        try:
+            self._db.execute("SELECT at FROM clock").fetchone()  # from here on
+            yield
+        finally:
+            self._db.execute("COMMIT")
 
     def job(self, job_id: str) -> JobRow | None:
         """Return a job; None for an unknown id."""

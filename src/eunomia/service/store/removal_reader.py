@@ -14,6 +14,7 @@ from eunomia.service.store.job_sums import in_groups, places
 from eunomia.service.store.old_rows import Limits, OldRows, ended_jobs, old_rows
 from eunomia.service.store.opening import FILE, StoreProblem
 from eunomia.service.store.reader import Reader
+from eunomia.service.store.row_sums import of_row, selected
 from eunomia.service.store.schema import VERSION, StoredClock
 
 
@@ -36,14 +37,14 @@ class RemovalReader(Reader):
 
     def clock(self) -> StoredClock | None:
         """Return when the last turn was committed; None where nothing was."""
-        found = self._db.execute("SELECT at, boot, monotonic, wall FROM clock").fetchone()
+        found = self._db.execute(f"SELECT {selected('clock')} FROM clock").fetchone()
         return None if found is None else clock_of(found)
 
     def fact(self, key: str, otherwise: float) -> float:
         """Return a fact about the service that is a number."""
-        found = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        found = self._db.execute(f"SELECT {selected('meta')} FROM meta WHERE key = ?", (key,)).fetchone()
         try:
-            return otherwise if found is None else number(float(found[0]))
+            return otherwise if found is None else number(float(of_row(found)[1]))
         except ValueError:
             return otherwise
 
@@ -77,13 +78,11 @@ class RemovalReader(Reader):
 
     def check_audit(self, key: bytes | None) -> str:
         """Return what is wrong with the audit log as it is now, also while a service writes; "" if nothing is."""
-        self._db.execute("BEGIN")
         try:
-            audit_log.check(self._db, self.cluster_id(), key)
+            with self.snapshot():
+                audit_log.check(self._db, self.cluster_id(), key)
         except AuditChanged as error:
             return str(error)
-        finally:
-            self._db.execute("COMMIT")
         return ""
 
     def old_rows(self, limits: Limits) -> list[OldRows]:
