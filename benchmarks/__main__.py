@@ -1,8 +1,9 @@
 """Measure every case, print the table and write bench.json: `make bench`, or `python -m benchmarks [CASE …]`.
 
 `python -m benchmarks growth` measures how time grows with the number of jobs (`benchmarks.growth`), which takes long;
-`python -m benchmarks service` what a short job costs a service after many have ended (`benchmarks.service`), and
-`python -m benchmarks service year` what a service keeps and takes that runs for days (`benchmarks.service_year`).
+`python -m benchmarks service` what a short job costs a service after many have ended, `python -m benchmarks service
+decisions` what a decision costs while many wait (`benchmarks.service`), and `python -m benchmarks service year` what a
+service keeps and takes that runs for days (`benchmarks.service_year`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from benchmarks import growth, service, service_year
 from benchmarks.side_by_side import Comparison, on_one_thread
+from eunomia import policies
 
 CASES = (
     "start_up",
@@ -55,7 +57,7 @@ def main() -> None:
     of_growth.add_argument(
         "--against", type=Path, metavar="CHECKOUT", help="measure the version of this folder as well"
     )
-    of_growth.add_argument("--policy", nargs="+", default=[], choices=POLICIES, help="these alone, of growth")
+    of_growth.add_argument("--policy", nargs="+", default=[], help="these alone, of growth and decisions")
     of_growth.add_argument(
         "--jobs", type=int, help="n; by family if left out, 100,000 of service, 20,000 a day of a year"
     )
@@ -63,6 +65,9 @@ def main() -> None:
     of_year.add_argument("--days", type=int, default=20, help="that pass; 20 if left out")
     of_year.add_argument("--history", type=float, default=7.0, help="days for which ended jobs are kept; 7 if left out")
     asked = parser.parse_args()
+    known = POLICIES if asked.case == ["growth"] else list(policies.POLICIES)
+    if wrong := [name for name in asked.policy if name not in known]:
+        parser.error(f"there is no policy {wrong[0]} here; there are {', '.join(known)}")
     if asked.case == ["growth"]:
         growth.main(asked.policy, asked.jobs, asked.against, asked.out or Path("growth.json"))
         return
@@ -71,6 +76,9 @@ def main() -> None:
         sys.exit("\n".join(service_year.main(asked.days, asked.jobs or 20_000, asked.history, out)) or None)
     if asked.case == ["service"]:
         service.main(asked.jobs, asked.against, asked.out or Path("service.json"))
+        return
+    if asked.case == ["service", "decisions"]:
+        service.decisions(asked.policy, asked.jobs, asked.against, asked.out or Path("decisions.json"))
         return
     unknown = sorted(set(asked.case) - set(CASES))
     if unknown:

@@ -66,7 +66,13 @@ ACTIVE, RUNNING, ENDS = 2048, 1024, 200
 IDLE_S = 60.0
 IN_TURN, AT_ONCE, CLIENTS = 100, 2000, 16  # submissions one after the other; by so many clients
 KILLS, KILLED = 5, 60  # kills of the controller, each at once after so many submissions
-JOB = {"command": ["sleep", "86400"], "name": "load", "labels": {"note": "x" * 100}, "duration_s": 86400}
+JOB = {
+    "command": ["sleep", "86400"],
+    "name": "load",
+    "labels": {"note": "x" * 100},
+    "duration_s": 86400,
+    "interruptible": True,
+}
 BODY = json.dumps(JOB)
 
 

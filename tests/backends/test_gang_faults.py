@@ -207,7 +207,7 @@ def test_a_job_that_writes_without_end_is_stopped_in_its_grace_and_has_two_parts
     assert max(sizes) <= 100_000
     world.halt("a")
     assert world.wait(GangEnded, "a").outcome == "stopped"
-    assert sorted(path.name for path in (tmp_path / "jobs" / "a").glob("log*")) == ["log", "log.1"]
+    assert sorted(path.name for path in (tmp_path / "jobs" / "a").glob("log*")) == ["log", "log.1", "log.parts"]
     assert old.stat().st_size == 100_000
     world.end()
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from eunomia.learning.metis.slot_state import SlotState
+from eunomia.learning.metis.slot_world import SlotRun
 from eunomia.sweeps.worker import attempt
 from eunomia_reproduction import (
     harmony,
@@ -35,7 +36,7 @@ def test_harmony_is_compared_with_every_baseline_and_the_best_placement(
 ) -> None:
     assert len(harmony.TRACES) >= 20
     monkeypatch.setattr(harmony, "TRACES", (1000, 1001))
-    monkeypatch.setattr(harmony, "BUSY_HOURS", (0.2, 0.4))
+    monkeypatch.setattr(harmony, "HOURS", dict.fromkeys(harmony.HOURS, (0.2, 0.4)))
     table = harmony.reproduce(request_of(tmp_path))
     named = {row.quantity for row in table.rows}
     others = ("load balancing", "Tetris", "LIF-Line", "LIF-Quad")
@@ -127,6 +128,16 @@ def test_metis_is_trained_under_both_rewards_and_compared_with_the_rule_that_it_
         for seed in (0, 1)
     ]
     assert all((row.measured or 0.0) > 0.5 for row in ratios)
+
+
+def test_a_trace_that_a_trained_network_never_ends_is_counted_and_left_out_of_the_ratios(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text('{"step": 20, "quality": [2, null, 8], "completion": [3, null, 12]}')
+    rule = SlotRun(time_to=np.full((3, 1), 4.0), completion=np.array([6.0]), makespan=6.0, rewards=(), decisions=())
+    trained = metis_rewards._read(tmp_path / "run.json")
+    rows = metis_rewards._trained(metis_rewards.Training("loss", True, 0), trained, [rule] * 3)
+    found = {row.quantity: row.measured for row in rows}
+    assert (found["best step"], found["traces that never end"]) == (20, 1)
+    assert found["time to 90 % quality, ratio"] == found["completion time, ratio"] == 1.0  # half, and twice
 
 
 def test_by_the_mean_decrease_to_its_end_a_job_on_its_plateau_is_served_before_a_nearly_converged_one() -> None:

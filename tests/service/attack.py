@@ -216,7 +216,7 @@ class Health:
     def __init__(self, url: str) -> None:
         self.taken, self.failed = list[float](), list[str]()
         self._url, self._ends = url, threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
@@ -259,9 +259,19 @@ def doubles(ledger: Path) -> list[str]:
 def run(folder: Path, seconds: float, database: str = "") -> dict[str, Any]:
     """Attack a service in a folder; return what was seen. Raises AssertionError for what does not hold."""
     service = LiveService(folder, SITE.replace("DATABASE", f'database = "{database}"' if database else ""))
-    limits = ("prlimit", f"--nofile={DESCRIPTORS}:", "--pid")
     service.start()
     assert service.process is not None
+    try:
+        return {"store": "postgresql" if database else "sqlite", **_attacked(service, folder, seconds)}
+    finally:
+        if service.process.poll() is None:
+            service.kill()
+        service.stop_jobs()
+
+
+def _attacked(service: LiveService, folder: Path, seconds: float) -> dict[str, Any]:
+    assert service.process is not None
+    limits = ("prlimit", f"--nofile={DESCRIPTORS}:", "--pid")
     subprocess.run([*limits, str(service.process.pid)], check=True)
     ledger, ann = folder / "ledger", service.client("ann", "honest")
     ledger.touch()
@@ -293,11 +303,10 @@ def run(folder: Path, seconds: float, database: str = "") -> dict[str, Any]:
     assert not doubles(ledger)
     assert not health.failed, (health.failed, len(health.taken), max(health.taken), len(ids))
     code = service.kill(signal.SIGTERM)
-    service.stop_jobs()
     assert code == 0, code
     slowest = round(max(health.taken), 3)
-    return {"store": "postgresql" if database else "sqlite", "seconds": seconds, "honest_jobs": len(ids),
-            "health_asked": len(health.taken), "health_slowest_s": slowest, "attacks": seen}  # fmt: skip
+    return {"seconds": seconds, "honest_jobs": len(ids), "health_asked": len(health.taken),
+            "health_slowest_s": slowest, "attacks": seen}  # fmt: skip
 
 
 @contextlib.contextmanager

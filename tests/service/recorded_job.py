@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -38,6 +39,9 @@ def main() -> None:
     ledger, steps, seconds = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     job, epoch = os.environ["EUNOMIA_JOB_ID"], os.environ["EUNOMIA_EPOCH"]
     lock_seats(ledger)
+    signal.signal(
+        signal.SIGTERM, signal.SIG_IGN
+    )  # after its last step: one that is stopped while it exits starts again
     with Lease() as lease:
         state = lease.load({"step": 0})
         write(ledger, "start", job, epoch, state["step"])

@@ -5,21 +5,30 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.service.bench import ANN, Bench
+from tests.service.bench import ANN, OPERATOR, Bench
 
 from eunomia.backends.reports import GangEnded, Launched
 from eunomia.records.scheduler_digest import digest
+from eunomia.service import submitted_jobs
+from eunomia.service.credentials import new_token, write_tokens
 from eunomia.service.job_document import parse_job
 from eunomia.service.job_row import CHECKSUM, JobRow
-from eunomia.service.messages import Cancel, Request, Submit
-from eunomia.service.store import StoreProblem
+from eunomia.service.messages import Cancel, ChangeNode, Request, Submit
+from eunomia.service.store import ServiceStore, StoreProblem, open_store
+from eunomia.service.store.base import UNSUMMED
 from eunomia.service.store.reader import Reader, detail_of
+from eunomia.service.store.row_sums import COLUMNS
 
 JOB: dict[str, Any] = {"command": ["true"], "duration_s": 100}
+READ_LATER = ("keys", "moments")  # tables of which a start reads no row, or only the last ones
 
 
 @pytest.fixture
@@ -160,6 +169,114 @@ def test_a_key_that_cannot_be_read_makes_no_second_job_and_stops_nothing(bench: 
     assert reply is not None
     assert (reply.status, reply.body["code"]) == (500, "damaged") and "key-of-one-job" in reply.body["title"]
     assert len(bench.controller.rows) == 1
+
+
+def bits_flipped(value: Any) -> Iterator[Any]:
+    """Yield what some single flipped bits make of a value of a column."""
+    match value:
+        case str():
+            for place in sorted({0, len(value) // 2, len(value) - 1} if value else ()):
+                yield from (value[:place] + chr(ord(value[place]) ^ 1 << bit) + value[place + 1 :] for bit in (0, 1, 4))
+        case int():
+            yield from (value ^ 1 << bit for bit in (0, 1, 40))
+        case float():
+            (bits,) = struct.unpack("<q", struct.pack("<d", value))
+            yield from (struct.unpack("<d", struct.pack("<q", bits ^ 1 << bit))[0] for bit in (0, 40, 54))
+
+
+def lived_in(bench: Bench) -> None:
+    """Fill each table that has checksums; a list is entered in part."""
+    token, _ = new_token("ann", "vision", "submitter", 1.0, 1e9, "parent")
+    node = Request(ChangeNode(bench.controller.nodes[0], "drain", "broken"), OPERATOR)
+    with bench.store.transaction() as db:
+        write_tokens(db, [replace(token, revoked=2.0)])
+    bench.submit(key="key-of-one-job", **JOB)
+    bench.clock.at = 4000.0
+    end_one(bench)
+    bench.do(node)
+    assert bench.writer.snapshot()
+    bench.do(Request(Submit(tuple(parse_job(JOB) for _ in range(5)), "key-of-a-list", "digest", several=True), ANN))
+    bench.submit(**JOB)
+
+
+@pytest.mark.parametrize("table", list(COLUMNS))
+def test_no_flipped_bit_in_a_row_with_a_checksum_is_taken_for_another_value(
+    bench: Bench, table: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(submitted_jobs, "AT_ONCE", 2)
+    monkeypatch.setattr(ServiceStore, "_write_long", kept_long(ServiceStore._write_long))
+    lived_in(bench)
+    path = bench.site.state / "store.db"
+    bench.store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    bench.store.close()
+    whole = path.read_bytes()
+    with closing(sqlite3.connect(path)) as db:
+        names = ", ".join(f'"{column}"' for column in COLUMNS[table])
+        rows = db.execute(f"SELECT {names} FROM {table}").fetchall()
+    assert rows
+    for row in rows[-3:] if table != "meta" else rows:
+        for column, value in zip(COLUMNS[table], row, strict=True):
+            for changed in () if row[0] in (*UNSUMMED, "cluster_id", "origin") else bits_flipped(value):
+                if not flip(bench, path, whole, (table, column, row), changed):
+                    continue
+                with closing(open_store(bench.site.place, bench.site.state)) as store:
+                    assert store.problems(), (column, row, changed)
+                caplog.clear()
+                with suppress(StoreProblem), caplog.at_level(logging.WARNING):
+                    bench._open()
+                    assert caplog.text or table in READ_LATER, (column, row, changed)
+                    assert bench.submit(**JOB).status == 201
+                    bench.store.close()
+
+
+def kept_long(write_long: Callable[..., None]) -> Callable[..., None]:
+    """Keep the documents of a list that is entered whole, as if the service had been killed before."""
+
+    def write(store: ServiceStore, db: Any, long: Any, at: float) -> None:
+        if not long.is_complete:
+            write_long(store, db, long, at)
+
+    return write
+
+
+def flip(bench: Bench, path: Path, whole: bytes, place: tuple[str, str, tuple[Any, ...]], changed: Any) -> bool:
+    """Put the store back as it was, but for one value; return False where another row has that as its key."""
+    table, column, row = place
+    path.write_bytes(whole)
+    for ending in ("-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+    (bench.site.state / "store.head").unlink(missing_ok=True)
+    with closing(sqlite3.connect(path)) as db, db:
+        same = " AND ".join(f'"{one}" IS ?' for one in COLUMNS[table])
+        return db.execute(f'UPDATE OR IGNORE {table} SET "{column}" = ? WHERE {same}', (changed, *row)).rowcount == 1
+
+
+def test_a_live_job_whose_mark_as_such_has_flipped_goes_on_and_is_named(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    job, ended = bench.submit(**JOB).body["id"], end_one(bench)
+    bench.do(Launched(job, 1))
+    seats = bench.controller.rows[job].seats
+    write(bench, "UPDATE jobs SET live = 1 - live")
+    with caplog.at_level(logging.WARNING):
+        bench.restart()
+    assert job in caplog.text and ended in caplog.text and ended not in bench.controller.rows
+    assert (bench.controller.rows[job].state, bench.controller.rows[job].seats) == ("running", seats)
+    bench.do(GangEnded(job, 1, "finished"))
+    assert bench.state(job) == "succeeded"
+    with bench.store.transaction() as db:
+        db.execute("UPDATE jobs SET live = 0 WHERE id = ?", (ended,))
+    assert bench.store.problems() == []
+
+
+def test_a_flipped_bit_in_what_the_site_was_is_put_right_and_no_job_is_scheduled_anew(bench: Bench) -> None:
+    job = bench.submit(**JOB).body["id"]
+    bench.do(Launched(job, 1))
+    text = bench.store.meta("setup")
+    assert text is not None
+    write(bench, "UPDATE meta SET value = ? WHERE key = 'setup'", text.replace("las", "lar", 1))
+    bench.restart()
+    assert bench.state(job) == "running" and bench.store.meta("setup") == text
 
 
 def test_an_event_that_cannot_be_read_says_so() -> None:

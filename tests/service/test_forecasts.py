@@ -188,6 +188,27 @@ def test_forecasts_of_many_jobs_are_stored_in_parts_of_one_moment_while_turns_go
     assert [one.start.p50 for one in said] == pytest.approx([100.0 * n for n in range(1, 6)], abs=1.0)
 
 
+def test_forecasts_whose_process_starts_again_between_two_parts_are_recorded_the_next_time(
+    bench: Bench, answers: ForecastAnswers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forecast_answers, "NOTED", 2)
+    jobs = [bench.submit(duration_s=100.0, accelerators=2).body["id"] for _ in range(6)]
+    start(bench, jobs[0])
+    forecasts, change = Forecasts(bench.path, bench.writer, 0.0), _at_once(bench)
+
+    def stored(store: Any) -> Any:
+        forecasts._short._process = _Direct(ForecastAnswers(bench.site))  # type: ignore[assignment]
+        return change(store)
+
+    forecasts._short._process = _Direct(answers)  # type: ignore[assignment]
+    bench.writer.change = stored  # type: ignore[method-assign]
+    asyncio.run(forecasts.note())
+    assert len(ForecastScores(ForecastReader(bench.site.state)).outcomes()) == 2
+    bench.writer.change = change  # type: ignore[method-assign]
+    asyncio.run(forecasts.note())
+    assert len(ForecastScores(ForecastReader(bench.site.state)).outcomes()) == 5
+
+
 def _at_once(bench: Bench) -> Any:
     from concurrent.futures import Future
 

@@ -285,3 +285,41 @@ def test_a_service_that_is_killed_within_a_list_enters_the_rest_at_its_next_star
         until(lambda: sum(client.get("/v1/cluster")["jobs"].values()) == len(documents))
     ids = client.submit(documents, KEY)["ids"]
     assert len(set(ids)) == len(documents) == sum(client.get("/v1/cluster")["jobs"].values()), found
+
+
+def test_a_submission_whose_caller_sent_no_key_neither_looks_for_one_nor_stores_one(bench: Bench, small: None) -> None:
+    statements = list[str]()
+    bench.store._db.set_trace_callback(statements.append)
+
+    def about_keys(count: int, *, is_unkeyed: bool) -> tuple[int, int]:
+        statements.clear()
+        asked = listed(*named(count), key=f"key-{len(bench.controller.rows)}")
+        assert isinstance(asked.action, Submit)
+        (reply,) = bench.do(replace(asked, action=replace(asked.action, is_unkeyed=is_unkeyed)))
+        assert reply is not None and reply.status == 201 and len(reply.body["ids"]) == count
+        stored = bench.store._db.execute("SELECT count(*) FROM keys").fetchone()[0]
+        return sum("keys" in one for one in statements) - 1, stored
+
+    assert about_keys(2, is_unkeyed=True) == (0, 0)
+    assert about_keys(2, is_unkeyed=False) == (2, 1)
+    assert about_keys(5, is_unkeyed=True)[1] == 2  # a long list is found by it after a restart
+    bench.store._db.set_trace_callback(None)
+
+
+def test_a_key_is_drawn_where_the_caller_sent_none_and_known_as_such() -> None:
+    pytest.importorskip("starlette")
+    from eunomia.service.http.routes import _submission
+
+    (mine, _), *others = (_submission(b'{"command": ["train"]}', key) for key in ("key-of-mine", None, None))
+    assert (mine.key, mine.is_unkeyed) == ("key-of-mine", False)
+    assert all(one.is_unkeyed for one, _ in others) and len({one.key for one, _ in others}) == 2
+
+
+def test_keys_that_the_client_draws_are_new_and_rise_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = list[str]()
+    client = Client(Address("http://127.0.0.1:1", "token"))
+    monkeypatch.setattr(Client, "send", lambda self, *asked: sent.append(asked[3]["Idempotency-Key"]) or {})
+    for _ in range(50):
+        client.submit({"command": ["train"]})
+    times = [int(key[:16], 16) for key in sent]
+    assert times == sorted(times) and len(set(sent)) == 50 and {len(key) for key in sent} == {32}

@@ -231,11 +231,11 @@ def test_what_tenants_got_is_asked_for_by_days_and_each_sees_its_own(tmp_path: P
         service.kill(signal.SIGTERM)
         db = sqlite3.connect(tmp_path / "state" / "store.db")
         with db:  # 50 hours later: `vision` had hours 0 to 40, `gone` 0 to 9
-            db.execute("UPDATE clock SET at = at + 50 * 3600, monotonic = 0, boot = 'other'")
+            db.execute("UPDATE clock SET at = at + 50 * 3600, monotonic = 0, boot = 'other', row_sum = NULL")
             db.execute("DELETE FROM tenant_hours")
             for tenant, last in (("vision", 40), ("gone", 9)):
                 values = [(n, tenant, 36.0 * n, 72.0 * n, 1, 0.5 + n, 0.5 + n) for n in range(last + 1)]
-                db.executemany("INSERT INTO tenant_hours VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+                db.executemany("INSERT INTO tenant_hours VALUES (?, ?, ?, ?, ?, ?, ?, NULL)", values)
         db.close()
         service.start()
         found = service.operator.get("/v1/tenants", days=3)

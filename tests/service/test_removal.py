@@ -36,6 +36,7 @@ from eunomia.service.store import StoreProblem, old_rows
 from eunomia.service.store.backup import export
 from eunomia.service.store.reader import Reader
 from eunomia.service.store.removal_reader import RemovalReader
+from eunomia.service.store.row_sums import COLUMNS
 
 WEEK = SITE.replace("[service]", "[service]\nhistory_days = 7")
 
@@ -162,7 +163,7 @@ def test_a_job_that_follows_a_removed_one_still_starts_when_the_others_have_ende
 def test_the_key_of_a_list_that_is_not_entered_whole_stays(bench: Bench) -> None:
     bench.submit(key="a-key-of-a-list")
     with bench.store.transaction() as db:
-        db.execute("INSERT INTO lists VALUES ('vision', 'a-key-of-a-list', 'ann', 'submitter', '-', '[]')")
+        db.execute("INSERT INTO lists VALUES ('vision', 'a-key-of-a-list', 'ann', 'submitter', '-', '[]', NULL)")
     bench.clock.at += 30 * DAY_S
     bench.submit(key="a-key-of-now")
     removal(bench).sweep()
@@ -229,7 +230,9 @@ def test_moments_before_the_older_snapshot_go_and_a_start_still_finds_its_way_fr
     removal(stored).sweep()
     assert [seq for seq, *_ in stored.store.moments()] == list(range(oldest + 1, last + 1))
     with stored.store.transaction() as db:
-        db.execute("UPDATE snapshots SET digest = 'other' WHERE seq > ?", (oldest,))  # the newest is damaged
+        db.execute(
+            "UPDATE snapshots SET row_sum = NULL, digest = 'other' WHERE seq > ?", (oldest,)
+        )  # the newest is damaged
     stored.restart()
     agree(stored)
     assert stored.state(running) == "starting"
@@ -593,6 +596,8 @@ def test_a_store_of_before_gets_its_counts_and_sums_when_it_is_opened(stored: Be
             stored.store.set_meta(db, "version", "6")
         else:
             db.execute("PRAGMA user_version = 6")
+        for table in COLUMNS:
+            db.execute(f"ALTER TABLE {table} DROP COLUMN row_sum")
     stored.restart()
     agree(stored)
     for table, before in tables.items():

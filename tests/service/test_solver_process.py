@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import subprocess
 import sys
 import time
@@ -18,9 +19,12 @@ from tests.service.bench import Bench, LiveService, until
 from eunomia.child_process import ChildProcess
 from eunomia.model.answers import Answer, Order, Rows, Shares
 from eunomia.model.decisions import Ask
+from eunomia.model.view import View
 from eunomia.records.packed_objects import pack, unpack
 from eunomia.service import living_state
 from eunomia.service.messages import PolicyAnswered, PolicyOverran
+from eunomia.service.site import load_site
+from eunomia.service.solver_process import MANY_JOBS, ProcessPolicyRunner
 
 SITE = """\
 check = true
@@ -230,6 +234,35 @@ def test_a_process_that_dies_or_takes_too_long_is_started_again(tmp_path: Path) 
         assert process.ask(b"r", 240.0) == b"r"
     finally:
         process.stop()
+
+
+def test_the_compiler_is_loaded_before_the_time_of_a_large_ask_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A policy that looks for it in its own process, asked about few jobs and then about many."""
+    monkeypatch.setenv("EUNOMIA_KERNELS", "auto")
+    monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
+    none = "Rows(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))"
+    looks = f'return Order({none}, memory={{"has": float("numba" in sys.modules)}})'
+    (tmp_path / "slow.py").write_text(SLOW.split("        print(", maxsplit=1)[0] + f"        {looks}\n")
+    (tmp_path / "site.toml").write_text(SITE)
+    answers: queue.SimpleQueue[PolicyAnswered | PolicyOverran] = queue.SimpleQueue()
+    runner = ProcessPolicyRunner(load_site(tmp_path / "site.toml"), lambda: 120.0)
+    runner.report = answers.put
+    runner.start()
+    try:
+        found = []
+        for asked, jobs in enumerate((MANY_JOBS - 1, MANY_JOBS)):
+            columns = {"submitted": np.zeros(jobs)}
+            runner.answer(
+                Ask(asked, View(at=0.0, types=("cpu",), jobs=jobs, columns=columns, seed=(0, asked), memory={}))
+            )
+            report = answers.get(timeout=300)
+            assert isinstance(report, PolicyAnswered), report
+            found.append(report.answer.memory["has"])
+    finally:
+        runner.close()
+    assert found == [0.0, 1.0]
 
 
 def test_a_policy_that_sleeps_delays_neither_submissions_nor_leases(tmp_path: Path) -> None:

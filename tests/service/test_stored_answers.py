@@ -17,6 +17,7 @@ from eunomia.model.events import Answered, JobSubmitted, Moment
 from eunomia.model.job import Job
 from eunomia.policies import POLICIES
 from eunomia.records.moment_log import MomentLog
+from eunomia.records.packed_objects import pack, unpack
 from eunomia.records.record import Record, moment_line
 from eunomia.records.replay import first_difference
 from eunomia.records.scheduler_digest import digest
@@ -63,7 +64,7 @@ def test_where_nothing_changed_an_answer_takes_little_and_is_read_as_it_was(poli
     decides, ask = asked_about(policy, FEWER.get(policy, WAITING), tmp_path)
     view, log, reader, rows = ask.view, MomentLog(), MomentLog(), np.arange(ask.view.jobs)
     for asked in range(2):
-        answer = decides.decide(view)
+        answer = unpack(pack(decides.decide(unpack(pack(view)))))  # as its process gets it and gives it
         moment = Moment(view.at, (Answered(asked, answer),))
         lines = log.lines(moment, (), PendingAsk(asked, rows))
         (found,) = reader.read(lines).events

@@ -36,7 +36,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "astraea": Entry(
         "eunomia_reproduction.astraea:reproduce",
         "ASTRAEA against FIFO, static quotas, Tiresias and Themis on how fairly Philly's tenants are served",
-        60,
+        30,
         "data/traces/philly",
         least_seeds=10,
     ),
@@ -105,8 +105,8 @@ EXPERIMENTS: dict[str, Entry] = {
     ),
     "metis-rewards": Entry(
         "eunomia_reproduction.metis_rewards:reproduce",
-        "Metis trained for the decrease of the loss and for the time to 90 % quality (needs the extra learning)",
-        30,
+        "Metis trained by two rewards, and where curves have plateaus (needs the extra learning)",
+        12,
         least_seeds=3,
     ),
     "symphony": Entry(

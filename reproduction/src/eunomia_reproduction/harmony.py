@@ -33,7 +33,11 @@ from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
 TRACES = tuple(range(1000, 1020))
 SERVERS = np.tile([8.0, 2.0], (6, 1))  # CPUs and accelerators, as in section VI
-BUSY_HOURS = 0.8, 2.4  # alone; so that small jobs share servers where the best placement is searched
+BEST = "over the best of all placements"
+HOURS = {
+    BEST: (0.8, 2.4),
+    f"{BEST}, emptier cluster": (0.4, 1.2),
+}  # of small jobs alone: they share servers or hardly do
 GOAL = 0.75, "abstract: 25 %; the better of load balancing and packing counts"
 
 
@@ -75,9 +79,10 @@ def _rows(series: str, truth: Truth, model: ModelFile, request: Request) -> list
     ours, others = (jcts(plain, by) for by in (network.choose, baselines(plain)[better]))
     what, goal = f"without interference, over {better}", "our goal: at most 1 % worse"
     rows += compared(series, what, ours, others, 1.01, goal)
-    small = replace(config, max_workers=2, min_servers=1, max_servers=1, jobs=30, hours=BUSY_HOURS)
-    ours, best = jcts(small, network.choose), np.array([_best(small, seed) for seed in TRACES])
-    rows += compared(series, "over the best of all placements", ours, best, 1.05, "our goal: within 5 %")
+    for what, hours in HOURS.items():
+        small = replace(config, max_workers=2, min_servers=1, max_servers=1, jobs=30, hours=hours)
+        ours, best = jcts(small, network.choose), np.array([_best(small, seed) for seed in TRACES])
+        rows += compared(series, what, ours, best, 1.05, "our goal: within 5 %")
     error = model.header.metrics["reward_model_error"]
     rows.append(
         FigureRow(

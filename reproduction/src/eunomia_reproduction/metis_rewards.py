@@ -65,7 +65,10 @@ class Training(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """What a training came to: the best step, and of each trace that judges the mean times, in slots."""
+    """What a training came to: the best step, and of each trace that judges the mean times, in slots.
+
+    They are infinite where the network leaves a job without nodes for ever.
+    """
 
     step: int
     quality: tuple[float, ...]
@@ -81,10 +84,7 @@ def reproduce(request: Request) -> FigureTable:
     played = {plateaus: _by_rule(plateaus) for plateaus in (False, True)}
     rows: list[FigureRow] = []
     for run, one in found.items():
-        series, rule = f"trained for the {run.goal} ÷ {STARTS_AS}", _times(played[run.plateaus][STARTS_AS])
-        rows += ratio_rows(series, "time to 90 % quality, ratio", one.quality, rule.quality, x=run.seed)
-        rows += ratio_rows(series, "completion time, ratio", one.completion, rule.completion, x=run.seed)
-        rows.append(FigureRow(series=series, x=run.seed, quantity="best step", unit="", measured=one.step))
+        rows += _trained(run, one, played[run.plateaus][STARTS_AS])
     rows += [row for name in played[True] if name != STARTS_AS for row in _beside(name, played[True])]
     rows += failures({orders[run].name: why for run, why in failed.items()})
     notes = (f"{FEWEST} traces that were not used in training; 95 % intervals of a row paired by trace.",)
@@ -114,6 +114,28 @@ def _by_rule(plateaus: bool) -> dict[str, list[SlotRun]]:
     }
 
 
+def _trained(run: Training, one: Trained, played: Sequence[SlotRun]) -> list[FigureRow]:
+    """Return the rows of a training beside the rule that it began as, over the traces that end."""
+    series, rule = f"trained for the {run.goal} ÷ {STARTS_AS}", _times(played)
+    ends = np.isfinite(one.quality)
+    pairs = {"time to 90 % quality": (one.quality, rule.quality), "completion time": (one.completion, rule.completion)}
+    rows = [
+        row
+        for what, (mine, theirs) in pairs.items()
+        for row in ratio_rows(
+            series, f"{what}, ratio", np.array(mine)[ends].tolist(), np.array(theirs)[ends].tolist(), x=run.seed
+        )
+    ]
+    counts = {"best step": one.step, "traces that never end": int((~ends).sum())}
+    return [
+        *rows,
+        *(
+            FigureRow(series=series, x=run.seed, quantity=what, unit="", measured=count)
+            for what, count in counts.items()
+        ),
+    ]
+
+
 def _beside(name: str, played: Mapping[str, list[SlotRun]]) -> list[FigureRow]:
     """Return the rows of a rule beside the one that the network begins as, where curves have plateaus."""
     series = f"{name} ÷ {STARTS_AS}, {PLATEAUS}"
@@ -132,7 +154,8 @@ def _times(runs: Sequence[SlotRun]) -> Trained:
 
 def _read(file: Path) -> Trained:
     showed = json.loads(file.read_bytes())
-    return Trained(showed["step"], tuple(showed["quality"]), tuple(showed["completion"]))
+    times = (tuple(math.inf if time is None else time for time in showed[what]) for what in ("quality", "completion"))
+    return Trained(showed["step"], *times)
 
 
 def show(reward: str, plateaus: bool, seed: int, steps: int) -> dict[str, Any]:
@@ -146,8 +169,15 @@ def show(reward: str, plateaus: bool, seed: int, steps: int) -> dict[str, Any]:
         work.train(step)
         if (step + 1) % work.judge_every == 0 and (gain := gain_of(work)) > best:
             best, kept, at = gain, work.network(), step + 1
-    runs = [play(jobs, NODES, kept.allocate) for jobs in traces_judged(FEWEST, plateaus=plateaus)]
-    return _times(runs)._replace(step=at)._asdict()
+    quality, completion = [], []
+    for jobs in traces_judged(FEWEST, plateaus=plateaus):
+        try:
+            run = play(jobs, NODES, kept.allocate)
+        except NoNodesGiven:
+            run = None
+        quality.append(run and run.mean_time)
+        completion.append(run and float(np.mean(run.completion)))
+    return {"step": at, "quality": quality, "completion": completion}
 
 
 def gain_of(work: Any) -> float:

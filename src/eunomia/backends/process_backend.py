@@ -353,7 +353,7 @@ class ProcessBackend(BackendClass):
         match report:
             case GangEnded():
                 self._take_end(report)
-            case StepsSaved(job_id, _, steps) if (job := self._jobs[job_id]).steps != steps:
+            case StepsSaved(job_id, _, steps) if (job := self._jobs[job_id]).saved_steps != steps:
                 job.steps = self._steps[job_id] = steps
                 if self._settings is not None and not math.isnan(loss := self.loss(job.job, steps)):
                     self._events.append(Measured(job_id, steps, loss))

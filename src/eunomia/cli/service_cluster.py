@@ -200,7 +200,9 @@ def site_apply(
     path = "/v1/site" + ("?dry_run=true" if dry_run else "")
     found = session.client.send("PUT", path, {"file": str(site.resolve())})
     verb = "would change" if dry_run else "changed"
-    session.show(found, lambda: show_lines(*(f"{verb}  {line}" for line in found["changes"]), str(found["effect"])))
+    notes = [f"note: {note}" for note in found.get("notes", ())]
+    lines = [*(f"{verb}  {line}" for line in found["changes"]), str(found["effect"]), *notes]
+    session.show(found, lambda: show_lines(*lines))
 
 
 @client_command

@@ -7,8 +7,12 @@ import os
 import re
 import shlex
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from urllib.parse import urlencode
+
+import typer
 
 from eunomia.cli.options import argument, flag, option
 from eunomia.cli.service_session import ServiceSession, WatchOption, ago, client_command, show_lines, show_table
@@ -35,7 +39,9 @@ def submit(
     name: Annotated[str | None, option("NAME", "Name for display.")] = None,
     job_type: Annotated[str, option("TYPE", "What it trains: its throughputs.")] = "",
     steps: Annotated[float | None, option("N", "Steps that it trains, if known.")] = None,
-    duration: Annotated[float | None, option("S", "Seconds that it takes, if known.")] = None,
+    duration: Annotated[
+        str | None, option("TIME", "How long it takes, if known: seconds, or as 90m, 1-12, 10:00:00.")
+    ] = None,
     interruptible: Annotated[
         bool | None,
         flag(
@@ -44,7 +50,7 @@ def submit(
         ),
     ] = None,
     retries: Annotated[int, option("N", "Further attempts after a failure.")] = 0,
-    max_run: Annotated[float | None, option("S", "Longest time on its seats.")] = None,
+    max_run: Annotated[str | None, option("TIME", "Longest time on its seats, in the same way.")] = None,
     weight: Annotated[float, option("W", "Share among its tenant's jobs.")] = 1.0,
     after: Annotated[list[str] | None, option("ID", "A job that must succeed first. May be repeated.")] = None,
     array: Annotated[str | None, option("A-B", "One job for each index, as in 0-99.")] = None,
@@ -54,7 +60,11 @@ def submit(
     ] = None,
     label: Annotated[list[str] | None, option("KEY=VALUE", "A label. May be repeated.")] = None,
     cwd: Annotated[Path | None, option("DIR", "Folder to start in; default: this one.")] = None,
-    file: Annotated[Path | None, option("JSONL", "Many jobs, one JSON document a line.")] = None,
+    stderr: Annotated[str, option("WHERE", "Standard error: log, or apart (logs --errors shows it).")] = "log",
+    file: Annotated[
+        Path | None,
+        option("JSONL", "Many jobs, one JSON document a line; each starts in this folder unless it has a cwd."),
+    ] = None,
     key: Annotated[str | None, option("KEY", "Idempotency key; one is made if left out.")] = None,
 ) -> None:
     """Submit a job.
@@ -63,17 +73,19 @@ def submit(
     """
     jobs: Any
     if file is not None:
-        jobs = _lines(file)
+        here = str((cwd or Path.cwd()).resolve())
+        jobs = [{"cwd": here, **one} if isinstance(one, dict) else one for one in _lines(file)]
     else:
         given = {
             "name": name,
             "debug": debug,
             "processes": None if processes == "one" else processes,
+            "stderr": None if stderr == "log" else stderr,
             "job_type": job_type,
             "total_steps": steps,
-            "duration_s": duration,
+            "duration_s": _span(duration, "--duration"),
             "retries": retries or None,
-            "max_run_s": max_run,
+            "max_run_s": _span(max_run, "--max-run"),
             "weight": weight if weight != 1.0 else None,
             "after": after,
             "array": array,
@@ -86,6 +98,8 @@ def submit(
         if interruptible is not None:
             jobs["interruptible"] = interruptible
     answer = session.client.submit(jobs, key)
+    for note in answer.get("notes", ()):
+        sys.stderr.write(f"note: {note}\n")
     session.show(answer, lambda: print("\n".join(answer.get("ids") or [answer["id"]])))
 
 
@@ -218,8 +232,24 @@ def release(session: ServiceSession, job_ids: JobsArgument) -> None:
 
 
 def _each(session: ServiceSession, job_ids: list[str], method: str, suffix: str) -> None:
-    found = [session.client.send(method, session.client.job_path(job_id) + suffix) for job_id in job_ids]
-    session.show({"jobs": found}, lambda: show_lines(*(f"{one['id']}: {one['state']}" for one in found)))
+    """Do it to every job, also where it is refused for one; each is listed, and a refusal of any ends in an error."""
+    from eunomia.service.client import ServiceRefusal
+
+    found, refused = list[dict[str, Any]](), list[ServiceRefusal]()
+    for job_id in job_ids:
+        try:
+            found.append(session.client.send(method, session.client.job_path(job_id) + suffix))
+        except ServiceRefusal as error:
+            refused.append(error)
+            if len(job_ids) > 1:
+                found.append({"id": job_id, "error": str(error)})
+    if found:
+        show = lambda one: f"{one['id']}: {one['state'] if 'state' in one else 'refused: ' + one['error']}"  # noqa: E731
+        session.show({"jobs": found}, lambda: show_lines(*map(show, found)))
+    if len(job_ids) == 1 and refused:
+        raise refused[0]
+    if refused:
+        raise typer.Exit(1)
 
 
 @client_command
@@ -227,29 +257,68 @@ def logs(
     session: ServiceSession,
     job_id: JobArgument,
     follow: Annotated[bool, flag("Go on until the job is over.", "-f", "--follow")] = False,
+    tail: Annotated[int | None, option("N", "Only the last N lines.")] = None,
+    since: Annotated[
+        str | None, option("WHEN", "From about then on: a date and time, or how long ago, such as 10m or 1-12.")
+    ] = None,
+    errors: Annotated[bool, flag("What it wrote to standard error, where that is apart.", "--errors")] = False,
 ) -> None:
     """Print the output of a job.
 
-    For example: eunomia logs 17-k3f9a -f
+    Of a long output the last two parts are kept. For example: eunomia logs 17-k3f9a --tail 100 -f
     """
     path = f"{session.client.job_path(job_id)}/log"
+    asked: dict[str, Any] = {"tail": tail, "since": since and _moment(since), "stream": "errors" if errors else None}
+    query = {key: value for key, value in asked.items() if value is not None}
     if follow:
-        for _, kind, data in session.client.events(f"{path}?follow=1"):
+        for _, kind, data in session.client.events(f"{path}?{urlencode({'follow': 1, **query})}"):
             if kind == "log":
                 sys.stdout.write(for_terminal(data["text"], sys.stdout))
                 sys.stdout.flush()
         return
-    start, parts = 0, list[str]()
-    while True:
-        text, headers = session.client.text(path, **({"from": start} if start else {}))
-        start = int(headers["x-next-offset"])
-        parts.append(text)
+    text, headers = session.client.text(path, **query)
+    end, parts = int(headers["x-size"]), [text]
+    if (gone := int(headers["x-first-offset"])) and not query.keys() - {"stream"}:
+        print(f"the first {gone} bytes of its output are no longer kept", file=sys.stderr)
+    while text:  # up to where it was at first: it may go on for ever
         if not session.as_json:
             sys.stdout.write(for_terminal(text, sys.stdout))
-        if not text or start >= int(headers["x-size"]):
+        if (start := int(headers["x-next-offset"])) >= end:
             break
+        text, headers = session.client.text(path, **{"stream": query.get("stream", ""), "from": start})
+        parts.append(text)
     if session.as_json:
         print(json.dumps({"id": job_id, "log": "".join(parts)}))
+
+
+def _span(text: str | None, option: str) -> float | None:
+    """Return the seconds of an option. Raises InvalidInput for what is no length of time."""
+    from eunomia.inputs.problems import Problems
+    from eunomia.inputs.spans import RULE, seconds_of
+
+    problems = Problems("command line")
+    if text is not None and (found := seconds_of(text)) is None:
+        problems.add(f"must be {RULE}", "write one, or leave it out", column=option, value=text)
+    problems.raise_if_any()
+    return None if text is None else found
+
+
+def _moment(text: str) -> str:
+    """Return a date and time as the service reads it, of one or of how long ago. Raises InvalidInput."""
+    from eunomia.inputs.problems import Problems
+    from eunomia.inputs.spans import RULE, seconds_of
+
+    if (ago_s := seconds_of(text)) is not None and 0 <= ago_s < 1e9:
+        return (datetime.now(UTC) - timedelta(seconds=ago_s)).isoformat()
+    try:
+        return datetime.fromisoformat(text).astimezone().isoformat()
+    except (ValueError, OverflowError):
+        problems = Problems("command line")
+        problems.add(
+            f"must be {RULE}, or a date and time", "write 10m or 2026-11-23T16:00", column="--since", value=text
+        )
+        problems.raise_if_any()
+        raise
 
 
 @client_command

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from itertools import compress
 from typing import NamedTuple
 
@@ -103,6 +104,24 @@ class Entitlements(GrowingColumns):
             self._over.append(app)
         if finished:
             self._past.append(service)
+
+    def take_over(self, old: Entitlements | None, names: Sequence[str], tree: Tenants, at: float) -> None:
+        """Begin at a time, with what tenants of these names used and owned before."""
+        self._at = at
+        if old is None:
+            return
+        place = {name: row for row, name in enumerate(tree.names)}
+        known = [(row, place[name]) for row, name in enumerate(names) if name in place]
+        rows, mine = np.array(known, dtype=np.int64).reshape(-1, 2).T
+
+        def moved(sums: Floats) -> Floats:
+            found, here = np.zeros((len(place), *sums.shape[1:])), rows < len(sums)
+            found[mine[here]] = sums[rows[here]]
+            return found
+
+        self._usage = moved(old.decayed_usage(len(names)))
+        self._hours.extend((hour, moved(sums)) for hour, sums in old._hours)
+        self._past = list(old._past)
 
     def forget(self, stays: Bools) -> None:
         """Drop rows of jobs that do not stay, (row,), and apps that are over with them."""

@@ -86,7 +86,7 @@ def _resume(event: JobResumed, at: float, sched: SchedulerState) -> None:
 
 def _update(event: JobUpdated, at: float, sched: SchedulerState) -> None:
     row = sched.state.row(event.job_id)
-    sched.update(row, event.weight, event.total_steps)
+    sched.update(row, event.weight, event.total_steps, event.deadline)
     if event.can_save and row is not None:
         sched.state.let_be_stopped(row)
 

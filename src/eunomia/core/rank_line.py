@@ -64,8 +64,9 @@ HOLDING, ODD, SPAN = range(3)  # of `span`: jobs with seats; whether one of them
 NOT_KEPT = -1  # in place of `HOLDING`: nothing is known of the order
 # The arrays of `rank_line`.
 LineArrays: TypeAlias = tuple[
-    Floats, Ints, Floats, Ints, Ints, Ints, Ints, Ints, Floats, Ints, Ints, Ints, Ints, Ints, Ints, Floats, Ints, Ints,
-    Ints,
+    Floats, Ints, Floats, Ints, Ints,
+    Ints, Ints, Ints, Ints, Floats, Ints, Ints,
+    Ints, Ints, Ints, Ints, Floats, Ints, Ints,
 ]  # fmt: skip
 _HOLDING, _WAITING = slice(5, 12), slice(12, 19)  # of them
 
@@ -111,11 +112,12 @@ def no_lines(rows: int, waiting: int, devices: int, types: int, sizes: int = 0) 
 def lines_of(key: Floats, size: Ints, running: Ints, waiting: Ints, devices: int, types: int) -> LineArrays:
     """Return the arrays of lines of running jobs, in row order, and waiting ones, in the order of `key`.
 
-    key, size (row,): of the rows that stand in a line, `size` in accelerators.
+    key, size (row,): of the rows that stand in a line, `size` in accelerators. Running jobs have the seats that a pass
+    would give them: in their first shape, alone.
     """
     lines = no_lines(len(key), len(running) + len(waiting), devices, types)
     count, ordered = len(running), running[np.argsort(key[running], kind="stable")]
-    lines[0][:], lines[1][HOLDING] = key, count
+    lines[0][:], lines[1][HOLDING], lines[1][ODD] = key, count, 0
     lines[3][:count], lines[4][running] = running, np.arange(count)  # of equal times
     fill(JobLine(*lines[_HOLDING]), ordered, size[ordered])
     fill(JobLine(*lines[_WAITING]), waiting, size[waiting])

@@ -121,8 +121,10 @@ class SchedulerState:
         self._layout = ()
         self._lay_out()
 
-    def update(self, row: int | None, weight: float, total_steps: float) -> None:
+    def update(self, row: int | None, weight: float, total_steps: float, deadline: float = math.nan) -> None:
         """Update a job by its user; nan = unchanged, row None = it has ended and was forgotten."""
+        if row is not None and not math.isnan(deadline):
+            self.state.jobs.deadline[row] = deadline
         if row is not None and not math.isnan(weight):
             self.state.jobs.weight[row] = weight
         if row is not None and not math.isnan(total_steps):

@@ -31,7 +31,7 @@ class JobCancelled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JobUpdated(PlainValue):
-    """The user changed the job's weight or its number of steps, or the job has shown that it can save.
+    """The user changed the job's weight, steps or deadline, or the job has shown that it can save.
 
     nan and False = unchanged.
     """
@@ -40,6 +40,7 @@ class JobUpdated(PlainValue):
     weight: float = math.nan
     total_steps: float = math.nan
     can_save: bool = False
+    deadline: float = math.nan  # seconds since the run began; inf = none
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,10 @@ BY_ANSWER_TYPE = LeaseTerms()  # a card that says nothing: shares change hands i
 
 
 _MEASURES: Mapping[str, str] = {"jct": "jct_mean_s", "cost": "cost_usd", "deadline": "deadlines_missed"}  # by objective
+# Columns that are made of a setting of jobs.
+_COLUMNS_OF: Mapping[str, frozenset[str]] = {
+    "weight": frozenset({"weight", "fair_share_service"}), "deadline_s": frozenset({"deadline"}),
+}  # fmt: skip
 _PROMISED_BY: Mapping[str, AnswerType] = {"renews_leases": "grants", "covers_all_jobs": "order", "lone_starts": "order"}
 
 
@@ -65,6 +69,7 @@ class PolicyInfo:
     published: bool = False
     # Capabilities that callers go by; none of them asks for the name.
     backfills: bool = True  # in rounds, time that is left over may go to jobs without a share
+    tenant_settings: frozenset[str] = frozenset()  # keys of a scenario's tenants that it goes by: weight, quota, …
     reads_nested_quotas: bool = True  # if it reads quotas: those of tenants below others too
     learnt_from: str = ""  # what its model was trained on, for those who read its results
     ideal: IdealTime | None = None  # the reading of T_id by which it goes, and by which its runs are measured
@@ -89,6 +94,16 @@ class PolicyInfo:
             raise ValueError(
                 f"half_life_s is {half_life_s}; it is a number of seconds above 0, or inf to forget nothing"
             )
+
+    def knows(self, setting: str) -> bool:
+        """Say whether the policy goes by a setting of jobs, as `deadline_s`, or of tenants, as `tenants.quota`.
+
+        Raises KeyError for another one.
+        """
+        table, _, name = setting.rpartition(".")
+        if table == "tenants":
+            return name in self.tenant_settings and "tenants" in self.needs
+        return not self.needs.isdisjoint(_COLUMNS_OF[setting])
 
     @property
     def own_measure(self) -> str:

@@ -160,7 +160,7 @@ class _Writer:
         if isinstance(value, np.generic):
             return {"s": [value.dtype.str, self.value(value.item())]}
         if isinstance(value, np.ndarray):
-            return {"a": self._array(value)}
+            return {"w": _texts(value)} if value.dtype.hasobject else {"a": self._array(value)}
         if isinstance(value, Job):
             return {"j": to_json(value)}
         if isinstance(value, type):
@@ -195,7 +195,8 @@ class _Writer:
                     return ["Q", kind, [[len(value), columns(value)]]]
                 return ["l", [self.value(part) for part in value]]
             case tuple() if type(value) is tuple:
-                return ["t", [self.value(part) for part in value]]
+                is_plain = set(map(type, value)) <= PLAIN
+                return ["t", list(value) if is_plain else [self.value(part) for part in value]]
             case tuple():
                 return ["n", _path(type(value)), [self.value(part) for part in value]]
             case deque():
@@ -221,8 +222,6 @@ class _Writer:
             offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
             entry = {"of": owner, "at": offset, "shape": list(array.shape), "strides": list(array.strides)}
         else:
-            if array.dtype.hasobject:
-                raise CannotSnapshot("a snapshot cannot hold an array of objects")
             raw = np.ascontiguousarray(array).tobytes()
             entry = {"dtype": array.dtype.str, "shape": list(array.shape), "from": self._size, "size": len(raw)}
             self._size += len(raw)
@@ -231,6 +230,14 @@ class _Writer:
         self._kept.append(array)
         self.arrays.append(entry)
         return number
+
+
+def _texts(array: Array) -> list[str]:
+    """Return the entries of an array of texts. Raises CannotSnapshot for other objects."""
+    found: list[str] = array.tolist()
+    if array.ndim != 1 or not all(type(one) is str for one in found):
+        raise CannotSnapshot("a snapshot cannot hold an array of objects that are not texts")
+    return found
 
 
 class _Reader:
@@ -260,6 +267,8 @@ class _Reader:
                 return np.dtype(body[0]).type(self._value(body[1], None))
             case "a":
                 return self._array(body)
+            case "w":
+                return np.array(body, dtype=object)
             case "j":
                 return from_json(body)
             case "c":

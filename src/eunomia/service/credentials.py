@@ -15,6 +15,7 @@ from eunomia.service.messages import JOB_ROLE, Principal
 from eunomia.service.store import ServiceStore, StoreProblem
 from eunomia.service.store.base import Connection
 from eunomia.service.store.opening import key_in
+from eunomia.service.store.row_sums import row_sum, selected
 from eunomia.service.store.schema import Token
 
 PREFIX = "eun_"
@@ -41,7 +42,9 @@ def write_tokens(db: Connection, tokens: Iterable[Token]) -> None:
     """Store tokens, or what changed of them, in an open transaction."""
     for token in tokens:
         db.execute("DELETE FROM tokens WHERE id = ?", (token.id,))
-        db.execute("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(token))
+        values = astuple(token)
+        text = f"INSERT INTO tokens ({selected('tokens')}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        db.execute(text, (*values, row_sum(values)))
 
 
 class TokenRegistry:

@@ -64,7 +64,8 @@ class ForecastAnswers:
     def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Answer one question. Raises InvalidInput for a change that cannot be made, SiteChanged for another site."""
         if asked["ask"] == "next note":
-            return self._next_note()
+            lost = {"error": "the process was started again before all jobs were recorded", "code": "busy"}
+            return lost if self._noting is None else self._next_note()
         present = self._state.present(float(asked["now"]), arrivals=bool(asked.get("arrivals")))
         match asked["ask"]:
             case "when":

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from eunomia.backends.processes.machine_limits import machine_room
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.arrays import Floats
 from eunomia.model.job_kind import JobKind
 from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
+from eunomia.model.tolerance import RELATIVE
 from eunomia.service.controller import Controller
 from eunomia.service.job_document import FieldProblem, JobDocument
 from eunomia.service.job_row import ended_as
@@ -35,6 +38,7 @@ def check_job(
     if job.debug and not controller.site.service.debug_lane:
         rule = "this site has no debug lane"
         found.append(FieldProblem("debug", "true", rule, "leave it out, or set debug_lane in [service]"))
+    found += _beyond_any_node(controller, job)
     for name in job.types:
         if name not in setup.topology.types:
             known = ", ".join(setup.topology.types)
@@ -64,6 +68,26 @@ def check_job(
         return found, 1.0, False, ()
     total, estimated = believed_steps(controller, job, tenant, speed)
     return found, total, estimated, tuple(size for size in sizes if size != job.accelerators)
+
+
+def _beyond_any_node(controller: Controller, job: JobDocument) -> list[FieldProblem]:
+    """Return what a gang asks of CPUs and memory that as many nodes as it has accelerators do not have together."""
+    setup, found = controller.site.setup, list[FieldProblem]()
+    topology, is_here = setup.topology, setup.scenario.world.backend == "local"
+    mine = np.array([not job.types or name in job.types for name in topology.types])[topology.node_type]
+    for column, key, asked, unit in ((0, "cpus", job.cpus, "CPUs"), (1, "memory_gib", job.memory_gib, "GiB")):
+        if not asked or topology.cpus_and_memory is None:
+            continue
+        rooms = topology.cpus_and_memory[mine, column]
+        if (rooms == 0).any():  # not declared
+            rooms = np.array([machine_room()[column]] if is_here else [math.inf])
+        count = min(max(job.accelerators, *job.other_sizes()) if job.other_sizes() else job.accelerators, len(rooms))
+        most = float(np.sort(rooms)[-count:].sum()) if count else math.inf
+        if asked > most * (1 + RELATIVE):
+            where = "no node has" if count == 1 else f"{count} nodes together do not have"
+            rule = f"{where} so much: at most {most:.4g} {unit}"
+            found.append(FieldProblem(key, f"{asked:g}", rule, "ask for less; it counts for the whole gang"))
+    return found
 
 
 def _room(controller: Controller, job: JobDocument) -> Room:

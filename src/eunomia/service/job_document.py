@@ -56,6 +56,9 @@ class JobDocument(Section):
         description="processes of the gang: one, or one for each accelerator with RANK, WORLD_SIZE, LOCAL_RANK, "
         "MASTER_ADDR and MASTER_PORT as torchrun sets them",
     )
+    stderr: Literal["log", "apart"] = Field(
+        default="log", description="where standard error goes: to the log, or to a log of its own"
+    )
     types: Annotated[tuple[str, ...], Field(strict=False, max_length=100)] = Field(
         default=(), description="accelerator types, any of which will do; empty = any"
     )
@@ -72,8 +75,8 @@ class JobDocument(Section):
     max_run_s: Seconds | None = Field(default=None, description="longest time on its seats, in one piece")
     min_accelerators: Size | None = Field(default=None, description="smallest gang at which it may run")
     max_accelerators: Size | None = Field(default=None, description="largest gang at which it may run")
-    cpus: Demand = Field(default=0.0, description="CPUs of the gang")
-    memory_gib: Demand = Field(default=0.0, description="memory of the gang in GiB")
+    cpus: Demand = Field(default=0.0, description="CPUs of the whole gang: a limit where control groups have one")
+    memory_gib: Demand = Field(default=0.0, description="memory of the whole gang in GiB: it is ended above that")
     accelerator_memory_gib: Annotated[Finite, Field(gt=0, ge=LEAST, le=1e6)] | None = Field(
         default=None, description="memory that it needs on each accelerator in GiB; left out: what like jobs have used"
     )
@@ -193,6 +196,7 @@ def _found(error: ValidationError, place: str) -> list[FieldProblem]:
         field = place + ".".join(str(part) for part in path if part != "[key]")
         if details["type"] == "extra_forbidden":
             rule, fix = "is no key of a job", nearest(str(path[-1]), tuple(JobDocument.model_fields))
+            fix = "give a weight, which policies such as by_weight go by" if path == ("priority",) else fix
         else:
             rule, fix = _RULES.get(details["type"], (details["msg"], "give a value that obeys the rule"))
             rule, fix = rule.format(**context), fix.format(**context)

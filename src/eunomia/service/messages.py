@@ -53,6 +53,7 @@ class Submit:
     digest: str
     several: bool = False  # the body was a list or an array
     body: str = ""  # the documents as JSON; left out, it is made from them where it is needed
+    is_unkeyed: bool = False  # the key was drawn here: as no caller knows it, nothing repeats it, and it is not kept
     count: int = field(init=False)  # jobs that it makes
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from eunomia.child_process import answer_frames
+from eunomia.kernels import load_compiler
 from eunomia.model.answers import InvalidAnswer
 from eunomia.model.policy import Policy
 from eunomia.policies import POLICIES, load
@@ -20,7 +21,7 @@ from eunomia.policies.presets import PRESETS
 from eunomia.records.packed_objects import pack, unpack
 from eunomia.records.policy_call import PolicyFailed, ask_policy
 
-READY, ANSWER, FAILED = b"r", b"a", b"f"  # first byte of a frame
+READY, COMPILER, ANSWER, FAILED = b"r", b"c", b"a", b"f"  # first byte of a frame
 _log = logging.getLogger(__name__)
 
 
@@ -34,7 +35,9 @@ def main(text: str, base: Path) -> None:
         policy = DebugLane(policy, debug_lane)
 
     def answer(frame: bytes) -> bytes:
-        if frame[:1] == READY:
+        if frame[:1] == COMPILER:
+            load_compiler()
+        if frame[:1] in (READY, COMPILER):
             return READY
         try:
             return ANSWER + pack(ask_policy(policy, unpack(frame[1:])))

@@ -16,6 +16,7 @@ from typing import Any
 
 from eunomia.core.kernel_arrays import FLAGS, FLOATS, INTS
 from eunomia.core.scheduler import Scheduler
+from eunomia.core.state import State
 from eunomia.model.decisions import SetTimer
 from eunomia.model.events import JobSubmitted, TimerFired
 from eunomia.records.moment_log import MomentLog, stored_decisions
@@ -26,11 +27,12 @@ from eunomia.service.controller import Controller
 from eunomia.service.core_job import core_job, estimated_event
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import SEATED, JobRow
+from eunomia.service.kept_gangs import keep_gangs
 from eunomia.service.messages import Order
 from eunomia.service.set_aside import UNUSABLE, keep_seats, set_aside_at_start
 from eunomia.service.site import Site
 from eunomia.service.store import ServiceStore, StoreProblem
-from eunomia.service.store.checked_rows import number
+from eunomia.service.store.checked_rows import WITHOUT_LOG, number
 from eunomia.service.store.schema import StoredClock
 from eunomia.service.tenant_fairness import HOUR_S
 from eunomia.service.turn import ServicePolicyRunner, Turn
@@ -96,7 +98,10 @@ def _load(
     rows, damaged = store.live_jobs()
     clock = store.clock()
     at = 0.0 if clock is None else clock.at
-    is_same = before == text
+    is_same = store.has_fact("setup", text)
+    if is_same and before != text:  # its value was damaged, and whoever else compares it reads it again
+        with store.transaction() as db:
+            store.set_meta(db, "setup", text)
     scheduler, moments, wake = _replay(store, site) if is_same else (new_scheduler(site), 0, float("inf"))
     controller = Controller(
         site, scheduler, runner, store,
@@ -176,25 +181,23 @@ def _replay(store: ServiceStore, site: Site) -> tuple[Scheduler, int, float]:
 
 
 def _differs(store: ServiceStore, rule: str) -> StoreProblem:
-    fix = (
-        "start the version of Eunomia that wrote the store, restore a backup, or change the site file, such as a "
-        "parameter of the policy: live jobs are then scheduled anew, from their rows and without the log"
-    )
-    return StoreProblem.of(store.folder, f"the replay differs from the store: {rule}", fix)
+    return StoreProblem.of(store.folder, f"the replay differs from the store: {rule}", WITHOUT_LOG)
 
 
 def begin_era(
     store: ServiceStore, controller: Controller, rows: list[JobRow], text: str, *, is_first: bool,
-    more: Mapping[str, str] | None = None,
+    more: Mapping[str, str] | None = None, before: State | None = None,
 ) -> dict[str, str]:  # fmt: skip
-    """Begin with a scheduler that has decided nothing yet, for the live jobs; their gangs save and stop.
+    """Begin with a scheduler that has decided nothing yet, for the live jobs.
 
     Returns the jobs that cannot be scheduled, each with why.
 
-    This is what a changed policy or cluster means at a restart. Jobs keep their place in the queue, their progress,
-    failures and epochs; what they received so far is not counted any more.
+    This is what a changed policy or cluster means. Gangs whose accelerators are still there run on, others save and
+    stop. Jobs keep their place in the queue, their progress, failures, epochs and what they received; `before` is the
+    state before, if it is known: tenants keep what they used.
     """
-    sched, state = controller.scheduler._sched, controller.scheduler.state
+    scheduler = controller.scheduler
+    sched, state = scheduler._sched, scheduler.state
     turn, unusable = Turn(controller.at), dict[str, str]()
     for row in rows:
         if row.is_over:
@@ -213,13 +216,18 @@ def begin_era(
         if row.estimate:
             sched.estimate(number, estimated_event(row))
         if row.steps > 0:
-            controller.scheduler.belief.done[number] = row.steps
+            scheduler.belief.done[number] = row.steps
         if row.holds:
             sched.pause(number, controller.at)
-        if row.state in SEATED:
-            row.state, row.reason = "stopping", "the site was changed"
-        row.seats = ()
+        scheduler.ledger.service[number] = row.run_s * float(job.scale_factor)
         turn.rows[row.id] = row
+        if row.state not in SEATED:
+            row.seats = ()
+    if state.entitlements is not None:
+        known = () if before is None else before.owners.tree.names
+        old = None if before is None else before.entitlements
+        state.entitlements.take_over(old, known, state.owners.tree, controller.at)
+    keep_gangs(controller, rows, store.meta("setup"))
     turn.nodes = dict.fromkeys(store.drained(len(controller.nodes)), "")
     controller.wake = controller.at  # ask at once
     snapshot = capture(controller.scheduler).content()
@@ -227,8 +235,7 @@ def begin_era(
     with store.transaction() as db:
         store.write(db, turn, store.clock() or StoredClock(controller.at, "", 0.0, time.time()))
         db.execute("DELETE FROM snapshots")
-        values = (seq, digest(controller.scheduler), controller.wake, snapshot)
-        db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", values)
+        store.write_snapshot(db, seq, digest(controller.scheduler), controller.wake, snapshot)
         for key, value in (
             ("setup", text),
             ("era", str(seq)),
@@ -238,7 +245,10 @@ def begin_era(
             store.set_meta(db, key, value)
     controller.moments = seq
     if not is_first:
-        _log.warning("the site was changed: %d live jobs are scheduled anew, running ones save and stop", len(rows))
+        stops = sum(row.state == "stopping" for row in rows)
+        _log.warning(
+            "the site was changed: %d live jobs are scheduled anew, %d of them save and stop", len(rows), stops
+        )
     return unusable
 
 

@@ -36,7 +36,7 @@ from eunomia.service.recovery import recover
 from eunomia.service.removal import JOBS_FOLDER, RegularRemoval
 from eunomia.service.site import Site, jobs_run, load_site
 from eunomia.service.site_change import apply_site, effective_site
-from eunomia.service.solver_process import Solver
+from eunomia.service.solver_process import MANY_JOBS, Solver
 from eunomia.service.store import ServiceStore, open_store
 from eunomia.service.store.disk_room import DiskFull
 from eunomia.service.store.reader import Reader
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from eunomia.service.http.api import Service
 
 SOCKET = "service.sock"
-MANY_JOBS = 500  # live ones: from here on decisions may take compiled kernels, which cost 50 MiB
 SWITCH_S = 0.001  # for which the loop waits at most for a thread that computes: Python's 5 ms add up in a request
 HOLD_S = 5.0  # between looks whether room on the disk can be reserved again, and which tokens have expired
 OLDER_AFTER = 3, 130  # collections of the next age, which look at so many times as much and stop all threads meanwhile

@@ -46,15 +46,18 @@ class SiteChange:
 
     lines: tuple[str, ...]
     refused: tuple[str, ...]  # keys that may not change while the service runs
-    anew: bool  # jobs are scheduled anew: running ones save, and go on
+    anew: bool  # jobs are scheduled anew: gangs that do not fit any more save, and go on
     cluster: bool
     tenants: tuple[str, ...]
+    notes: tuple[str, ...] = ()  # on the new site, which were none on the old one
 
     @property
     def shown(self) -> dict[str, Any]:
         """Return it as the API shows it."""
-        effect = "running jobs save and stop, and go on under the new site" if self.anew else "running jobs run on"
-        return {"changes": list(self.lines), "effect": effect if self.lines else "nothing changes"}
+        moves = "running jobs run on where their accelerators stay; others save, stop, and go on under the new site"
+        effect = moves if self.anew else "running jobs run on"
+        notes = {"notes": list(self.notes)} if self.notes else {}
+        return {"changes": list(self.lines), "effect": effect if self.lines else "nothing changes", **notes}
 
 
 def difference(old: Site, new: Site) -> SiteChange:
@@ -71,6 +74,7 @@ def difference(old: Site, new: Site) -> SiteChange:
         any(key[0] in ANEW or key[1:] in {(name,) for name in DECIDING} for key in changed),
         any(key[0] == "cluster" for key in changed),
         names,
+        tuple(note for note in new.setup.notes if note not in old.setup.notes),
     )
 
 

@@ -12,10 +12,11 @@ from eunomia.child_process import ChildProcess
 from eunomia.model.decisions import Ask
 from eunomia.records.packed_objects import pack, unpack
 from eunomia.service.messages import PolicyAnswered, PolicyOverran
-from eunomia.service.policy_process import ANSWER, READY
+from eunomia.service.policy_process import ANSWER, COMPILER, READY
 from eunomia.service.site import Site
 from eunomia.service.writer import Writer
 
+MANY_JOBS = 500  # from here on decisions may take compiled kernels, which cost 50 MiB
 STARTING_S = 120.0  # longest time until the process can be asked; it does not count
 _log = logging.getLogger(__name__)
 
@@ -34,7 +35,8 @@ class ProcessPolicyRunner:
         self._process = ChildProcess(
             "eunomia.service.policy_process", policy, str(scenario.base), memory_gib=site.service.solver_memory_gib
         )
-        self._asks: queue.SimpleQueue[tuple[int, bytes] | None] = queue.SimpleQueue()
+        self._asks: queue.SimpleQueue[tuple[int, bytes, int] | None] = queue.SimpleQueue()
+        self._has_compiler = False
         self._thread = threading.Thread(target=self._run, name="solver", daemon=True)
         self.overruns = 0
 
@@ -52,17 +54,21 @@ class ProcessPolicyRunner:
 
     def answer(self, ask: Ask) -> None:
         """Hand over an ask; its answer is reported later."""
-        self._asks.put((ask.asked, pack(ask.view)))
+        self._asks.put((ask.asked, pack(ask.view), ask.view.jobs))
 
     def _run(self) -> None:
         self._make_ready()
         while (ask := self._asks.get()) is not None:
-            self.report(self._answer(*ask))
+            asked, view, jobs = ask
+            if jobs >= MANY_JOBS and not self._has_compiler:
+                self._has_compiler = True
+                self._make_ready()
+            self.report(self._answer(asked, view))
 
     def _make_ready(self) -> None:
-        """Start the process before its time counts."""
+        """Start the process, and let it load the compiler where it may need it, before its time counts."""
         try:
-            self._process.ask(READY, STARTING_S)
+            self._process.ask(COMPILER if self._has_compiler else READY, STARTING_S)
         except OSError as error:
             _log.warning("the process that asks the policy could not be started: %s", error or "no answer in time")
 

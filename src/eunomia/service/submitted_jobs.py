@@ -21,11 +21,12 @@ from eunomia.service.job_admission import Room, check_job
 from eunomia.service.job_document import FieldProblem, JobDocument
 from eunomia.service.job_row import JobRow
 from eunomia.service.messages import AT_ONCE, JobPlan, LongSubmission, Principal, Reply, Request, Submit, ids_in
+from eunomia.setup.policy_settings import noted
 
 
 def submit(controller: Controller, action: Submit, who: Principal) -> Reply | LongSubmission:
     """Take a submission; of one that is too long for this turn, return what the next turns go on with."""
-    if (known := _known_key(controller, who.tenant, action.key)) is not None:
+    if not action.is_unkeyed and (known := _known_key(controller, who.tenant, action.key)) is not None:
         return _repeated(controller, action, *known)
     if action.count > AT_ONCE:
         return LongSubmission.of(Request(action, who))
@@ -34,8 +35,10 @@ def submit(controller: Controller, action: Submit, who: Principal) -> Reply | Lo
         return refusal
     rows = [_entered(controller, *one, who) for one in _jobs(zip(action.jobs, plans, strict=True))]
     ids = [row.id for row in rows]
-    controller.turn.keys.append((who.tenant, action.key, action.digest, ids))
-    return Reply(201, {"ids": ids} if action.several else {"id": ids[0], "row": rows[0]})
+    if not action.is_unkeyed:
+        controller.turn.keys.append((who.tenant, action.key, action.digest, ids))
+    said = _notes(controller, action.jobs)
+    return Reply(201, {"ids": ids, **said} if action.several else {"id": ids[0], "row": rows[0], **said})
 
 
 def go_on(controller: Controller, long: LongSubmission) -> Reply | LongSubmission:
@@ -63,7 +66,16 @@ def go_on(controller: Controller, long: LongSubmission) -> Reply | LongSubmissio
         long, most=AT_ONCE, entered=long.entered + len(rows), spans=(*long.spans, span), fault=""
     )  # fmt: skip
     controller.turn.long.append(after)
-    return Reply(201, {"ids": ids_in(after.spans)}) if after.is_complete else after
+    said = _notes(controller, action.jobs) if after.is_complete else {}
+    return Reply(201, {"ids": ids_in(after.spans), **said}) if after.is_complete else after
+
+
+def _notes(controller: Controller, jobs: Iterable[JobDocument]) -> dict[str, list[str]]:
+    """Return what an answer says of settings that change no decision; nothing if there are none."""
+    info, given = controller.site.setup.policy.info, dict.fromkeys((job.weight, job.deadline_s) for job in jobs)
+    settings = ({"weight": weight, "deadline_s": deadline_s} for weight, deadline_s in given)
+    notes = dict.fromkeys(note for one in settings for note in noted(info, one))
+    return {"notes": list(notes)} if notes else {}
 
 
 def _plans(

@@ -13,7 +13,7 @@ from eunomia.inputs.problems import InvalidInput
 from eunomia.model.events import JobCancelled, JobPaused, JobUpdated, TenantChanged, TimerFired
 from eunomia.service import world_reports
 from eunomia.service.controller import REMOVED, Controller
-from eunomia.service.job_document import FieldProblem, InvalidRequest, parse_job
+from eunomia.service.job_document import FieldProblem, InvalidRequest, declared_end, parse_job
 from eunomia.service.job_row import SEATED, JobRow, ended_as
 from eunomia.service.messages import (
     JOB_ROLE,
@@ -36,6 +36,7 @@ from eunomia.service.messages import (
 from eunomia.service.solver_reports import take_solver_report
 from eunomia.service.submitted_jobs import go_on, submit
 from eunomia.service.turn import Turn
+from eunomia.setup.policy_settings import noted
 
 CHANGEABLE = ("weight", "deadline_s", "name", "labels", "max_run_s")
 
@@ -158,12 +159,15 @@ def _change(controller: Controller, action: ChangeJob, who: Principal) -> Reply:
         problems = tuple(FieldProblem(key, None, "cannot be changed", fix) for key in wrong)
         return Reply(422, {"title": "the job cannot be changed so"}, problems)
     row.spec, row.name = parsed.spec(), parsed.name or row.name
-    if "weight" in action.values:
-        controller.emit(row.id, JobUpdated(row.id, weight=float(parsed.weight)))
+    if not action.values.keys().isdisjoint({"weight", "deadline_s"}):
+        weight = float(parsed.weight) if "weight" in action.values else math.nan
+        end = declared_end(row.spec, row.submitted) if "deadline_s" in action.values else math.nan
+        controller.emit(row.id, JobUpdated(row.id, weight=weight, deadline=end))
     if "max_run_s" in action.values:
         controller.set_timers(row)
     controller.changed(row, "changed")
-    return Reply(200, {"id": row.id, "row": row})
+    notes = noted(controller.site.setup.policy.info, action.values)
+    return Reply(200, {"id": row.id, "row": row, **({"notes": notes} if notes else {})})
 
 
 def _change_node(controller: Controller, action: ChangeNode, who: Principal) -> Reply:

@@ -365,7 +365,7 @@ class Writer:
     # ---- changes of the site, in the writer's thread -----------------------------------------------------------
 
     def begin_era(self, site: Site, meta: Mapping[str, str], *, cluster_changed: bool = False) -> None:
-        """Go on with another site: running jobs save and stop, and all live ones are scheduled anew.
+        """Go on with another site: gangs that still fit run on, and all live jobs are scheduled anew.
 
         Changes nothing where it raises: CannotSnapshot for a policy whose state cannot be stored, and InvalidInput for
         a live job whose throughputs the site lacks.
@@ -380,11 +380,12 @@ class Writer:
         with self.lock:
             rows = list(controller.rows.values())
             controller.fairness.advance(controller.scheduler, self.clock.now())
+            before = controller.scheduler.state
             scheduler, runner = new_scheduler(site), self.make_runner(site)
             if site.setup.learnt is not None:
                 scheduler.belief.take_over(controller.scheduler.belief)
             controller.use_site(site, scheduler, runner, forget_seats=cluster_changed)
-            begin_era(self.store, controller, rows, setup_text(site), is_first=False, more=meta)
+            begin_era(self.store, controller, rows, setup_text(site), is_first=False, more=meta, before=before)
             keep_seats(controller)
             controller.go_on_learning()
             self.replay_cost = ReplayCost()

@@ -20,6 +20,7 @@ from eunomia.scenario.machine_list import read_machine_list
 from eunomia.setup import world_models
 from eunomia.setup.belief_estimate import PROFILER, profiling_s
 from eunomia.setup.mechanism import notes_on_endless_shares
+from eunomia.setup.policy_settings import notes_on_tenants
 from eunomia.setup.workload import Workload
 
 
@@ -70,6 +71,7 @@ def _notes_on_unused_options(
     nested = [name for name, tenant in scenario.tenants.items() if "/" in name and tenant.quota is not None]
     if nested and not policy.info.reads_nested_quotas:
         notes.append(f"{policy.info.name} looks at quotas of tenants at the top only; not at that of {nested[0]}.")
+    notes += notes_on_tenants(scenario, policy.info, set(job_values(jobs, "tenant")))
     return (*_notes_on_absent_columns(scenario, policy, jobs), *notes) if jobs else tuple(notes)
 
 

@@ -98,6 +98,7 @@ def _supervisor_spec(order: Launch, folder: JobFolder, topology: Topology, grace
         "epoch": order.epoch,
         "grace_s": grace_s,
         "log": str(folder.log),
+        **({"errors": str(folder.errors)} if order.spec.get("stderr") == "apart" else {}),
         "log_bytes": 0,
         "locks": [],
         **({"processes": len(order.seats)} if order.spec.get("processes") == "per_accelerator" else {}),

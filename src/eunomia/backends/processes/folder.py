@@ -99,6 +99,11 @@ class JobFolder:
         return self.path / "log"
 
     @property
+    def errors(self) -> Path:
+        """Return the log of standard error, where that is apart."""
+        return self.path / "errors"
+
+    @property
     def own(self) -> Path:
         """Return the folder in which the job may write besides its checkpoints."""
         return self.path if self.account is None else self.path / "own"
@@ -214,8 +219,8 @@ class JobFolder:
         return None
 
     def last_line(self) -> str:
-        """Return the last line of the log since the gang began, for a message; "" if there is none."""
-        lines = last_lines(self.log, 1)
+        """Return the last line of its errors, else of the log since the gang began, for a message; "" without any."""
+        lines = last_lines(self.errors, 1) or last_lines(self.log, 1)
         return lines[0][:SHOWN] if lines and not lines[0].startswith("--- epoch ") else ""
 
 

@@ -36,8 +36,8 @@ def what_ran_out(error: OSError) -> str:
 class Launcher:
     """Starts processes, and knows why one could not begin."""
 
-    def __init__(self, spec: dict[str, Any], output: int) -> None:
-        self._spec, self._output = spec, output
+    def __init__(self, spec: dict[str, Any], output: int, errors: int) -> None:
+        self._spec, self._output, self._stderr = spec, output, errors
         self._errors, self._report = os.pipe()  # an error of exec; the write end is closed by exec itself
         os.set_blocking(self._errors, False)
 
@@ -87,7 +87,7 @@ class Launcher:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(self._output, 1)
-            os.dup2(self._output, 2)
+            os.dup2(self._stderr, 2)
             if spec.get("cwd"):
                 what = f"cannot begin in the folder {spec['cwd']!r}"
                 os.chdir(spec["cwd"])

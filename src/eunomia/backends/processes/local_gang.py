@@ -111,6 +111,7 @@ def supervisor_spec(
         "epoch": order.epoch,
         "grace_s": gang.grace_s,
         "log": str(folder.log),
+        **({"errors": str(folder.errors)} if order.spec.get("stderr") == "apart" else {}),
         "log_bytes": inputs.log_bytes,
         **({"processes": len(gang.seats)} if per_accelerator else {}),
         "locks": [(str(folder.path / "job.lock"), False), *locks],

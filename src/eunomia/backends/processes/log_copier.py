@@ -3,85 +3,97 @@
 from __future__ import annotations
 
 import _thread
-import contextlib
+import math
 import os
 import select
+import time
 
-CHUNK = 65_536
+from eunomia.backends.processes.log_parts import LogWriter
+from eunomia.backends.processes.plain_files import open_anew
+
+CHUNK = 65_536  # bytes
+CHUNKS = 16  # of one log before the other has its turn
 STACK = 262_144  # bytes; of the thread
 
 
 class LogCopier:
-    """A thread that reads the gang's output from a pipe, so that a slow disk or a chatty gang delays nothing else.
+    """A thread that reads the gang's output from pipes, so that a slow disk or a chatty gang delays nothing else.
 
-    The log is the open file 2 of this process. It is renamed to `log.1` before it would exceed `limit` bytes, so there
-    are never more than two parts and what the pipe holds; a gang that writes faster than the disk waits at the pipe.
-    What the disk does not take, as it is full, is left out, and the log says how much.
+    The log is the open file 2 of this process. There are never more than two parts of a log, of at most `limit` bytes,
+    and what its pipe holds; a gang that writes faster than the disk waits at the pipe. What the disk does not take, as
+    it is full, is left out, and the log says how much. With `errors` standard error has a log of its own, of this path.
     """
 
-    def __init__(self, path: str, limit: int) -> None:
-        self.write_end = -1  # for the gang
-        self._path, self._limit = path, limit
-        self._read_end, self.write_end = os.pipe()
+    def __init__(self, path: str, limit: int, errors: str = "") -> None:
+        now = time.time()
+        self._logs = [_CopiedLog(LogWriter(path, 2, limit, now))]
+        if errors:
+            handle = open_anew(errors, os.O_WRONLY | os.O_APPEND, 0o600)
+            os.set_inheritable(handle, False)
+            self._logs.append(_CopiedLog(LogWriter(errors, handle, limit, now)))
         self._stop_read, self._stop_write = os.pipe()
-        self._size = os.fstat(2).st_size
-        self._missing = 0  # bytes
         self._done = _thread.allocate_lock()
         self._done.acquire()
 
+    @property
+    def write_ends(self) -> tuple[int, int]:
+        """Return where the gang writes its standard output and its standard error."""
+        return self._logs[0].write_end, self._logs[-1].write_end
+
     def start(self) -> None:
-        """Begin to copy; the processes of the gang have the other end by now."""
-        os.close(self.write_end)
-        os.set_blocking(self._read_end, False)
+        """Begin to copy; the processes of the gang have the other ends by now."""
+        for log in self._logs:
+            os.close(log.write_end)
         _thread.stack_size(STACK)
         _thread.start_new_thread(self._run, ())
 
     def finish(self, longest_s: float) -> None:
-        """Copy what the pipe still holds. A disk that does not answer so long is not waited for."""
+        """Copy what the pipes still hold. A disk that does not answer so long is not waited for."""
         os.close(self._stop_write)
         self._done.acquire(timeout=longest_s)
 
     def _run(self) -> None:
-        poll, is_open, stops = select.poll(), True, False
-        for end in (self._read_end, self._stop_read):
+        poll, stops = select.poll(), False
+        open_logs = {log.read_end: log for log in self._logs}
+        for end in (*open_logs, self._stop_read):
             poll.register(end, select.POLLIN)
         while not stops:
-            stops = any(end == self._stop_read for end, _ in poll.poll())
-            if is_open and not (is_open := self._copy()):
-                poll.unregister(self._read_end)
+            ready = {end for end, _ in poll.poll()}
+            stops = self._stop_read in ready
+            for end in [end for end in open_logs if stops or end in ready]:
+                if not open_logs[end].copy(math.inf if stops else CHUNKS):
+                    poll.unregister(end)
+                    del open_logs[end]
         self._done.release()
 
-    def _copy(self) -> bool:
-        """Copy all that is there; return whether more may come."""
+
+class _CopiedLog:
+    """A pipe and the log that what comes from it is written to."""
+
+    def __init__(self, writer: LogWriter) -> None:
+        self.read_end, self.write_end = os.pipe()
+        os.set_blocking(self.read_end, False)
+        self._writer = writer
+        self._missing = 0  # bytes
+
+    def copy(self, chunks: float) -> bool:
+        """Copy what is there, so many chunks at most; return whether more may come."""
         try:
-            while data := os.read(self._read_end, CHUNK):
+            while chunks > 0:
+                if not (data := os.read(self.read_end, CHUNK)):
+                    return False
                 self._take(data)
+                chunks -= 1
         except BlockingIOError:
-            return True
-        return False
+            pass
+        return True
 
     def _take(self, data: bytes) -> None:
         try:
             if self._missing:
-                self._write(f"\n[{self._missing} bytes of output are missing: the disk was full]\n".encode())
+                said = f"\n[{self._missing} bytes of output are missing: the disk was full]\n"
+                self._writer.write(said.encode(), time.time())
                 self._missing = 0
-            self._write(data)
+            self._writer.write(data, time.time())
         except OSError:
             self._missing += len(data)
-
-    def _write(self, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            if self._size >= self._limit:
-                self._rotate()
-            written = os.write(2, rest[: self._limit - self._size])
-            self._size += written
-            rest = rest[written:]
-
-    def _rotate(self) -> None:
-        with contextlib.suppress(FileNotFoundError):  # the folder was removed
-            os.replace(self._path, f"{self._path}.1")
-        new = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC, 0o600)
-        os.dup2(new, 2, inheritable=False)
-        os.close(new)
-        self._size = 0

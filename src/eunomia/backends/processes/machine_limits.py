@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 import resource
 from pathlib import Path
@@ -78,6 +79,12 @@ def describe_room() -> list[str]:
         f"limits:    gangs run {groups}; memory_gib is {memory}; cpus is {cpus}; "
         f"the number of processes of a job is {tasks}",
     ]
+
+
+def machine_room() -> tuple[float, float]:
+    """Return the CPUs and the memory of this machine in GiB; inf for what the system does not tell."""
+    kib = [int(line.split()[1]) for line in _lines("/proc/meminfo") if line.startswith("MemTotal:")]
+    return float(os.cpu_count() or math.inf), kib[0] / 2**20 if kib else math.inf
 
 
 def _most_tasks() -> list[int]:

@@ -1,7 +1,8 @@
 """Supervises one gang and kills all of its processes at its end. In a process of its own; standard library only.
 
 Standard input: a line of JSON with the command. Standard output: L once the gang runs, U when processes do not die; its
-end means that the gang has ended and the exit record is written. Standard error, inherited, is the job's log.
+end means that the gang has ended and the exit record is written. Standard error, inherited, is the job's log; with
+`errors`, a path, what the gang writes to its standard error goes there.
 
 It outlives its scheduler until the lease ends: orders are read from the lease file (`stop`: the grace) when the lease
 that it knows is over, when it gets SIGCHLD (`is_woken`: orders come with one), and now and then. It locks the files in
@@ -98,8 +99,9 @@ class Supervisor:
             return
         self.sign_locks()
         limit = self.spec.get("log_bytes", 0)
-        log = LogCopier(self.spec["log"], limit) if limit else None
-        self.launcher = Launcher(self.spec, 2 if log is None else log.write_end)
+        errors = self.spec.get("errors", "")
+        log = LogCopier(self.spec["log"], limit, errors) if limit else None
+        self.launcher = Launcher(self.spec, *(uncopied(errors) if log is None else log.write_ends))
         try:
             for variables in ranks(self.spec["processes"]) if "processes" in self.spec else [{}]:
                 self.pids.append(self.launcher.launch(variables))
@@ -358,6 +360,11 @@ class Supervisor:
             with contextlib.suppress(OSError):  # a full disk
                 self.write_record(launched=True, unkillable=True)
             self.tell(b"U")
+
+
+def uncopied(errors: str) -> tuple[int, int]:
+    """Return where a gang writes its standard output and error if no copies are made: into the files themselves."""
+    return 2, open_anew(errors, os.O_WRONLY | os.O_APPEND, 0o600) if errors else 2
 
 
 def claimed(path: str) -> bool:

@@ -53,6 +53,8 @@ def is_real(value: object) -> bool:
 def _check_jobs(jobs: Any, field: str, facts: AnswerFacts) -> None:
     """Raise InvalidAnswer unless these are rows of jobs of the view."""
     n = len(facts.active)
+    if set(map(type, jobs)) == {int} and min(jobs) >= 0 and max(jobs) < n:
+        return  # as nearly always: none of thousands is looked at by itself
     for m in jobs:
         if not (isinstance(m, Integral) and not isinstance(m, bool) and 0 <= int(m) < n):
             rule = f"{field} names the job {m!r}; jobs are whole numbers, rows of the view: 0 … {n - 1}"
@@ -72,8 +74,7 @@ def _check_reasons(texts: Any, field: str, facts: AnswerFacts, kinds: set[type])
     if not isinstance(texts, Mapping):
         rule = f"{field} is {type(texts).__name__}; it maps rows of the view to texts"
         raise refused(facts, rule, f'give {field}={{row: "reason"}}')
-    if not (set(map(type, texts)) == {int} and min(texts) >= 0 and max(texts) < len(facts.active)):
-        _check_jobs(texts, field, facts)
+    _check_jobs(texts, field, facts)
     if not set(map(type, texts.values())) <= kinds:
         for m, text in texts.items():
             if not isinstance(text, tuple(kinds)):

@@ -58,6 +58,7 @@ class Drf:
         paper="Ghodsi et al., NSDI 2011",
         taxonomy=Taxonomy(objectives=("fairness",), fairness=("tenant", "instant"), heterogeneity="partial"),
         needs=NEEDS | {"tenant", "tenants", "demand", "host_capacity"},
+        tenant_settings=frozenset({"weight"}),
         mechanism=ENDLESS,
     )
 

@@ -76,6 +76,7 @@ class KueueFairShare:
             objectives=("fairness",), fairness=("tenant", "instant"), heterogeneity="partial", preemptive=True
         ),
         needs=NEEDS | {"tenant", "tenants", "started"},
+        tenant_settings=frozenset({"may_borrow", "quota", "weight"}),
         mechanism=RECALLABLE,
         reads_nested_quotas=False,
     )

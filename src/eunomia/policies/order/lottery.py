@@ -51,6 +51,7 @@ class Lottery:
             sharing=("temporal",), preemptive=True,
         ),
         needs=NEEDS | {"weight", "tenant", "tenants"},
+        tenant_settings=frozenset({"weight"}),
         mechanism=ROUNDS,
     )  # fmt: skip
 

@@ -81,6 +81,7 @@ class SlurmFairShare:
         paper="Slurm's documentation: priority_multifactor, fair_tree, classic_fair_share",
         taxonomy=Taxonomy(objectives=("fairness",), fairness=("tenant", "long-term"), heterogeneity="partial"),
         needs=NEEDS | {"submitted", "tenant", "tenants", "tenant_usage"},
+        tenant_settings=frozenset({"weight"}),
         mechanism=ENDLESS,
     )
 

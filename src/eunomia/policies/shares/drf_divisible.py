@@ -73,6 +73,7 @@ class DrfDivisible:
             preemptive=True,
         ),
         needs=tickets.NEEDS | {"demand", "host_capacity"},
+        tenant_settings=frozenset({"weight"}),
         mechanism=ROUNDS,
     )
 

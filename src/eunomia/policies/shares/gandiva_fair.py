@@ -65,6 +65,7 @@ class GandivaFair:
             objectives=("fairness",), fairness=("tenant",), heterogeneity="yes", sharing=("temporal",), preemptive=True
         ),
         needs=tickets.NEEDS,
+        tenant_settings=frozenset({"weight"}),
         mechanism=ROUNDS,
     )
 

@@ -48,6 +48,7 @@ class Stride:
             preemptive=True,
         ),
         needs=tickets.NEEDS,
+        tenant_settings=frozenset({"weight"}),
         mechanism=ROUNDS,
     )  # fmt: skip
 

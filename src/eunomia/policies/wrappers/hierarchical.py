@@ -78,6 +78,7 @@ class Hierarchical:
             preemptive=True,
         ),
         needs=NEEDS | {"tenant", "tenants"},
+        tenant_settings=frozenset({"inner", "weight"}),
         mechanism=ROUNDS,
     )
 

@@ -41,6 +41,7 @@ def inherit(outer: Policy, inner: Policy) -> None:
         oracle=own.oracle or other.oracle,
         memory_columns={**own.memory_columns, **other.memory_columns},
         mechanism=other.mechanism,
+        tenant_settings=own.tenant_settings | other.tenant_settings,
         usage_half_life_s=min(own.usage_half_life_s, other.usage_half_life_s),
     )
     object.__setattr__(outer, "info", info)

@@ -66,6 +66,7 @@ class Quotas:
             objectives=("fairness",), fairness=("tenant", "instant"), heterogeneity="partial", preemptive=True
         ),
         needs=frozenset({"scale_factor", "capacity", "on_type", "tenant", "tenants", "started"}),
+        tenant_settings=frozenset({"may_borrow", "quota", "weight"}),
         mechanism=RECALLABLE,
         reads_nested_quotas=False,
     )

@@ -13,6 +13,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
@@ -51,6 +52,7 @@ COOKIE = "eunomia"
 LIVENESS = ("/healthz", "/readyz")
 WHAT_IF = "/v1/whatif"
 REQUESTS_A_PASS = 16  # of the loop
+CUT_S = 0.0009995  # what a time loses in an answer, which rounds to microseconds and cuts to milliseconds
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -528,6 +530,22 @@ def whole_number(text: str | None, field: str, default: int, most: int) -> int:
         problem = FieldProblem(field, text[:40], f"is a whole number from 1 to {most}", "send one, or leave it out")
         raise Refused(400, "a parameter cannot be used", (problem,))
     return int(text)
+
+
+def read_time(text: str | None, origin: float, field: str = "at") -> float | None:
+    """Return a date and time as seconds of the service's time; without a zone it is in UTC.
+
+    Answers show times cut to the millisecond, so it is the end of that: what a shown time is of has happened by then.
+    """
+    if not text:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() - origin + CUT_S
+    except (ValueError, OverflowError):
+        fix = "send one as answers show it, such as 2026-11-23T16:00:00Z"
+        problem = FieldProblem(field, text[:40], "is a date and time (ISO 8601)", fix)
+        raise Refused(400, "a parameter cannot be used", (problem,)) from None
 
 
 def read_state(service: Service, read: Any, *more: Any) -> Any:

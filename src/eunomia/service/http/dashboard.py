@@ -30,6 +30,7 @@ from eunomia.service.http.api import (
     whole_number,
 )
 from eunomia.service.http.forecast_routes import forecast_score, forecast_shown, what_if_shown
+from eunomia.service.http.log_routes import end_of_log
 from eunomia.service.http.shared_pages import AFTER, SharedPages
 from eunomia.service.http.tenant_routes import show_tenants
 from eunomia.service.http.visible_jobs import visible
@@ -83,9 +84,7 @@ async def job(service: Service, request: Request, who: Principal) -> Response:
     reasons = await why_shown(service, await run(visible, service, request, who), who, FORECAST_S)
     text = ""
     if who.owns(found["owner"], found["tenant"]):
-        *_, size = await run(api._read_log, service, found["id"], 0)
-        raw, _, _ = await run(api._read_log, service, found["id"], max(size - TAIL, 0))
-        text = raw.decode("utf-8", "replace")
+        text = await run(end_of_log, service, found["id"], TAIL)
     forecast = await _forecast(service, found)
     return HTMLResponse(await run(render.job_page, who.user, found, reasons, text, found["history"], forecast))
 

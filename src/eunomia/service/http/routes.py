@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import os
 import secrets
 import time
-from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -19,8 +16,6 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from eunomia import __version__
-from eunomia.backends.processes.folder import folder_name
-from eunomia.backends.processes.plain_files import open_plain
 from eunomia.kernels import load_compiler
 from eunomia.service import living_state
 from eunomia.service.credentials import MOST_MAKERS, MOST_TOKENS, TokenRegistry, new_token, write_tokens
@@ -39,17 +34,18 @@ from eunomia.service.http.api import (
     read_body,
     read_json,
     read_state,
+    read_time,
     refuse_without_token,
     source_of,
     whole_number,
 )
-from eunomia.service.http.event_feed import KEEP_ALIVE_S, as_event
 from eunomia.service.http.forecast_routes import forecast_score, what_if, when
 from eunomia.service.http.job_routes import save_progress
+from eunomia.service.http.log_routes import log
 from eunomia.service.http.metrics import metrics_text
 from eunomia.service.http.site_routes import change_policy, change_tenant, reread_site
 from eunomia.service.http.tenant_routes import show_tenants
-from eunomia.service.http.visible_jobs import owned, visible
+from eunomia.service.http.visible_jobs import visible
 from eunomia.service.http.wait_routes import why
 from eunomia.service.job_document import FieldProblem, InvalidRequest, JobDocument, parse_job
 from eunomia.service.job_row import STATES, JobRow, iso
@@ -69,9 +65,7 @@ from eunomia.service.store.schema import Token
 
 PAGE, MOST_PAGE = 100, 1000
 MOST_NODES = 10_000  # of one page
-CUT_S = 0.0009995  # what a time loses in an answer, which rounds to microseconds and cuts to milliseconds
 MOST_JOBS = 10_000  # in one list
-LOG_BYTES = 2**20  # of one answer
 LARGE_BYTES = 2**14  # of a submission that is read beside the loop
 MANY_JOBS = 500  # in one submission: what decides about them may be compiled
 BYTES_A_JOB = 400  # of a list that cannot be read: as if it had so many jobs
@@ -99,7 +93,6 @@ async def submit(service: Service, request: Request, who: Principal) -> Response
 
 async def _submitted(service: Service, request: Request, who: Principal, key: str | None, raw: bytes) -> Response:
     """Read the body of a submission, large ones beside the loop, and hand it to the writer."""
-    key = key or secrets.token_hex(16)
     try:
         if len(raw) <= LARGE_BYTES:
             read, stored_bytes = _submission(raw, key)
@@ -114,11 +107,11 @@ async def _submitted(service: Service, request: Request, who: Principal, key: st
     reply = await service.ask(read, who, source_of(request))
     body = reply.body
     if "job" in body:
-        body = {name: body["job"][name] for name in SUBMITTED}
+        body = {name: body["job"][name] for name in SUBMITTED} | ({"notes": body["notes"]} if "notes" in body else {})
     return JsonAnswer(body, reply.status)
 
 
-def _submission(raw: bytes, key: str) -> tuple[Submit, int]:
+def _submission(raw: bytes, key: str | None) -> tuple[Submit, int]:
     """Return what a body submits, and about how many bytes its jobs take in the store.
 
     Raises Refused, and InvalidRequest with the problems of all jobs.
@@ -138,7 +131,9 @@ def _submission(raw: bytes, key: str) -> tuple[Submit, int]:
         )
         fix = "shorten the document, such as its env, or the array"
         raise InvalidRequest([FieldProblem("array", None, rule, fix)])
-    return Submit(jobs, key, _digest(data), is_list or jobs[0].array is not None, raw.decode()), stored
+    several = is_list or jobs[0].array is not None
+    submit = Submit(jobs, key or secrets.token_hex(16), _digest(data), several, raw.decode(), is_unkeyed=key is None)
+    return submit, stored
 
 
 def _digest(data: Any) -> str:
@@ -191,22 +186,6 @@ def list_jobs(service: Service, request: Request, who: Principal) -> dict[str, A
     return {"jobs": [_shown(service, row) for row in page], "next": str(page[-1].number) if more else None}
 
 
-def _time(text: str | None, origin: float) -> float | None:
-    """Return a date and time as seconds of the service's time; without a zone it is in UTC.
-
-    Answers show times cut to the millisecond, so it is the end of that: what a shown time is of has happened by then.
-    """
-    if not text:
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() - origin + CUT_S
-    except (ValueError, OverflowError):
-        fix = "send one as answers show it, such as 2026-11-23T16:00:00Z"
-        problem = FieldProblem("at", text[:40], "is a date and time (ISO 8601)", fix)
-        raise Refused(400, "a parameter cannot be used", (problem,)) from None
-
-
 def _shown(service: Service, row: JobRow) -> dict[str, Any]:
     return row.shown(service.writer.origin, service.writer.controller.device_types)
 
@@ -224,6 +203,8 @@ def show_job(service: Service, request: Request, who: Principal) -> dict[str, An
 async def _act(service: Service, request: Request, who: Principal, action: Any) -> dict[str, Any]:
     reply = await service.ask(action, who, source_of(request))
     shown: dict[str, Any] = reply.body["job"]
+    if "notes" in reply.body:
+        shown["notes"] = reply.body["notes"]
     return shown
 
 
@@ -248,56 +229,6 @@ async def change(service: Service, request: Request, who: Principal) -> dict[str
     if not isinstance(data, dict) or not data:
         raise Refused(422, "the body is an object with the keys to change")
     return await _act(service, request, who, ChangeJob(request.path_params["id"], data))
-
-
-async def log(service: Service, request: Request, who: Principal) -> Response:
-    """Return the output of a job from a byte on; with `follow` as server-sent events until the job is over."""
-    row = await service.threads.run(owned, service, request, who)
-    start = whole_number(request.query_params.get("from"), "from", 0, 2**62)
-    if request.query_params.get("follow") in ("1", "true"):
-        return StreamingResponse(_follow(service, row.id, start), media_type="text/event-stream")
-    raw, start, size = await service.threads.run(_read_log, service, row.id, start)
-    headers = {"X-Next-Offset": str(start + len(raw)), "X-Size": str(size)}
-    return PlainTextResponse(raw.decode("utf-8", "replace"), headers=headers)
-
-
-def _read_log(service: Service, job_id: str, start: int) -> tuple[bytes, int, int]:
-    """Return a part of the log, where it begins, and the log's size; a log that was begun anew is read from there.
-
-    The folder's name comes from the id, which the service made.
-    """
-    path = service.jobs / folder_name(job_id) / "log"
-    try:
-        handle = open_plain(path)
-    except FileNotFoundError:
-        return b"", start, 0
-    except OSError:
-        raise Refused(409, "the log is no plain file") from None
-    with os.fdopen(handle, "rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        start = start if start <= size else 0
-        file.seek(start)
-        return file.read(LOG_BYTES), start, size
-
-
-async def _follow(service: Service, job_id: str, start: int) -> AsyncIterator[str]:
-    quiet_s = 0.0
-    while not service.feed.closing:
-        row = await service.threads.run(service.reader.job, job_id)
-        raw, start, _ = await service.threads.run(_read_log, service, job_id, start)
-        if raw:
-            start += len(raw)
-            quiet_s = 0.0
-            yield as_event(start, "log", {"text": raw.decode("utf-8", "replace")})
-        elif row is None or not row.is_live:
-            yield as_event(start, "end", {"state": "" if row is None else row.state})
-            return
-        else:
-            await asyncio.sleep(0.25)
-            quiet_s += 0.25
-            if quiet_s >= KEEP_ALIVE_S:
-                quiet_s = 0.0
-                yield ": waiting\n\n"
 
 
 # ---- cluster ---------------------------------------------------------------------------------------------------------
@@ -374,7 +305,7 @@ def show_decisions(service: Service, request: Request, who: Principal) -> dict[s
     """Show the last moments until a time and what was decided; only operators see jobs of others."""
     origin, shown = service.writer.origin, []
     limit = whole_number(request.query_params.get("limit"), "limit", 20, 200)
-    until = _time(request.query_params.get("at"), origin)
+    until = read_time(request.query_params.get("at"), origin)
     for one in service.reader.decisions(limit, until):
         decided = [decision for decision in one.decisions if decision["is"] != "Ask"]
         if not who.is_operator:
@@ -531,7 +462,8 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("PATCH", _JOB, "submitter", "owned job", "Change keys of a job", change, body="ChangeJob"),
     ApiRoute("POST", f"{_JOB}/hold", "submitter", "owned job", "Hold a job", hold),
     ApiRoute("POST", f"{_JOB}/release", "submitter", "owned job", "Release a held job", release),
-    ApiRoute("GET", f"{_JOB}/log", "viewer", "owned job", "Read the output of a job", log, query=("from", "follow"),
+    ApiRoute("GET", f"{_JOB}/log", "viewer", "owned job", "Read the output of a job", log,
+             query=("from", "tail", "since", "stream", "follow"),
              media="text/plain"),
     ApiRoute("GET", f"{_JOB}/why", "viewer", "job", "Say why a job does not run", why, query=("played",)),
     ApiRoute("GET", f"{_JOB}/when", "viewer", "job", "Say when a job starts and finishes", when, query=("arrivals",)),

@@ -17,6 +17,7 @@ from eunomia.service.messages import Principal
 from eunomia.service.site import Site, load_site
 from eunomia.service.site_change import SiteChange, apply_site, difference, overridden
 from eunomia.service.writer import Writer
+from eunomia.setup.policy_settings import described, of_tenant, refused
 
 
 async def change_policy(service: Service, request: Request, who: Principal) -> dict[str, Any]:
@@ -36,6 +37,11 @@ async def change_tenant(service: Service, request: Request, who: Principal) -> d
         raise Refused(422, "the tenant cannot be changed so", (problem,))
     if not is_path(name):
         raise Refused(422, "there can be no such tenant", (FieldProblem("tenant", name, EMPTY_PART, WHOLE_PATH),))
+    info = service.site.setup.policy.info
+    if unknown := refused(info, of_tenant(data)):
+        keys = {setting: setting.partition(".")[2] for setting in unknown}
+        problems = tuple(FieldProblem(key, str(data[key]), *described(info, one)) for one, key in keys.items())
+        raise Refused(422, "the tenant cannot be changed so", problems, code="no_effect")
     return await _override(service, request, who, {"tenants": {name: data}})
 
 

@@ -61,7 +61,8 @@ def _sign(copy: sqlite3.Connection) -> None:
     head = json.dumps(asdict(Head.of(copy.execute)))
     with copy:
         copy.execute(
-            "INSERT INTO meta VALUES ('head', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (head,)
+            "INSERT INTO meta (key, value) VALUES ('head', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            (head,),
         )
     copy.execute("PRAGMA journal_mode = DELETE")
 
@@ -131,7 +132,7 @@ def put_back_database(source: Path, url: str) -> str | None:
                 raise StoreProblem.of(url, "a service has begun to use it", "stop it first")
             postgres.create(db, lead, replaces=kept or "")
             _copy_tables(backup, db)
-            db.execute("INSERT INTO meta VALUES ('version', ?)", (str(VERSION),))
+            db.execute("INSERT INTO meta (key, value) VALUES ('version', ?)", (str(VERSION),))
             _count_on(db, lead)
             for table in ("moments", "news", "audit"):
                 text = f"SELECT setval(pg_get_serial_sequence('{table}', 'seq'), max(seq)) FROM {table}"

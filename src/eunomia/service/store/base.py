@@ -14,22 +14,25 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, fields
 from functools import lru_cache
+from heapq import merge
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from eunomia.service.fault_points import faultpoint
-from eunomia.service.job_row import JobRow
+from eunomia.service.job_row import STATES, TERMINAL, JobRow
 from eunomia.service.messages import LongSubmission
 from eunomia.service.store import audit_log, job_sums, old_rows
 from eunomia.service.store.checked_rows import (
     RESTORE,
+    WITHOUT_LOG,
     DamagedRow,
     clock_of,
     ids_of,
     is_finite,
     job_row,
+    node_of,
     number,
-    sums_of,
+    tenant_hour_of,
     token_of,
     unfinished_of,
     usable,
@@ -38,25 +41,34 @@ from eunomia.service.store.disk_room import DiskFull, DiskRoom
 from eunomia.service.store.head import FILE as HEAD_FILE
 from eunomia.service.store.head import Head, HeadFile, read_head
 from eunomia.service.store.opening import StoreProblem
+from eunomia.service.store.row_sums import of_row, row_sum, selected
 from eunomia.service.store.schema import StoredClock, Token
 from eunomia.service.tenant_fairness import HOURS, ActiveTime, TenantHour, TenantSums
 from eunomia.service.turn import Turn
 
 KEPT_SNAPSHOTS = 2
 JOB = "number, id, tenant, state, body"
-TOKENS = 'SELECT id, hash, "user", tenant, role, created, expires, revoked, parent FROM tokens'
+TOKENS, CLOCKS, NODES, TENANT_HOURS = (
+    f"SELECT {selected(table)} FROM {table}" for table in ("tokens", "clock", "nodes", "tenant_hours")
+)
+KEYS = f"SELECT {selected('keys')} FROM keys WHERE tenant = ? AND key = ?"
 LISTS = (
-    'SELECT l.key, l.tenant, l."user", l.role, l.source, l.body, k.digest, k.ids FROM lists l '
-    "JOIN keys k ON k.tenant = l.tenant AND k.key = l.key"
+    'SELECT l.key, l.tenant, l.key, l."user", l.role, l.source, l.body, l.row_sum, '
+    "k.tenant, k.key, k.digest, k.ids, k.row_sum FROM lists l LEFT JOIN keys k ON k.tenant = l.tenant AND k.key = l.key"
 )
 FACTS: dict[str, Callable[[str], object]] = {  # of `meta`, that a start reads
     **dict.fromkeys(("generation", "origin", "era", "era_jobs", "last_job"), lambda fact: number(float(fact))),
     **dict.fromkeys(("overrides", "setup", "active_time"), json.loads),
 }
+# Tables of which nothing but the checksum is checked, and the column by which a row is named.
+NAMED = {"moments": "seq", "snapshots": "seq", "keys": "key", "nodes": "node", "meta": "key"}
+UNSUMMED = ("generation", "version")  # facts without a checksum: `head` compares the first, a start writes the other
 CLOCK = (
-    "INSERT INTO clock VALUES (1, ?, ?, ?, ?) ON CONFLICT (one) DO UPDATE SET at = excluded.at, "
-    "boot = excluded.boot, monotonic = excluded.monotonic, wall = excluded.wall"
+    "INSERT INTO clock (one, at, boot, monotonic, wall, row_sum) VALUES (1, ?, ?, ?, ?, ?) ON CONFLICT (one) DO UPDATE "
+    "SET at = excluded.at, boot = excluded.boot, monotonic = excluded.monotonic, wall = excluded.wall, "
+    "row_sum = excluded.row_sum"
 )
+ADD_KEY = "keys (tenant, key, digest, ids, at, row_sum)"
 ROWS_AT_ONCE = (64, 16, 4, 1)  # of an insertion: few texts, so that each is prepared once
 _log = logging.getLogger(__name__)
 
@@ -165,8 +177,9 @@ class ServiceStore:
     def write(self, db: Connection, turn: Turn, clock: StoredClock) -> None:
         """Write one turn in an open transaction."""
         _insert(
-            db, "moments (at, generation, lines, digest)",
-            [(one.at, self.generation, one.lines, one.digest) for one in turn.moments],
+            db, "moments (at, generation, lines, digest, row_sum)",
+            [(one.at, self.generation, one.lines, one.digest, row_sum((one.at, one.lines, one.digest)))
+             for one in turn.moments],
         )  # fmt: skip
         rows = list(turn.rows.values())
         job_sums.count_changed(db, rows)
@@ -184,8 +197,8 @@ class ServiceStore:
         self._write_seats(db, rows)
         labels = [(*one, row.number) for row in rows for one in row.spec.get("labels", {}).items()]
         _insert(db, "labels (key, value, number)", labels, "DO NOTHING")
-        keys = [(tenant, key, body, json.dumps(ids), turn.at) for tenant, key, body, ids in turn.keys]
-        _insert(db, "keys (tenant, key, digest, ids, at)", keys)
+        keys = [(tenant, key, body, json.dumps(ids)) for tenant, key, body, ids in turn.keys]
+        _insert(db, ADD_KEY, [(*one, turn.at, row_sum(one)) for one in keys])
         for long in turn.long:
             self._write_long(db, long, turn.at)
         _insert(db, "outbox (number, body)", [(order.number, _order(order)) for order in turn.orders])
@@ -194,29 +207,31 @@ class ServiceStore:
         for node, reason in turn.nodes.items():
             db.execute("DELETE FROM nodes WHERE node = ?", (node,))
             if reason:
-                db.execute("INSERT INTO nodes (node, reason) VALUES (?, ?)", (node, reason))
+                _insert(db, "nodes (node, reason, row_sum)", [(node, reason, row_sum((node, reason)))])
+        hours = [(hour, tenant, *astuple(sums)) for hour, tenant, sums in turn.hours]
         _insert(
-            db, "tenant_hours (hour, tenant, received, deserved, succeeded, rho_sum, rho_max)",
-            [(hour, tenant, *astuple(sums)) for hour, tenant, sums in turn.hours],
+            db, "tenant_hours (hour, tenant, received, deserved, succeeded, rho_sum, rho_max, row_sum)",
+            [(*one, row_sum(one)) for one in hours],
             "(hour, tenant) DO UPDATE SET received = excluded.received, deserved = excluded.deserved, "
-            "succeeded = excluded.succeeded, rho_sum = excluded.rho_sum, rho_max = excluded.rho_max",
+            "succeeded = excluded.succeeded, rho_sum = excluded.rho_sum, rho_max = excluded.rho_max, "
+            "row_sum = excluded.row_sum",
         )  # fmt: skip
         if turn.active_time is not None:
             self.set_meta(db, "active_time", json.dumps(turn.active_time))
         self.write_audit(db, turn.at, turn.audit)
-        db.execute(CLOCK, (clock.at, clock.boot, clock.monotonic, clock.wall))
+        db.execute(CLOCK, (*astuple(clock), row_sum(astuple(clock))))
 
     def _write_long(self, db: Connection, long: LongSubmission, at: float) -> None:
         """Write how far a submission is that takes several turns."""
         who, key, ids = long.request.who, (long.request.who.tenant, long.submit.key), json.dumps(long.spans)
+        summed = row_sum((*key, long.submit.digest, ids))
         if len(long.spans) == 1:  # it was accepted in this turn
-            db.execute("INSERT INTO keys VALUES (?, ?, ?, ?, ?)", (*key, long.submit.digest, ids, at))
+            _insert(db, ADD_KEY, [(*key, long.submit.digest, ids, at, summed)])
             body = long.submit.body or json.dumps([job.spec() for job in long.submit.jobs])
-            db.execute(
-                "INSERT INTO lists VALUES (?, ?, ?, ?, ?, ?)", (*key, who.user, who.role, long.request.source, body)
-            )
+            values = (*key, who.user, who.role, long.request.source, body)
+            _insert(db, 'lists (tenant, key, "user", role, source, body, row_sum)', [(*values, row_sum(values))])
         else:
-            db.execute("UPDATE keys SET ids = ? WHERE tenant = ? AND key = ?", (ids, *key))
+            db.execute("UPDATE keys SET ids = ?, row_sum = ? WHERE tenant = ? AND key = ?", (ids, summed, *key))
         if long.is_complete:
             db.execute("DELETE FROM lists WHERE tenant = ? AND key = ?", key)
 
@@ -251,14 +266,20 @@ class ServiceStore:
 
     def set_meta(self, db: Connection, key: str, value: str) -> None:
         """Write a fact about the service in an open transaction."""
-        text = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
-        db.execute(text, (key, value))
+        values = (key, value, None if key in UNSUMMED else row_sum((key, value)))
+        changed = "(key) DO UPDATE SET value = excluded.value, row_sum = excluded.row_sum"
+        _insert(db, "meta (key, value, row_sum)", [values], changed)
+
+    def write_snapshot(self, db: Connection, seq: int, digest: str, wake: float, content: bytes) -> None:
+        """Write a snapshot of the state after moment `seq` in an open transaction."""
+        values = (seq, digest, wake, content, row_sum((seq, digest, wake)))
+        _insert(db, "snapshots (seq, digest, wake, content, row_sum)", [values])
 
     def add_snapshot(self, seq: int, digest: str, wake: float, content: bytes) -> None:
         """Store a snapshot of the state after moment `seq`; the last two are kept."""
         with self.transaction() as db:
             db.execute("DELETE FROM snapshots WHERE seq = ?", (seq,))
-            db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", (seq, digest, wake, content))
+            self.write_snapshot(db, seq, digest, wake, content)
             faultpoint("snapshot.half")
             db.execute(
                 "DELETE FROM snapshots WHERE seq NOT IN (SELECT seq FROM snapshots ORDER BY seq DESC LIMIT ?)",
@@ -290,9 +311,18 @@ class ServiceStore:
     # ---- reading, for the writer -----------------------------------------------------------------------------
 
     def meta(self, key: str) -> str | None:
-        """Return a fact about the service."""
-        found = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if found is None else str(found[0])
+        """Return a fact about the service; None where there is none, or one whose checksum is of another."""
+        found = self._db.execute(f"SELECT {selected('meta')} FROM meta WHERE key = ?", (key,)).fetchone()
+        try:
+            return None if found is None else str(of_row(found)[1])
+        except ValueError as error:
+            self._warn(f"the fact {key!r}", str(error))
+            return None
+
+    def has_fact(self, key: str, value: str) -> bool:
+        """Say whether that was stored of a fact, also where its value has changed since, but not its checksum."""
+        found = self._db.execute("SELECT value, row_sum FROM meta WHERE key = ?", (key,)).fetchone()
+        return found is not None and (found[0] == value or found[1] == row_sum((key, value)))
 
     def number(self, key: str, otherwise: float = 0.0) -> float:
         """Return a fact that is a number; `otherwise` where there is none, or one that cannot be used."""
@@ -309,7 +339,7 @@ class ServiceStore:
 
     def clock(self) -> StoredClock | None:
         """Return when the last turn was committed; where that cannot be read, when the last moment was."""
-        found = self._db.execute("SELECT at, boot, monotonic, wall FROM clock").fetchone()
+        found = self._db.execute(CLOCKS).fetchone()
         try:
             return None if found is None else clock_of(found)
         except (ValueError, TypeError, OverflowError) as error:
@@ -327,8 +357,15 @@ class ServiceStore:
         return max(stored, int(self.number("last_job"))) + 1
 
     def snapshots(self) -> Iterator[tuple[int, str, float, bytes]]:
-        """Yield number, digest, wake time and content of each snapshot, newest first."""
-        yield from self._db.execute("SELECT seq, digest, wake, content FROM snapshots ORDER BY seq DESC").fetchall()
+        """Yield number, digest, wake time and content of each snapshot, newest first; the log names any other."""
+        text = f"SELECT content, {selected('snapshots')} FROM snapshots ORDER BY seq DESC"
+        for content, *row in self._db.execute(text).fetchall():
+            try:
+                seq, digest, wake = of_row(row)
+            except ValueError as error:
+                self._warn(f"snapshot {row[0]}", str(error))
+                continue
+            yield seq, digest, wake, content
 
     def since_snapshot(self) -> tuple[int, int]:
         """Return how many moments a start would replay, and how many characters they have."""
@@ -337,20 +374,47 @@ class ServiceStore:
         return int(found[0]), int(found[1])
 
     def moments(self, after: int = 0) -> Iterator[tuple[int, str, str | None]]:
-        """Yield number, lines and digest of the moments after one, in order."""
-        yield from self._db.execute("SELECT seq, lines, digest FROM moments WHERE seq > ? ORDER BY seq", (after,))
+        """Yield number, lines and digest of the moments after one, in order.
+
+        Raises StoreProblem for one whose checksum is of another.
+        """
+        text = f"SELECT seq, {selected('moments')} FROM moments WHERE seq > ? ORDER BY seq"
+        for seq, *row in self._db.execute(text, (after,)):
+            try:
+                _, lines, digest = of_row(row)
+            except ValueError as error:
+                raise StoreProblem.of(self.folder, f"moment {seq} cannot be read ({error})", WITHOUT_LOG) from None
+            yield seq, lines, digest
 
     def live_jobs(self) -> tuple[list[JobRow], list[DamagedRow]]:
         """Return the rows of live jobs in order of submission, and of those that cannot be used what is known."""
         rows, damaged = list[JobRow](), list[DamagedRow]()
-        for found in self._db.execute(f"SELECT {JOB} FROM jobs WHERE live = 1 ORDER BY number"):
+        unmarked = self._unmarked_jobs()
+        for one in unmarked:
+            self._warn(f"`live` of {one[1]}", "its state or a seat says that it is")
+        marked = self._db.execute(f"SELECT {JOB} FROM jobs WHERE live = 1 ORDER BY number")
+        for found in merge(marked, unmarked, key=lambda one: int(one[0])) if unmarked else marked:
             try:
-                rows.append(job_row(*found))
+                row = job_row(*found)
+                if row.is_live:
+                    rows.append(row)
+                else:
+                    self._warn(f"`live` of {row.id}", "it has ended")
             except (ValueError, TypeError, LookupError, OverflowError) as error:
                 count, job_id, tenant, _, body = found
                 reason = f"its row in the store cannot be used ({error}); eunomia store restore brings back a backup"
                 damaged.append(DamagedRow(int(count), str(job_id), str(tenant), reason, str(body)))
         return rows, damaged
+
+    def _unmarked_jobs(self) -> list[Sequence[Any]]:
+        """Return the rows of jobs that are live by their states or seats, and not marked so: that bit has flipped."""
+        live = [state for state in STATES if state not in TERMINAL]
+        found = self._db.execute(
+            f"SELECT number FROM jobs WHERE live <> 1 AND state IN ({job_sums.places(live)}) "
+            "UNION SELECT number FROM jobs WHERE live <> 1 AND id IN (SELECT job FROM seats) ORDER BY number", live
+        ).fetchall()  # fmt: skip
+        text = f"SELECT {JOB} FROM jobs WHERE number = ?"
+        return [self._db.execute(text, one).fetchone() for one in found]
 
     def _row(self, found: Sequence[Any]) -> JobRow:
         try:
@@ -390,13 +454,8 @@ class ServiceStore:
 
     def tenant_hours(self, until: int) -> list[TenantHour]:
         """Return the sums of tenants in the day that ends with hour `until`."""
-        text = "SELECT tenant, hour, received, deserved, succeeded, rho_sum, rho_max FROM tenant_hours "
-        found = self._db.execute(f"{text} WHERE hour > ? AND hour <= ?", (until - HOURS, until)).fetchall()
-        return usable(
-            found,
-            lambda row: TenantHour(int(row[1]), str(row[0]), sums_of(row[2:])),
-            lambda wrong: self._warn("an hour of tenant", wrong),
-        )
+        found = self._db.execute(f"{TENANT_HOURS} WHERE hour > ? AND hour <= ?", (until - HOURS, until)).fetchall()
+        return usable(found, tenant_hour_of, lambda wrong: self._warn("the sums of a tenant in hour", wrong))
 
     def active_time(self, at: float) -> ActiveTime:
         """Return `TenantFairness.active_time` as it was stored; nothing until `at` where it was not."""
@@ -409,14 +468,16 @@ class ServiceStore:
 
     def drained(self, nodes: int) -> dict[int, str]:
         """Return which of so many nodes are drained, and why."""
-        found = self._db.execute("SELECT node, reason FROM nodes").fetchall()
-        return {node: str(reason).replace("\0", "") for node, reason in found if 0 <= node < nodes}
+        found = usable(
+            self._db.execute(NODES).fetchall(), node_of, lambda wrong: self._warn("the row of drained node", wrong)
+        )
+        return {node: reason for node, reason in found if 0 <= node < nodes}
 
     def key(self, tenant: str, key: str) -> tuple[str, list[str]] | None:
         """Return body digest and ids of an earlier submission. Raises StoreProblem if they cannot be read."""
-        found = self._db.execute("SELECT digest, ids FROM keys WHERE tenant = ? AND key = ?", (tenant, key)).fetchone()
+        found = self._db.execute(KEYS, (tenant, key)).fetchone()
         try:
-            return None if found is None else ids_of(*found)
+            return None if found is None else ids_of(found)
         except (ValueError, TypeError) as error:
             rule = f"the row of the Idempotency-Key {key!r} cannot be read ({error})"
             raise StoreProblem.of(self.folder, rule, RESTORE) from None
@@ -464,14 +525,20 @@ class ServiceStore:
             found.append(str(error))
         rows = ((one[1], one) for one in self._db.execute(f"SELECT {JOB} FROM jobs ORDER BY number"))
         usable(rows, lambda one: job_row(*one[1]), lambda wrong: found.append(f"the row of job {wrong} cannot be read"))
+        found += [f"job {one[1]} is live, and not marked so" for one in self._unmarked_jobs()]
         usable(self._db.execute(TOKENS), token_of, lambda wrong: found.append(f"the token {wrong} cannot be used"))
         self.unfinished(
             lambda wrong: found.append(f"the rest of the accepted list with the key {wrong} cannot be used")
         )
-        hours = self._db.execute("SELECT tenant, received, deserved, succeeded, rho_sum, rho_max FROM tenant_hours")
-        usable(hours, lambda row: sums_of(row[1:]), lambda wrong: found.append(f"an hour of tenant {wrong} is wrong"))
-        clocks = self._db.execute("SELECT at, boot, monotonic, wall FROM clock")
-        usable(clocks, clock_of, lambda wrong: found.append(f"the clock {wrong} cannot be used"))
+        usable(self._db.execute(CLOCKS), clock_of, lambda wrong: found.append(f"the clock {wrong} cannot be used"))
+        usable(
+            self._db.execute(TENANT_HOURS), tenant_hour_of,
+            lambda wrong: found.append(f"the sums of a tenant in hour {wrong} cannot be used"),
+        )  # fmt: skip
+        for table, name in NAMED.items():
+            summed, wrong = self._db.execute(f"SELECT {name}, {selected(table)} FROM {table}"), list[str]()
+            usable(summed, lambda row: of_row(row[1:]), wrong.append)
+            found += [f"the row {one} of {table} cannot be used" for one in wrong]
         for key, read in FACTS.items():
             try:
                 read(self.meta(key) or "0")

@@ -13,10 +13,15 @@ from eunomia.inputs.json_text import unusable_texts
 from eunomia.service.job_document import parse_job
 from eunomia.service.job_row import MOST_STORED, STATES, JobRow
 from eunomia.service.messages import ROLES, LongSubmission, Principal, Request, Submit, ids_in
+from eunomia.service.store.row_sums import COLUMNS, of_row
 from eunomia.service.store.schema import StoredClock, Token
-from eunomia.service.tenant_fairness import TenantSums
+from eunomia.service.tenant_fairness import TenantHour, TenantSums
 
 RESTORE = "restore a backup: eunomia store restore"
+WITHOUT_LOG = (
+    "start the version of Eunomia that wrote the store, restore a backup, or change the site file, such as a "
+    "parameter of the policy: live jobs are then scheduled anew, from their rows and without the log"
+)
 T = TypeVar("T")
 
 
@@ -55,7 +60,7 @@ def job_row(number: int, job_id: str, tenant: str, state: str, body: str) -> Job
 
 def clock_of(row: Sequence[Any]) -> StoredClock:
     """Return the clock. Raises ValueError for one that cannot be used."""
-    at, boot, monotonic, wall = row
+    at, boot, monotonic, wall = of_row(row)
     if number(at) < 0:
         raise ValueError("it is before the service's time")
     return StoredClock(number(at, MOST_S), text(boot), number(monotonic, MOST_S), number(wall, MOST_S))
@@ -63,7 +68,7 @@ def clock_of(row: Sequence[Any]) -> StoredClock:
 
 def token_of(row: Sequence[Any]) -> Token:
     """Return a token. Raises ValueError for one that cannot be used."""
-    token_id, hashed, user, tenant, role, created, *ends, parent = row
+    token_id, hashed, user, tenant, role, created, *ends, parent = of_row(row)
     if role not in ROLES:
         raise ValueError(f"its role is {str(role)[:40]!r}")
     expires, revoked = (None if at is None else number(at, MOST_S) for at in ends)
@@ -73,14 +78,22 @@ def token_of(row: Sequence[Any]) -> Token:
     )
 
 
-def sums_of(row: Sequence[Any]) -> TenantSums:
-    """Return the sums of a tenant. Raises ValueError for some that cannot be used."""
-    received, deserved, succeeded, total, most = map(number, row)
-    return TenantSums(received, deserved, int(succeeded), total, most)
+def tenant_hour_of(row: Sequence[Any]) -> TenantHour:
+    """Return the sums of a tenant in an hour. Raises ValueError for some that cannot be used."""
+    hour, tenant, *sums = of_row(row)
+    received, deserved, succeeded, total, most = map(number, sums)
+    return TenantHour(int(number(hour)), str(tenant), TenantSums(received, deserved, int(succeeded), total, most))
 
 
-def ids_of(digest: Any, ids: Any) -> tuple[str, list[str]]:
+def node_of(row: Sequence[Any]) -> tuple[int, str]:
+    """Return a drained node, and why it is. Raises ValueError for a row that cannot be used."""
+    node, reason = of_row(row)
+    return int(number(node)), str(reason).replace("\0", "")
+
+
+def ids_of(row: Sequence[Any]) -> tuple[str, list[str]]:
     """Return what an Idempotency-Key stands for. Raises ValueError where it cannot be read."""
+    *_, digest, ids = of_row(row)
     found = json.loads(ids)
     if not isinstance(found, list) or not found:
         raise ValueError("it names no jobs")
@@ -89,13 +102,14 @@ def ids_of(digest: Any, ids: Any) -> tuple[str, list[str]]:
 
 def unfinished_of(row: Sequence[Any]) -> LongSubmission:
     """Return a submission with jobs that are still to be entered. Raises ValueError for one that cannot be used."""
-    key, tenant, user, role, source, body, digest, ids = row
+    count = len(COLUMNS["lists"]) + 1
+    tenant, key, user, role, source, body = of_row(row[1 : count + 1])
     if role not in ROLES:
         raise ValueError(f"its role is {str(role)[:40]!r}")
     who = Principal(text(user), text(tenant), role)
     documents = json.loads(body)
     jobs = tuple(parse_job(one) for one in (documents if isinstance(documents, list) else [documents]))
-    shown, entered = ids_of(digest, ids)
+    (shown, entered), ids = ids_of(row[count + 1 :]), row[-2]
     submit = Submit(jobs, text(key), shown, several=True)
     if len(entered) >= submit.count:
         raise ValueError("it has no further jobs")

@@ -67,8 +67,8 @@ def create(db: sqlite3.Connection) -> None:
     with _whole(db):
         for statement in filter(str.strip, (BASE + "".join(MIGRATIONS)).split(";")):
             db.execute(statement)
-        db.execute("INSERT INTO meta VALUES ('cluster_id', ?)", (secrets.token_hex(8),))
-        db.execute("INSERT INTO meta VALUES ('origin', ?)", (repr(time.time()),))
+        db.execute("INSERT INTO meta (key, value) VALUES ('cluster_id', ?)", (secrets.token_hex(8),))
+        db.execute("INSERT INTO meta (key, value) VALUES ('origin', ?)", (repr(time.time()),))
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {VERSION}")
 

@@ -14,6 +14,7 @@ from eunomia.service.store.job_sums import in_groups, places
 from eunomia.service.store.old_rows import Limits, OldRows, ended_jobs, old_rows
 from eunomia.service.store.opening import FILE, StoreProblem
 from eunomia.service.store.reader import Reader
+from eunomia.service.store.row_sums import of_row, selected
 from eunomia.service.store.schema import VERSION, StoredClock
 
 
@@ -36,14 +37,14 @@ class RemovalReader(Reader):
 
     def clock(self) -> StoredClock | None:
         """Return when the last turn was committed; None where nothing was."""
-        found = self._db.execute("SELECT at, boot, monotonic, wall FROM clock").fetchone()
+        found = self._db.execute(f"SELECT {selected('clock')} FROM clock").fetchone()
         return None if found is None else clock_of(found)
 
     def fact(self, key: str, otherwise: float) -> float:
         """Return a fact about the service that is a number."""
-        found = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        found = self._db.execute(f"SELECT {selected('meta')} FROM meta WHERE key = ?", (key,)).fetchone()
         try:
-            return otherwise if found is None else number(float(found[0]))
+            return otherwise if found is None else number(float(of_row(found)[1]))
         except ValueError:
             return otherwise
 

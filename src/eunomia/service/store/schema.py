@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from eunomia.service.store.row_sums import ADDED
+
 APPLICATION_ID = 0x45554E4F  # "EUNO" in the header of the file
 
 BASE = """
@@ -60,6 +62,7 @@ MIGRATIONS = (
     "CREATE TABLE IF NOT EXISTS audit_parts (first INTEGER NOT NULL, last INTEGER PRIMARY KEY, begun REAL NOT NULL, "
     "ended REAL NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL, removed REAL, key TEXT NOT NULL, "
     "signature TEXT NOT NULL);",
+    ADDED,
 )
 VERSION = 1 + len(MIGRATIONS)
 SUMMED = 7  # the version in which counts and sums of jobs are kept: those of an older store are computed once

@@ -139,8 +139,7 @@ def barrier(
 ) -> tuple[Floats, float, float, int]:  # fmt: skip
     """Solve the program to a relative gap `goal`; return y (column,), t, its error and the steps taken.
 
-    rows: speeds and needs as parts of each row's best speed, `in_any_form`, so that this is compiled once; the last
-    column is the free alternative, base is not used;
+    rows: `in_any_form`, speeds and needs in parts of the row's best speed; the last column is free, base is not used;
     worth (column + 1, row), about 1 in all, or (0, 0) without worths; aim (row,) the part of the common product that a
     row's products have; limit N > 0 (column,); fixed (3, column): h(t) = Σ_d fixed[d] (t − anchor)^d; t ≤ top, begun at
     `begin` without worths.

@@ -98,6 +98,7 @@ class Astraea:
                 "on_type", "topology", "holder",
             }
         ),
+        tenant_settings=frozenset({"quota", "weight"}),
         memory_columns={"leased_at": NEVER},
         mechanism=LeaseTerms(length_s=LEASE_S),
     )  # fmt: skip

@@ -104,6 +104,7 @@ class Philly:
             {"scale_factor", "throughput", "on_type", "started", "first_started", "tenant", "tenants"}
             | {"capacity", "topology", "holder", "lease_end"}
         ),
+        tenant_settings=frozenset({"may_borrow", "quota", "weight"}),
         memory_columns={**REMEMBERS, "passed": 0.0},
         mechanism=ENDLESS,
         explains_waits=True,

@@ -92,6 +92,7 @@ class Quincy:
         needs=frozenset(
             {"scale_factor", "throughput", "slowdown", "submitted", "run_time", "on_type"} | {"topology", "holder"}
         ),
+        tenant_settings=frozenset({"weight"}),
         mechanism=ENDLESS,
     )
 

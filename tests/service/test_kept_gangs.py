@@ -1,0 +1,140 @@
+"""A changed site touches no gang that still fits: it runs on, and usage, progress and starts are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.service.bench import ANN, BOB, OPERATOR, Bench
+
+from eunomia.backends.reports import GangEnded, Launched, StepsSaved
+from eunomia.records.scheduler_digest import digest
+from eunomia.service.messages import Halt, Launch
+from eunomia.service.site import load_site
+from eunomia.service.site_change import apply_site
+
+SITE = """\
+check = true
+[service]
+listen = "127.0.0.1:0"
+[cluster]
+nodes = [{ type = "a100", count = 2, accelerators = 2 }]
+[policy]
+name = "slurm_fair_share"
+"""
+TWO = '[{ type = "a100", count = 2, accelerators = 2 }]'
+CHANGES = {
+    "a node more": SITE.replace("count = 2", "count = 3"),
+    "a type more": SITE.replace("}]", '}, { type = "cpu", accelerators = 4 }]'),
+    "a node grows": SITE.replace(
+        '"a100", count = 2, accelerators = 2 }', '"a100", accelerators = 2 }, { type = "a100", accelerators = 4 }'
+    ),
+    "another name of a type": SITE.replace("a100", "a100-40"),
+    "another policy": SITE.replace("slurm_fair_share", "kueue_fair_share"),
+    "rounds": SITE.replace("slurm_fair_share", "max_min_fairness"),
+    "a tenant": SITE + "[tenants]\nvision = { weight = 3 }\n",
+    "costs": SITE + "[overheads]\nrestore_s = 30\n",
+}
+
+
+def halted(orders: list[Any]) -> list[str]:
+    return [order.job_id for order in orders if isinstance(order, Halt)]
+
+
+def apply(bench: Bench, text: str, *, at_restart: bool) -> list[Any]:
+    """Change the site of a running service, or while it is stopped; return the orders of the world."""
+    if at_restart:
+        bench.restart(text)
+        return list(bench.orders)
+    bench.path.write_text(text)
+    sent: list[Any] = []
+
+    class World:
+        def carry_out(self, orders: Any) -> None:
+            sent.extend(orders)
+
+        def use_topology(self, topology: Any) -> None:
+            pass
+
+    bench.writer.world = World()  # type: ignore[assignment]
+    apply_site(bench.writer, load_site(bench.path), OPERATOR, "test")
+    bench.writer.world = None
+    bench.do()
+    return [*sent, *bench.orders]
+
+
+def begun(bench: Bench) -> list[str]:
+    """Three jobs, which run since 10 s, and one that waits."""
+    jobs = [bench.submit(who, duration_s=5000, accelerators=n, interruptible=None).body["id"] for who, n in
+            ((ANN, 1), (BOB, 1), (ANN, 2), (ANN, 2))]  # fmt: skip
+    bench.clock.at = 10.0
+    bench.do(*(Launched(job, 1) for job in jobs[:3]))
+    bench.clock.at = 500.0
+    bench.do(StepsSaved(jobs[1], 1, 300.0))
+    bench.clock.at = 1000.0
+    bench.do()
+    return jobs
+
+
+@pytest.mark.parametrize("at_restart", [False, True], ids=["running", "restarted"])
+@pytest.mark.parametrize("what", sorted(CHANGES))
+def test_gangs_run_on_whatever_is_added_or_changed_around_them(tmp_path: Path, what: str, at_restart: bool) -> None:
+    bench = Bench(tmp_path, SITE)
+    jobs = begun(bench)
+    before = {job: (row.seats, row.epoch, row.started) for job, row in bench.controller.rows.items()}
+    orders = apply(bench, CHANGES[what], at_restart=at_restart)
+    assert halted(orders) == []
+    assert all(one.adopt_only for one in orders if isinstance(one, Launch) and one.job_id in jobs[:3])
+    rows, scheduler = bench.controller.rows, bench.controller.scheduler
+    for job in jobs[:3]:
+        assert rows[job].state == "running"
+        assert (rows[job].seats, rows[job].epoch, rows[job].started) == before[job]
+        number = scheduler.state.row_of[job]
+        size = len(rows[job].seats)
+        assert scheduler.ledger.service_at(1000.0, [number]) == pytest.approx(size * 990.0, rel=0.02), (
+            "what it received"
+        )
+        left = scheduler.belief.remaining_at(1000.0, [number])[0]
+        assert left == pytest.approx(5000 - (800.0 if job == jobs[1] else 990.0), rel=0.01), "what it has done"
+    bench.controller.check()
+    seen = digest(scheduler)
+    bench.restart(CHANGES[what])
+    assert digest(bench.controller.scheduler) == seen
+    bench.do(*(GangEnded(job, 1, "finished") for job in jobs[:3]))
+    assert [bench.state(job) for job in jobs[:3]] == ["succeeded"] * 3
+
+
+def test_what_tenants_used_is_kept_with_its_half_life(tmp_path: Path) -> None:
+    """Ann has used three quarters; after a node came, Bob's job is still before hers."""
+    bench = Bench(tmp_path, SITE)
+    begun(bench)
+    state = bench.controller.scheduler.state
+    assert state.entitlements is not None
+    names, used = state.owners.tree.names, state.entitlements.decayed_usage(len(state.owners.tree.names))
+    apply(bench, CHANGES["a node more"], at_restart=False)
+    state = bench.controller.scheduler.state
+    assert state.entitlements is not None
+    now = dict(
+        zip(state.owners.tree.names, state.entitlements.decayed_usage(len(state.owners.tree.names)), strict=True)
+    )
+    assert now == pytest.approx(dict(zip(names, used, strict=True)))
+    assert now["vision"] > 2 * now["speech"] > 0
+
+
+def test_a_gang_whose_accelerators_are_gone_saves_and_the_others_run_on(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, SITE)
+    jobs = begun(bench)
+    wide = next(job for job in jobs[:3] if bench.controller.rows[job].seats == (2, 3))
+    orders = apply(bench, SITE.replace("count = 2", "count = 1"), at_restart=False)
+    assert halted(orders) == [wide]
+    assert {bench.state(job) for job in set(jobs[:3]) - {wide}} == {"running"}
+    assert bench.state(wide) == "stopping"
+
+
+def test_a_gang_whose_type_it_may_not_use_any_more_saves(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, SITE)
+    job = bench.submit(types=["a100"]).body["id"]
+    bench.do(Launched(job, 1))
+    text = SITE.replace(TWO, '[{ type = "h100", count = 2, accelerators = 2 }, { type = "a100", accelerators = 2 }]')
+    assert halted(apply(bench, text, at_restart=False)) == [job]
