@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -271,14 +272,13 @@ def test_wherever_it_dies_the_next_removal_goes_on_and_no_entry_is_lost(
     entries = [[*row] for row in bench.store._db.execute(f"SELECT {audit_log.ENTRY} FROM audit ORDER BY seq")]
     monkeypatch.setattr(audit_log, "MOST", 2)
     monkeypatch.setattr(sys.modules["eunomia.service.store.old_rows"], "BATCH", 2)
-    monkeypatch.setattr(sys.modules["eunomia.service.store.old_rows"], "PIECE_S", 0.0)
     deaths = 0
     for hit in range(1, 100):
         monkeypatch.setenv("EUNOMIA_TEST_BUILD", "1")
         monkeypatch.setenv("EUNOMIA_FAULT_POINT", f"{point}:raise:{hit}")
         monkeypatch.setattr(fault_points, "_hits", Counter())
         try:
-            removal(bench).sweep()
+            replace(removal(bench), rows_s=0.0).sweep()
         except InjectedFault:
             deaths += 1
             monkeypatch.delenv("EUNOMIA_FAULT_POINT")

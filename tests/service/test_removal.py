@@ -181,7 +181,7 @@ def test_others_are_served_between_two_pieces(bench: Bench) -> None:
 
 
 def test_a_piece_is_a_few_rows_of_each_kind_however_many_are_due_and_a_folder_goes_entry_by_entry(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench,
 ) -> None:
     for _ in range(2 * JOBS):
         run_one(bench, labels={"n": "old"})
@@ -191,7 +191,6 @@ def test_a_piece_is_a_few_rows_of_each_kind_however_many_are_due_and_a_folder_go
     bench.writer.snapshot()
     bench.writer.snapshot()
     bench.clock.at += 400 * DAY_S
-    monkeypatch.setattr(old_rows, "PIECE_S", 0.0)  # a look at the clock ends the piece
     pieces = list[int]()
 
     def change(do: Callable[[Any], int]) -> int:
@@ -202,8 +201,9 @@ def test_a_piece_is_a_few_rows_of_each_kind_however_many_are_due_and_a_folder_go
 
     reader = RemovalReader(bench.site.place)
     Removal(
-        bench.site.service, bench.site.state / "jobs", reader, bench.clock.at, change, lambda worked_s: None
-    ).sweep()
+        bench.site.service, bench.site.state / "jobs", reader, bench.clock.at, change, lambda worked_s: None,
+        rows_s=0.0,  # a look at the clock ends the piece
+    ).sweep()  # fmt: skip
     assert len(pieces) > 30 and max(pieces[2:]) <= 6 * old_rows.BATCH  # kinds of rows
     assert max(pieces[:2]) <= 3 * JOBS + 10  # a job's row, its label and its count
     path = folder(bench, "1-abc")

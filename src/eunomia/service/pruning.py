@@ -6,11 +6,13 @@ from collections.abc import Callable
 from contextlib import closing
 
 from eunomia.service.clock import MonotonicClock
-from eunomia.service.removal import JOBS_FOLDER, Removal
+from eunomia.service.removal import JOBS_FOLDER, PAGE, Removal
 from eunomia.service.site import Site
 from eunomia.service.store import ServiceStore, open_store
 from eunomia.service.store.old_rows import OldRows
 from eunomia.service.store.removal_reader import RemovalReader
+
+ROWS_S = 1.0  # of statements in one transaction: no service waits for it, and each commit waits for the disk
 
 
 def prunable(site: Site) -> list[OldRows]:
@@ -44,4 +46,7 @@ def _removal(
     site: Site, reader: RemovalReader, change: Callable[[Callable[[ServiceStore], int]], int] = lambda change: 0
 ) -> Removal:
     now = MonotonicClock(reader.clock()).now()
-    return Removal(site.service, site.state / JOBS_FOLDER, reader, now, change, lambda worked_s: None)
+    return Removal(
+        site.service, site.state / JOBS_FOLDER, reader, now, change, lambda worked_s: None,
+        jobs_at_once=PAGE, rows_s=ROWS_S,
+    )  # fmt: skip

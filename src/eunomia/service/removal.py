@@ -28,6 +28,7 @@ from eunomia.service.messages import Principal
 from eunomia.service.site import ServiceSection
 from eunomia.service.store import ServiceStore
 from eunomia.service.store.disk_room import DiskFull
+from eunomia.service.store.old_rows import PIECE_S as ROWS_S
 from eunomia.service.store.old_rows import Limits, OldRows
 from eunomia.service.store.removal_reader import RemovalReader
 from eunomia.service.writer import Writer
@@ -65,6 +66,7 @@ class Removal:
 
     `change` runs a change of the store where that may be done; `pause` gets how long the piece before took, waits,
     and raises Stopped where no more is to be done. One that is `thorough` looks at each folder of a job.
+    A transaction removes the rows of so many jobs, or other rows for `rows_s`.
     """
 
     service: ServiceSection
@@ -74,6 +76,8 @@ class Removal:
     change: Callable[[Callable[[ServiceStore], int]], int]
     pause: Callable[[float], None]
     thorough: bool = True
+    jobs_at_once: int = JOBS
+    rows_s: float = ROWS_S
 
     # ---- what goes -------------------------------------------------------------------------------------------
 
@@ -96,7 +100,7 @@ class Removal:
         jobs = self._remove_jobs(limits)
         audit = AuditRemoval(self.reader, self.jobs.parent, self.change, self._paced)
         files = audit.sweep(self.now, limits.audit)
-        rows = self._repeat(lambda store: store.remove_aged(limits))
+        rows = self._repeat(lambda store: store.remove_aged(limits, self.rows_s))
         logs = self._remove_logs()
         unknown = self._remove_folders(path.name for path in self._unknown_folders()) if self.thorough else 0
         self._repeat(lambda store: store.shrink())
@@ -133,7 +137,7 @@ class Removal:
     def _remove_jobs(self, limits: Limits) -> int:
         """Remove ended jobs, the folders of a few and then their rows."""
         gone = 0
-        while page := self.reader.ended(-math.inf, limits.history, JOBS):
+        while page := self.reader.ended(-math.inf, limits.history, self.jobs_at_once):
             self._remove_folders(folder_name(job_id) for _, _, job_id in page)
             numbers = [number for _, number, _ in page]
             found = self._timed(partial(_remove_rows, numbers=numbers))

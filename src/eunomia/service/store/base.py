@@ -294,10 +294,10 @@ class ServiceStore:
             faultpoint("removal.rows")
         return gone
 
-    def remove_aged(self, limits: old_rows.Limits) -> int:
-        """Remove other old rows for a few milliseconds; return how many, 0 if there are no more."""
+    def remove_aged(self, limits: old_rows.Limits, piece_s: float = old_rows.PIECE_S) -> int:
+        """Remove other old rows for so long; return how many, 0 if there are no more."""
         with self.transaction() as db:
-            gone = old_rows.remove_aged(db, limits)
+            gone = old_rows.remove_aged(db, limits, piece_s)
             faultpoint("removal.rows")
         return gone
 

@@ -16,7 +16,7 @@ from eunomia.service.store.audit_log import KEPT_LAST, TAKEN
 from eunomia.service.store.job_sums import Database, add_counts, in_groups, places
 from eunomia.service.tenant_fairness import HISTORY_DAYS, HOUR_S
 
-PIECE_S = 0.008  # of statements in one transaction, whose commit comes to it
+PIECE_S = 0.008  # of statements in one transaction beside a service's turns; its commit comes to it
 BATCH = 16  # rows of one statement, between looks at the time
 ENDED = "live = 0 AND ended < ?"
 _NEEDLESS = "seq <= (SELECT min(seq) FROM snapshots) AND seq < (SELECT max(seq) FROM moments)"
@@ -85,9 +85,9 @@ def remove_jobs(db: Database, numbers: Sequence[int]) -> int:
     return -gone.total()
 
 
-def remove_aged(db: Database, limits: Limits) -> int:
-    """Remove old rows besides those of jobs for a few milliseconds; return how many, 0 if there are no more."""
-    end, gone = time.perf_counter() + PIECE_S, 0
+def remove_aged(db: Database, limits: Limits, piece_s: float) -> int:
+    """Remove old rows besides those of jobs for so long; return how many, 0 if there are no more."""
+    end, gone = time.perf_counter() + piece_s, 0
     for text, values in _removals(limits):  # of each a few, also where that takes long
         while count := int(db.execute(text, values).rowcount):
             gone += count
