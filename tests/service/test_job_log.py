@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.backends.gangs_here import GangsHere
 from tests.service.bench import LiveService, until
 
-from eunomia.backends.processes.log_parts import LogWriter
+from eunomia.backends.processes.log_parts import LogWriter, PartsFile
 from eunomia.backends.reports import GangEnded
 from eunomia.inputs.spans import seconds_of
 from eunomia.service import job_log
@@ -89,6 +89,24 @@ def test_a_log_of_before_with_two_parts_is_read_as_one(tmp_path: Path) -> None:
     assert JobLog(tmp_path / "log").read(0).text() == "old\n"
     (tmp_path / "log.1").unlink()
     assert JobLog(tmp_path / "log").read(7).size == 0
+
+
+def test_parts_that_move_while_they_are_opened_are_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, written = writer_of(tmp_path / "log", 50), bytes(range(200))
+    writer.write(written[:80], 0.0)
+    late = [written[80:]]
+
+    class ReadLate(PartsFile):
+        def __init__(self, log: str) -> None:
+            if late:
+                writer.write(late.pop(), 0.0)
+            super().__init__(log)
+
+    monkeypatch.setattr(job_log, "PartsFile", ReadLate)
+    found = JobLog(tmp_path / "log").read(60)
+    assert (found.first, found.size, found.data) == (100, 200, written[100:])
 
 
 @pytest.mark.parametrize(

@@ -88,13 +88,15 @@ class JobLog:
         for tries in range(MOST_TRIES):
             with ExitStack() as opened:
                 new, old = self._open("", opened), self._open(".1", opened)
+                known = PartsFile(str(self._path))
                 moves = new is None and old is not None  # or the job removed it
                 if new is not None and old is not None:
                     first, second = os.fstat(new.fileno()), os.fstat(old.fileno())
                     moves = first.st_ino == second.st_ino or not first.st_nlink
+                    moves |= bool(known.begins) and first.st_ino not in known.begins
                 if moves and tries < MOST_TRIES - 1:
                     continue
-                yield self._numbered(old, new)
+                yield self._numbered(known, old, new)
                 return
 
     def _open(self, suffix: str, opened: ExitStack) -> BinaryIO | None:
@@ -102,8 +104,9 @@ class JobLog:
             return opened.enter_context(os.fdopen(open_plain(f"{self._path}{suffix}"), "rb"))
         return None
 
-    def _numbered(self, old: BinaryIO | None, new: BinaryIO | None) -> list[tuple[BinaryIO | None, int, int]]:
-        known = PartsFile(str(self._path))
+    def _numbered(
+        self, known: PartsFile, old: BinaryIO | None, new: BinaryIO | None
+    ) -> list[tuple[BinaryIO | None, int, int]]:
         parts: list[tuple[BinaryIO | None, int, int]] = []
         if new is not None:
             found = os.fstat(new.fileno())

@@ -20,6 +20,7 @@ from eunomia.inputs.atomic_write import replacing
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.store.job_sums import sum_up
+from eunomia.service.store.row_sums import row_sum
 from eunomia.service.store.schema import APPLICATION_ID, BASE, MIGRATIONS, SUMMED, VERSION
 
 FILE = "store.db"
@@ -68,7 +69,8 @@ def create(db: sqlite3.Connection) -> None:
         for statement in filter(str.strip, (BASE + "".join(MIGRATIONS)).split(";")):
             db.execute(statement)
         db.execute("INSERT INTO meta (key, value) VALUES ('cluster_id', ?)", (secrets.token_hex(8),))
-        db.execute("INSERT INTO meta (key, value) VALUES ('origin', ?)", (repr(time.time()),))
+        origin = ("origin", repr(time.time()))
+        db.execute("INSERT INTO meta (key, value, row_sum) VALUES (?, ?, ?)", (*origin, row_sum(origin)))
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {VERSION}")
 

@@ -26,6 +26,7 @@ from eunomia.service.store.checked_rows import RESTORE
 from eunomia.service.store.head import check_head
 from eunomia.service.store.job_sums import sum_up
 from eunomia.service.store.opening import StoreLost, StoreProblem, check_mode, check_unused
+from eunomia.service.store.row_sums import row_sum
 from eunomia.service.store.schema import BASE, MIGRATIONS, SUMMED, VERSION
 
 try:
@@ -265,8 +266,9 @@ def create(db: PostgresConnection, generation: int = 0, *, replaces: str = "") -
         for statement in (LEADER, *_translated_schema(BASE + "".join(MIGRATIONS))):
             db.execute(statement)
         db.execute("INSERT INTO leader VALUES (1, ?, '', clock_timestamp())", (generation,))
-        rows = [("cluster_id", secrets.token_hex(8)), ("origin", repr(time.time())), ("version", str(VERSION))]
-        db.executemany("INSERT INTO meta (key, value) VALUES (?, ?)", rows)
+        origin = ("origin", repr(time.time()))
+        rows = [("cluster_id", secrets.token_hex(8), None), (*origin, row_sum(origin)), ("version", str(VERSION), None)]
+        db.executemany("INSERT INTO meta (key, value, row_sum) VALUES (?, ?, ?)", rows)
 
 
 def _migrate(db: PostgresConnection, url: str) -> None:

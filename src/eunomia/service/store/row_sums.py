@@ -36,7 +36,7 @@ def row_sum(values: Sequence[Any]) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, int | float):  # a column of numbers returns either
-        return "-;" if math.isnan(value) else f"n{float(value)!r};"  # SQLite stores NaN as NULL
+        return "-;" if math.isnan(value) else f"n{float(value) + 0.0!r};"  # SQLite stores NaN as NULL, and -0.0 as 0.0
     return "-;" if value is None else f"s{value};"
 
 
