@@ -52,11 +52,13 @@ test-extras: extras ## run the tests that need Optuna or SciPy (installs both in
 		tests/reproduction/test_parts_by_hand.py::test_between_scattered_points_the_delaunay_triangle_counts \
 		tests/reproduction/test_peers.py::test_pollux_tiresias_and_optimus_are_as_near_as_interpolation_allows
 
-# A test that fails and then passes is named, so that somebody looks at it; what fails twice ends in an error.
+# A test that fails and then passes is named, so that somebody looks at it; what fails twice ends in an error, and so does
+# a file that could not be imported, as no test has run then.
 SUBMAKE := $(MAKE) --no-print-directory --old-file=extras --old-file=env
 twice-%:
-	+@cache="-o cache_dir=.pytest_cache/$*"; \
+	+@rm -rf .pytest_cache/$*; cache="-o cache_dir=.pytest_cache/$*"; \
 	$(SUBMAKE) $* PYTEST_FLAGS="$(PYTEST_FLAGS) $$cache" || { \
+		! grep -qs '^ *"[^:]*":' .pytest_cache/$*/v/cache/lastfailed || exit 2; \
 		echo "== $*: what failed is run once more"; \
 		$(SUBMAKE) $* PYTEST_FLAGS="$(PYTEST_FLAGS) $$cache --last-failed --last-failed-no-failures=none" && \
 		echo "== $*: what failed, above, passed when run once more"; }
