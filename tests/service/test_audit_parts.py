@@ -257,7 +257,12 @@ def test_where_the_key_is_lost_nothing_is_signed_with_another_one(
     (bench.site.state / KEY_FILE).chmod(0o644)
     removal(bench).sweep()
     assert parts(bench) == before and "other users may read it" in caplog.text
+    caplog.clear()
+    (bench.site.state / KEY_FILE).write_bytes(b"")
     (bench.site.state / KEY_FILE).chmod(0o600)
+    removal(bench).sweep()
+    assert parts(bench) == before and "no plain file, or empty" in caplog.text
+    (bench.site.state / KEY_FILE).write_bytes(key)
     removal(bench).sweep()
     assert len([one for one in parts(bench) if one.removed]) == 4 and verified(bench).problems == []
 

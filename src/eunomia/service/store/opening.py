@@ -194,14 +194,15 @@ def check_mode(folder: Path) -> None:
 def key_in(path: Path, what: str, lost: str) -> bytes:
     """Return the random key in a file, which is made if there is none; never one that was written in part.
 
-    Raises StoreProblem where other users may read it, or where it is no plain file; `lost` says what ends without it.
+    Raises StoreProblem where other users may read it, or where it is empty or no plain file; `lost` says what ends
+    without it.
     """
     if not os.path.lexists(path):
         with replacing(path, durable=True) as file:
             os.fchmod(file.fileno(), 0o600)
             file.write(secrets.token_bytes(32))
-    if path.is_symlink() or not path.is_file() or path.stat().st_mode & 0o077:
-        rule = f"the key of {what} is no plain file, or other users may read it"
+    if path.is_symlink() or not path.is_file() or path.stat().st_mode & 0o077 or not path.stat().st_size:
+        rule = f"the key of {what} is no plain file, or empty, or other users may read it"
         raise StoreProblem.of(path, rule, f"remove it, and start again: {lost}")
     return path.read_bytes()
 
