@@ -164,7 +164,8 @@ sys.exit(3)
     ("text", "seconds"),
     [("90", 90.0), ("1.5", 1.5), ("10m", 600.0), ("1h30m", 5400.0), ("2d", 172_800.0), ("10:30", 630.0),
      ("01:00:05", 3605.0), ("1-12", 129_600.0), ("2-00:00:30", 172_830.0), ("", None), ("m", None), ("10 m", None),
-     ("inf", None), ("1h x", None), ("-", None)],
+     ("inf", None), ("1h x", None), ("-", None), (f"{'9' * 400}m", None),
+     (f"{'9' * 400}-0", None)],
 )  # fmt: skip
 def test_a_length_of_time_is_read_as_people_type_it(text: str, seconds: float | None) -> None:
     assert seconds_of(text) == seconds
