@@ -157,6 +157,8 @@ sys.exit(3)
         assert output.read(output.start_of_lines(2)).text() == f"{word} 02998\n{word} 02999\n"
         assert output.read(0).size >= 3000 * len(f"{word} 00000\n")
         assert {line.split()[0] for line in output.read(0).text().splitlines()[1:]} == {word}
+    world.launch("a", "-c", "print('of this start'); exit(3)", epoch=2, stderr="apart")
+    assert "of this start" in world.wait(GangEnded, "a").reason
     world.end()
 
 
@@ -188,7 +190,7 @@ def test_output_is_read_by_its_end_by_time_and_by_stream_and_many_jobs_are_cance
     assert typed("logs", job, "--tail", "2") == "998\n999\n"
     assert typed("logs", job, "--tail", "2", "-f") == "998\n999\n"
     assert typed("logs", job, "--since", "10m").splitlines()[-1] == "999"
-    assert typed("logs", job, "--errors") == "oops\n"
+    assert typed("logs", job, "--errors") == "--- epoch 1\noops\n"
     assert json.loads(typed("logs", job, "--tail", "1", "--json"))["log"] == "999\n"
     assert "must be a length of time" in typed("logs", job, "--since", "soon", code=2)
     for query in ("tail=0", "tail=x", "since=soon", "stream=both"):

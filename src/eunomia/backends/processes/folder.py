@@ -220,8 +220,11 @@ class JobFolder:
 
     def last_line(self) -> str:
         """Return the last line of its errors, else of the log since the gang began, for a message; "" without any."""
-        lines = last_lines(self.errors, 1) or last_lines(self.log, 1)
-        return lines[0][:SHOWN] if lines and not lines[0].startswith("--- epoch ") else ""
+        for log in (self.errors, self.log):
+            lines = last_lines(log, 1)
+            if lines and not lines[0].startswith("--- epoch "):
+                return lines[0][:SHOWN]
+        return ""
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

@@ -9,7 +9,6 @@ import select
 import time
 
 from eunomia.backends.processes.log_parts import LogWriter
-from eunomia.backends.processes.plain_files import open_anew
 
 CHUNK = 65_536  # bytes
 CHUNKS = 16  # of one log before the other has its turn
@@ -21,16 +20,15 @@ class LogCopier:
 
     The log is the open file 2 of this process. There are never more than two parts of a log, of at most `limit` bytes,
     and what its pipe holds; a gang that writes faster than the disk waits at the pipe. What the disk does not take, as
-    it is full, is left out, and the log says how much. With `errors` standard error has a log of its own, of this path.
+    it is full, is left out, and the log says how much. With `errors`, a path, standard error has a log of its own, the
+    open file `errors_file`.
     """
 
-    def __init__(self, path: str, limit: int, errors: str = "") -> None:
+    def __init__(self, path: str, limit: int, errors: str = "", errors_file: int = 2) -> None:
         now = time.time()
         self._logs = [_CopiedLog(LogWriter(path, 2, limit, now))]
         if errors:
-            handle = open_anew(errors, os.O_WRONLY | os.O_APPEND, 0o600)
-            os.set_inheritable(handle, False)
-            self._logs.append(_CopiedLog(LogWriter(errors, handle, limit, now)))
+            self._logs.append(_CopiedLog(LogWriter(errors, errors_file, limit, now)))
         self._stop_read, self._stop_write = os.pipe()
         self._done = _thread.allocate_lock()
         self._done.acquire()

@@ -99,9 +99,9 @@ class Supervisor:
             return
         self.sign_locks()
         limit = self.spec.get("log_bytes", 0)
-        errors = self.spec.get("errors", "")
-        log = LogCopier(self.spec["log"], limit, errors) if limit else None
-        self.launcher = Launcher(self.spec, *(uncopied(errors) if log is None else log.write_ends))
+        errors = self.begin_errors()
+        log = LogCopier(self.spec["log"], limit, self.spec.get("errors", ""), errors) if limit else None
+        self.launcher = Launcher(self.spec, *((2, errors) if log is None else log.write_ends))
         try:
             for variables in ranks(self.spec["processes"]) if "processes" in self.spec else [{}]:
                 self.pids.append(self.launcher.launch(variables))
@@ -132,6 +132,14 @@ class Supervisor:
                 self.cause, self.reason = "memory", self.memory_reason()
             self.group.remove()
         self.write_ends()
+
+    def begin_errors(self) -> int:
+        """Return the open file for standard error: the log, or one of its own that says that a start begins."""
+        if "errors" not in self.spec:
+            return 2
+        handle = open_anew(self.spec["errors"], os.O_WRONLY | os.O_APPEND, 0o600)
+        os.write(handle, f"--- epoch {self.spec['epoch']}\n".encode())
+        return handle
 
     def cannot_launch(self, error: OSError) -> None:
         """End before the gang runs; raises the error unless the machine has run out of something."""
@@ -360,11 +368,6 @@ class Supervisor:
             with contextlib.suppress(OSError):  # a full disk
                 self.write_record(launched=True, unkillable=True)
             self.tell(b"U")
-
-
-def uncopied(errors: str) -> tuple[int, int]:
-    """Return where a gang writes its standard output and error if no copies are made: into the files themselves."""
-    return 2, open_anew(errors, os.O_WRONLY | os.O_APPEND, 0o600) if errors else 2
 
 
 def claimed(path: str) -> bool:
