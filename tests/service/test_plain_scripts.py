@@ -163,8 +163,9 @@ def test_the_starter_site_is_that_of_the_examples_and_stops_no_job(tmp_path: Pat
     assert runner.invoke(app, ["site", "init", str(tmp_path / "b.toml"), "--accelerators", "v100=x"]).exit_code == 2
     assert not (tmp_path / "b.toml").exists()
     kept = file.read_bytes()
-    assert runner.invoke(app, ["site", "init", str(file), "--force", "--accelerators", "v100=x"]).exit_code == 2
-    assert file.read_bytes() == kept
+    for wrong in ("v100=x", "v100", "v100=2,v100=3", "v100=0"):
+        assert runner.invoke(app, ["site", "init", str(file), "--force", "--accelerators", wrong]).exit_code == 2, wrong
+        assert file.read_bytes() == kept
 
 
 def test_the_plan_of_a_site_says_which_jobs_may_be_stopped(tmp_path: Path) -> None:

@@ -251,7 +251,8 @@ def site_init(
 
     check_place(site, force=force, endings=(".toml",))
     before = site.read_bytes() if site.exists() else None
-    write_output(site, starter_site(accelerators).encode())
+    text = starter_site(accelerators)
+    write_output(site, text.encode())
     try:
         lines = plan(load_site(site))
     except InvalidInput:
