@@ -219,3 +219,11 @@ def test_opening_a_lease_says_that_the_script_can_save_and_keeps_an_earlier_repo
     file.write_text('{"step": 5}')
     with Lease(tmp_path):
         assert json.loads(file.read_text()) == {"step": 5}
+
+
+def test_a_lease_opens_where_the_first_report_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EUNOMIA_PROGRESS_FILE", str(tmp_path / "gone" / "progress.json"))
+    with Lease(tmp_path) as lease:
+        assert list(lease.steps(2)) == [0, 1]

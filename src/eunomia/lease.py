@@ -58,7 +58,8 @@ class Lease:
     def __enter__(self) -> Lease:
         self._old_handler = signal.signal(signal.SIGTERM, self._on_sigterm)  # raises ValueError outside the main thread
         if self._progress_file and os.environ.get("RANK", "0") == "0" and not os.path.exists(self._progress_file):
-            self.progress(0)  # says that this script can save
+            with contextlib.suppress(OSError):  # a full disk ends no script that has nothing to save yet
+                self.progress(0)  # says that this script can save
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -188,6 +189,16 @@ def test_after_its_window_it_keeps_its_seats(sit: Sit) -> None:
     desk = sit(StopsAll(), (1,))
     desk.tell(0, window("a"))
     assert stops(desk.tell(20, submitted("b"))) == []
+
+
+def test_a_partner_that_can_save_may_be_stopped_once_the_job_with_a_window_has_ended(sit: Sit) -> None:
+    speeds = DrawnRates(types=("gpu",), by_kind={"": (1.0,)}, shared=0.5)
+    desk = sit(Together(), (2,), speeds=speeds, terms=LeaseTerms(length_s=30.0))
+    desk.tell(0, window("a"), submitted("b"))
+    assert stops(desk.tell(25, submitted("c"))) == stops(desk.tell(60, submitted("d"))) == []
+    jobs = desk.scheduler.state.jobs
+    assert jobs.held[:2].all() and jobs.until[:2].tolist() == [math.inf, 30.0]  # b's lease is over once a has left
+    assert stops(desk.tell(110, JobFinished("a", 1))) == ["b"]
 
 
 def test_a_lease_that_ends_after_the_window_ends_no_more() -> None:

@@ -238,6 +238,16 @@ def test_a_further_job_has_a_future_and_changes_nothing_for_those_before_it() ->
     assert digest(present.scheduler) == before
 
 
+def test_a_changed_deadline_and_weight_hold_under_another_policy() -> None:
+    present, _, _ = play(set_up_run("fifo"), until=3000.0)
+    state, other = present.scheduler.state, set_up_run("edf")
+    row = int(state.active[0])
+    state.jobs.deadline[row], state.jobs.weight[row] = 123.0, 7.0
+    moved = moved_to(present, other.scheduler(), other.policy).scheduler.state
+    found = moved.row_of[state.ids[row]]
+    assert (moved.jobs.deadline[found], moved.jobs.weight[found]) == (123.0, 7.0)
+
+
 def test_another_policy_is_compared_from_the_same_seats() -> None:
     present, _, _ = play(set_up_run("fifo"), until=3000.0)
     other = set_up_run("smallest_first")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -105,21 +106,50 @@ def test_gangs_run_on_whatever_is_added_or_changed_around_them(tmp_path: Path, w
     assert [bench.state(job) for job in jobs[:3]] == ["succeeded"] * 3
 
 
+def used_by_tenants(bench: Bench) -> dict[str, float]:
+    state = bench.controller.scheduler.state
+    assert state.entitlements is not None
+    names = state.owners.tree.names
+    return dict(zip(names, state.entitlements.decayed_usage(len(names)).tolist(), strict=True))
+
+
 def test_what_tenants_used_is_kept_with_its_half_life(tmp_path: Path) -> None:
-    """Ann has used three quarters; after a node came, Bob's job is still before hers."""
+    """Vision has used three quarters of 1000 s, half of them since the last moment; the half-life is a week."""
     bench = Bench(tmp_path, SITE)
     begun(bench)
-    state = bench.controller.scheduler.state
-    assert state.entitlements is not None
-    names, used = state.owners.tree.names, state.entitlements.decayed_usage(len(state.owners.tree.names))
     apply(bench, CHANGES["a node more"], at_restart=False)
-    state = bench.controller.scheduler.state
-    assert state.entitlements is not None
-    now = dict(
-        zip(state.owners.tree.names, state.entitlements.decayed_usage(len(state.owners.tree.names)), strict=True)
-    )
-    assert now == pytest.approx(dict(zip(names, used, strict=True)))
-    assert now["vision"] > 2 * now["speech"] > 0
+    assert used_by_tenants(bench) == pytest.approx({"vision": 3000.0, "speech": 1000.0}, rel=0.01)
+
+
+def test_what_was_used_since_the_last_moment_counts(tmp_path: Path) -> None:
+    """Nothing has happened for more than four half-lives, but that three accelerators of four were held by vision."""
+    text = SITE + "half_life_s = 1000\n"
+    bench = Bench(tmp_path, text)
+    begun(bench)
+    bench.clock.at = 5000.0
+    bench.do()  # a turn without a moment
+    apply(bench, text.replace("count = 2", "count = 3"), at_restart=False)
+    held = (1 - 2**-5) * 1000 / math.log(2)  # of one accelerator, from second 0 on
+    assert used_by_tenants(bench) == pytest.approx({"vision": 3 * held, "speech": held}, rel=0.01)
+
+
+def test_gangs_stop_where_nodes_of_two_types_change_places(tmp_path: Path) -> None:
+    text = SITE.replace(TWO, '[{ type = "a100", accelerators = 2 }, { type = "h100", accelerators = 2 }]')
+    bench = Bench(tmp_path, text)
+    jobs = begun(bench)
+    turned = '[{ type = "h100", accelerators = 2 }, { type = "a100", accelerators = 2 }]'
+    assert sorted(halted(apply(bench, SITE.replace(TWO, turned), at_restart=False))) == sorted(jobs[:3])
+
+
+def test_what_cannot_save_keeps_its_seats_in_the_rounds_of_a_changed_site(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, SITE)
+    jobs = begun(bench)
+    apply(bench, CHANGES["rounds"], at_restart=False)
+    for at in range(1100, 4000, 400):
+        bench.clock.at = float(at)
+        bench.do()
+        assert halted(bench.orders) == []
+    assert {bench.state(job) for job in jobs[:3]} == {"running"}
 
 
 def test_a_gang_whose_accelerators_are_gone_saves_and_the_others_run_on(tmp_path: Path) -> None:

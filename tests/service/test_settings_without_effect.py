@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,17 @@ def test_a_deadline_that_is_changed_reaches_the_policy(tmp_path: Path) -> None:
 def test_every_policy_that_is_named_goes_by_what_it_is_named_for() -> None:
     for setting, names in GOING_BY.items():
         assert all(build(name).info.knows(setting) for name in names), setting
+
+
+def test_a_policy_of_ones_own_goes_by_what_it_sees_unless_its_card_says_less() -> None:
+    card = build("fifo").info
+    for needs, settings, known in (
+        ({"tenants"}, None, True), ({"tenants"}, frozenset({"weight"}), False), (set(), None, False),
+    ):  # fmt: skip
+        info = replace(card, needs=card.needs | needs, tenant_settings=settings)
+        assert info.knows("tenants.quota") is known
+    assert not build("shrinking?inner=fifo").info.knows("tenants.quota")
+    assert not build("shrinking?inner=quotas").info.knows("tenants.inner")
 
 
 def played(policy: str, jobs: Path, tenants: dict[str, Any]) -> list[Any]:

@@ -250,11 +250,16 @@ def site_init(
     from eunomia.service.starter_site import starter_site
 
     check_place(site, force=force, endings=(".toml",))
-    write_output(site, starter_site(accelerators).encode())
+    before = site.read_bytes() if site.exists() else None
+    text = starter_site(accelerators)
+    write_output(site, text.encode())
     try:
         lines = plan(load_site(site))
     except InvalidInput:
-        site.unlink()
+        if before is None:
+            site.unlink()
+        else:
+            write_output(site, before)
         raise
     output.show({"file": str(site), "plan": lines}, "\n".join([*lines, f"wrote {site}: eunomia serve {site}"]))
 

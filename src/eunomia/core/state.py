@@ -215,7 +215,7 @@ class State:
     def hold_what_is_due(self, at: float) -> Ints:
         """Let jobs that cannot save keep their seats once they were stopped, or `restart_within_s` after their start.
 
-        Return the running ones, whose leases have no end from now on.
+        Return the running ones, with their partners: those leases have no end from now on.
         """
         jobs, held = self.jobs, list[int]()
         for job_id, window_s in list(self.restartable.items()):
@@ -232,7 +232,8 @@ class State:
             if jobs.stage[row] == Stage.RUNNING:
                 held += [one for one in (row, int(jobs.partner[row])) if one >= 0]
         rows = np.array(sorted(set(held)), dtype=np.int64)
-        jobs.held[rows], jobs.until[rows], jobs.lease_extended[rows] = True, math.inf, False
+        own = rows[jobs.uninterruptible[rows]]  # the lease of a partner that can save has its end again afterwards
+        jobs.held[rows], jobs.until[own], jobs.lease_extended[own] = True, math.inf, False
         return rows
 
     def let_be_stopped(self, row: int) -> None:

@@ -110,7 +110,8 @@ def moved_to(present: PresentState, fresh: Scheduler, policy: Policy) -> Present
 
 def _copy_columns(old: Scheduler, fresh: Scheduler, live: Ints, rows: Ints) -> None:
     """Copy what is known of jobs that neither depends on the policy nor on the cluster."""
-    for name in ("weight", "epoch", "failures", "ran", "first_started", "no_checkpoint", "uninterruptible"):
+    jobs = "weight", "deadline", "epoch", "failures", "ran", "first_started", "no_checkpoint", "uninterruptible"
+    for name in jobs:
         getattr(fresh.state.jobs, name)[rows] = getattr(old.state.jobs, name)[live]
     fresh.state.restartable = dict(old.state.restartable)
     fresh.state.has_uninterruptible = old.state.has_uninterruptible

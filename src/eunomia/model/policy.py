@@ -69,7 +69,8 @@ class PolicyInfo:
     published: bool = False
     # Capabilities that callers go by; none of them asks for the name.
     backfills: bool = True  # in rounds, time that is left over may go to jobs without a share
-    tenant_settings: frozenset[str] = frozenset()  # keys of a scenario's tenants that it goes by: weight, quota, …
+    # Keys of a scenario's tenants that it goes by: weight, quota, …; None = all, if it needs the column `tenants`.
+    tenant_settings: frozenset[str] | None = None
     reads_nested_quotas: bool = True  # if it reads quotas: those of tenants below others too
     learnt_from: str = ""  # what its model was trained on, for those who read its results
     ideal: IdealTime | None = None  # the reading of T_id by which it goes, and by which its runs are measured
@@ -102,7 +103,8 @@ class PolicyInfo:
         """
         table, _, name = setting.rpartition(".")
         if table == "tenants":
-            return name in self.tenant_settings and "tenants" in self.needs
+            given = self.tenant_settings
+            return "tenants" in self.needs and (given is None or name in given)
         return not self.needs.isdisjoint(_COLUMNS_OF[setting])
 
     @property

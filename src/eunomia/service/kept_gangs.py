@@ -52,6 +52,9 @@ def _keep(controller: Controller, before: Topology, given: tuple[int, ...], mate
     topology = state.topology
     if seats.max() >= min(topology.devices, before.devices) or _first(before, seats) != _first(topology, seats):
         return False
+    was, now = ({one.types[j] for j in one.type[seats].tolist()} for one in (before, topology))
+    if was != now and not was.isdisjoint(topology.types):  # nodes have changed places; a type has no other name
+        return False
     kinds, numbers = set(topology.type[seats].tolist()), [state.row_of[row.id] for row in mates]
     shapes = state.submitted[numbers[0]].shapes
     if len(kinds) > 1 or len(given) not in shapes or not state.floor.is_free(seats):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from eunomia.backends.processes.discovery import discovered
-from eunomia.inputs.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput, Problem
 
 STARTER = """\
 # A site of one machine: eunomia serve site.toml
@@ -26,10 +28,16 @@ FOUND = "discover = true                         # the accelerators that NVIDIA'
 
 
 def starter_site(given: str = "") -> str:
-    """Return the text of a site file for this machine; `given` are its accelerators, as in "v100=4,cpu=16"."""
+    """Return the text of a site file for this machine; `given` are its accelerators, as in "v100=4,cpu=16".
+
+    Raises InvalidInput for others.
+    """
     if given:
-        parts = (one.partition("=") for one in given.split(","))
-        text = ", ".join(f"{name.strip()} = {count.strip()}" for name, _, count in parts)
+        parts = [one.strip() for one in given.split(",")]
+        if wrong := [one for one in parts if not re.fullmatch(r"[\w-]+ *= *\d+", one, re.ASCII)]:
+            rule, fix = "is not TYPE=N", "give each type with its number, as in v100=4,cpu=16"
+            raise InvalidInput([Problem(file="--accelerators", value=wrong[0], rule=rule, fix=fix)])
+        text = ", ".join(one.replace("=", " = ") for one in parts)
         return STARTER.format_map({"cluster": f"accelerators = {{ {text} }}"})
     return STARTER.format_map({"cluster": FOUND if _has_driver() else DECLARED})
 

@@ -21,7 +21,7 @@ from eunomia.service.job_admission import Room, check_job
 from eunomia.service.job_document import FieldProblem, JobDocument
 from eunomia.service.job_row import JobRow
 from eunomia.service.messages import AT_ONCE, JobPlan, LongSubmission, Principal, Reply, Request, Submit, ids_in
-from eunomia.setup.policy_settings import noted
+from eunomia.setup.policy_settings import DEFAULTS, noted
 
 
 def submit(controller: Controller, action: Submit, who: Principal) -> Reply | LongSubmission:
@@ -72,10 +72,14 @@ def go_on(controller: Controller, long: LongSubmission) -> Reply | LongSubmissio
 
 def _notes(controller: Controller, jobs: Iterable[JobDocument]) -> dict[str, list[str]]:
     """Return what an answer says of settings that change no decision; nothing if there are none."""
-    info, given = controller.site.setup.policy.info, dict.fromkeys((job.weight, job.deadline_s) for job in jobs)
-    settings = ({"weight": weight, "deadline_s": deadline_s} for weight, deadline_s in given)
-    notes = dict.fromkeys(note for one in settings for note in noted(info, one))
-    return {"notes": list(notes)} if notes else {}
+    given = dict[str, object]()
+    for job in jobs:
+        if job.weight != DEFAULTS["weight"]:
+            given["weight"] = job.weight
+        if job.deadline_s is not None:
+            given["deadline_s"] = job.deadline_s
+    notes = noted(controller.site.setup.policy.info, given)
+    return {"notes": notes} if notes else {}
 
 
 def _plans(

@@ -380,6 +380,7 @@ class Writer:
         with self.lock:
             rows = list(controller.rows.values())
             controller.fairness.advance(controller.scheduler, self.clock.now())
+            controller.scheduler._sched.advance_to(controller.at)  # what tenants used since the last moment
             before = controller.scheduler.state
             scheduler, runner = new_scheduler(site), self.make_runner(site)
             if site.setup.learnt is not None:

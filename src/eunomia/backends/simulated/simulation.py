@@ -218,8 +218,8 @@ class Simulation(GangSimulation):
         rows, epochs = self._register.rows(order.job_ids), np.asarray(order.epochs, dtype=np.int64)
         if order.save and self._cannot_save is not None:
             start_over = self._cannot_save[rows]
-            self._stop_gangs(rows[start_over], epochs[start_over], save=False, every_s=math.inf)
-            self._gangs["ran"][rows[start_over]] = False  # their next start costs what a first one does
+            lost = self._stop_gangs(rows[start_over], epochs[start_over], save=False, every_s=math.inf)
+            self._gangs["ran"][lost] = False  # their next start costs what a first one does
             rows, epochs = rows[~start_over], epochs[~start_over]
         every_s = self._preempted_every_s if order.save else self._checkpoint_every_s
         save = order.save and self._preempted_save

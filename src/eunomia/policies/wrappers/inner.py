@@ -35,13 +35,14 @@ def inner_policy(spelling: str, answer_type: AnswerType) -> Policy:
 def inherit(outer: Policy, inner: Policy) -> None:
     """Add the inner policy's needs and memory to the outer one. For a `__post_init__`; needs a class without slots."""
     own, other = outer.info, inner.info
+    given, others = (one.tenant_settings if "tenants" in one.needs else frozenset() for one in (own, other))
     info = replace(
         own,
         needs=own.needs | other.needs,
         oracle=own.oracle or other.oracle,
         memory_columns={**own.memory_columns, **other.memory_columns},
         mechanism=other.mechanism,
-        tenant_settings=own.tenant_settings | other.tenant_settings,
+        tenant_settings=None if given is None or others is None else given | others,
         usage_half_life_s=min(own.usage_half_life_s, other.usage_half_life_s),
     )
     object.__setattr__(outer, "info", info)
