@@ -111,7 +111,7 @@ def play_futures(
 
 def _played_s() -> float:
     """Return the processor time of this process without what it took to compile."""
-    return time.process_time() - PROCESS.compiling_s
+    return time.process_time() - PROCESS.compiling_cpu_s
 
 
 def _compiled_queue(present: PresentState) -> RankedQueue | None:

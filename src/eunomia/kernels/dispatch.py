@@ -45,7 +45,8 @@ class Process:
         self.calls = 0  # of interpreted kernels by what is not one
         self.processor_share = 1.0  # processor time / time by the clock, as far as it was sampled
         self._sampled_s = [0.0, 0.0]  # both
-        self.compiling_s = 0.0  # including loading from the cache
+        self.compiling_s = 0.0  # by the clock, including loading from the cache and waits for other processes
+        self.compiling_cpu_s = 0.0  # processor time of that
         self.is_announced = False
         self.is_background = False  # compiles ahead for others at a low priority, so they never wait for it
         self._earlier_s: dict[str, float] | None = None  # of other processes, by kernel
@@ -250,7 +251,7 @@ class Kernel:
     @contextmanager
     def _compiling(self) -> Iterator[None]:
         """Count the time, and let no other process compile meanwhile."""
-        started, collects = perf_counter(), gc.isenabled()
+        started, started_cpu, collects = perf_counter(), thread_time(), gc.isenabled()
         gc.disable()  # numba makes many objects and little garbage: looking for it takes a tenth of the time
         try:
             with nullcontext() if PROCESS.is_background else compile_lock():
@@ -260,6 +261,7 @@ class Kernel:
                 gc.enable()
             self.compiling_s = perf_counter() - started
             PROCESS.compiling_s += self.compiling_s
+            PROCESS.compiling_cpu_s += thread_time() - started_cpu
 
 
 def share_costs() -> None:
