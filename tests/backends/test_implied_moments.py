@@ -204,6 +204,20 @@ def test_answers_by_rank_are_those_of_the_policy_where_many_jobs_wait(
     assert each[0][1] == each[1][1]
 
 
+def test_reservations_of_gangs_of_many_sizes_are_those_of_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among them gangs as wide as the cluster, and wider ones, which no reservation waits for."""
+    sizes, plain = (1, 1, 2, 3, 4, 8, 11, 16, 20), jobs
+    monkeypatch.setattr(job_line, "BLOCK", 8)
+    monkeypatch.setitem(
+        globals(), "jobs",
+        lambda *given: [replace(job, scale_factor=sizes[7 * m % 9]) for m, job in enumerate(plain(*given))],
+    )  # fmt: skip
+    topology = Topology.of([Node(type="v100", accelerators=4)] * 4)
+    each = [play_ranked(EASY, topology, 10.0, by_itself=one, replay=False, gap_s=300.0) for one in (True, False)]
+    assert each[0][0].lines == each[1][0].lines and each[0][1] == each[1][1]
+    assert each[0][0].by_rank > 0
+
+
 @pytest.mark.parametrize(
     "policy",
     [Tiresias(limits="500,3000"), Tiresias(placement="consolidate"), Tiresias(index="gittins", history="600,600,7200")],

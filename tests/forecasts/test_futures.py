@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from eunomia.forecasts.comparison import compare_states
 from eunomia.forecasts.drawn_run_times import draw_totals
 from eunomia.forecasts.futures import PresentState, play_futures
 from eunomia.forecasts.ranked_queue import RankedQueue
+from eunomia.kernels import PROCESS, Kernel
 from eunomia.model.decisions import Ask, SetTimer
 from eunomia.model.events import Answered, Estimated, JobFinished, Moment, TimerFired
 from eunomia.model.job import Job
@@ -136,6 +138,16 @@ def test_a_future_with_too_many_moments_is_cut_and_says_so(monkeypatch: pytest.M
     known = np.isfinite(cut.finish)
     assert 0 < known.sum() < np.isfinite(whole.finish).sum()
     np.testing.assert_array_equal(cut.finish[known], whole.finish[known])
+
+
+def test_waiting_while_a_kernel_is_compiled_gives_a_forecast_no_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for another process that compiles, or for a core of a busy machine."""
+    monkeypatch.setattr(PROCESS, "is_background", True)  # so that it does not wait for other tests
+    monkeypatch.setattr(PROCESS, "compiling_s", 0.0)
+    begun = futures_module._played_s()
+    with Kernel(lambda: None, {})._compiling():
+        time.sleep(0.3)
+    assert futures_module._played_s() > begun - 0.1
 
 
 @pytest.mark.parametrize("policy", ["max_min_fairness", "las?quantum=60"])

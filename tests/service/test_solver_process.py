@@ -6,6 +6,7 @@ import json
 import queue
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,6 +24,7 @@ from eunomia.model.view import View
 from eunomia.records.packed_objects import pack, unpack
 from eunomia.service import living_state
 from eunomia.service.messages import PolicyAnswered, PolicyOverran
+from eunomia.service.policy_process import COMPILER, READY
 from eunomia.service.site import load_site
 from eunomia.service.solver_process import MANY_JOBS, ProcessPolicyRunner
 
@@ -263,6 +265,32 @@ def test_the_compiler_is_loaded_before_the_time_of_a_large_ask_counts(
     finally:
         runner.close()
     assert found == [0.0, 1.0]
+
+
+def test_a_runner_that_is_closed_while_the_compiler_is_loaded_starts_no_other_process(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    (tmp_path / "site.toml").write_text(SITE)
+    runner = ProcessPolicyRunner(load_site(tmp_path / "site.toml"), lambda: 120.0)
+    process, loading = runner._process, threading.Event()
+    questions = list[bytes]()
+
+    def ask(question: bytes, limit_s: float) -> bytes:
+        questions.append(question[:1])
+        if question != COMPILER:
+            return ChildProcess.ask(process, question, limit_s)
+        loading.set()
+        while process.alive:
+            time.sleep(0.01)
+        raise ConnectionResetError
+
+    process.ask = ask  # type: ignore[method-assign]
+    runner.start()
+    view = View(at=0.0, types=("cpu",), jobs=MANY_JOBS, columns={}, seed=(0, 0), memory={})
+    runner.answer(Ask(0, view))
+    assert loading.wait(300)
+    runner.close()
+    runner._thread.join(300)
+    assert questions == [READY, COMPILER] and not process.alive
 
 
 def test_a_policy_that_sleeps_delays_neither_submissions_nor_leases(tmp_path: Path) -> None:

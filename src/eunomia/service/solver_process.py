@@ -36,7 +36,7 @@ class ProcessPolicyRunner:
             "eunomia.service.policy_process", policy, str(scenario.base), memory_gib=site.service.solver_memory_gib
         )
         self._asks: queue.SimpleQueue[tuple[int, bytes, int] | None] = queue.SimpleQueue()
-        self._has_compiler = False
+        self._has_compiler, self._is_closed = False, False
         self._thread = threading.Thread(target=self._run, name="solver", daemon=True)
         self.overruns = 0
 
@@ -46,7 +46,7 @@ class ProcessPolicyRunner:
 
     def close(self) -> None:
         """End the process, whatever it computes."""
-        self.report = lambda _: None
+        self.report, self._is_closed = lambda _: None, True
         self._asks.put(None)
         self._process.stop()
         if self._thread.is_alive():
@@ -63,7 +63,10 @@ class ProcessPolicyRunner:
             if jobs >= MANY_JOBS and not self._has_compiler:
                 self._has_compiler = True
                 self._make_ready()
+            if self._is_closed:  # meanwhile; an ask would start the process again
+                break
             self.report(self._answer(asked, view))
+        self._process.stop()
 
     def _make_ready(self) -> None:
         """Start the process, and let it load the compiler where it may need it, before its time counts."""
