@@ -117,12 +117,16 @@ class SlurmBehind(Slurm):
 
 
 def document(job: QueuedJob) -> dict[str, Any]:
-    """Return the job document of a submission: its time limit is the length that it declares."""
+    """Return the job document of a submission: its time limit is the length that it declares.
+
+    Only one that Slurm may requeue can be preempted.
+    """
     name = re.sub(r"[^A-Za-z0-9._-]", "_", job.name)[:63].lstrip(".-") or f"slurm-{job.number}"
     found: dict[str, Any] = {
         "name": name,
         "command": ["sbatch", job.name or job.number],
         "accelerators": job.accelerators,
+        "interruptible": job.may_requeue,
         "labels": {SUBMISSION: job.number, "user": job.user},
     }
     if job.types:

@@ -36,6 +36,7 @@ class QueuedJob:
     ended: float  # when it ended, or when its limit ends it; nan = it does not say
     node_list: str  # Slurm's, such as v100-[0-1]; "" while it waits
     mark: str  # administrator's comment
+    may_requeue: bool  # Slurm may stop it and start it again: its own word (--requeue, --no-requeue), else the site's
 
     @property
     def is_held(self) -> bool:
@@ -92,6 +93,7 @@ def _job(record: dict[str, str], types: Sequence[str]) -> QueuedJob:
         ended=_time(record.get("EndTime", "")),
         node_list=_text(record.get("NodeList", "")),
         mark=_text(record.get("AdminComment", "")),
+        may_requeue=record.get("Requeue") == "1",
     )
 
 
