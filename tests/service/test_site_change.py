@@ -11,6 +11,7 @@ from eunomia.backends.reports import Launched, SeatsTaken, StepsSaved
 from eunomia.inputs.problems import InvalidInput
 from eunomia.records.scheduler_digest import digest
 from eunomia.service import living_state
+from eunomia.service.controller import Controller
 from eunomia.service.messages import ChangeNode, Request
 from eunomia.service.site import load_site
 from eunomia.service.site_change import apply_site, difference, effective_site, overridden
@@ -181,3 +182,27 @@ def test_a_site_without_throughputs_of_a_live_job_is_refused_and_nothing_changes
     assert digest(learning.controller.scheduler) == before and learning.controller.learner is not None
     learning.controller.check()
     learning.store.close()
+
+
+def test_nodes_out_of_service_stay_so_when_the_site_was_changed_while_no_service_ran(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    three = SITE.replace("{ cpu = 2 }", "{ cpu = 3 }\naccelerators_per_node = 1")
+    bench = Bench(tmp_path, three)
+    jobs = running(bench, 1)
+    bench.do(Request(ChangeNode("cpu-1", "drain", "new fans"), OPERATOR))
+    bench.do(Request(ChangeNode("cpu-2", "remove", "sold"), OPERATOR))
+    with monkeypatch.context() as patched:  # the service ends between the two commits of such a start
+        patched.setattr(Controller, "take_out", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            bench.restart(three.replace('"las"', '"fifo"').replace("quantum = 60\n", ""))
+    for start in (bench._open, bench.restart):
+        start()
+        assert bench.controller.drained == {1: "new fans", 2: "removed: sold"}
+        assert bench.controller.scheduler.state.floor.up.tolist() == [True, False, False]
+        assert bench.controller.rows[jobs[0]].state == "running"
+    bench.restart(three.replace("{ cpu = 3 }", "{ cpu = 2, gpu = 1 }"))  # there is no cpu-2 any more
+    assert bench.controller.nodes == ("cpu-0", "cpu-1", "gpu-2")
+    assert bench.controller.drained == {1: "new fans"}
+    assert bench.store.problems() == []
+    bench.store.close()

@@ -112,9 +112,13 @@ def _load(
     unusable = {} if is_same else begin_era(store, controller, rows, text, is_first=before is None)
     controller.fairness.restore(store.active_time(at), store.tenant_hours(int(at // HOUR_S)))
     unusable |= controller.adopt(rows, store.run_times(), store.memory_used())
-    if is_same:
-        controller.drained = store.drained(len(controller.nodes))
     turn = controller.turn = Turn(at)
+    for node, reason in store.drained(len(controller.nodes)).items():
+        if controller.scheduler.state.floor.up[node]:  # the site was changed, see `begin_era`
+            controller.take_out(node, reason)
+            controller.order_node(node)
+        else:
+            controller.drained[node] = reason
     keep_seats(controller)
     set_aside_at_start(controller, damaged, {**unusable, **suspects}, compare=is_same)
     controller.flush(at)
@@ -228,7 +232,7 @@ def begin_era(
         old = None if before is None else before.entitlements
         state.entitlements.take_over(old, known, state.owners.tree, controller.at)
     keep_gangs(controller, rows, store.meta("setup"))
-    turn.nodes = dict.fromkeys(store.drained(len(controller.nodes)), "")
+    turn.nodes = _nodes_out(store, controller)
     controller.wake = controller.at  # ask at once
     snapshot = capture(controller.scheduler).content()
     seq = store.last_seq()
@@ -250,6 +254,21 @@ def begin_era(
             "the site was changed: %d live jobs are scheduled anew, %d of them save and stop", len(rows), stops
         )
     return unusable
+
+
+def _nodes_out(store: ServiceStore, controller: Controller) -> dict[int, str]:
+    """Return which nodes are out of service, by their numbers in a changed site; "" ends what a number said before.
+
+    The scheduler is told with the next moment. A node is known by its name.
+    """
+    try:
+        names = [f"{kind}-{n}" for n, (kind, *_) in enumerate(json.loads(store.meta("setup") or "{}")["nodes"])]
+    except (TypeError, ValueError, LookupError):
+        names = []
+    before = store.drained(max(len(names), len(controller.nodes)))
+    numbers = {name: node for node, name in enumerate(controller.nodes)}
+    again = {numbers[names[n]]: reason for n, reason in before.items() if n < len(names) and names[n] in numbers}
+    return {**dict.fromkeys(before, ""), **again}
 
 
 def record_header(store: ServiceStore, site: Site) -> tuple[dict[str, Any], int]:
