@@ -259,7 +259,7 @@ def begin_era(
 def _nodes_out(store: ServiceStore, controller: Controller) -> dict[int, str]:
     """Return which nodes are out of service, by their numbers in a changed site; "" ends what a number said before.
 
-    The scheduler is told with the next moment. A node is known by its name.
+    The next moment has it for the scheduler. A node is known by its name.
     """
     try:
         names = [f"{kind}-{n}" for n, (kind, *_) in enumerate(json.loads(store.meta("setup") or "{}")["nodes"])]

@@ -35,6 +35,6 @@ CLAIMS = (
         source=SOURCE,
         statement=All(tuple(Bound(of=_beside(rival, "jct_mean"), most=1.0) for rival in BLIND)),
         published="no longer",
-        note="by the section below 1.16 and 1.20 times as long, the first not decided; neither knows owners of jobs",
+        note="beside Tiresias alone it is not decided; both ignore the owners of jobs",
     ),
 )  # fmt: skip
