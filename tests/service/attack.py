@@ -287,12 +287,15 @@ def _attacked(service: LiveService, folder: Path, seconds: float) -> dict[str, A
         ids = honest(ann, ledger, seconds)
         seen = json.loads(attacker.stdout.read())
     deadline = time.monotonic() + ENDS_WITHIN_S
-    states: Counter[str] = Counter()
+    states, left = Counter[str](), list[str]()
     while states != Counter(succeeded=len(ids)):
         assert service.process.poll() is None, (folder / "log").read_text()[-5000:]
-        assert time.monotonic() < deadline, states
+        assert time.monotonic() < deadline, [
+            one for job in left for one in (ann.get(f"/v1/jobs/{job}"), ann.get(f"/v1/jobs/{job}/why"))
+        ] + [service.operator.get("/v1/nodes")]  # fmt: skip
         time.sleep(0.5)
-        states = Counter(ann.get(f"/v1/jobs/{job}")["state"] for job in ids)
+        state = {job: ann.get(f"/v1/jobs/{job}")["state"] for job in ids}
+        states, left = Counter(state.values()), [job for job in ids if state[job] != "succeeded"]
     health.end()
     lines = ledger.read_text().splitlines()
     for job in ids:

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from tests.service.bench import SITE, Bench
 from tests.service.test_removal import removal, rows_of
-from tests.service.test_stores import on
+from tests.service.test_stores import site_on
 from typer.testing import CliRunner
 
 from eunomia.cli.app import app
@@ -38,9 +38,7 @@ WEEK = SITE.replace("[service]", "[service]\naudit_days = 7")
 @pytest.fixture(params=["sqlite", "postgres"])
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     """A service on either store, with three entries of its audit log a day, for ten days; it keeps a week."""
-    text = WEEK if request.param == "sqlite" else on(request.getfixturevalue("database")).replace(
-        "[service]", "[service]\naudit_days = 7")  # fmt: skip
-    found = Bench(tmp_path, text)
+    found = Bench(tmp_path, site_on(request, "audit_days = 7"))
     days(found, 10)
     yield found
     found.store.close()
@@ -220,7 +218,7 @@ def test_a_forged_or_foreign_file_is_refused(bench: Bench, tmp_path: Path) -> No
     for key in (key_of(bench), key_of(other)):
         (problem,) = [one for one in audited(bench.site.place, key, files(other)[:1]).problems if "jsonl" in one]
         assert ("signed with another key" if key == key_of(bench) else "no part of the audit log of this") in problem
-    for text in (b"", b"{}", b"[]\n", b'{"first": 1}\n'):
+    for text in (b"", b"{}", b"[]\n", b'{"first": 1}\n', b"[" * 100_000, b"9" * 5000):
         path.write_bytes(gzip.compress(text))
         with pytest.raises(InvalidInput, match="no part of an audit log"):
             verified(bench, path)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from tests.service.bench import ANN, BOB, SITE, Bench, until
 from tests.service.test_controller import launched
-from tests.service.test_stores import on
+from tests.service.test_stores import on, site_on
 from typer.testing import CliRunner
 
 from eunomia.backends.processes.folder_removal import remove_folder
@@ -44,9 +44,7 @@ WEEK = SITE.replace("[service]", "[service]\nhistory_days = 7")
 @pytest.fixture(params=["sqlite", "postgres"])
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     """A controller on either store, of a site that keeps jobs for a week."""
-    text = WEEK if request.param == "sqlite" else on(request.getfixturevalue("database")).replace(
-        "[service]", "[service]\nhistory_days = 7")  # fmt: skip
-    found = Bench(tmp_path, text)
+    found = Bench(tmp_path, site_on(request, "history_days = 7"))
     yield found
     found.store.close()
 

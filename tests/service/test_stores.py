@@ -35,10 +35,16 @@ def on(database: str) -> str:
     return SITE.replace("[service]", f'[service]\ndatabase = "{database}"')
 
 
+def site_on(request: pytest.FixtureRequest, more: str = "") -> str:
+    """Return the site with these lines in its [service], on the kind of store that a fixture is made for."""
+    text = SITE if request.param == "sqlite" else on(request.getfixturevalue("database"))
+    return text.replace("[service]", f"[service]\n{more}")
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     """A controller on either store."""
-    found = Bench(tmp_path, SITE if request.param == "sqlite" else on(request.getfixturevalue("database")))
+    found = Bench(tmp_path, site_on(request))
     yield found
     found.store.close()
 

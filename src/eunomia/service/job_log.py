@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from eunomia.backends.processes.log_parts import PartsFile, begin_of
 from eunomia.backends.processes.plain_files import open_plain
@@ -36,6 +36,14 @@ class LogChunk:
         return self.data.decode("utf-8", "replace")
 
 
+class _Part(NamedTuple):
+    """A part that is open, None = nothing was written; its first byte of the whole output, and that after its last."""
+
+    file: BinaryIO | None
+    begin: int
+    end: int
+
+
 class JobLog:
     """The output in a job's folder: `log`, and `errors` where these are apart."""
 
@@ -48,7 +56,7 @@ class JobLog:
         Raises OSError for what is no plain file.
         """
         with self._parts() as parts:
-            first, size = parts[0][1], parts[-1][2]
+            first, size = parts[0].begin, parts[-1].end
             start = start if first <= start <= size else first
             data = _read(parts, start, CHUNK_BYTES)
             if start + len(data) < size:  # a character that is cut is left to the next piece
@@ -58,7 +66,7 @@ class JobLog:
     def read_end(self, most: int) -> LogChunk:
         """Return the last bytes, so many at most, from the beginning of a line on. Raises OSError as `read`."""
         with self._parts() as parts:
-            first, size = parts[0][1], parts[-1][2]
+            first, size = parts[0].begin, parts[-1].end
             start = max(first, size - most)
             data = _read(parts, start, most)
         cut = data.find(b"\n") + 1 if start > first else 0
@@ -67,8 +75,7 @@ class JobLog:
     def start_of_lines(self, count: int) -> int:
         """Return the byte at which the last `count` lines begin, of at most one piece. Raises OSError as `read`."""
         with self._parts() as parts:
-            size = parts[-1][2]
-            start = max(parts[0][1], size - CHUNK_BYTES)
+            start = max(parts[0].begin, parts[-1].end - CHUNK_BYTES)
             data = _read(parts, start, CHUNK_BYTES)
         at = len(data) - 1 if data.endswith(b"\n") else len(data)
         for _ in range(count):
@@ -83,8 +90,8 @@ class JobLog:
         return max(begun, default=0)
 
     @contextmanager
-    def _parts(self) -> Iterator[list[tuple[BinaryIO | None, int, int]]]:
-        """Return the parts that are kept, oldest first, each with its first byte and the one after its last."""
+    def _parts(self) -> Iterator[list[_Part]]:
+        """Return the parts that are kept, oldest first."""
         for tries in range(MOST_TRIES):
             with ExitStack() as opened:
                 new, old = self._open("", opened), self._open(".1", opened)
@@ -104,22 +111,20 @@ class JobLog:
             return opened.enter_context(os.fdopen(open_plain(f"{self._path}{suffix}"), "rb"))
         return None
 
-    def _numbered(
-        self, known: PartsFile, old: BinaryIO | None, new: BinaryIO | None
-    ) -> list[tuple[BinaryIO | None, int, int]]:
-        parts: list[tuple[BinaryIO | None, int, int]] = []
+    def _numbered(self, known: PartsFile, old: BinaryIO | None, new: BinaryIO | None) -> list[_Part]:
+        parts = list[_Part]()
         if new is not None:
             found = os.fstat(new.fileno())
             begin = begin_of(known, str(self._path), found.st_ino)
-            parts.append((new, begin, begin + found.st_size))
+            parts.append(_Part(new, begin, begin + found.st_size))
         if old is not None:
             size = os.fstat(old.fileno()).st_size
-            begin = parts[0][1] if parts else known.begins.get(os.fstat(old.fileno()).st_ino, 0) + size
-            parts.insert(0, (old, max(begin - size, 0), begin))
-        return parts or [(None, 0, 0)]
+            begin = parts[0].begin if parts else known.begins.get(os.fstat(old.fileno()).st_ino, 0) + size
+            parts.insert(0, _Part(old, max(begin - size, 0), begin))
+        return parts or [_Part(None, 0, 0)]
 
 
-def _read(parts: list[tuple[BinaryIO | None, int, int]], start: int, most: int) -> bytes:
+def _read(parts: list[_Part], start: int, most: int) -> bytes:
     found = b""
     for file, begin, end in parts:
         at = start + len(found)

@@ -12,6 +12,7 @@ from typing import Any
 
 from eunomia.inputs.atomic_write import replacing
 from eunomia.inputs.file_contents import contents, decoded
+from eunomia.inputs.json_text import parse_json
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.store.audit_log import AuditChanged, AuditPart, check_part, whole
 
@@ -41,17 +42,15 @@ def check_file(path: Path, key: bytes | None) -> tuple[str, AuditPart]:
     """
     first, *lines = decoded(str(path), contents(path)).splitlines() or [""]
     try:
-        header = json.loads(first)
+        header = parse_json(first)
         cluster_id = str(header["cluster_id"])
         part = AuditPart.of([header[name] for name in _FIELDS])
-        rows = [json.loads(line) for line in lines]
+        rows = [parse_json(line) for line in lines]
         if not all(isinstance(row, list) and len(row) == 8 for row in rows):
             raise ValueError("an entry has other fields")
     except (ValueError, TypeError, KeyError, AuditChanged) as error:
-        rule, fix = (
-            f"this is no part of an audit log ({error})",
-            "give a file that a removal wrote into the folder audit",
-        )
+        rule = f"this is no part of an audit log ({error})"
+        fix = "give a file that a removal wrote into the folder audit"
         raise InvalidInput([Problem(file=str(path), rule=rule, fix=fix)]) from None
     check_part(part, cluster_id, key)
     for _ in whole(iter(rows), part):
