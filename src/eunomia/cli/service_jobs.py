@@ -293,19 +293,17 @@ def logs(
 
 def _span(text: str | None, option: str) -> float | None:
     """Return the seconds of an option. Raises InvalidInput for what is no length of time."""
-    from eunomia.inputs.problems import Problems
+    from eunomia.inputs.problems import refused
     from eunomia.inputs.spans import RULE, seconds_of
 
-    problems = Problems("command line")
     if text is not None and (found := seconds_of(text)) is None:
-        problems.add(f"must be {RULE}", "write one, or leave it out", column=option, value=text)
-    problems.raise_if_any()
+        raise refused("command line", option, text, f"must be {RULE}", "write one, or leave it out")
     return None if text is None else found
 
 
 def _moment(text: str) -> str:
     """Return a date and time as the service reads it, of one or of how long ago. Raises InvalidInput."""
-    from eunomia.inputs.problems import Problems
+    from eunomia.inputs.problems import refused
     from eunomia.inputs.spans import RULE, seconds_of
 
     if (ago_s := seconds_of(text)) is not None and 0 <= ago_s < 1e9:
@@ -313,12 +311,8 @@ def _moment(text: str) -> str:
     try:
         return datetime.fromisoformat(text).astimezone().isoformat()
     except (ValueError, OverflowError):
-        problems = Problems("command line")
-        problems.add(
-            f"must be {RULE}, or a date and time", "write 10m or 2026-11-23T16:00", column="--since", value=text
-        )
-        problems.raise_if_any()
-        raise
+        rule, fix = f"must be {RULE}, or a date and time", "write 10m or 2026-11-23T16:00"
+        raise refused("command line", "--since", text, rule, fix) from None
 
 
 @client_command

@@ -47,7 +47,7 @@ def job_log(service: Service, job_id: str, stream: str = "output") -> JobLog:
 
 def end_of_log(service: Service, job_id: str, most: int) -> str:
     """Return the last lines of a job's output, of at most so many bytes. Raises Refused."""
-    with plain_files():
+    with _plain_files():
         return job_log(service, job_id).read_end(most).text()
 
 
@@ -56,17 +56,17 @@ def _log_start(output: JobLog, query: Mapping[str, str]) -> int:
     lines, since = whole_number(query.get("tail"), "tail", 0, 2**31), read_time(query.get("since"), 0.0, "since")
     if since is not None:
         start = max(start, output.start_of_time(since))
-    with plain_files():
+    with _plain_files():
         return max(start, output.start_of_lines(lines)) if lines else start
 
 
 def _log_chunk(output: JobLog, start: int) -> LogChunk:
-    with plain_files():
+    with _plain_files():
         return output.read(start)
 
 
 @contextmanager
-def plain_files() -> Iterator[None]:
+def _plain_files() -> Iterator[None]:
     """Refuse a request about a log that is no plain file."""
     try:
         yield
