@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import tzinfo
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ from eunomia.backends.registry import BACKENDS
 from eunomia.backends.registry import DEFAULT as SIMULATED
 from eunomia.inputs.bounds import MOST_S
 from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.time_zone import ZONE_FIX, zone_of
 from eunomia.mechanisms import DEFAULT
 from eunomia.model.policy import Policy
 from eunomia.model.spelling_suggestions import nearest
@@ -102,6 +104,9 @@ class ServiceSection(Section):
     log_mib: Annotated[Finite, Field(gt=0, le=1e6)] = Field(
         default=64.0, description="a job's log is moved aside when it is longer; one old part is kept"
     )
+    time_zone: str = Field(
+        default="UTC", description="zone in which hours, days and months of `eunomia usage` begin, as Europe/Berlin"
+    )
     account: str = Field(
         default="", description="account under which root runs jobs of users without one; empty: that of the service"
     )
@@ -127,6 +132,11 @@ class Site:
     def place(self) -> Path | str:
         """Where the store is: the state folder, or the address of a database."""
         return self.service.database or self.state
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone in which days and months are counted."""
+        return zone_of(self.service.time_zone)
 
     @property
     def address(self) -> tuple[str, int] | Path:
@@ -228,6 +238,10 @@ def _service(data: Any, places: SourceLocations, problems: list[Problem]) -> Ser
             rule = "is no key of [service]" if unknown else details["msg"]
             add(key, details["input"], rule, nearest(key, ServiceSection.model_fields) if unknown else "change it")
         return None
+    try:
+        zone_of(service.time_zone)
+    except ValueError as error:
+        add("time_zone", service.time_zone, str(error), ZONE_FIX)
     _check_listen(service, add)
     _check_database(service.database, add)
     if service.account and not has_account(service.account):

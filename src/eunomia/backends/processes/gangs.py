@@ -45,6 +45,7 @@ from eunomia.backends.processes.remains import KilledGangs, Remains, processes_o
 from eunomia.backends.processes.seats import LOOK_S, SeatWatch
 from eunomia.backends.processes.written_files import WrittenFiles
 from eunomia.backends.reports import (
+    EnergyUsed,
     GangEnded,
     GangFound,
     LaunchDelayed,
@@ -69,6 +70,7 @@ LATE_S = 2.0  # after the grace: then a run that ends kills a supervisor that ha
 WATCH_S = 7.0  # likewise, of a service; later than a supervisor says that processes do not die
 RETRY_S = 1.0  # until a launch is tried again for which the machine had none of something; each time twice as long
 MOST_RETRY_S = 30.0
+ENERGY_S = 60.0  # of a gang's time, after which what its accelerators used is reported
 NEVER_DIES = "it was killed, and some of it does not die"
 _log = logging.getLogger(__name__)
 
@@ -538,6 +540,8 @@ class LocalGangs(ProcessWorld):
                 if gib > gang.memory_gib:
                     gang.memory_gib = gib
                     self._report(MemoryUsed(*gang.key, gib))
+                if gang.launched:
+                    self._report_energy(gang, ENERGY_S)
             self._report_idle()
         taken, kept = self._taken_now()
         if taken == self._taken:
@@ -550,8 +554,14 @@ class LocalGangs(ProcessWorld):
                 self._turn_away(gang)
                 self._halt(gang, at_once=True)
 
+    def _report_energy(self, gang: LocalGang, least_s: float) -> None:
+        """Report the energy that a gang's accelerators used, if there is so much of its time."""
+        if self._seats is not None and (found := gang.energy_since(self._seats.energy_j, least_s)) is not None:
+            self._report(EnergyUsed(*gang.key, *found))
+
     def _report_end(self, gang: LocalGang) -> None:
         self._read_steps(gang)
+        self._report_energy(gang, 0.0)
         found = gang.folder.read_exit()
         if gang.turned_away:
             self._report(GangEnded(*gang.key, "stopped", f"its accelerator is used by {gang.turned_away}"))
