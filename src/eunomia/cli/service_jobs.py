@@ -165,6 +165,7 @@ def jobs(
                 for one in found["jobs"]
             ],
             "no jobs",
+            cut="reason",
         ),
         watch,
     )

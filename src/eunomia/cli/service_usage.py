@@ -21,7 +21,6 @@ from eunomia.inputs.problems import refused
 
 GROUPS = ("tenant", "user", "type")
 WHOLE = ("starts", "succeeded", "failed", "cancelled", "refused", "failures")
-ENDS = {"succeeded": "ok", "failed": "failed", "cancelled": "cancelled", "refused": "refused"}
 FOLLOW_S = 2.0
 PAGE = 1000  # entries of one answer
 AUDIT = ("number", "at", "user", "role", "source", "action", "object", "verified", "file")
@@ -118,17 +117,16 @@ def _show_usage(found: dict[str, Any], parquet: Path | None) -> None:
     total, names = found["total"], [name for name in GROUPS if name in found["by"]]
     has_period, has_energy = len(found["by"]) > len(names), total["energy_kwh"] is not None
     heads = (
-        *(["from"] if has_period else []), *names, "accelerator-h", "started", "mean wait", "ended", "failures",
-        "lost h", *(["kWh"] if has_energy else []),
+        *(["from"] if has_period else []), *names, "hours", "jobs", "wait", "ok", "failed", "other", "lost h",
+        *(["kWh"] if has_energy else []),
     )  # fmt: skip
 
     def cells(row: dict[str, Any], first: list[str]) -> tuple[str, ...]:
-        ends = [f"{row[name]} {word}" for name, word in ENDS.items() if row[name]]
-        energy = "–" if row["energy_kwh"] is None else f"{row['energy_kwh']:.2f}"
+        energy = "–" if row["energy_kwh"] is None else _number(row["energy_kwh"])
         return (
-            *first, f"{row['accelerator_hours']:.2f}", str(row["starts"]), span(row["mean_wait_s"]),
-            ", ".join(ends) or "–", str(row["failures"]), f"{row['lost_accelerator_hours']:.2f}",
-            *([energy] if has_energy else []),
+            *first, _number(row["accelerator_hours"]), str(row["starts"]), span(row["mean_wait_s"]),
+            str(row["succeeded"]), str(row["failed"]), str(row["cancelled"] + row["refused"]),
+            _number(row["lost_accelerator_hours"]), *([energy] if has_energy else []),
         )  # fmt: skip
 
     rows = []
@@ -137,7 +135,8 @@ def _show_usage(found: dict[str, Any], parquet: Path | None) -> None:
         rows.append(cells(row, [*period, *(row[name] or "–" for name in names)]))
     if rows:
         rows.append(cells(total, ["all", *[""] * (has_period + len(names) - 1)] if has_period or names else []))
-    show_lines(f"{_shown(found['from'])} to {_shown(found['to'])} ({found['time_zone']})")
+    begin, end = _shown(found["from"]), _shown(found["to"])
+    show_lines(f"accelerator-hours, jobs that began and their mean wait: {begin} to {end}, {found['time_zone']}")
     show_table(heads, rows, "nothing was used")
     if rows and not has_energy:
         show_lines("energy: not shown, as no driver of these accelerators counts it")
@@ -147,6 +146,10 @@ def _show_usage(found: dict[str, Any], parquet: Path | None) -> None:
         show_lines(f"exact from {_shown(found['exact_from'])} (UTC) on; before, as an earlier version kept its jobs")
     if parquet is not None:
         show_lines(f"table: {parquet}")
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}" if value >= 1 or value == 0 else f"{value:.2g}"
 
 
 def _shown(text: str) -> str:

@@ -30,6 +30,7 @@ from eunomia.scenario.model import Scenario
 from eunomia.scenario.schema_models import Finite, Section
 from eunomia.scenario.source_locations import SourceLocations, shown
 from eunomia.service.debug_lane import DebugLane
+from eunomia.service.machine_check import refuse_other_machines
 from eunomia.service.typed_speeds import TypedSpeeds
 from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.run_config import set_up
@@ -103,6 +104,9 @@ class ServiceSection(Section):
     )
     log_mib: Annotated[Finite, Field(gt=0, le=1e6)] = Field(
         default=64.0, description="a job's log is moved aside when it is longer; one old part is kept"
+    )
+    made_up: bool = Field(
+        default=False, description="whether nodes and accelerators are taken that this machine does not have"
     )
     time_zone: str = Field(
         default="UTC", description="zone in which hours, days and months of `eunomia usage` begin, as Europe/Berlin"
@@ -182,6 +186,8 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
         )
     elif isinstance(world, dict):
         world.setdefault("backend", "local")
+    cluster = data.get("cluster")
+    given = set(cluster) if isinstance(cluster, dict) else set()
     memory = _discover(data, places, problems)
     data.setdefault("throughputs", {"source": "uniform"})
     scenario: Scenario | None = None
@@ -196,6 +202,8 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
         rule = f"the service cuts time with leases; {setup.mechanism.name} is for simulations"
         raise InvalidInput([scenario.problem(("mechanism", "name"), rule, 'write name = "leases"')])
     _check_throughputs(setup)
+    if scenario.world.backend == "local" and "discover" not in given and not service.made_up:
+        refuse_other_machines(setup, names_nodes=not given.isdisjoint(("nodes", "accelerators_per_node")))
     service = service.model_copy(update={"accelerator_memory_gib": {**memory, **service.accelerator_memory_gib}})
     setup = replace(setup, believed=TypedSpeeds(setup.believed, service.accelerator_memory_gib))
     return Site(path=path, service=service, setup=setup)
