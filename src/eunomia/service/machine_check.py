@@ -14,8 +14,8 @@ MADE_UP = "or, to try things out with accelerators that are not there, write mad
 def refuse_other_machines(setup: RunConfig, *, names_nodes: bool) -> None:
     """Raise InvalidInput for several nodes of a type, and for more accelerators than NVIDIA's driver shows here.
 
-    `names_nodes`: the site says which nodes there are, or how large one is; else the numbers by type are this machine's.
-    Without a driver nothing is known of its accelerators.
+    `names_nodes`: the site says which nodes there are, or how large one is; else its numbers are of one machine.
+    Without a driver nothing is known of the accelerators here.
     """
     problems = list[Problem]()
     kinds = [node.type for node in setup.nodes]

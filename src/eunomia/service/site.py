@@ -188,6 +188,7 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
         world.setdefault("backend", "local")
     cluster = data.get("cluster")
     given = set(cluster) if isinstance(cluster, dict) else set()
+    is_found = isinstance(cluster, dict) and cluster.get("discover") is True
     memory = _discover(data, places, problems)
     data.setdefault("throughputs", {"source": "uniform"})
     scenario: Scenario | None = None
@@ -202,7 +203,7 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
         rule = f"the service cuts time with leases; {setup.mechanism.name} is for simulations"
         raise InvalidInput([scenario.problem(("mechanism", "name"), rule, 'write name = "leases"')])
     _check_throughputs(setup)
-    if scenario.world.backend == "local" and "discover" not in given and not service.made_up:
+    if scenario.world.backend == "local" and not is_found and not service.made_up:
         refuse_other_machines(setup, names_nodes=not given.isdisjoint(("nodes", "accelerators_per_node")))
     service = service.model_copy(update={"accelerator_memory_gib": {**memory, **service.accelerator_memory_gib}})
     setup = replace(setup, believed=TypedSpeeds(setup.believed, service.accelerator_memory_gib))
