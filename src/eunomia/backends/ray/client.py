@@ -20,7 +20,7 @@ TOKEN_REFUSED = (
     "RAY_AUTH_TOKEN or ~/.ray/auth_token, and the same RAY_AUTH_MODE"
 )
 _TOKEN = re.compile(
-    r"unauthenticated|authenticationerror|invalid\w* (auth\w* )?token|auth\w* (token|mode|failed|failure)|permission.?denied",
+    r"unauthenticated|authenticationerror|invalid\w* (auth\w* )?token|auth\w* (token|failed|failure)",
     re.IGNORECASE,
 )
 Ask = Callable[..., Any]
