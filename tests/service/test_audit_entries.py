@@ -95,7 +95,7 @@ def test_each_filter_leaves_what_it_says(bench: Bench) -> None:
     sweep(bench)
     job = bench.submit().body["id"]
     assert [one["object"] for one in found(bench, object=job).entries] == [job]
-    assert numbers(found(bench, user="nobody-else")) == [] == numbers(found(bench, action="cancel"))
+    assert numbers(found(bench, user="none-such")) == [] == numbers(found(bench, action="cancel"))
     assert len(numbers(found(bench, user="ann", action="submit", limit=1000))) == 31
     assert len(numbers(found(bench, begin=8 * DAY_S, end=9 * DAY_S, limit=1000))) == 3
     assert len(numbers(found(bench, begin=0.0, end=2 * DAY_S, limit=1000))) == 6  # of files

@@ -29,7 +29,7 @@ Ask = Callable[..., Any]
 def _cause(lines: Sequence[str]) -> str:
     """Return why Ray was not reached, of what its process printed last; "" where that is nothing.
 
-    A refused token is told as such: the last line says only that the connection failed.
+    A refused token is named as such: the last line says only that the connection failed.
     """
     said = [line.strip() for line in lines if line.strip()]
     if refused := [line for line in said if _TOKEN.search(line)]:
