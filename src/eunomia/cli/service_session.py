@@ -101,7 +101,7 @@ def show_table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], empty: s
     shown, console = [[Text(printed(cell)) for cell in row] for row in rows], Console(highlight=False)
     if cut in heads:
         others = [place for place, head in enumerate(heads) if head != cut]
-        used = sum(max(len(heads[place]), *(row[place].cell_len for row in shown)) + 1 for place in others)
+        used = sum(max(len(heads[place]), *(row[place].cell_len for row in shown)) + 2 for place in others)
         for row in shown:
             row[heads.index(cut)].truncate(max(console.width - used, LEAST_CUT), overflow="ellipsis")
     for row in shown:
