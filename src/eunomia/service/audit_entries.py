@@ -52,7 +52,7 @@ class FoundEntries:
     """Entries, the parts that were taken away and not found, and what is not as it was written."""
 
     origin: float
-    has_key: bool
+    has_key: bool  # or there was nothing signed
     entries: list[dict[str, Any]] = field(default_factory=list)
     taken_away: list[dict[str, Any]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -95,6 +95,7 @@ def find_entries(reader: Reader, state: Path, origin: float, query: AuditQuery) 
         except AuditChanged as error:
             found.problems.append(str(error))
             parts = []
+        found.has_key |= not parts  # there is no signature
         search = _Search(reader, state / FOLDER, key, reader.cluster_id(), parts, found)
         if query.after is None:
             search.backwards(query)

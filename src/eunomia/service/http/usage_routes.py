@@ -47,7 +47,8 @@ def usage(service: Service, request: Request, who: Principal) -> Any:
     with ExitStack() as kept:
         with writer.between_turns():  # so that each gang either runs or is among those that are added up
             counted = writer.controller.usage.counted
-            live = [_held(row) for row in writer.controller.rows.values() if row.held and _is_of(row, tenant, user)]
+            rows_now = list(writer.controller.rows.values())
+            live = [_held(row) for row in rows_now if row.held and _is_of(row, tenant, user)]
             kept.enter_context(service.reader.snapshot())
         extra = list(running(live, counted, now, writer.origin, site.zone))
         rows, following = _rows(service, span, by, extra, (tenant, user), first, limit)
