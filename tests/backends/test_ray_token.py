@@ -22,6 +22,6 @@ def test_a_refused_token_is_the_cause_though_the_last_line_is_another(line: str)
     assert found.startswith(TOKEN_REFUSED) and line in found and "RAY_AUTH_TOKEN_PATH" in found
 
 
-def test_other_failures_are_told_by_the_last_line() -> None:
+def test_other_failures_are_named_by_the_last_line() -> None:
     assert _cause(["INFO token file read", LAST, " "]) == LAST
     assert _cause([]) == ""
