@@ -29,6 +29,7 @@ def keep_gangs(controller: Controller, rows: Iterable[JobRow], setup_before: str
         if before is None or len(mates) > 1 + mates[0].shared or not _keep(controller, before, seats, mates):
             for row in mates:
                 row.state, row.reason, row.seats = "stopping", "the site was changed", ()
+                row.since = controller.at  # it has `drain_timeout_s` from now on
 
 
 def _topology_of(setup: str | None) -> Topology | None:

@@ -63,6 +63,11 @@ MIGRATIONS = (
     "ended REAL NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL, removed REAL, key TEXT NOT NULL, "
     "signature TEXT NOT NULL);",
     ADDED,
+    "CREATE TABLE IF NOT EXISTS drains (node INTEGER NOT NULL, place INTEGER NOT NULL, reason TEXT NOT NULL, "
+    '"user" TEXT NOT NULL, since REAL NOT NULL, until REAL, empty REAL, maintenance INTEGER NOT NULL, row_sum TEXT, '
+    "PRIMARY KEY (node, place)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS maintenance (number INTEGER PRIMARY KEY, nodes TEXT NOT NULL, begins REAL NOT NULL, "
+    'ends REAL NOT NULL, reason TEXT NOT NULL, "user" TEXT NOT NULL, state TEXT NOT NULL, row_sum TEXT);',
 )
 VERSION = 1 + len(MIGRATIONS)
 SUMMED = 7  # the version in which counts and sums of jobs are kept: those of an older store are computed once
