@@ -377,7 +377,9 @@ class Simulation:
             self._restart(self.rng.choice([0.0, 5.0, LEASE_S, 3 * LEASE_S]))
             raise
         node = bench.site.setup.topology.node
-        freed = {seat for order in turn.orders if not isinstance(order, Launch) for seat in self._seats_of(order)}
+        left = [order for order in turn.orders if not isinstance(order, Launch)]
+        left += [message for message in due if isinstance(message, GangEnded)]
+        freed = {seat for one in left for seat in self._seats_of(one)}
         for order in turn.orders:
             if isinstance(order, Launch):
                 on = {int(node[seat]) for seat in order.seats} & set(bench.controller.drained)

@@ -57,7 +57,7 @@ def users_of(controller: Controller, one: Drain) -> list[str]:
     found = dict.fromkeys(holders(controller, seats))
     for job_id in sorted(controller.leaving):
         row = controller.rows.get(job_id)
-        if row is None or row.ended_epoch >= row.epoch or not row.left_seats:
+        if row is None or row.ended_epoch >= row.left_epoch or not row.left_seats:
             controller.leaving.discard(job_id)
         elif not seats.isdisjoint(row.left_seats):
             found[job_id] = None
@@ -116,6 +116,8 @@ def drain(
     note(controller, one)
     if known is None:
         _tell(controller, one, "Draining", one.reason)
+    elif place == NODE and node in controller.drained:
+        controller.drained[node] = controller.turn.nodes[node] = one.reason
     set_timer(controller, until)
     if node not in controller.drained:
         controller.flush(controller.at)
@@ -225,7 +227,7 @@ def restore_drains(controller: Controller, drains: Iterable[Drain]) -> None:
     }
     for one in controller.drains.values():
         set_timer(controller, one.until)
-    live = [row for row in controller.rows.values() if row.left_seats and row.ended_epoch < row.epoch]
+    live = [row for row in controller.rows.values() if row.left_seats and row.ended_epoch < row.left_epoch]
     controller.leaving = {row.id for row in live}
     kept = np.flatnonzero(state.jobs.uninterruptible[: len(state.jobs)])
     rows = (controller.rows.get(state.ids[row]) for row in kept.tolist())

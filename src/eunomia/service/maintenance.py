@@ -179,3 +179,4 @@ def restore_maintenance(controller: Controller, spans: Iterable[Maintenance]) ->
     taken, mine = controller.scheduler.state.taken, drained_seats(controller)
     seats = (seat for node in planned(controller) for seat in seats_of(controller, node))
     controller.closed = frozenset(seat for seat in seats if taken[seat] and seat not in mine)
+    controller.unreported = {*np.flatnonzero(taken).tolist()} - mine - controller.closed

@@ -190,7 +190,9 @@ def _change_node(controller: Controller, action: ChangeNode, who: Principal) -> 
     if wrong := accelerator_problems(controller, node, place):
         return Reply(422, {"title": "the accelerator cannot be changed so"}, wrong)
     moved: list[str] = []
-    if action.action == "drain" and not (place == NODE and node in controller.drained):
+    known = controller.drains.get((node, place))
+    is_out = place == NODE and node in controller.drained
+    if action.action == "drain" and (not is_out or (known is not None and known.maintenance)):
         reason = action.reason.removeprefix(REMOVED)
         moved = drain(controller, node, place, reason=reason, user=who.user, until=action.until)
     elif action.action == "remove" and not controller.is_removed(node):

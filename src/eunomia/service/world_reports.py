@@ -76,6 +76,9 @@ def take_report(controller: Controller, message: Report) -> None:
     row = controller.rows.get(message.job_id)
     if row is None or message.epoch != row.epoch or row.ended_epoch >= message.epoch:
         controller.stale_reports += 1
+        if row is not None and isinstance(message, GangEnded) and message.epoch == row.left_epoch:
+            row.left_seats = ()
+            controller.changed(row, "")
         return
     match message:
         case Launched() if row.launched_epoch < row.epoch:
@@ -145,7 +148,7 @@ def _seats_taken(controller: Controller, message: SeatsTaken) -> None:
     ours = drained_seats(controller) | controller.closed
     # From the store, without who uses them.
     known = {seat: "" for seat in range(len(out)) if out[seat] and seat not in ours}
-    before = {**known, **controller.taken_seats}
+    before, controller.unreported = {**known, **controller.taken_seats}, set()
     changed = {seat for seat in {*holders, *before} if holders.get(seat) != before.get(seat)}
     if not changed:
         return
@@ -184,6 +187,7 @@ def _gang_found(controller: Controller, found: GangFound) -> None:
     else:
         controller.flush(controller.at)
         controller.taken_seats = {seat: who for seat, who in controller.taken_seats.items() if seat not in found.seats}
+        controller.unreported -= set(found.seats)
         leases = cast("Leases", controller.site.setup.mechanism)  # a service has no others
         known = set(map(int, controller.scheduler.state.taken.nonzero()[0]))  # from the store, until the world reports
         others = (known | set(controller.out_seats())) - set(found.seats)
