@@ -116,7 +116,7 @@ def _previewed(service: Service, change: ChangeNode) -> dict[str, Any]:
 # ---- maintenance -----------------------------------------------------------------------------------------------------
 
 
-async def plan(service: Service, request: Request, who: Principal) -> JsonAnswer:
+async def plan_maintenance(service: Service, request: Request, who: Principal) -> JsonAnswer:
     """Plan a span of maintenance of nodes."""
     problems: list[FieldProblem] = []
     data = _table(await read_json(request), ("nodes", "from", "for", "reason"), problems)
@@ -139,12 +139,12 @@ async def plan(service: Service, request: Request, who: Principal) -> JsonAnswer
     return JsonAnswer(span_shown(reply.body["span"], service.writer.origin), reply.status)
 
 
-def planned(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+def list_maintenance(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Show the spans of maintenance that are not over."""
     return {"maintenance": read_state(service, spans_shown, service.writer.origin)}
 
 
-async def cancel(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+async def cancel_maintenance(service: Service, request: Request, who: Principal) -> dict[str, Any]:
     """Cancel a span of maintenance; nodes that it has drained come back."""
     text = request.path_params["id"]
     if not (text.isascii() and text.isdigit() and len(text) < 18):

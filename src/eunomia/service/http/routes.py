@@ -43,9 +43,7 @@ from eunomia.service.http.forecast_routes import forecast_score, what_if, when
 from eunomia.service.http.job_routes import save_progress
 from eunomia.service.http.log_routes import log
 from eunomia.service.http.metrics import metrics_text
-from eunomia.service.http.node_routes import cancel as cancel_maintenance
-from eunomia.service.http.node_routes import change_node, planned
-from eunomia.service.http.node_routes import plan as plan_maintenance
+from eunomia.service.http.node_routes import cancel_maintenance, change_node, list_maintenance, plan_maintenance
 from eunomia.service.http.site_routes import change_policy, change_tenant, reread_site
 from eunomia.service.http.tenant_routes import show_tenants
 from eunomia.service.http.visible_jobs import visible
@@ -457,7 +455,7 @@ ROUTES: tuple[ApiRoute, ...] = (
              query=("dry_run",), body="NodeChange"),
     ApiRoute("POST", "/v1/maintenance", "operator", "", "Plan maintenance of nodes", plan_maintenance, (201,),
              body="Maintenance"),
-    ApiRoute("GET", "/v1/maintenance", "viewer", "", "List maintenance that is not over", planned),
+    ApiRoute("GET", "/v1/maintenance", "viewer", "", "List maintenance that is not over", list_maintenance),
     ApiRoute("DELETE", "/v1/maintenance/{id}", "operator", "", "Cancel maintenance", cancel_maintenance),
     ApiRoute("GET", "/v1/tenants", "viewer", "", "Show what tenants received and hold", show_tenants,
              query=("days",)),
