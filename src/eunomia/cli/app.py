@@ -18,6 +18,7 @@ from eunomia.cli.calibrate import calibrate
 from eunomia.cli.check import check as check_policy
 from eunomia.cli.check import check_policies_of_files
 from eunomia.cli.command import Output, command
+from eunomia.cli.command_groups import GroupedCommands
 from eunomia.cli.data import app as data
 from eunomia.cli.errors import FAILED, INTERRUPTED, MISUSED, fail_if_unfinished, finished_before_interruption
 from eunomia.cli.estimate import estimate
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="eunomia",
+    cls=GroupedCommands,
     help="Schedule deep-learning jobs on shared accelerators: replay a trace under several policies, compare waiting "
     "times and costs, and run the policy you chose on real jobs.",
     epilog="Start here:  eunomia compare examples/demo.toml --out demo-out   (then open demo-out/report.html)",
