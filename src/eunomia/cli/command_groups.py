@@ -16,7 +16,7 @@ GROUPS = {
     ),
     "Your jobs": ("submit", "jobs", "queue", "job", "why", "when", "logs", "cancel", "hold", "release", "login"),
     "Cluster": ("cluster", "nodes", "tenants", "summary", "throughputs", "forecast"),
-    "Operator": ("serve", "site", "drain", "resume", "node", "token", "store"),
+    "Operator": ("serve", "site", "drain", "resume", "maintenance", "node", "token", "store"),
 }  # fmt: skip
 OTHER = "Added by other packages"
 LONGEST = 200  # characters of a first sentence, which is wrapped
