@@ -279,7 +279,7 @@ def test_an_engine_that_says_the_node_is_drained_stops_nothing(tmp_path: Path) -
     assert state(bench)["state"] == "draining"
 
 
-def test_what_others_use_and_what_is_drained_are_told_apart(tmp_path: Path) -> None:
+def test_what_others_use_and_what_is_drained_are_shown_apart(tmp_path: Path) -> None:
     bench = Bench(tmp_path, SITE)
     change(bench, "a100-0/0")
     bench.restart()

@@ -95,7 +95,9 @@ class Controller:
         self.leaving: set[str] = set()  # jobs whose gang was stopped, and may not have ended
         self.taken_seats: dict[int, str] = {}  # seat → who uses it, that is no gang of ours
         self.quarantined: dict[int, QuarantinedSeat] = {}  # those of them with processes that cannot be killed
-        self.unreported: set[int] = set()  # seats that were taken at the last start, until the world says by whom
+        self.unreported: set[int] = (
+            set()
+        )  # seats that were taken at the last start, until the world reports who has them
         self.kept_seats: dict[int, str] = {}  # those of them that a quarantined job had, and may still use
         self.subject = ""  # the job that is being dealt with, to be named where that fails
         self.fairness = TenantFairness()

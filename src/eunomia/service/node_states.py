@@ -1,4 +1,4 @@
-"""What users see of drained nodes and accelerators and of maintenance, and what a drain would do to whom."""
+"""What users see of drained nodes and accelerators and of maintenance, and what a drain would do to each job."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _SEND = 'send {"action": "drain", "reason": "…"}'
 
 
 async def change_node(service: Service, request: Request, who: Principal) -> dict[str, Any]:
-    """Drain a node or an accelerator, remove or resume it; `dry_run=true` only shows what would happen to whom."""
+    """Drain a node or an accelerator, remove or resume it; `dry_run=true` only shows what would become of each job."""
     problems: list[FieldProblem] = []
     data = _table(await read_json(request), KEYS, problems)
     action, reason = data.get("action"), _text(data, "reason", problems)
