@@ -28,7 +28,7 @@ from eunomia.service.core_job import core_job, estimated_event
 from eunomia.service.draining import restore_drains
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import SEATED, JobRow
-from eunomia.service.kept_gangs import keep_gangs
+from eunomia.service.kept_gangs import keep_gangs, moved_nodes, topology_of
 from eunomia.service.maintenance import restore_maintenance
 from eunomia.service.messages import Order
 from eunomia.service.out_of_service import Drain, DrainKey
@@ -266,7 +266,7 @@ def _nodes_out(
 ) -> tuple[dict[int, str], dict[DrainKey, Drain | None]]:  # fmt: skip
     """Return what is out of service, by the numbers of nodes in a changed site; "" and None end what was so before.
 
-    The next moment has it for the scheduler. A node is known by its name.
+    The next moment has it for the scheduler. A node is known by its name, or where an engine has it by its place.
     """
     try:
         names = [f"{kind}-{n}" for n, (kind, *_) in enumerate(json.loads(store.meta("setup") or "{}")["nodes"])]
@@ -274,7 +274,8 @@ def _nodes_out(
         names = []
     before, drains = store.drained(max(len(names), len(controller.nodes))), store.drains()
     place_of = {name: node for node, name in enumerate(controller.nodes)}
-    number = {n: place_of[name] for n, name in enumerate(names) if name in place_of}
+    moved_to = moved_nodes(controller.site, topology_of(store.meta("setup")))
+    number = moved_to or {n: place_of[name] for n, name in enumerate(names) if name in place_of}
     again = {number[n]: reason for n, reason in before.items() if n in number}
     moved: dict[DrainKey, Drain | None] = {one.key: None for one in drains}
     for one in drains:
