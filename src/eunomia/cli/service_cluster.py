@@ -27,11 +27,12 @@ def cluster(session: ServiceSession, watch: WatchOption = False) -> None:
                 str(one["busy"]),
                 str(one["free"]),
                 str(one["taken"]),
-                str(one["total"] - one["in_service"] - one["taken"]),
+                str(one["drained"]),
+                str(one["draining"]),
             )
             for name, one in found["types"].items()
         ]
-        show_table(("type", "accelerators", "busy", "free", "taken", "drained"), rows, "no accelerators")
+        show_table(("type", "accelerators", "busy", "free", "taken", "drained", "draining"), rows, "no accelerators")
         states = ", ".join(f"{count:,} {state}" for state, count in found["jobs"].items())
         show_lines(f"policy {found['policy']}; jobs: {states or 'none'}")
         if found.get("policy_problem"):

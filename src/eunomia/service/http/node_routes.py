@@ -110,6 +110,8 @@ def _previewed(service: Service, change: ChangeNode) -> dict[str, Any]:
         found = drain_preview(controller, node, place, until, service.writer.clock.now(), service.writer.origin)
         stuck = living_state.would_not_fit(controller, change.node, place)
     stopped = [one["id"] for one in found if one["stopped"]]
+    ends = {one["id"] for one in found} - set(stopped)
+    stuck = [job_id for job_id in stuck if job_id not in ends]
     return {"name": name, "would_move": stopped, "would_not_fit": stuck, "jobs": found}
 
 
