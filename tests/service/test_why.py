@@ -102,7 +102,7 @@ def test_a_job_for_which_no_node_is_left_waits_for_types(site: Any) -> None:
     bench = site(FIFO.replace("accelerators = { cpu = 2 }", 'nodes = [{ type = "cpu", count = 2, accelerators = 2 }]'))
     job = bench.submit(accelerators=4).body["id"]
     bench.do(Request(ChangeNode("cpu-0", "drain", until=NOW), OPERATOR))
-    assert codes(bench, job) == ["types_absent"]
+    assert codes(bench, job) == ["types_absent", "no_capacity"], "and what is drained"
 
 
 def test_a_tenant_that_may_not_borrow_waits_for_its_quota(site: Any) -> None:
