@@ -21,7 +21,7 @@ from eunomia.backends.orders import Halt, Launch
 from eunomia.backends.processes import gangs
 from eunomia.backends.processes.gang_group import SUBREAPER, control, is_running, start_time, stat_of
 from eunomia.backends.processes.group_base import GroupBase
-from eunomia.backends.reports import GangEnded, LaunchDelayed, Launched
+from eunomia.backends.reports import GangEnded, LaunchDelayed, Launched, SeatsTaken
 
 SLEEPS = ("-c", "import time; time.sleep(600)")
 # The supervisor of job a stops itself before this step, again whenever it is continued.
@@ -109,13 +109,14 @@ def test_a_supervisor_that_stops_itself_again_and_again_before_its_gang_runs_is_
     assert either.processes("a") == []
 
 
-def test_a_supervisor_that_was_stopped_once_before_its_gang_runs_is_continued(
+def test_a_supervisor_that_was_stopped_once_before_its_gang_runs_is_continued_and_its_gang_goes_on(
     either: GangsHere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(STEPS, "once", ("sign_locks", "not vars(self).get('was') and not setattr(self, 'was', 1)"))
     freeze_at("once", tmp_path, monkeypatch)
-    either.launch("a", "-c", "pass")
+    either.launch("a", "-c", "import time; time.sleep(3); print('whole')")  # longer than a frozen one may be late
     assert either.wait(GangEnded, "a").outcome == "finished"
+    assert "whole" in either.log("a")
 
 
 def test_a_waiting_gang_says_which_process_of_which_job_has_its_accelerator_and_since_when(either: GangsHere) -> None:
@@ -229,4 +230,25 @@ def test_what_cannot_be_killed_keeps_its_seats_after_a_restart_though_order_and_
         assert quarantined(after) == {1: "a", 2: "a"}
         cold.thaw()
         after.wait(GangEnded, "a")
+    after.end()
+
+
+def test_gangs_that_are_found_again_after_a_restart_make_no_seat_taken(either: GangsHere, tmp_path: Path) -> None:
+    either.launch("a", *SLEEPS, seats=(0, 1))
+    either.launch("b", *SLEEPS, seats=(2,))
+    for _ in "ab":
+        either.next(Launched)
+    either.gangs.close()
+    orders = [
+        Launch(1, "a", 1, (0, 1), {"command": ["python"]}, adopt_only=True),
+        Launch(2, "b", 1, (), {"command": ["python"]}, adopt_only=True),
+    ]
+    after = GangsHere(tmp_path, orders=orders)
+    seen = [after.reports.get(timeout=120)]
+    while sum(isinstance(one, Launched) for one in seen) < len(orders):
+        seen.append(after.reports.get(timeout=120))
+    after.launch("c", "-c", "pass", seats=(3,))
+    while not isinstance(seen[-1], GangEnded):
+        seen.append(after.reports.get(timeout=120))
+    assert [one.holders for one in seen if isinstance(one, SeatsTaken)] == [()]
     after.end()

@@ -23,7 +23,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -402,7 +402,7 @@ class LocalGangs(ProcessWorld):
 
     def _be_launched(self, gang: LocalGang) -> None:
         if not gang.launched:
-            gang.launched, gang.launched_at = True, time.monotonic()
+            gang.launched, gang.launched_at, gang.frozen_at = True, time.monotonic(), math.inf
             self._report(Launched(*gang.key))
 
     def _read_steps(self, gang: LocalGang) -> None:
@@ -417,7 +417,8 @@ class LocalGangs(ProcessWorld):
         for entry in self._killed.kill_again(self._live):
             if entry.gang is not None:
                 self._guard(entry.key, self._report_end, entry.gang)
-        self._look_at_locks()
+        if now >= self._locks.due or not all(gang.launched for gang in self._live.values()):
+            self._look_at_locks()
         for gang in list(self._live.values()):
             if not gang.launched:
                 self._guard(gang.key, self._look_at_start, gang, now)
@@ -453,7 +454,7 @@ class LocalGangs(ProcessWorld):
             self._found.append(gang)
             _log.warning("start %d of %s", gang.epoch, _orphaned(gang.job_id))
         self._has_looked = True
-        self._look_at_locks()
+        self._look_at_locks({str(JobFolder.of(self._workdir, *key).lease) for key in named})
         self._report_taken()
 
     def _stop_overdue(self, gang: LocalGang, now: float) -> None:
@@ -523,12 +524,15 @@ class LocalGangs(ProcessWorld):
         self._poll_at = 0.0
         return self._killed.add(gang, why, supervised=gang.key in self._live, patience_s=patience_s)
 
-    def _look_at_locks(self) -> None:
-        """Find the seats that are locked by a process of which no gang is known to have them."""
+    def _look_at_locks(self, named: Set[str] = frozenset()) -> None:
+        """Find the seats that are locked by a process of which no gang is known to have them.
+
+        `named` are lease files of gangs whose orders were not taken yet.
+        """
         known = [(gang.supervisor[0], str(gang.folder.lease), gang.seats) for gang in self._live.values()]
         known += [(gang.supervisor[0], str(gang.folder.lease), gang.seats) for gang in self._orphans.values()]
         known += [((one.supervisor or (0,))[0], one.lease, one.seats) for one in self._killed.values()]
-        self._locks.look(known, f"{self._workdir}{os.sep}")
+        self._locks.look(known, named, f"{self._workdir}{os.sep}")
 
     def _holder(self, seat: int) -> str:
         """Return in words who has locked a seat that none of our gangs is known to have."""
@@ -547,8 +551,7 @@ class LocalGangs(ProcessWorld):
 
     def _look_at_start(self, gang: LocalGang, now: float) -> None:
         """Say for whom a gang waits that is not launched, and continue its supervisor, which a job may have stopped."""
-        if thaw(*gang.supervisor):
-            gang.frozen_at = min(gang.frozen_at, now)
+        gang.frozen_at = min(gang.frozen_at, now) if thaw(*gang.supervisor) else math.inf
         others = self._others(gang)
         waits, since, is_said = gang.waits
         if waits != others.keys():
@@ -562,9 +565,8 @@ class LocalGangs(ProcessWorld):
         lease = lease_of(pid)
         gang = next((one for one in self._live.values() if one.supervisor[0] == pid), None)
         whose = f" of job {_job_of(lease)}" if lease.startswith(f"{self._workdir}{os.sep}") else ""
-        return (
-            f"process {pid}{whose}{', which is being stopped' * (gang is not None and gang.stop_grace_s is not None)}"
-        )
+        is_ending = gang is not None and gang.stop_grace_s is not None
+        return f"process {pid}{whose}" + ", which is being stopped" * is_ending
 
     def _is_taken(self, gang: LocalGang) -> bool:
         """Ask the driver before a launch; a gang whose seat others use is turned away."""

@@ -41,7 +41,7 @@ class LocalGang:
     killed_at: float = math.inf  # likewise: when its supervisor was killed, as it did not stop the gang in time
     steps: float | None = None
     lease_end: float = 0.0
-    frozen_at: float = math.inf  # likewise: when its supervisor was first found stopped before the gang was launched
+    frozen_at: float = math.inf  # likewise: since when its supervisor is found stopped, before the launch
     waits: tuple[frozenset[int], float, bool] = (frozenset(), 0.0, False)  # for whom, since (wall clock), whether said
     turned_away: str = ""  # who uses its seats, if it must not be launched therefore
     is_unusable: bool = False  # what its launch needs cannot be had

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from datetime import UTC, datetime
 from pathlib import Path
 
 from eunomia.backends.processes.gang_group import kernel_text, start_time, thaw
 from eunomia.backends.processes.plain_files import open_plain
 
+MOST_DIGITS = 12  # of the number of a seat
 MOST_SIGNED = 1 << 20  # bytes of a lock file that are read
+LOOK_S = 4.0  # between looks
 _VARIABLE = b"EUNOMIA_LEASE_FILE="
 
 
@@ -71,16 +74,17 @@ class SeatLocks:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self.due = -math.inf  # when to look again, in s of time.monotonic, if no gang waits
         self._held: dict[int, set[int]] = {}
         self.strange: dict[int, tuple[int, str, str]] = {}  # seat → process, its lease file or "", since when
 
-    def look(self, known: Iterable[tuple[int, str, tuple[int, ...]]], own: str) -> None:
+    def look(self, known: Iterable[tuple[int, str, tuple[int, ...]]], named: Set[str], own: str) -> None:
         """Find the seats that a process has locked of which no gang is known to have them.
 
-        `known` are supervisors and lease files of gangs, with their seats; `own` begins the lease files of our gangs. A
-        process of ours that is stopped is continued, so that it ends with its lease.
+        `known` are supervisors and lease files of gangs, with their seats, `named` lease files of others; `own` begins
+        those of our gangs. A process of ours that is stopped is continued, so that it ends with its lease.
         """
-        self._held = locks()
+        self._held, self.due = locks(), time.monotonic() + LOOK_S
         pids, leases = defaultdict[int, set[int]](set), defaultdict[str, set[int]](set)
         for pid, lease, seats in known:
             pids[pid].update(seats)
@@ -90,12 +94,14 @@ class SeatLocks:
             for pid in sorted(self._held.get(_number(path), ())):
                 if seat in pids.get(pid, ()) or seat in leases.get(lease := lease_of(pid), ()):
                     continue
-                if pid in self.holders(path):
+                if lease not in named and pid in self.holders(path):
                     is_same = seat in before and before[seat][0] == pid
                     since = before[seat][2] if is_same else moment(time.time())
                     self.strange[seat] = pid, lease if lease.startswith(own) else "", since
                     if lease.startswith(own):
                         thaw(pid, start_time(pid))
+        if self.strange:
+            self.due = -math.inf
 
     def holders(self, path: Path) -> set[int]:
         """Return the processes that had locked a file."""
@@ -103,9 +109,10 @@ class SeatLocks:
 
 
 def _lock_files(folder: Path) -> Iterator[tuple[int, Path]]:
-    for path in folder.glob("*.lock"):
-        if path.stem.isascii() and path.stem.isdigit() and path.is_file():
-            yield int(path.stem), path
+    for name in os.listdir(folder):
+        stem, _, ending = name.partition(".")
+        if ending == "lock" and stem.isascii() and stem.isdigit() and len(stem) < MOST_DIGITS:
+            yield int(stem), folder / name
 
 
 def _number(path: Path) -> int:
