@@ -19,7 +19,7 @@ GROUPS = {
         "login",
     ),
     "Cluster": ("cluster", "nodes", "tenants", "summary", "usage", "throughputs", "forecast"),
-    "Operator": ("serve", "site", "drain", "resume", "node", "notify", "token", "audit", "store"),
+    "Operator": ("serve", "site", "drain", "resume", "maintenance", "node", "notify", "token", "audit", "store"),
 }  # fmt: skip
 OTHER = "Added by other packages"
 LONGEST = 200  # characters of a first sentence, which is wrapped

@@ -12,21 +12,10 @@ from eunomia.cli.command import Output, command
 from eunomia.cli.errors import FAILED
 from eunomia.cli.options import argument, flag, group, option
 from eunomia.cli.service_access import login, token_app
-from eunomia.cli.service_cluster import (
-    cluster,
-    drain,
-    limits,
-    node_app,
-    nodes,
-    notify_app,
-    resume,
-    site_app,
-    summary,
-    tenants,
-    throughputs,
-)
+from eunomia.cli.service_cluster import cluster, limits, notify_app, site_app, summary, tenants, throughputs
 from eunomia.cli.service_forecasts import forecast_app, when
 from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, resubmit, submit, why
+from eunomia.cli.service_nodes import drain, maintenance, node_app, nodes, resume
 from eunomia.cli.service_usage import audit, usage
 from eunomia.inputs.problems import refused
 
@@ -280,7 +269,7 @@ def site_init(
 def add_service_commands(app: typer.Typer) -> None:
     """Add the commands of the service."""
     for one in (serve, submit, resubmit, jobs, job, cancel, hold, release, logs, why, when, cluster, nodes, drain,
-                    resume, tenants, limits, summary, throughputs, login, usage, audit):  # fmt: skip
+                    resume, maintenance, tenants, limits, summary, throughputs, login, usage, audit):  # fmt: skip
         app.command()(one)
     app.command("queue", help="List jobs, the newest first: another name of `jobs`. For example: eunomia queue")(jobs)
     app.add_typer(forecast_app, name="forecast")

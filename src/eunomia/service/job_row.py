@@ -57,6 +57,8 @@ class JobRow:
     launched_epoch: int = 0  # the last epoch whose processes are known to have begun
     seats: tuple[int, ...] = ()  # devices, while the scheduler gives it some
     shared: bool = False  # a partner has the same ones
+    left_seats: tuple[int, ...] = ()  # of a gang that was stopped, until that is known to have ended
+    left_epoch: int = 0  # the start of that gang
     memory_gib: float = math.nan  # believed to be needed on each accelerator
     used_memory_gib: float = 0.0  # the most that was seen on one
     total_steps: float = 1.0  # declared or estimated

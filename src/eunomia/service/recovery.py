@@ -25,10 +25,13 @@ from eunomia.records.record import decision_lines
 from eunomia.records.scheduler_digest import digest, leaves_ended_out
 from eunomia.service.controller import Controller
 from eunomia.service.core_job import core_job, estimated_event
+from eunomia.service.draining import restore_drains
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import SEATED, JobRow
-from eunomia.service.kept_gangs import keep_gangs
+from eunomia.service.kept_gangs import keep_gangs, moved_nodes, topology_of
+from eunomia.service.maintenance import restore_maintenance
 from eunomia.service.messages import Order
+from eunomia.service.out_of_service import Drain, DrainKey
 from eunomia.service.set_aside import UNUSABLE, keep_seats, set_aside_at_start
 from eunomia.service.site import Site
 from eunomia.service.store import ServiceStore, StoreProblem
@@ -116,6 +119,8 @@ def _load(
     controller.fairness.restore(store.active_time(at), store.tenant_hours(int(at // HOUR_S)))
     unusable |= controller.adopt(rows, store.run_times(), store.memory_used())
     turn = controller.turn = Turn(at)
+    restore_drains(controller, store.drains())
+    restore_maintenance(controller, store.maintenance())
     for node, reason in store.drained(len(controller.nodes)).items():
         if controller.scheduler.state.floor.up[node]:  # the site was changed, see `begin_era`
             controller.take_out(node, reason)
@@ -244,7 +249,7 @@ def begin_era(
         if not row.is_over:
             controller.usage.moves(row, row.state, controller.at, controller.device_types)
     turn.usage, turn.usage_counted = controller.usage.take(), controller.usage.counted
-    turn.nodes = _nodes_out(store, controller)
+    turn.nodes, turn.drains = _nodes_out(store, controller)
     controller.wake = controller.at  # ask at once
     snapshot = capture(controller.scheduler).content()
     seq = store.last_seq()
@@ -268,19 +273,27 @@ def begin_era(
     return unusable
 
 
-def _nodes_out(store: ServiceStore, controller: Controller) -> dict[int, str]:
-    """Return which nodes are out of service, by their numbers in a changed site; "" ends what a number said before.
+def _nodes_out(
+    store: ServiceStore, controller: Controller
+) -> tuple[dict[int, str], dict[DrainKey, Drain | None]]:  # fmt: skip
+    """Return what is out of service, by the numbers of nodes in a changed site; "" and None end what was so before.
 
-    The next moment has it for the scheduler. A node is known by its name.
+    The next moment has it for the scheduler. A node is known by its name, or where an engine has it by its place.
     """
     try:
         names = [f"{kind}-{n}" for n, (kind, *_) in enumerate(json.loads(store.meta("setup") or "{}")["nodes"])]
     except (TypeError, ValueError, LookupError):
         names = []
-    before = store.drained(max(len(names), len(controller.nodes)))
-    numbers = {name: node for node, name in enumerate(controller.nodes)}
-    again = {numbers[names[n]]: reason for n, reason in before.items() if n < len(names) and names[n] in numbers}
-    return {**dict.fromkeys(before, ""), **again}
+    before, drains = store.drained(max(len(names), len(controller.nodes))), store.drains()
+    place_of = {name: node for node, name in enumerate(controller.nodes)}
+    moved_to = moved_nodes(controller.site, topology_of(store.meta("setup")))
+    number = moved_to or {n: place_of[name] for n, name in enumerate(names) if name in place_of}
+    again = {number[n]: reason for n, reason in before.items() if n in number}
+    moved: dict[DrainKey, Drain | None] = {one.key: None for one in drains}
+    for one in drains:
+        if one.node in number and one.place < controller.site.setup.topology.size[number[one.node]]:
+            moved[number[one.node], one.place] = replace(one, node=number[one.node])
+    return {**dict.fromkeys(before, ""), **again}, moved
 
 
 def record_header(store: ServiceStore, site: Site) -> tuple[dict[str, Any], int]:

@@ -114,8 +114,20 @@ def _schemas() -> dict[str, Any]:
         "ChangeJob": {"type": "object", "minProperties": 1},
         "NodeChange": {
             "type": "object",
-            "properties": {"action": {"enum": [*NODE_ACTIONS]}, "reason": text},
+            "properties": {
+                "action": {"enum": [*NODE_ACTIONS]},
+                "reason": text,
+                "when": text,
+                "accelerator": {"type": "integer", "minimum": 0},
+            },
             "required": ["action"],
+            "additionalProperties": False,
+        },
+        "Maintenance": {
+            "type": "object",
+            "properties": {"nodes": {"type": "array", "items": text}, "from": text, "for": text, "reason": text},
+            "required": ["nodes", "from", "for"],
+            "additionalProperties": False,
         },
         "NoticeTest": {"type": "object", "properties": {"target": text, "address": text}, "required": ["target"]},
         "WhatIf": {

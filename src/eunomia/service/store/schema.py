@@ -73,6 +73,11 @@ MIGRATIONS = (
     ADDED,
     "CREATE TABLE IF NOT EXISTS notices (seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, "
     "target TEXT NOT NULL, address TEXT NOT NULL, event TEXT NOT NULL, job TEXT NOT NULL, body TEXT NOT NULL);",
+    "CREATE TABLE IF NOT EXISTS drains (node INTEGER NOT NULL, place INTEGER NOT NULL, reason TEXT NOT NULL, "
+    '"user" TEXT NOT NULL, since REAL NOT NULL, until REAL, empty REAL, maintenance INTEGER NOT NULL, row_sum TEXT, '
+    "PRIMARY KEY (node, place)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS maintenance (number INTEGER PRIMARY KEY, nodes TEXT NOT NULL, begins REAL NOT NULL, "
+    'ends REAL NOT NULL, reason TEXT NOT NULL, "user" TEXT NOT NULL, state TEXT NOT NULL, row_sum TEXT);',
     USAGE_HOURS,
 )
 VERSION = 1 + len(MIGRATIONS)
