@@ -28,6 +28,7 @@ from eunomia.service.writer import Writer
 SITE = """\
 check = true
 [service]
+made_up = true
 listen = "127.0.0.1:0"
 supervisor_lease_s = 30
 submit_per_second = 10000

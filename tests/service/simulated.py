@@ -41,6 +41,7 @@ from eunomia.service.store.sqlite import SqliteStore
 SITE = """\
 check = true
 [service]
+made_up = true
 [cluster]
 accelerators = { v100 = 4, k80 = 2 }
 accelerators_per_node = 2

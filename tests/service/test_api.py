@@ -50,6 +50,8 @@ MATRIX: dict[tuple[str, str], tuple[tuple[int, ...], ...]] = {
     ("GET", "/v1/limits"): ((200,) * 4,),
     ("GET", "/v1/tenants"): ((200,) * 4,),
     ("GET", "/v1/summary"): ((200,) * 4,),
+    ("GET", "/v1/usage"): ((200,) * 4,),
+    ("GET", "/v1/audit"): ((403, 403, 403, 200),),
     ("GET", "/v1/throughputs"): ((200,) * 4,),
     ("PUT", "/v1/tenants/{tenant:path}"): ((403, 403, 403, 200),),
     ("GET", "/v1/policy"): ((200,) * 4,),

@@ -29,6 +29,7 @@ from eunomia.service.messages import ChangeNode, Halt, Hold, Launch, Request
 FIFO = """\
 check = true
 [service]
+made_up = true
 listen = "127.0.0.1:0"
 supervisor_lease_s = 30
 forecast_every_s = 0

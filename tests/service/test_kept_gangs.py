@@ -19,6 +19,7 @@ from eunomia.service.site_change import apply_site
 SITE = """\
 check = true
 [service]
+made_up = true
 listen = "127.0.0.1:0"
 [cluster]
 nodes = [{ type = "a100", count = 2, accelerators = 2 }]

@@ -68,7 +68,8 @@ class Month:
     @staticmethod
     def site(boxes: int) -> str:
         """Return the site file that a new site begins with, on so many boxes."""
-        return "check = true\n" + STARTER.format_map({"cluster": BOXES.format(boxes)})
+        text = "check = true\n" + STARTER.format_map({"cluster": BOXES.format(boxes)})
+        return text.replace("[service]", "[service]\nmade_up = true", 1)
 
     def at(self, when: float, what: Any) -> None:
         """Let something happen: a report, or a call."""

@@ -16,6 +16,7 @@ from eunomia.cli.service_cluster import cluster, limits, notify_app, site_app, s
 from eunomia.cli.service_forecasts import forecast_app, when
 from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, resubmit, submit, why
 from eunomia.cli.service_nodes import drain, maintenance, node_app, nodes, resume
+from eunomia.cli.service_usage import audit, usage
 from eunomia.inputs.problems import refused
 
 store_app = group("Check, back up, restore and prune the store.")
@@ -268,7 +269,7 @@ def site_init(
 def add_service_commands(app: typer.Typer) -> None:
     """Add the commands of the service."""
     for one in (serve, submit, resubmit, jobs, job, cancel, hold, release, logs, why, when, cluster, nodes, drain,
-                    resume, maintenance, tenants, limits, summary, throughputs, login):  # fmt: skip
+                    resume, maintenance, tenants, limits, summary, throughputs, login, usage, audit):  # fmt: skip
         app.command()(one)
     app.command("queue", help="List jobs, the newest first: another name of `jobs`. For example: eunomia queue")(jobs)
     app.add_typer(forecast_app, name="forecast")

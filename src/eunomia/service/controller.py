@@ -56,6 +56,7 @@ from eunomia.service.run_time_estimate import estimate_run_time
 from eunomia.service.site import Site
 from eunomia.service.tenant_fairness import TenantFairness, finish_time_fairness
 from eunomia.service.turn import LoggedMoment, Lookup, ServicePolicyRunner, Turn
+from eunomia.service.usage import UsageCounter
 
 DIGEST_EVERY = 256  # moments
 NOTED = ("running", *ENDED)  # news that may make notices
@@ -106,7 +107,7 @@ class Controller:
         )  # seats that were taken at the last start, until the world reports who has them
         self.kept_seats: dict[int, str] = {}  # those of them that a quarantined job had, and may still use
         self.subject = ""  # the job that is being dealt with, to be named where that fails
-        self.fairness = TenantFairness()
+        self.fairness, self.usage = TenantFairness(), UsageCounter()
         self.stale_reports = 0
         self.asked: Ask | None = None  # the last one
         self.fallbacks = 0  # asks that the policy's fallback has answered
@@ -131,7 +132,7 @@ class Controller:
         self.site, self.scheduler, self.runner = site, scheduler, runner
         self.log = MomentLog()
         self.device_types = tuple(site.setup.topology.types[j] for j in site.setup.topology.type.tolist())
-        self.nodes = site.node_names()
+        self.nodes, self.usage.zone = site.node_names(), site.zone
         self.drained, self.drains, self.closed, self.pinned = {}, {}, frozenset(), set()
         self.learner: ThroughputLearner | None = throughput_learner(site.setup, site.setup.believed)
         self.use_limits()
@@ -208,6 +209,7 @@ class Controller:
     def set_aside_unscheduled(self, row: JobRow, reason: str) -> None:
         """Note a job that the scheduler never gets: it is over, with the reason."""
         row.state, row.reason, row.ended = QUARANTINED, reason, self.at
+        self.usage.ends(row, QUARANTINED, self.at)
         self.changed(row, QUARANTINED)
 
     def add(self, row: JobRow) -> None:
@@ -580,6 +582,7 @@ class Controller:
 
     def move(self, row: JobRow, state: str, reason: str) -> None:
         """Change the state of a job."""
+        self.usage.moves(row, state, self.at, self.device_types)
         self.waiting[row.tenant] += (state in WAITING) - (row.state in WAITING)
         row.state, row.since, row.reason = state, self.at, reason
         if state in WAITING:
@@ -598,6 +601,7 @@ class Controller:
             rho = finish_time_fairness(self._run_alone_s(row), active_s, row.active[1], size, devices)
             if rho is not None:
                 self.fairness.count_success(row.tenant, rho)
+        self.usage.ends(row, state, self.at)
         self.move(row, state, reason)
         self.forget(row)
         for follower in self.followers.pop(row.id, ()):

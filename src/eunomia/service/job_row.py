@@ -84,6 +84,8 @@ class JobRow:
     preempted_by: tuple[str, ...] = ()  # the jobs that started then on its accelerators
     preempted_by_rank: bool = False  # the policy ranked all of these before it
     run_s: float = 0.0  # with processes running, over all starts
+    held: tuple[float, ...] = ()  # since when it has its accelerators, and how many; () = it has none
+    held_type: str = ""  # of the last ones that it had
     # of the time for which it was active, that is waited or ran, and not held: seconds, and ∫ active jobs dt up to the
     # last hold; () = not known, as an earlier version did not count it
     active: tuple[float, ...] = ()

@@ -39,6 +39,7 @@ from eunomia.service.store.checked_rows import WITHOUT_LOG, number
 from eunomia.service.store.schema import StoredClock
 from eunomia.service.tenant_fairness import HOUR_S
 from eunomia.service.turn import ServicePolicyRunner, Turn
+from eunomia.service.usage import UsageCounter
 
 _log = logging.getLogger(__name__)
 
@@ -111,6 +112,8 @@ def _load(
         incarnation=incarnation, next_job=store.next_job(), next_order=store.last_order() + 1,
     )  # fmt: skip
     controller.at, controller.wake, controller.moments = at, wake, moments
+    origin = store.number("origin", 0.0 if clock is None else clock.wall - clock.at)
+    controller.usage = UsageCounter(origin, site.zone, store.number("usage_counted", at))
     faultpoint("recover.half")
     unusable = {} if is_same else begin_era(store, controller, rows, text, is_first=before is None)
     controller.fairness.restore(store.active_time(at), store.tenant_hours(int(at // HOUR_S)))
@@ -124,9 +127,14 @@ def _load(
             controller.order_node(node)
         else:
             controller.drained[node] = reason
+    for row in rows:
+        if row.state in SEATED and not row.held:  # as an earlier version left it
+            controller.usage.moves(row, row.state, at, controller.device_types)
+            turn.rows[row.id] = row
     keep_seats(controller)
     set_aside_at_start(controller, damaged, {**unusable, **suspects}, compare=is_same)
     controller.flush(at)
+    turn.usage, turn.usage_counted = controller.usage.take(), controller.usage.counted
     if not turn.is_empty:
         turn.orders = controller.driver.take_orders()
         with store.transaction() as db:
@@ -237,6 +245,10 @@ def begin_era(
         old = None if before is None else before.entitlements
         state.entitlements.take_over(old, known, state.owners.tree, controller.at)
     keep_gangs(controller, rows, store.meta("setup"))
+    for row in rows:
+        if not row.is_over:
+            controller.usage.moves(row, row.state, controller.at, controller.device_types)
+    turn.usage, turn.usage_counted = controller.usage.take(), controller.usage.counted
     turn.nodes, turn.drains = _nodes_out(store, controller)
     controller.wake = controller.at  # ask at once
     snapshot = capture(controller.scheduler).content()

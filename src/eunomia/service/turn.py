@@ -12,6 +12,7 @@ from eunomia.service.messages import LongSubmission, Order, Reply
 from eunomia.service.notices import Notice
 from eunomia.service.out_of_service import Drain, DrainKey, Maintenance
 from eunomia.service.tenant_fairness import ActiveTime, TenantHour
+from eunomia.service.usage import UsageKey, UsageSums
 
 
 class Lookup(Protocol):
@@ -62,6 +63,8 @@ class Turn:
     maintenance: dict[int, Maintenance] = field(default_factory=dict)
     hours: list[TenantHour] = field(default_factory=list)  # sums of tenants
     active_time: ActiveTime | None = None  # None = as it was
+    usage: list[tuple[UsageKey, UsageSums]] = field(default_factory=list)  # to be added to what is stored
+    usage_counted: float = 0.0  # with `usage`: up to here that of gangs that run is added up
     # one an input: None for reports, and of a submission that goes on in further turns how far it is
     replies: list[Reply | LongSubmission | None] = field(default_factory=list)
 
@@ -69,4 +72,4 @@ class Turn:
     def is_empty(self) -> bool:
         """Whether there is nothing to store."""
         changes = (self.moments, self.rows, self.news, self.keys, self.taken, self.audit, self.orders, self.hours)
-        return not (any(changes) or self.drains or self.maintenance)
+        return not (any(changes) or self.usage or self.drains or self.maintenance)

@@ -70,6 +70,8 @@ def step(controller: Controller, now: float, inputs: Sequence[Input]) -> Turn:
     controller.forget_ended()
     turn.orders = controller.driver.take_orders()
     turn.hours = controller.fairness.to_store(controller.scheduler, controller.at)
+    controller.usage.count_running(controller.rows.values(), controller.at)
+    turn.usage, turn.usage_counted = controller.usage.take(), controller.usage.counted
     if turn.moments or turn.hours:
         turn.active_time = controller.fairness.active_time
     return turn

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import cast
 
 from eunomia.backends.reports import (
+    EnergyUsed,
     GangEnded,
     GangFaulty,
     GangFound,
@@ -25,7 +26,7 @@ from eunomia.backends.reports import (
     SeatsTaken,
     StepsSaved,
 )
-from eunomia.inputs.bounds import MOST_DEMAND, MOST_STEPS
+from eunomia.inputs.bounds import MOST_DEMAND, MOST_J, MOST_S, MOST_STEPS
 from eunomia.mechanisms.leases.config import Leases
 from eunomia.model.events import (
     AcceleratorsTaken,
@@ -83,7 +84,9 @@ def take_report(controller: Controller, message: Report) -> None:
     match message:
         case Launched() if row.launched_epoch < row.epoch:
             row.launched_epoch, row.started, row.left_seats = row.epoch, controller.at, ()
-            row.first_started = controller.at if math.isnan(row.first_started) else row.first_started
+            if math.isnan(row.first_started):
+                row.first_started = controller.at
+                controller.usage.starts(row, controller.at)
             if row.state == "starting":
                 controller.move(row, "running", "")
                 controller.set_timers(row)
@@ -107,6 +110,10 @@ def take_report(controller: Controller, message: Report) -> None:
             kind = row.spec.get("job_type", "")
             controller.memory_gib[kind] = max(message.gib, controller.memory_gib.get(kind, 0.0))
             controller.changed(row, "")
+        case EnergyUsed():
+            if not (0 <= message.energy_j <= MOST_J and 0 <= message.metered_s <= MOST_S):
+                raise ValueError(f"it used {message.energy_j:g} J in {message.metered_s:g} s")
+            controller.usage.consumes(row, message.energy_j, message.metered_s, controller.at)
         case GangFaulty():
             quarantine(controller, row, _plain(message.reason))
         case GangEnded():
@@ -235,6 +242,7 @@ def _gang_ended(controller: Controller, row: JobRow, report: GangEnded) -> None:
 
 def _failed(controller: Controller, row: JobRow, reason: str) -> None:
     row.failures += 1
+    controller.usage.fails(row, controller.at)
     wait = min(2.0 ** (row.failures - 1), MOST_BACKOFF_S)
     row.backoff_until = controller.at + wait
     controller.hold(row, "backoff")

@@ -20,6 +20,7 @@ class DeviceUse:
 
     memory_gib_by_pid: dict[int, float]  # nan = the driver does not say
     busy: float = math.nan  # share of the last sample in which it computed; nan = not known
+    energy_j: float = math.nan  # since the driver was loaded; nan = it does not count it
 
 
 class DeviceDriver(Protocol):
@@ -68,8 +69,11 @@ class NvidiaDriver:
                 busy = math.nan
                 with contextlib.suppress(nvml.NVMLError_NotSupported):
                     busy = nvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100.0
+                energy_j = math.nan  # older accelerators than Volta do not count it
+                with contextlib.suppress(nvml.NVMLError_NotSupported):
+                    energy_j = nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000.0
                 processes = nvml.nvmlDeviceGetComputeRunningProcesses(handle)
-                found.append(DeviceUse({one.pid: _gib(one.usedGpuMemory) for one in processes}, busy))
+                found.append(DeviceUse({one.pid: _gib(one.usedGpuMemory) for one in processes}, busy, energy_j))
         except nvml.NVMLError as error:
             raise OSError(f"the driver of this machine does not answer ({error})") from error
         return found

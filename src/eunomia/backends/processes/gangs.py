@@ -47,6 +47,7 @@ from eunomia.backends.processes.remains import KilledGangs, Remains, processes_o
 from eunomia.backends.processes.seats import LOOK_S, SeatWatch
 from eunomia.backends.processes.written_files import WrittenFiles
 from eunomia.backends.reports import (
+    EnergyUsed,
     GangEnded,
     GangFound,
     LaunchDelayed,
@@ -73,6 +74,7 @@ WATCH_S = 7.0  # likewise, of a service; later than a supervisor says that proce
 RETRY_S = 1.0  # until a launch is tried again for which the machine had none of something; each time twice as long
 MOST_RETRY_S = 30.0
 SAID_S = 1.0  # after which it is said what a gang waits for
+ENERGY_S = 60.0  # of a gang's time, after which what its accelerators used is reported
 NEVER_DIES = "it was killed, and some of it does not die"
 _log = logging.getLogger(__name__)
 
@@ -605,6 +607,8 @@ class LocalGangs(ProcessWorld):
                 if gib > gang.memory_gib:
                     gang.memory_gib = gib
                     self._report(MemoryUsed(*gang.key, gib))
+                if gang.launched:
+                    self._report_energy(gang, ENERGY_S)
             self._report_idle()
         taken, kept = self._taken_now()
         if taken == self._taken:
@@ -620,12 +624,18 @@ class LocalGangs(ProcessWorld):
                 self._turn_away(gang)
                 self._halt(gang, at_once=True)
 
+    def _report_energy(self, gang: LocalGang, least_s: float) -> None:
+        """Report the energy that a gang's accelerators used, if there is so much of its time."""
+        if self._seats is not None and (found := gang.energy_since(self._seats.energy_j, least_s)) is not None:
+            self._report(EnergyUsed(*gang.key, *found))
+
     def _report_end(self, gang: LocalGang) -> None:
         """Report the end of a gang; if something of it is left, that is killed first, and its end reported later."""
         found = gang.folder.read_exit()
         if self._leaves_something(gang, found):
             return
         self._read_steps(gang)
+        self._report_energy(gang, 0.0)
         if gang.is_unusable:
             self._report(GangEnded(*gang.key, "failed", "it could not be started"))
         elif gang.turned_away:

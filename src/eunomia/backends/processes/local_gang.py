@@ -53,6 +53,25 @@ class LocalGang:
     retry_at: float = 0.0  # when, in s of time.monotonic
     retry_s: float = 0.0  # how long that was put off
     memory_gib: float = 0.0
+    energy_j: dict[int, tuple[float, float]] = field(default_factory=dict)  # as `SeatWatch` had it last
+
+    def energy_since(self, counted: Mapping[int, tuple[float, float]], least_s: float) -> tuple[float, float] | None:
+        """Return joules since the last call that returned some, and the accelerator-seconds in which they were used.
+
+        None where that is less than `least_s` a seat. A seat that is seen for the first time, or whose counter began
+        anew, counts from now on.
+        """
+        now = {seat: counted[seat] for seat in self.seats if seat in counted}
+        spans = [
+            (at - before[0], used - before[1])
+            for seat, (at, used) in now.items()
+            if (before := self.energy_j.get(seat)) is not None and used >= before[1]
+        ]
+        seconds = sum(span for span, _ in spans)
+        if spans and seconds < least_s * len(spans):
+            return None
+        self.energy_j = now
+        return (sum(used for _, used in spans), seconds) if seconds > 0 else None
 
     @property
     def key(self) -> tuple[str, int]:

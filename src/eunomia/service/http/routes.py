@@ -39,6 +39,7 @@ from eunomia.service.http.api import (
     source_of,
     whole_number,
 )
+from eunomia.service.http.audit_routes import show_audit
 from eunomia.service.http.forecast_routes import forecast_score, what_if, when
 from eunomia.service.http.job_routes import save_progress
 from eunomia.service.http.log_routes import log
@@ -47,6 +48,7 @@ from eunomia.service.http.node_routes import cancel_maintenance, change_node, li
 from eunomia.service.http.notice_routes import test_notice
 from eunomia.service.http.site_routes import change_policy, change_tenant, reread_site
 from eunomia.service.http.tenant_routes import show_limits, show_tenants
+from eunomia.service.http.usage_routes import usage
 from eunomia.service.http.visible_jobs import owned, visible
 from eunomia.service.http.wait_routes import why
 from eunomia.service.job_document import FieldProblem, InvalidRequest, JobDocument, parse_job
@@ -488,6 +490,10 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", "/v1/tenants", "viewer", "", "Show what tenants received and hold", show_tenants,
              query=("days",)),
     ApiRoute("GET", "/v1/summary", "viewer", "", "Show what each user got in the last days", summary, query=("days",)),
+    ApiRoute("GET", "/v1/usage", "viewer", "", "Show what users used, by calendar periods", usage,
+             query=("from", "to", "by", "format", "limit", "cursor")),
+    ApiRoute("GET", "/v1/audit", "operator", "", "Show the audit log, the newest entries first, verified", show_audit,
+             query=("user", "action", "object", "source", "from", "to", "after", "limit", "cursor")),
     ApiRoute("PUT", "/v1/tenants/{tenant:path}", "operator", "", "Change weight and quota of a tenant", change_tenant,
              query=("dry_run",), body="TenantChange"),
     ApiRoute("GET", "/v1/policy", "viewer", "", "Show the policy and its last certificate", show_policy),

@@ -23,7 +23,7 @@ from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import STATES, TERMINAL, JobRow
 from eunomia.service.messages import LongSubmission
 from eunomia.service.out_of_service import Drain, Maintenance
-from eunomia.service.store import audit_log, job_sums, old_rows
+from eunomia.service.store import audit_log, job_sums, old_rows, usage_sums
 from eunomia.service.store.checked_rows import (
     RESTORE,
     WITHOUT_LOG,
@@ -62,7 +62,9 @@ LISTS = (
     "k.tenant, k.key, k.digest, k.ids, k.row_sum FROM lists l LEFT JOIN keys k ON k.tenant = l.tenant AND k.key = l.key"
 )
 FACTS: dict[str, Callable[[str], object]] = {  # of `meta`, that a start reads
-    **dict.fromkeys(("generation", "origin", "era", "era_jobs", "last_job"), lambda fact: number(float(fact))),
+    **dict.fromkeys(
+        ("generation", "origin", "era", "era_jobs", "last_job", *usage_sums.FACTS), lambda fact: number(float(fact))
+    ),
     **dict.fromkeys(("overrides", "setup", "active_time"), json.loads),
 }
 # Tables of which nothing but the checksum is checked, and the column by which a row is named.
@@ -225,6 +227,9 @@ class ServiceStore:
             "succeeded = excluded.succeeded, rho_sum = excluded.rho_sum, rho_max = excluded.rho_max, "
             "row_sum = excluded.row_sum",
         )  # fmt: skip
+        if turn.usage:
+            usage_sums.add(db, turn.usage)
+            self.set_meta(db, usage_sums.COUNTED, repr(turn.usage_counted))
         if turn.active_time is not None:
             self.set_meta(db, "active_time", json.dumps(turn.active_time))
         self.write_audit(db, turn.at, turn.audit)
