@@ -72,7 +72,7 @@ LATE_S = 2.0  # after the grace: then a run that ends kills a supervisor that ha
 WATCH_S = 7.0  # likewise, of a service; later than a supervisor says that processes do not die
 RETRY_S = 1.0  # until a launch is tried again for which the machine had none of something; each time twice as long
 MOST_RETRY_S = 30.0
-SAID_S = 1.0  # after which it is said for whom a gang waits
+SAID_S = 1.0  # after which it is said what a gang waits for
 NEVER_DIES = "it was killed, and some of it does not die"
 _log = logging.getLogger(__name__)
 
@@ -550,7 +550,7 @@ class LocalGangs(ProcessWorld):
         return {pid: what for pid, what in found.items() if lease_of(pid) != lease}
 
     def _look_at_start(self, gang: LocalGang, now: float) -> None:
-        """Say for whom a gang waits that is not launched, and continue its supervisor, which a job may have stopped."""
+        """Say what a gang waits for that is not launched, and continue its supervisor, which a job may have stopped."""
         gang.frozen_at = min(gang.frozen_at, now) if thaw(*gang.supervisor) else math.inf
         others = self._others(gang)
         waits, since, is_said = gang.waits

@@ -42,7 +42,11 @@ class LocalGang:
     steps: float | None = None
     lease_end: float = 0.0
     frozen_at: float = math.inf  # likewise: since when its supervisor is found stopped, before the launch
-    waits: tuple[frozenset[int], float, bool] = (frozenset(), 0.0, False)  # for whom, since (wall clock), whether said
+    waits: tuple[frozenset[int], float, bool] = (
+        frozenset(),
+        0.0,
+        False,
+    )  # for which processes, since (wall clock), and whether that was said
     turned_away: str = ""  # who uses its seats, if it must not be launched therefore
     is_unusable: bool = False  # what its launch needs cannot be had
     delayed: str = ""  # what this machine has none of, so that it is launched later
