@@ -93,6 +93,27 @@ def store_audit(
         raise typer.Exit(FAILED)
 
 
+@store_app.command("new-audit-key")
+@command
+def store_new_audit_key(
+    output: Output,
+    site: Annotated[Path, argument("SITE.toml", "The site of a service that is stopped.")] = Path("site.toml"),
+) -> None:
+    """Sign the parts of the audit log with a new key where the old one is lost, and say so in the log.
+
+    For example: eunomia store new-audit-key site.toml
+    """
+    from eunomia.service.audit_key import replace_lost_key
+    from eunomia.service.site import load_site
+
+    found = replace_lost_key(load_site(site))
+    text = f"parts that key {found.key} signs from now on: {found.parts:,}, of lost keys {', '.join(found.lost)}"
+    output.show(
+        {"key": found.key, "lost": [*found.lost], "parts": found.parts, "removed": found.removed}, text,
+        *[f"{found.removed:,} of them had been taken away: only their digests were checked"] * bool(found.removed),
+    )  # fmt: skip
+
+
 @store_app.command("backup")
 @command
 def store_backup(
