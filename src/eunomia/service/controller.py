@@ -97,6 +97,7 @@ class Controller:
         self.waiting: Counter[str] = Counter()  # jobs that wait, by tenant
         self.followers: defaultdict[str, list[str]] = defaultdict(list)
         self.timers: list[tuple[float, str, str, int]] = []  # when, what, job, epoch
+        self.idle_dues: dict[str, float] = {}  # when an interactive job is looked at again
         self.run_times: defaultdict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
         self.idle_seats: dict[int, float] = {}  # seats whose gang hardly uses them → since when
         self.memory_gib: dict[str, float] = {}  # most used on one accelerator, by job type
@@ -154,6 +155,8 @@ class Controller:
     ) -> JobRow:
         """Return the row of a further job, which is not added yet."""
         number, spec = self.next_job, job.spec()
+        if job.interactive is not None:
+            spec.setdefault("max_run_s", self.site.interactive.longest_s)
         self.next_job += 1
         job_id = f"{number}-{self.incarnation}"
         return JobRow(
@@ -161,7 +164,7 @@ class Controller:
             submitted=self.at, since=self.at, total_steps=total,
             memory_gib=self.believed_memory(job.job_type, job.accelerator_memory_gib),
             estimated=estimated, other_shapes=shapes, array_index=index,
-            restart_within_s=self.site.service.restart_within_s,
+            restart_within_s=0.0 if job.interactive else self.site.service.restart_within_s,
         )  # fmt: skip
 
     def set_aside_unscheduled(self, row: JobRow, reason: str) -> None:
@@ -303,10 +306,14 @@ class Controller:
         longest = row.spec.get("max_run_s")
         if longest is not None and row.state == "running":
             heapq.heappush(self.timers, (row.started + longest, "max_run", row.id, row.epoch))
+        if not math.isnan(row.idle_since):
+            self.idle_dues[row.id] = self.at
+            heapq.heappush(self.timers, (self.at, "idle", row.id, row.epoch))
 
     def forget_timers(self, job_id: str) -> None:
         """Let nothing more fall due for a job."""
         self.timers = [timer for timer in self.timers if timer[2] != job_id]
+        self.idle_dues.pop(job_id, None)
         heapq.heapify(self.timers)
 
     # ---- the core --------------------------------------------------------------------------------------------
@@ -546,6 +553,7 @@ class Controller:
         return row.run_s * float((held * rate).sum() / known) if known > 0 else row.run_s
 
     def forget(self, row: JobRow) -> None:
+        self.idle_dues.pop(row.id, None)
         if not row.is_live:
             self.rows.pop(row.id, None)
 

@@ -14,6 +14,7 @@ from eunomia.model.job_kind import JobKind
 from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
 from eunomia.model.tolerance import RELATIVE
 from eunomia.service.controller import Controller
+from eunomia.service.interactive import check_interactive
 from eunomia.service.job_document import FieldProblem, JobDocument
 from eunomia.service.job_row import ended_as
 from eunomia.service.messages import Principal
@@ -38,7 +39,7 @@ def check_job(
     if job.debug and not controller.site.service.debug_lane:
         rule = "this site has no debug lane"
         found.append(FieldProblem("debug", "true", rule, "leave it out, or set debug_lane in [service]"))
-    found += _beyond_any_node(controller, job)
+    found += check_interactive(controller, job, tenant, who) + _beyond_any_node(controller, job)
     for name in job.types:
         if name not in setup.topology.types:
             known = ", ".join(setup.topology.types)

@@ -91,6 +91,13 @@ class ChangeJob:
 
 
 @dataclass(frozen=True, slots=True)
+class Attach:
+    """Be let into the terminal or the notebook of an interactive job."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeNode:
     """Drain a node, after its jobs saved; remove it, which also takes it off the cluster's totals; or resume it."""
 
@@ -116,7 +123,7 @@ class SaveProgress:
     steps: float
 
 
-Action: TypeAlias = SaveProgress | Submit | Cancel | Hold | Release | ChangeJob | ChangeNode | ChangeTenant
+Action: TypeAlias = SaveProgress | Submit | Cancel | Hold | Release | ChangeJob | Attach | ChangeNode | ChangeTenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +226,7 @@ class PolicyOverran:
 
 Input: TypeAlias = Request | LongSubmission | Report | PolicyAnswered | PolicyOverran
 
-__all__ = ["AT_ONCE", "Action", "Cancel", "ChangeJob", "ChangeNode", "ChangeTenant", "DrainNode", "Halt", "Hold",
+__all__ = ["AT_ONCE", "Action", "Attach", "Cancel", "ChangeJob", "ChangeNode", "ChangeTenant", "DrainNode", "Halt",
+           "Hold",
            "Input", "JobPlan", "Launch", "LongSubmission", "Order", "PolicyAnswered", "PolicyOverran", "Principal",
            "Release", "Reply", "Report", "Request", "SaveProgress", "Submit"]  # fmt: skip

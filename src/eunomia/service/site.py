@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError
@@ -28,6 +28,7 @@ from eunomia.scenario.model import Scenario
 from eunomia.scenario.schema_models import Finite, Section
 from eunomia.scenario.source_locations import SourceLocations, shown
 from eunomia.service.debug_lane import DebugLane
+from eunomia.service.interactive_terms import InteractiveSection
 from eunomia.service.typed_speeds import TypedSpeeds
 from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.run_config import set_up
@@ -38,6 +39,7 @@ from eunomia.setup.workload import Workload
 SERVING = tuple(name for name in BACKENDS if name != SIMULATED)  # backends behind a service
 USERS = "jobs of users"  # stands for the trace of a scenario
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+T = TypeVar("T", bound=Section)
 Positive = Annotated[Finite, Field(gt=0, ge=1e-6, le=MOST_S)]
 
 
@@ -117,6 +119,7 @@ class Site:
     path: Path
     service: ServiceSection
     setup: RunConfig
+    interactive: InteractiveSection
 
     @property
     def state(self) -> Path:
@@ -158,6 +161,7 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
         data[name] = {**data.get(name, {}), **table} if name == "tenants" else dict(table)
     problems: list[Problem] = []
     service = _service(data.pop("service", {}), places, problems)
+    interactive = _section("interactive", InteractiveSection, data.pop("interactive", {}), places, problems)
     if "workload" in data:
         file, row = places.where(("workload",))
         rule, fix = "a site has no workload: its users submit the jobs", "remove the table"
@@ -179,7 +183,7 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
         scenario = scenario_from_parts(data, places, path.resolve().parent, path.stem)
     except InvalidInput as error:
         problems += error.problems
-    if problems or scenario is None or service is None:
+    if problems or scenario is None or service is None or interactive is None:
         raise InvalidInput(sorted(problems, key=lambda problem: problem.row or 0))
     setup = set_up(scenario, Workload(jobs=(), notes=()), policy_of(scenario, service))
     if setup.mechanism.name != DEFAULT:
@@ -188,7 +192,7 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
     _check_throughputs(setup)
     service = service.model_copy(update={"accelerator_memory_gib": {**memory, **service.accelerator_memory_gib}})
     setup = replace(setup, believed=TypedSpeeds(setup.believed, service.accelerator_memory_gib))
-    return Site(path=path, service=service, setup=setup)
+    return Site(path=path, service=service, setup=setup, interactive=interactive)
 
 
 def _check_throughputs(setup: RunConfig) -> None:
@@ -210,23 +214,38 @@ def policy_of(scenario: Scenario, service: ServiceSection) -> Policy | None:
         raise InvalidInput([scenario.problem(("policy", "name"), str(error), fix)]) from None
 
 
-def _service(data: Any, places: SourceLocations, problems: list[Problem]) -> ServiceSection | None:
-    def add(key: str, value: Any, rule: str, fix: str) -> None:
-        file, row = places.where(("service", key) if key else ("service",))
-        column = f"service.{key}" if key else "service"
-        problems.append(Problem(file=file, row=row, column=column, value=shown(value), rule=rule, fix=fix))
-
+def _section(name: str, kind: type[T], data: Any, places: SourceLocations, problems: list[Problem]) -> T | None:
+    """Return a table of a site; None if it cannot be used, and then why is among the problems."""
+    add = _adder(name, places, problems)
     if not isinstance(data, dict):
-        add("", data, "must be a table", "write [service] and its keys below it")
+        add("", data, "must be a table", f"write [{name}] and its keys below it")
         return None
     try:
-        service = ServiceSection.model_validate(data)
+        return kind.model_validate(data)
     except ValidationError as error:
         for details in error.errors(include_url=False):
             key = str(details["loc"][0])
             unknown = details["type"] == "extra_forbidden"
-            rule = "is no key of [service]" if unknown else details["msg"]
-            add(key, details["input"], rule, nearest(key, ServiceSection.model_fields) if unknown else "change it")
+            rule = f"is no key of [{name}]" if unknown else details["msg"]
+            add(key, details["input"], rule, nearest(key, kind.model_fields) if unknown else "change it")
+        return None
+
+
+def _adder(name: str, places: SourceLocations, problems: list[Problem]) -> Callable[[str, Any, str, str], None]:
+    """Return what adds a problem with a key of a table, "" = the table itself."""
+
+    def add(key: str, value: Any, rule: str, fix: str) -> None:
+        file, row = places.where((name, key) if key else (name,))
+        column = f"{name}.{key}" if key else name
+        problems.append(Problem(file=file, row=row, column=column, value=shown(value), rule=rule, fix=fix))
+
+    return add
+
+
+def _service(data: Any, places: SourceLocations, problems: list[Problem]) -> ServiceSection | None:
+    add = _adder("service", places, problems)
+    service = _section("service", ServiceSection, data, places, problems)
+    if service is None:
         return None
     _check_listen(service, add)
     _check_database(service.database, add)
@@ -308,6 +327,7 @@ def plan(site: Site) -> list[str]:
         f"policy:    {setup.policy.info.name} ({setup.policy.info.answer_type}); seats are given {cut}",
         f"jobs:      {jobs_run(site)}",
         f"preempted: {may_be_preempted(site)}",
+        *([f"sessions:  {site.interactive.describe()}"] if setup.scenario.world.backend == "local" else []),
         f"kept:      {kept(site.service)}",
         *(describe_room() if setup.scenario.world.backend == "local" else []),
         *(f"note:      {note}" for note in setup.notes),

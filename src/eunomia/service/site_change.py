@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.tenants import Tenant
+from eunomia.service.interactive import renew_idle_timers
 from eunomia.service.messages import ChangeNode, ChangeTenant, Principal, Request
 from eunomia.service.site import Site, load_site
 from eunomia.service.store import ServiceStore
@@ -84,6 +85,7 @@ def _tables(site: Site) -> dict[tuple[str, ...], Any]:
     data = site.setup.scenario.model_dump(mode="json")
     tables = {name: data.get(name) for name in (*ANEW, "tenants", "world")}
     tables["service"] = site.service.model_dump(mode="json")
+    tables["interactive"] = site.interactive.model_dump(mode="json")
     for table, value in tables.items():
         if isinstance(value, Mapping):
             found |= {(table, str(key)): part for key, part in value.items()}
@@ -179,6 +181,7 @@ def apply_site(
         ]
         writer.turn(requests)
         writer.keep_setup(new, {KEPT: text}, decides=bool(requests))
+    renew_idle_timers(writer.controller)
     kind = "PolicyChanged" if any(line.startswith("policy.") for line in change.lines) else "SiteChanged"
     if change.lines:
         writer.note(who, source, kind, change.lines)

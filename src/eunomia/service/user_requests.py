@@ -13,10 +13,12 @@ from eunomia.inputs.problems import InvalidInput
 from eunomia.model.events import JobCancelled, JobPaused, JobUpdated, TenantChanged, TimerFired
 from eunomia.service import world_reports
 from eunomia.service.controller import REMOVED, Controller
+from eunomia.service.interactive import check_interactive, refuse_session
 from eunomia.service.job_document import FieldProblem, InvalidRequest, declared_end, parse_job
 from eunomia.service.job_row import SEATED, JobRow, ended_as
 from eunomia.service.messages import (
     JOB_ROLE,
+    Attach,
     Cancel,
     ChangeJob,
     ChangeNode,
@@ -154,6 +156,8 @@ def _change(controller: Controller, action: ChangeJob, who: Principal) -> Reply:
         parsed = parse_job({**row.spec, **action.values}) if not wrong else None
     except InvalidRequest as error:
         return Reply(422, {"title": "the job cannot be changed so"}, error.problems)
+    if parsed is not None and (found := check_interactive(controller, parsed, row.tenant, who)):
+        return Reply(422, {"title": "the job cannot be changed so"}, tuple(found))
     if parsed is None:
         fix = f"change one of {', '.join(CHANGEABLE)}, or cancel the job and submit it again"
         problems = tuple(FieldProblem(key, None, "cannot be changed", fix) for key in wrong)
@@ -168,6 +172,13 @@ def _change(controller: Controller, action: ChangeJob, who: Principal) -> Reply:
     controller.changed(row, "changed")
     notes = noted(controller.site.setup.policy.info, action.values)
     return Reply(200, {"id": row.id, "row": row, **({"notes": notes} if notes else {})})
+
+
+def _attach(controller: Controller, action: Attach, who: Principal) -> Reply:
+    row = controller.row(action.job_id)
+    if row is None or not who.may_see(row.tenant):
+        return Reply(404, {"title": "there is no such job", "code": "no_such_job"})
+    return refuse_session(row, who) or Reply(200, {"id": row.id, "epoch": row.epoch})
 
 
 def _change_node(controller: Controller, action: ChangeNode, who: Principal) -> Reply:
@@ -226,6 +237,7 @@ HANDLERS: dict[type, Callable[..., Reply | LongSubmission]] = {
     Hold: _hold,
     Release: _release,
     ChangeJob: _change,
+    Attach: _attach,
     ChangeNode: _change_node,
     ChangeTenant: _change_tenant,
 }

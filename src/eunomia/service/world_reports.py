@@ -23,6 +23,7 @@ from eunomia.backends.reports import (
     Report,
     SeatsIdle,
     SeatsTaken,
+    SessionIdle,
     StepsSaved,
 )
 from eunomia.inputs.bounds import MOST_DEMAND, MOST_STEPS
@@ -37,6 +38,7 @@ from eunomia.model.events import (
     JobResumed,
 )
 from eunomia.service.controller import Controller
+from eunomia.service.interactive import expire_idle, take_idle
 from eunomia.service.job_row import WAITING, JobRow
 from eunomia.service.saving import note_saved, note_stopped
 from eunomia.service.set_aside import give_back_seats, quarantine, with_kept
@@ -99,6 +101,8 @@ def take_report(controller: Controller, message: Report) -> None:
             kind = row.spec.get("job_type", "")
             controller.memory_gib[kind] = max(message.gib, controller.memory_gib.get(kind, 0.0))
             controller.changed(row, "")
+        case SessionIdle():
+            take_idle(controller, row, message)
         case GangFaulty():
             quarantine(controller, row, _plain(message.reason))
         case GangEnded():
@@ -191,6 +195,7 @@ def _gang_found(controller: Controller, found: GangFound) -> None:
 
 
 def _gang_ended(controller: Controller, row: JobRow, report: GangEnded) -> None:
+    row.idle_since = math.nan
     if row.launched_epoch == row.epoch:
         row.run_s += controller.at - row.started
     if row.is_over:
@@ -208,6 +213,8 @@ def _gang_ended(controller: Controller, row: JobRow, report: GangEnded) -> None:
         case "failed" if report.outcome == "lost":
             _failed(controller, row, f"{report.reason}, {row.losses} times in a row without progress")
         case "failed":
+            _failed(controller, row, report.reason)
+        case "lost" if "interactive" in row.spec:  # what was in its terminal is gone
             _failed(controller, row, report.reason)
         case "lost":
             controller.emit(row.id, *note_stopped(controller, row), JobPaused(row.id), JobResumed(row.id))
@@ -242,6 +249,8 @@ def expire(controller: Controller, what: str, job_id: str, epoch: int) -> None:
     longest = row.spec.get("max_run_s")
     if what == "backoff" and row.backoff_until <= controller.at:
         controller.unhold(row, "backoff")
+    if what == "idle":
+        expire_idle(controller, row)
     runs = what == "max_run" and row.state == "running"
     if runs and longest is not None and row.started + longest <= controller.at:
         controller.emit(row.id, JobCancelled(row.id))

@@ -30,6 +30,9 @@ _QUERY = {
     "arrivals": ("boolean", "tenants go on submitting jobs as they did before"),
     "played": ("boolean", "0: leave out what would let the job start, which has to be played"),
     "at": ("string", "a time as answers show it, such as 2026-11-23T16:00:00Z: what was decided until then"),
+    "rows": ("integer", "rows of the terminal, 1 to 65535"),
+    "columns": ("integer", "columns of the terminal, 1 to 65535"),
+    "open": ("string", "of a notebook: facts, or left out: a connection to its server"),
     "after": ("integer", "number of the last event that was seen; like Last-Event-ID"),
 }
 
