@@ -18,7 +18,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from tests.service.bench import ADMIN, ANN, BOB, OPERATOR, SITE, Bench, LiveService, until
@@ -42,9 +42,13 @@ PROMPT = b"ready> "
 class Screen:
     """A stream and what it has shown; frames are read as they are waited for."""
 
+    opened: ClassVar[list[SessionStream]] = []
+
     def __init__(self, client: Client, job_id: str, **query: int) -> None:
         self.stream = wait_until_ready(client, job_id, **({"rows": 24, "columns": 80} | query))
-        self.shown, self.code, self.notice = b"", None, b""
+        self.opened.append(self.stream)
+        self.shown, self.notice = b"", b""
+        self.code: int | None = None
         self.frames = self.stream.frames()
 
     def wait_for(self, text: bytes) -> bytes:
@@ -69,6 +73,14 @@ class Screen:
 
     def type(self, text: bytes) -> None:
         self.stream.send(DATA, text)
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """Close the streams of a test."""
+    yield
+    while Screen.opened:
+        Screen.opened.pop().close()
 
 
 def started(client: Client, **more: Any) -> str:
@@ -205,7 +217,9 @@ def test_only_who_submitted_it_is_let_in_whatever_their_role(running: LiveServic
         other = running.client(user, tenant, role)
         assert refused(other, job) == expected, (user, tenant, role)
         path = f"/v1/jobs/{job}/session/{screen.stream._id}"
-        status = other.post_bytes(other.connect(), path, b"D\0\0\0\1x")
+        connection = other.connect()
+        status = other.post_bytes(connection, path, b"D\0\0\0\1x")
+        connection.close()
         assert status == (403 if role == "viewer" else 404)
     batch = ann.submit({"command": ["sleep", "600"]})["id"]
     until(lambda: state(ann, batch) == "running")
@@ -322,7 +336,7 @@ def test_a_job_that_speaks_nonsense_in_place_of_its_process_ends_its_own_stream_
     )
     job = started(ann, command=[sys.executable, "-c", fake])
     folder = running.folder / "state" / "jobs" / job
-    until(lambda: (folder / SOCKET).exists())
+    until((folder / SOCKET).exists)
 
     def ends() -> bool:
         screen = Screen(ann, job)
@@ -455,16 +469,16 @@ def test_an_engine_has_a_way_of_its_own_which_is_named(tmp_path: Path) -> None:
     from eunomia.service.job_document import parse_job
 
     class Engine:
-        class site:  # noqa: N801
+        class site:
             interactive = load_site(_site(tmp_path, SITE)).interactive
 
-            class setup:  # noqa: N801
-                class scenario:  # noqa: N801
-                    class world:  # noqa: N801
+            class setup:
+                class scenario:
+                    class world:
                         backend = "slurm"
 
     job = parse_job({"command": ["sh"], "interactive": "shell"})
-    (found,) = check_interactive(Engine, job, "vision", ANN)  # type: ignore[arg-type]
+    (found,) = check_interactive(Engine, job)  # type: ignore[arg-type]
     assert "slurm" in found.rule and "srun --jobid" in found.fix
 
 

@@ -15,8 +15,8 @@ GROUPS = {
         "import", "trace", "data", "failures", "whatif", "plan", "estimate", "calibrate", "schema",
     ),
     "Your jobs": (
-        "submit", "shell", "notebook", "attach", "jobs", "queue", "job", "why", "when", "logs", "cancel", "hold",
-        "release", "login",
+        "submit", "resubmit", "shell", "notebook", "attach", "jobs", "queue", "job", "why", "when", "logs", "cancel",
+        "hold", "release", "limits", "login",
     ),
     "Cluster": ("cluster", "nodes", "tenants", "summary", "throughputs", "forecast"),
     "Operator": ("serve", "site", "drain", "resume", "node", "token", "store"),

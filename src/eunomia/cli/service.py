@@ -12,10 +12,21 @@ from eunomia.cli.command import Output, command
 from eunomia.cli.errors import FAILED
 from eunomia.cli.options import argument, flag, group, option
 from eunomia.cli.service_access import login, token_app
-from eunomia.cli.service_cluster import cluster, drain, node_app, nodes, resume, site_app, summary, tenants, throughputs
+from eunomia.cli.service_cluster import (
+    cluster,
+    drain,
+    limits,
+    node_app,
+    nodes,
+    resume,
+    site_app,
+    summary,
+    tenants,
+    throughputs,
+)
 from eunomia.cli.service_forecasts import forecast_app, when
 from eunomia.cli.service_interactive import attach, notebook, shell
-from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, submit, why
+from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, resubmit, submit, why
 from eunomia.inputs.problems import refused
 
 store_app = group("Check, back up, restore and prune the store.")
@@ -267,8 +278,8 @@ def site_init(
 
 def add_service_commands(app: typer.Typer) -> None:
     """Add the commands of the service."""
-    for one in (serve, submit, shell, notebook, attach, jobs, job, cancel, hold, release, logs, why, when, cluster,
-                    nodes, drain, resume, tenants, summary, throughputs, login):  # fmt: skip
+    for one in (serve, submit, resubmit, shell, notebook, attach, jobs, job, cancel, hold, release, logs, why, when,
+                    cluster, nodes, drain, resume, tenants, limits, summary, throughputs, login):  # fmt: skip
         app.command()(one)
     app.command("queue", help="List jobs, the newest first: another name of `jobs`. For example: eunomia queue")(jobs)
     app.add_typer(forecast_app, name="forecast")

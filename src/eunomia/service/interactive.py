@@ -21,8 +21,8 @@ INSTEAD = {  # what is typed where an engine runs the jobs
 }
 
 
-def check_interactive(controller: Controller, job: JobDocument, tenant: str, who: Principal) -> list[FieldProblem]:
-    """Return what is wrong with an interactive job at this site."""
+def check_interactive(controller: Controller, job: JobDocument, tenant: str = "", mine: str = "") -> list[FieldProblem]:
+    """Return what is wrong with an interactive job for a tenant at this site; `mine` is that of its submitter."""
     if job.interactive is None:
         return []
     found, site = list[FieldProblem](), controller.site
@@ -31,9 +31,9 @@ def check_interactive(controller: Controller, job: JobDocument, tenant: str, who
         rule = f"the jobs of this site run under {backend}, which has a way of its own"
         fix = f"type {INSTEAD.get(backend, 'what it has for that')}"
         found.append(FieldProblem("interactive", job.interactive, rule, fix))
-    if tenant != who.tenant:
+    if tenant != mine:
         rule = "an interactive job is for the tenant of its submitter"
-        found.append(FieldProblem("tenant", tenant, rule, f"leave it out for {who.tenant!r}"))
+        found.append(FieldProblem("tenant", tenant, rule, f"leave it out for {mine!r}"))
     longest_s = site.interactive.longest_s
     if (job.max_run_s or 0.0) > longest_s:
         rule = f"an interactive job runs for at most {longest_s:g} s here"

@@ -145,6 +145,7 @@ class JobPlan:
     total_steps: float
     estimated: bool
     other_sizes: tuple[int, ...]
+    array_group: str = ""  # see `JobRow`
 
 
 @dataclass(frozen=True, slots=True)

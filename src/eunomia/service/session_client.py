@@ -52,16 +52,20 @@ class SessionStream:
                     if one.sock is not None:
                         one.sock.shutdown(2)  # wakes a thread that reads from it
                 one.close()
+        self._answer.close()
 
     def _post(self, body: bytes) -> None:
         path = f"{self._path}/{self._id}?at={self._sent or ''}"
         is_again = False
         while True:
             if self._sender is None or time.monotonic() - self._used_at > FRESH_S:
+                if self._sender is not None:
+                    self._sender.close()
                 self._sender = self._client.connect()
             try:
                 status = self._client.post_bytes(self._sender, path, body)
             except (OSError, http.client.HTTPException) as error:
+                self._sender.close()
                 self._sender = None
                 if is_again:
                     raise Unreachable(f"the connection was lost ({error or type(error).__name__})") from error

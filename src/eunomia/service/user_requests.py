@@ -14,6 +14,7 @@ from eunomia.model.events import JobCancelled, JobPaused, JobUpdated, TenantChan
 from eunomia.service import world_reports
 from eunomia.service.controller import REMOVED, Controller
 from eunomia.service.interactive import check_interactive, refuse_session
+from eunomia.service.job_admission import beyond_limits
 from eunomia.service.job_document import FieldProblem, InvalidRequest, declared_end, parse_job
 from eunomia.service.job_row import SEATED, JobRow, ended_as
 from eunomia.service.messages import (
@@ -57,6 +58,7 @@ def step(controller: Controller, now: float, inputs: Sequence[Input]) -> Turn:
     for message in inputs:
         turn.replies.append(_take(controller, message))
     controller.flush(controller.at)
+    controller.settle_limits()
     controller.forget_ended()
     turn.orders = controller.driver.take_orders()
     turn.hours = controller.fairness.to_store(controller.scheduler, controller.at)
@@ -156,13 +158,16 @@ def _change(controller: Controller, action: ChangeJob, who: Principal) -> Reply:
         parsed = parse_job({**row.spec, **action.values}) if not wrong else None
     except InvalidRequest as error:
         return Reply(422, {"title": "the job cannot be changed so"}, error.problems)
-    if parsed is not None and (found := check_interactive(controller, parsed, row.tenant, who)):
-        return Reply(422, {"title": "the job cannot be changed so"}, tuple(found))
+    if parsed is not None and "max_run_s" in action.values and not who.is_operator:
+        over = [*beyond_limits(controller, parsed, row.owner, row.tenant), *check_interactive(controller, parsed)]
+        if over := [one for one in over if one.field == "max_run_s"]:
+            return Reply(422, {"title": "the job cannot be changed so"}, tuple(over))
     if parsed is None:
         fix = f"change one of {', '.join(CHANGEABLE)}, or cancel the job and submit it again"
         problems = tuple(FieldProblem(key, None, "cannot be changed", fix) for key in wrong)
         return Reply(422, {"title": "the job cannot be changed so"}, problems)
-    row.spec, row.name = parsed.spec(), parsed.name or row.name
+    row.spec = parsed.spec()
+    controller.rename(row, parsed.name or row.name)
     if not action.values.keys().isdisjoint({"weight", "deadline_s"}):
         weight = float(parsed.weight) if "weight" in action.values else math.nan
         end = declared_end(row.spec, row.submitted) if "deadline_s" in action.values else math.nan
