@@ -329,20 +329,16 @@ def test_a_socket_or_a_listener_of_another_user_is_refused() -> None:
 def test_a_job_that_speaks_nonsense_in_place_of_its_process_ends_its_own_stream_alone(running: LiveService) -> None:
     ann = running.client("ann", "vision")
     fake = (
-        "import os, socket, time\n"
+        "import os, socket\n"
         "os.chdir(os.path.dirname(os.environ['EUNOMIA_LEASE_FILE']))\n"
         "os.unlink('session.sock'); s = socket.socket(socket.AF_UNIX); s.bind('session.sock'); s.listen()\n"
-        "c, _ = s.accept(); c.sendall(b'D' + b'\\xff' * 100); time.sleep(100)\n"
+        "open('replaced', 'w').close()\n"
+        "while True: c, _ = s.accept(); c.sendall(b'D' + b'\\xff' * 100)\n"
     )
     job = started(ann, command=[sys.executable, "-c", fake])
-    folder = running.folder / "state" / "jobs" / job
-    until((folder / SOCKET).exists)
-
-    def ends() -> bool:
-        screen = Screen(ann, job)
-        return screen.end() is None and not screen.shown
-
-    until(ends)
+    until((running.folder / "state" / "jobs" / job / "replaced").exists)
+    screen = Screen(ann, job)
+    assert screen.end() is None and not screen.shown
     assert ann.get("/v1/cluster")
     ann.send("DELETE", f"/v1/jobs/{job}")
 

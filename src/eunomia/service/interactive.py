@@ -42,7 +42,7 @@ def check_interactive(controller: Controller, job: JobDocument, tenant: str = ""
 
 
 def refuse_session(row: JobRow, who: Principal) -> Reply | None:
-    """Return why somebody is not let into a job; None for its submitter, while it runs. No role is above that."""
+    """Return why a user is not let into a job; None for its submitter, while it runs. No role is above that."""
     if (row.owner, row.tenant) != (who.user, who.tenant):
         return Reply(403, {"title": "only who submitted it is let into an interactive job", "code": "forbidden"})
     if "interactive" not in row.spec:

@@ -79,7 +79,7 @@ def _own(service: Service, request: Request, who: Principal) -> JobRow:
 
 
 async def _note(service: Service, request: Request, who: Principal, row: JobRow) -> None:
-    """Write into the audit log that somebody attaches: at a terminal each time, at a notebook the first time."""
+    """Write into the audit log that a user attaches: at a terminal each time, at a notebook the first time."""
     known, one = service.sessions.known, ((who.user, who.tenant), row.id, row.epoch)
     if row.spec["interactive"] == "shell" or one not in known:
         await service.ask(Attach(row.id), who, source_of(request))
