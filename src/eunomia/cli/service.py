@@ -14,6 +14,7 @@ from eunomia.cli.options import argument, flag, group, option
 from eunomia.cli.service_access import login, token_app
 from eunomia.cli.service_cluster import cluster, limits, notify_app, site_app, summary, tenants, throughputs
 from eunomia.cli.service_forecasts import forecast_app, when
+from eunomia.cli.service_interactive import attach, notebook, shell
 from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, resubmit, submit, why
 from eunomia.cli.service_nodes import drain, maintenance, node_app, nodes, resume
 from eunomia.cli.service_usage import audit, usage
@@ -289,8 +290,9 @@ def site_init(
 
 def add_service_commands(app: typer.Typer) -> None:
     """Add the commands of the service."""
-    for one in (serve, submit, resubmit, jobs, job, cancel, hold, release, logs, why, when, cluster, nodes, drain,
-                    resume, maintenance, tenants, limits, summary, throughputs, login, usage, audit):  # fmt: skip
+    for one in (serve, submit, resubmit, shell, notebook, attach, jobs, job, cancel, hold, release, logs, why, when,
+                    cluster, nodes, drain, resume, maintenance, tenants, limits, summary, throughputs, login, usage,
+                    audit):  # fmt: skip
         app.command()(one)
     app.command("queue", help="List jobs, the newest first: another name of `jobs`. For example: eunomia queue")(jobs)
     app.add_typer(forecast_app, name="forecast")

@@ -117,6 +117,7 @@ class Controller:
         self.followers: defaultdict[str, list[str]] = defaultdict(list)
         self.named: defaultdict[tuple[str, str], list[str]] = defaultdict(list)  # ids by owner and name, in order
         self.timers: list[tuple[float, str, str, int]] = []  # when, what, job, epoch
+        self.idle_dues: dict[str, float] = {}  # when an interactive job is looked at again
         self.run_times: defaultdict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
         self.idle_seats: dict[int, float] = {}  # seats whose gang hardly uses them → since when
         self.memory_gib: dict[str, float] = {}  # most used on one accelerator, by job type
@@ -194,6 +195,8 @@ class Controller:
         """Return the row of a further job, which is not added yet."""
         number, spec = self.next_job, job.spec()
         longest_s = self.limits.of_user(owner).longest_s
+        if job.interactive is not None:
+            longest_s = min(math.inf if longest_s is None else longest_s, self.site.interactive.longest_s)
         if longest_s is not None:
             spec = {"max_run_s": longest_s, **spec}
         self.next_job += 1
@@ -203,7 +206,7 @@ class Controller:
             submitted=self.at, since=self.at, total_steps=total,
             memory_gib=self.believed_memory(job.job_type, job.accelerator_memory_gib),
             estimated=estimated, other_shapes=shapes, array_index=index,
-            restart_within_s=self.site.service.restart_within_s,
+            restart_within_s=0.0 if job.interactive else self.site.service.restart_within_s,
         )  # fmt: skip
 
     def set_aside_unscheduled(self, row: JobRow, reason: str) -> None:
@@ -358,10 +361,14 @@ class Controller:
         longest = row.spec.get("max_run_s")
         if longest is not None and row.state == "running":
             heapq.heappush(self.timers, (row.started + longest, "max_run", row.id, row.epoch))
+        if not math.isnan(row.idle_since):
+            self.idle_dues[row.id] = self.at
+            heapq.heappush(self.timers, (self.at, "idle", row.id, row.epoch))
 
     def forget_timers(self, job_id: str) -> None:
         """Let nothing more fall due for a job."""
         self.timers = [timer for timer in self.timers if timer[2] != job_id]
+        self.idle_dues.pop(job_id, None)
         heapq.heapify(self.timers)
 
     # ---- the core --------------------------------------------------------------------------------------------
@@ -630,6 +637,7 @@ class Controller:
         return row.run_s * float((held * rate).sum() / known) if known > 0 else row.run_s
 
     def forget(self, row: JobRow) -> None:
+        self.idle_dues.pop(row.id, None)
         if not row.is_live and self.rows.pop(row.id, None) is not None:
             self._unname(row)
 

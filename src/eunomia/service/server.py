@@ -242,6 +242,7 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
     def stop() -> None:
         service.ready = False
         service.feed.close()
+        service.sessions.close()
         server.should_exit = True
 
     serving = asyncio.create_task(_run_server(server, sockets))
