@@ -14,7 +14,8 @@ GROUPS = {
     "Data: traces, histories, throughputs": (
         "import", "trace", "data", "failures", "whatif", "plan", "estimate", "calibrate", "schema",
     ),
-    "Your jobs": ("submit", "jobs", "queue", "job", "why", "when", "logs", "cancel", "hold", "release", "login"),
+    "Your jobs": ("submit", "jobs", "queue", "job", "why", "when", "logs", "cancel", "hold", "release", "login",
+                  "slurm-shim"),
     "Cluster": ("cluster", "nodes", "tenants", "summary", "throughputs", "forecast"),
     "Operator": ("serve", "site", "drain", "resume", "node", "token", "store"),
 }  # fmt: skip

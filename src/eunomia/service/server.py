@@ -37,6 +37,7 @@ from eunomia.service.removal import JOBS_FOLDER, RegularRemoval
 from eunomia.service.site import Site, jobs_run, load_site
 from eunomia.service.site_change import apply_site, effective_site
 from eunomia.service.solver_process import MANY_JOBS, Solver
+from eunomia.service.service_manager import notify_ready
 from eunomia.service.store import ServiceStore, open_store
 from eunomia.service.store.disk_room import DiskFull
 from eunomia.service.store.reader import Reader
@@ -258,6 +259,7 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
         if running.is_new:
             _welcome(url, running.token_file, site)
         announce(f"listening on {url}")
+        notify_ready()
     await _keep(running, service, serving, stop)
     await serving
     for task in noting:
@@ -304,6 +306,7 @@ def _stand_by(holder: str) -> None:
     """Say that another service acts; called once."""
     sys.stderr.write(f"standing by: {holder} has the store\n")
     sys.stderr.flush()
+    notify_ready()  # it is as ready as it can be
 
 
 def _reread(writer: Writer) -> None:
