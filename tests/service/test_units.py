@@ -35,7 +35,9 @@ def test_the_units_of_the_documentation_are_those_that_are_written(kind: str) ->
 @needs_systemd
 @pytest.mark.parametrize("kind", SHOWN)
 def test_systemd_finds_nothing_wrong_with_a_written_unit(tmp_path: Path, kind: str) -> None:
-    done = CliRunner().invoke(app, ["site", "init", str(tmp_path / "site.toml"), "--accelerators", "cpu=1", "--unit", kind])
+    done = CliRunner().invoke(
+        app, ["site", "init", str(tmp_path / "site.toml"), "--accelerators", "cpu=1", "--unit", kind]
+    )
     assert done.exit_code == 0, done.output
     unit, runtime = tmp_path / "eunomia.service", {"XDG_RUNTIME_DIR": str(tmp_path)}
     words = [str(ANALYZE), *["--user"] * (kind == "user"), "verify", str(unit)]

@@ -240,7 +240,9 @@ def site_init(
     accelerators: Annotated[str, option("TYPE=N,…", "What this machine has; without it, the driver is asked.")] = "",
     unit: Annotated[
         str | None,
-        option("KIND", "Write eunomia.service for systemd beside it too, for root or user; a site that exists is kept."),
+        option(
+            "KIND", "Write eunomia.service for systemd beside it too, for root or user; a site that exists is kept."
+        ),
     ] = None,
     force: Annotated[bool, flag("Replace a file that exists.", "--force")] = False,
 ) -> None:

@@ -34,10 +34,10 @@ from eunomia.service.json_lines import JsonLines
 from eunomia.service.messages import PolicyOverran, Principal
 from eunomia.service.recovery import recover
 from eunomia.service.removal import JOBS_FOLDER, RegularRemoval
+from eunomia.service.service_manager import notify_ready
 from eunomia.service.site import Site, jobs_run, load_site
 from eunomia.service.site_change import apply_site, effective_site
 from eunomia.service.solver_process import MANY_JOBS, Solver
-from eunomia.service.service_manager import notify_ready
 from eunomia.service.store import ServiceStore, open_store
 from eunomia.service.store.disk_room import DiskFull
 from eunomia.service.store.reader import Reader

@@ -60,7 +60,8 @@ _ROOT = {
 _USER = {
     "kind_text": "systemd unit of the service, run by one user: all jobs run as that user.",
     "install": (
-        "# Copy to ~/.config/systemd/user/, then: systemctl --user daemon-reload && systemctl --user enable --now eunomia\n"
+        "# Copy to ~/.config/systemd/user/, then:\n"
+        "#   systemctl --user daemon-reload && systemctl --user enable --now eunomia\n"
         "# and once, so that it runs while you are not logged in: sudo loginctl enable-linger $USER"
     ),
     "umask": "0022",

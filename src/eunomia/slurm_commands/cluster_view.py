@@ -17,7 +17,7 @@ from eunomia.slurm_commands.text_tables import Column, by_letters, by_names, lin
 
 SHORT = {"idle": "idle", "mixed": "mix", "allocated": "alloc", "drained": "drain", "draining": "drng", "down": "down"}
 FORM = "%9P %.5a %.10l %.6D %.6t %N"
-BY_NODE = "%.20N %.6D %.9P %.6t"
+BY_NODE = "%{}N %.5D %.9P %6t"  # as wide as the longest name
 LONG = "%9P %.5a %.10l %.6D %.11T %N"
 SUMMARY = "%9P %.5a %.10l %.16F %N"
 REASONS = "%20E %9u %19H %N"
@@ -151,7 +151,8 @@ def sinfo(words: Sequence[str]) -> int:
     else:
         short = {"list-reasons": REASONS, "summarize": SUMMARY, "Node": BY_NODE, "long": LONG}
         form = given.get("format") or next((form for name, form in short.items() if name in given), FORM)
-        columns, behind = by_letters(form, LETTERS)
+        longest = max((len(one["name"]) for one in nodes), default=0)
+        columns, behind = by_letters(form.replace("{}", str(max(longest, 10))), LETTERS)
     for line in lines_of(columns, groups, header="noheader" not in given, after=behind):
         print(line)
     return 0

@@ -40,8 +40,7 @@ def scancel(words: Sequence[str]) -> int:
         try:
             jobs += queue.jobs_of(word)
         except NoSuchJob as error:
-            say("scancel", f"error: Kill job error on job id {word}: {error}")
-            code = 1
+            say("scancel", f"error: Kill job error on job id {word}: {error}")  # which Slurm has no exit code for
     if not given.words:
         jobs = [job for job in queue.listed(states=LIVE) if job.found["owner"] == me or "user" in given]
     for job in jobs:
@@ -123,7 +122,7 @@ def _job_record(job: SlurmJob) -> list[list[str]]:
     """Return the lines of `scontrol show job`."""
     out, errors = job.files
     restarts, limit = max(job.found["epoch"] - 1, 0), job.found["spec"].get("max_run_s")
-    left = "Unknown" if job.found["ended_at"] is None else local_time(job.found["ended_at"])
+    submitted = local_time(job.found["submitted_at"])
     owner = f"{job.found['owner']}({FIELDS['uid'](job)})"
     array = [f"ArrayJobId={job.array}", f"ArrayTaskId={job.found['array_index']}"] if job.array is not None else []
     return [
@@ -135,8 +134,8 @@ def _job_record(job: SlurmJob) -> list[list[str]]:
          f"ExitCode={job.exit_code}"],
         [f"RunTime={span(job.elapsed_s, hours=True)}", f"TimeLimit={'UNLIMITED' if limit is None else job.limit}",
          "TimeMin=N/A"],
-        [f"SubmitTime={local_time(job.found['submitted_at'])}", f"EligibleTime={local_time(job.found['submitted_at'])}"],
-        [f"StartTime={local_time(job.found['started_at'])}", f"EndTime={left}", "Deadline=N/A"],
+        [f"SubmitTime={submitted}", f"EligibleTime={submitted}"],
+        [f"StartTime={local_time(job.found['started_at'])}", f"EndTime={job.end('Unknown')}", "Deadline=N/A"],
         [f"Partition={job.partition}", f"AllocNode:Sid={job.settings.get('submit_host', 'localhost')}:0"],
         [f"NodeList={job.node_list or '(null)'}"],
         [f"NumNodes={FIELDS['numnodes'](job)}", f"NumCPUs={job.cpus}", f"NumTasks={job.tasks}",
@@ -168,10 +167,11 @@ def _show_nodes(given: Given, words: list[str]) -> int:
 def _show_partitions(given: Given, words: list[str]) -> int:
     from eunomia.slurm_commands.cluster_view import partitions
 
-    for name, nodes in partitions(QueueClient().nodes).items():
-        if not words or name.rstrip("*") in words:
-            _print_record([[f"PartitionName={name.rstrip('*')}"], [f"Default={'YES' if name[-1] == '*' else 'NO'}",
-                           "State=UP", "MaxTime=UNLIMITED"], [f"Nodes={','.join(n['name'] for n in nodes)}"]], given)  # fmt: skip
+    for shown, nodes in partitions(QueueClient().nodes).items():
+        name, is_default = shown.rstrip("*"), "YES" if shown.endswith("*") else "NO"
+        if not words or name in words:
+            lines = [[f"PartitionName={name}"], [f"Default={is_default}", "State=UP", "MaxTime=UNLIMITED"]]
+            _print_record([*lines, [f"Nodes={','.join(one['name'] for one in nodes)}"]], given)
     return 0
 
 

@@ -10,7 +10,7 @@ import re
 import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -208,6 +208,13 @@ class SlurmJob:
         until = datetime.now(UTC) if ended is None else datetime.fromisoformat(ended)
         return (until - datetime.fromisoformat(self.found["started_at"])).total_seconds()
 
+    def end(self, none: str) -> str:
+        """When it ended, or ends at the latest."""
+        longest, started = self.found["spec"].get("max_run_s"), self.found["started_at"]
+        if self.found["ended_at"] is not None or longest is None or started is None:
+            return local_time(self.found["ended_at"], none)
+        return local_time((datetime.fromisoformat(started) + timedelta(seconds=longest)).isoformat(), none)
+
     @property
     def limit(self) -> str:
         """Its longest time."""
@@ -242,14 +249,15 @@ class SlurmJob:
         """Where its output and its standard error go; "" for jobs of others than sbatch."""
         if not self.settings:
             return "", ""
-        variables = {"SLURM_JOB_ID": str(self.number), "SLURM_JOB_NAME": self.name, "SLURM_JOB_USER": self.found["owner"],
-                     "SLURMD_NODENAME": self.node_list}  # fmt: skip
+        variables = {"SLURM_JOB_ID": str(self.number), "SLURM_JOB_NAME": self.name}
+        variables |= {"SLURM_JOB_USER": self.found["owner"], "SLURMD_NODENAME": self.node_list}
         if self.array is not None:
             variables |= {"SLURM_ARRAY_JOB_ID": str(self.array), "SLURM_ARRAY_TASK_ID": str(self.found["array_index"])}
         folder = self.found["spec"].get("cwd", "")
         out = filled(self.settings["output"], variables)
         errors = filled(self.settings["error"] or self.settings["output"], variables)
-        return tuple(one if one.startswith("/") or not one else f"{folder}/{one}" for one in (out, errors))  # type: ignore[return-value]
+        shown = [one if one.startswith("/") or not one else f"{folder}/{one}" for one in (out, errors)]
+        return shown[0], shown[1]
 
     @property
     def comment(self) -> str:
@@ -299,7 +307,7 @@ def _started_or(none: str) -> Field:
 FIELDS: dict[str, Field] = {
     "jobid": lambda job: job.shown_id,
     "jobidraw": lambda job: job.number,
-    "jobarrayid": lambda job: job.number,
+    "jobarrayid": lambda job: job.shown_id,
     "arrayjobid": lambda job: job.number if job.array is None else job.array,
     "arraytaskid": lambda job: "N/A" if job.array is None else job.found["array_index"],
     "jobname": lambda job: job.name,
@@ -325,7 +333,6 @@ FIELDS: dict[str, Field] = {
     "timeused": lambda job: span(job.elapsed_s, hours=False),
     "timelimit": lambda job: job.limit,
     "timelimitraw": lambda job: int((job.found["spec"].get("max_run_s") or 0) // 60) or "",
-    "timeleft": lambda job: _left(job),
     "submit": lambda job: local_time(job.found["submitted_at"]),
     "submittime": lambda job: local_time(job.found["submitted_at"]),
     "eligible": lambda job: local_time(job.found["submitted_at"]),
@@ -333,7 +340,7 @@ FIELDS: dict[str, Field] = {
     "start": _started_or(UNKNOWN),
     "starttime": _started_or("N/A"),
     "end": lambda job: local_time(job.found["ended_at"]),
-    "endtime": lambda job: local_time(job.found["ended_at"], "N/A"),
+    "endtime": lambda job: job.end("N/A"),
     "nodelist": lambda job: job.node_list or ("None assigned" if job.found["started_at"] is None else ""),
     "schednodes": lambda job: "(null)",
     "nnodes": lambda job: max(len(job.node_list.split(",")), 1),
@@ -386,6 +393,8 @@ def _short_limit(job: SlurmJob) -> str:
     longest = job.found["spec"].get("max_run_s")
     return "UNLIMITED" if longest is None else span(longest, hours=False)
 
+
+FIELDS["timeleft"] = _left
 
 # Letters of squeue -o: title, and field.
 LETTERS: dict[str, tuple[str, Field]] = {

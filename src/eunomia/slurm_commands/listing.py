@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -21,14 +22,37 @@ SQUEUE_LONG = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 SQUEUE_START = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
 SACCT_FORM = "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode"
 SACCT_LONG = "JobID,JobName,Partition,User,Account,AllocTRES,State,ExitCode,Submit,Start,End,Elapsed,Timelimit,NodeList"
-TITLES = {name.lower(): name for name in (
-    "JobID JobIDRaw JobName User UID Account AssocID QOS Partition Cluster State ExitCode DerivedExitCode Reason Elapsed "
-    "ElapsedRaw Timelimit TimelimitRaw Submit Eligible Start End NodeList NNodes NCPUS AllocCPUS AllocNodes ReqCPUS NTasks "
-    "ReqMem AllocTRES ReqTRES WorkDir StdOut StdErr Comment Priority SubmitLine MaxRSS AveCPU TotalCPU CPUTime CPUTimeRAW "
-    "Group Reservation Licenses").split()}  # fmt: skip
+_NAMES = """
+    JobID JobIDRaw JobName User UID Account AssocID QOS Partition Cluster State ExitCode DerivedExitCode
+    Reason Elapsed ElapsedRaw Timelimit TimelimitRaw Submit Eligible Start End NodeList NNodes NCPUS
+    AllocCPUS AllocNodes ReqCPUS NTasks ReqMem AllocTRES ReqTRES WorkDir StdOut StdErr Comment Priority
+    SubmitLine MaxRSS AveCPU TotalCPU CPUTime CPUTimeRAW Group Reservation Licenses
+"""
+TITLES = {name.lower(): name for name in _NAMES.split()}  # fields of sacct
 WIDTHS = {"JobID": -12, "ExitCode": 8, "DerivedExitCode": 15, "Start": 19, "End": 19, "Submit": 19, "Eligible": 19,
           "NodeList": 15, "User": 9, "NNodes": 8, "NTasks": 8, "JobIDRaw": -12, "AllocNodes": 10, "WorkDir": 20,
           "ElapsedRaw": 10, "TimelimitRaw": 12, "Comment": 14, "Reason": 22, "Reservation": 20}  # fmt: skip
+LONG_TITLES = {
+    "TIMEUSED": "TIME",
+    "REASONLIST": "NODELIST(REASON)",
+    "USERNAME": "USER",
+    "USERID": "USER",
+    "STATECOMPACT": "ST",
+    "TIMELIMIT": "TIME_LIMIT",
+    "TIMELEFT": "TIME_LEFT",
+    "STARTTIME": "START_TIME",
+    "ENDTIME": "END_TIME",
+    "SUBMITTIME": "SUBMIT_TIME",
+    "NUMNODES": "NODES",
+    "NUMCPUS": "CPUS",
+    "JOBARRAYID": "JOBID",
+    "ARRAYJOBID": "ARRAY_JOB_ID",
+    "ARRAYTASKID": "ARRAY_TASK_ID",
+    "MINMEMORY": "MIN_MEMORY",
+    "TRES-PER-NODE": "TRES_PER_NODE",
+    "TRES-ALLOC": "TRES_ALLOC",
+    "WORKDIR": "WORK_DIR",
+}
 MOST_REASONS = 100  # waiting jobs of a list whose reasons are asked for
 NEEDS_REASON = frozenset("rR")
 
@@ -52,8 +76,14 @@ def squeue(words: Sequence[str]) -> int:
     if "start" in given:
         rows = [queue.with_start(row) for row in rows if row.state == "PENDING"]
     if "json" in given:
-        print(json.dumps({"jobs": [as_json(queue.with_reason(job)) for job in found], "warnings": [], "errors": []}, indent=1))
+        print(
+            json.dumps(
+                {"jobs": [as_json(queue.with_reason(job)) for job in found], "warnings": [], "errors": []}, indent=1
+            )
+        )
         return code
+    if "long" in given and "noheader" not in given:
+        print(time.strftime("%a %b %d %H:%M:%S %Y"))
     for line in _queue_lines(queue, given, rows):
         print(line)
     return code
@@ -86,10 +116,13 @@ def _queue_order(sort: str) -> Any:
 def _queue_lines(queue: QueueClient, given: Given, rows: Sequence[SlurmJob]) -> list[str]:
     if "Format" in given and "format" not in given:
         names = [one for one in given.get("Format").split(",") if one]
-        columns, behind = by_names(names, FIELDS, ":", 20, upper=True), ""
+        named = by_names(names, {**FIELDS, "jobid": FIELDS["jobidraw"]}, ":", 20, upper=True)
+        columns, behind = [replace(one, title=LONG_TITLES.get(one.title, one.title)) for one in named], ""
         asks = any("reason" in name.lower() for name in names)
     else:
-        form = given.get("format") or (SQUEUE_START if "start" in given else SQUEUE_LONG if "long" in given else SQUEUE_FORM)
+        form = given.get("format") or (
+            SQUEUE_START if "start" in given else SQUEUE_LONG if "long" in given else SQUEUE_FORM
+        )
         columns, behind = by_letters(form, LETTERS)
         asks = any(one.show is LETTERS[letter][1] for one in columns for letter in NEEDS_REASON)
     if asks:
@@ -178,7 +211,9 @@ class BatchStep(SlurmJob):
         return "batch"
 
 
-STEP_FIELDS = {name: (lambda job: "") for name in ("user", "partition", "uid", "timelimit", "timelimitraw", "qos", "reqtres")}
+STEP_FIELDS = {
+    name: (lambda job: "") for name in ("user", "partition", "uid", "timelimit", "timelimitraw", "qos", "reqtres")
+}
 
 
 def sacct(words: Sequence[str]) -> int:
@@ -198,7 +233,9 @@ def sacct(words: Sequence[str]) -> int:
         print(json.dumps({"jobs": [as_json(job) for job in jobs], "warnings": [], "errors": []}, indent=1))
         return 0
     names = given.listed("format") or (
-        ["JobID", "State", "ExitCode"] if "brief" in given else (SACCT_LONG if "long" in given else SACCT_FORM).split(",")
+        ["JobID", "State", "ExitCode"]
+        if "brief" in given
+        else (SACCT_LONG if "long" in given else SACCT_FORM).split(",")
     )
     columns = [_titled(one) for one in by_names(names, _RECORD, "%", 0, upper=False)]
     rows = list[SlurmJob]()
@@ -208,7 +245,9 @@ def sacct(words: Sequence[str]) -> int:
             rows.append(BatchStep(job.found, job.nodes))
     parsable = "parsable2" if "parsable2" in given else "parsable" if "parsable" in given else ""
     columns = columns if parsable else [cut_with_plus(one) for one in columns]
-    for line in ruled(columns, rows, header="noheader" not in given, parsable=parsable, delimiter=given.get("delimiter", "|")):
+    for line in ruled(
+        columns, rows, header="noheader" not in given, parsable=parsable, delimiter=given.get("delimiter", "|")
+    ):
         print(line)
     return 0
 

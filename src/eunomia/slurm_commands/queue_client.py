@@ -6,6 +6,7 @@ import getpass
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -51,9 +52,9 @@ class QueueClient:
         known = self.client.address.token.partition(".")[0]
         return next((str(one["user"]) for one in mine if known.endswith(one["id"])), getpass.getuser())
 
-    def view(self, found: dict[str, Any], codes: Sequence[str] = (), start: str | None = None) -> SlurmJob:
+    def view(self, found: dict[str, Any]) -> SlurmJob:
         """Return a job in Slurm's words."""
-        return SlurmJob(found, self.node_by_seat, tuple(codes), start)
+        return SlurmJob(found, self.node_by_seat)
 
     def listed(self, *, states: str = "", label: str = "", before: int = 0) -> Iterator[SlurmJob]:
         """Yield jobs, the newest first."""
@@ -114,7 +115,7 @@ class QueueClient:
             found = self.client.get(f"{self.client.job_path(job.found['id'])}/why", played=0)
         except ServiceRefusal:
             return job
-        return self.view(dict(job.found), [one["code"] for one in found["reasons"]])
+        return replace(job, codes=tuple(one["code"] for one in found["reasons"]))
 
     def with_start(self, job: SlurmJob) -> SlurmJob:
         """Return a waiting job with the time at which it is said to start."""
@@ -124,7 +125,7 @@ class QueueClient:
             found = self.client.get(f"{self.client.job_path(job.found['id'])}/when")
         except ServiceRefusal:
             return job
-        return self.view(dict(job.found), job.codes, (found["start"] or {}).get("p50"))
+        return replace(job, start=(found["start"] or {}).get("p50"))
 
     def act(self, job: SlurmJob, method: str, suffix: str = "", body: Any = None) -> dict[str, Any]:
         """Send a request about a job."""

@@ -109,7 +109,7 @@ class Asked:
 def whole(text: str, option: str, least: int = 1) -> int:
     """Return a whole number. Raises WrongUsage."""
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) >= least):
-        raise WrongUsage(f"Invalid numeric value \"{text}\" for {option}.")
+        raise WrongUsage(f'Invalid numeric value "{text}" for {option}.')
     return int(text)
 
 
@@ -213,10 +213,14 @@ def elements_of(text: str) -> Elements:
         step = max(step, by)
     pieces: list[tuple[int, int]] = []
     for index in sorted(indices):
-        pieces[-1:] = [(pieces[-1][0], index)] if pieces and pieces[-1][1] == index - 1 else [*pieces[-1:], (index, index)]
+        pieces[-1:] = (
+            [(pieces[-1][0], index)] if pieces and pieces[-1][1] == index - 1 else [*pieces[-1:], (index, index)]
+        )
     at_once = whole(most, "--array=…%") if most else 0
     if at_once and len(pieces) > 1:
-        raise WrongUsage(f"--array={text}: at most {at_once} at once holds for one range without gaps; write it as A-B%{at_once}")
+        raise WrongUsage(
+            f"--array={text}: at most {at_once} at once holds for one range without gaps; write it as A-B%{at_once}"
+        )
     return Elements(tuple(pieces), step, at_once)
 
 
@@ -276,7 +280,9 @@ def variables_of(given: Given, environ: dict[str, str]) -> tuple[dict[str, str],
     return {name: value.encode(errors="replace").decode(errors="replace") for name, value in found.items()}, notes
 
 
-def documents(batch: Batch, ids: Callable[[str], Sequence[str]], submit_dir: str) -> tuple[list[dict[str, Any]], list[str]]:
+def documents(
+    batch: Batch, ids: Callable[[str], Sequence[str]], submit_dir: str
+) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the documents of a script, one for each piece of its array, and notes on them. Raises WrongUsage."""
     given = batch.given
     asked, limit = asked_of(given), limit_s(given.get("time", "0"))
@@ -289,12 +295,13 @@ def documents(batch: Batch, ids: Callable[[str], Sequence[str]], submit_dir: str
         "parts": len(parts), "name": batch.name, "submit_dir": submit_dir, "submit_host": socket.gethostname(),
         "ntasks": asked.tasks, "cpus": asked.cpus, "nodes": asked.nodes, "mem_mib": asked.mem_mib, "limit_s": limit,
         "output": given.get("output", default), "error": given.get("error"), "input": given.get("input"),
-        "mode": given.get("open-mode"), "signal": warning_of(given.get("signal")), "path": batch.path,
+        "mode": given.get("open-mode"), "signal": warning_of(given.get("signal")),
+        "path": shlex.join([os.path.abspath(batch.path), *batch.words])[:1000] if batch.path else "",
         "env": service_variables(),
     }  # fmt: skip
     if settings["signal"] and not limit:
         notes.append("--signal: it is sent before the time limit, and there is none: give --time")
-    document = {
+    document: dict[str, Any] = {
         "name": plain_name(batch.name), "accelerators": asked.accelerators, "types": list(asked.types),
         "cwd": folder, "env": variables, "max_run_s": limit, "cpus": float(asked.cpus * asked.tasks),
         "memory_gib": asked.mem_mib * asked.nodes / 1024, "after": dependencies(given.get("dependency"), ids),
@@ -307,14 +314,16 @@ def documents(batch: Batch, ids: Callable[[str], Sequence[str]], submit_dir: str
     document |= _further(given)
     made = []
     for piece in _pieces(array):
-        more = {}
+        more = dict[str, Any]()
         if piece is not None and array is not None:
             settings["array"] = piece
             document["labels"] = {**document["labels"], ARRAY_LABEL: piece.pop("token")}
             more["array"] = f"{piece['from']}-{piece.pop('to')}" + (f"%{array.at_once}" if array.at_once else "")
         argv = [sys.executable, "-m", "eunomia.slurm_commands.job_runner", json.dumps(settings), *parts, *batch.words]
         if len(argv[3]) > MOST_VALUE or any(len(word) > MOST_VALUE for word in batch.words) or len(argv) > 4096:
-            raise WrongUsage("the script, or a word of its arguments or options, is too long: call it from a short script")
+            raise WrongUsage(
+                "the script, or a word of its arguments or options, is too long: call it from a short script"
+            )
         kept = {key: value for key, value in document.items() if value or key == "interruptible"}
         made.append({"command": argv, **kept, **more})
     return made, asked.notes + notes
@@ -387,4 +396,3 @@ def service_variables() -> dict[str, str]:
     if address.url.startswith("unix:"):
         return {"EUNOMIA_URL": f"unix:{os.path.abspath(address.url.removeprefix('unix:'))}"}
     return {}
-

@@ -56,6 +56,12 @@ _NOTES = (
 )
 
 
+_STEP_NOTES = (
+    "Outside a job it submits one, shows its output and ends with its exit code; Ctrl-C cancels it.",
+    "Inside a job it runs the command, -n times.",
+)
+
+
 def _say_all(given: Given, notes: Sequence[str]) -> None:
     if "quiet" not in given:
         given.say_ignored()
@@ -101,8 +107,7 @@ def srun(words: Sequence[str]) -> int:
     """Run a command: inside a job as its processes, else as a job whose output is shown. Returns the exit code."""
     given = read_words("srun", SRUN, words, intermixed=False)
     if "help" in given:
-        print(help_text("srun", "[OPTIONS] command [args]", SRUN, ("Outside a job it submits one, shows its output and "
-              "ends with its exit code; Ctrl-C cancels it.", "Inside a job it runs the command, -n times.")))  # fmt: skip
+        print(help_text("srun", "[OPTIONS] command [args]", SRUN, _STEP_NOTES))
         return 0
     if not given.words:
         raise WrongUsage("fatal: No command given to execute.")
@@ -152,11 +157,11 @@ def run_step(given: Given) -> int:
     """Run a command as the processes of a step; return the largest exit code."""
     tasks = whole(given.get("ntasks", os.environ.get("SLURM_NTASKS", "1")), "--ntasks")
     step = str(os.getpid())
-    common = {**os.environ, "SLURM_STEP_ID": step, "SLURM_STEPID": step, "SLURM_NTASKS": str(tasks),
-              "SLURM_STEP_NUM_TASKS": str(tasks), "SLURM_NPROCS": str(tasks), "SLURM_TASKS_PER_NODE": str(tasks)}  # fmt: skip
+    counts = ("SLURM_NTASKS", "SLURM_STEP_NUM_TASKS", "SLURM_NPROCS", "SLURM_TASKS_PER_NODE")
+    common = {**os.environ, "SLURM_STEP_ID": step, "SLURM_STEPID": step, **dict.fromkeys(counts, str(tasks))}
     devices = [one for one in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if one]
     each = accelerators_of(given.get("gpus-per-task"), "--gpus-per-task")[0] if "gpus-per-task" in given else 0
-    running, threads = [], []
+    running, threads = list[subprocess.Popen[bytes]](), list[threading.Thread]()
     for task in range(tasks):
         own = {**common, "SLURM_PROCID": str(task), "SLURM_LOCALID": str(task), "SLURM_NODEID": "0"}
         if each and devices:

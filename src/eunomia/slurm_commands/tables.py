@@ -52,12 +52,12 @@ _JOB = (  # of sbatch, srun and salloc
     Option("quiet", "Q", FLAG, "no notes"),
     Option("verbose", "v", FLAG, "accepted"),
     *_ignored(
-        "account/A qos/q reservation licenses/L nodelist/w nodefile/F exclude/x tasks-per-node mincpus tmp distribution/m "
-        "cpu-freq hint cores-per-socket sockets-per-node threads-per-core ntasks-per-core ntasks-per-socket "
-        "ntasks-per-gpu gpus-per-socket gpu-bind gpu-freq mem-bind cpus-per-gpu extra-node-info/B core-spec/S thread-spec "
-        "switches network power profile acctg-freq wckey cluster-constraint clusters/M bb bbf container container-id "
-        "gid uid gres-flags delay-boot mcs-label prefer batch export-file kill-on-bad-exit/K wait-all-nodes tres-bind "
-        "tres-per-task resv-ports"
+        "account/A qos/q reservation licenses/L nodelist/w nodefile/F exclude/x tasks-per-node mincpus tmp "
+        "distribution/m cpu-freq hint cores-per-socket sockets-per-node threads-per-core ntasks-per-core "
+        "ntasks-per-socket ntasks-per-gpu gpus-per-socket gpu-bind gpu-freq mem-bind cpus-per-gpu "
+        "extra-node-info/B core-spec/S thread-spec switches network power profile acctg-freq wckey "
+        "cluster-constraint clusters/M bb bbf container container-id gid uid gres-flags delay-boot mcs-label "
+        "prefer batch export-file kill-on-bad-exit/K wait-all-nodes tres-bind tres-per-task resv-ports "
     ),
     *_ignored("exclusive get-user-env propagate no-kill/k", MAYBE),
     *_ignored("contiguous overcommit/O oversubscribe/s reboot spread-job use-min-nodes ignore-pbs no-bell", FLAG),

@@ -64,11 +64,14 @@ def by_names(
     return columns
 
 
-def lines_of(columns: Sequence[Column], items: Iterable[Any], *, header: bool, between: str = "", after: str = "") -> list[str]:
+def lines_of(
+    columns: Sequence[Column], items: Iterable[Any], *, header: bool, between: str = "", after: str = ""
+) -> list[str]:
     """Return a line for each item, after one of titles."""
-    rows = [[one.title for one in columns]] if header else []
+    rows: list[list[object]] = [[one.title for one in columns]] if header else []
+    rows += [[one.show(item) for one in columns] for item in items]
     found = []
-    for row in [*rows, *([one.show(item) for one in columns] for item in items)]:
+    for row in rows:
         cells = (f"{one.before}{one.text(value)}" for one, value in zip(columns, row, strict=True))
         found.append(between.join(cells) + after)
     return found
