@@ -277,3 +277,33 @@ def test_each_command_explains_itself_without_a_service(tmp_path: Path, name: st
     assert done.returncode == 0
     assert done.stdout.startswith(f"Usage: {name} ")
     assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "coming-from-slurm.md"
+ROWS = re.findall(r"^\| `(?!JOB)((?:s|e)[^|]+)` \| (`eunomia .+`) \|$", PAGE.read_text(), re.MULTILINE)
+
+
+def test_the_page_puts_all_commands_beside_ours() -> None:
+    assert len(ROWS) >= 24
+    assert {row[0].split()[0] for row in ROWS} == {
+        "sbatch", "srun", "squeue", "scancel", "sacct", "sinfo", "scontrol", "sacctmgr",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("theirs", "ours"), ROWS, ids=[row[0] for row in ROWS])
+def test_both_commands_of_a_row_of_the_page_work(login: Login, theirs: str, ours: str) -> None:
+    login.script("train.sh", "#!/bin/sh\necho trained\n")
+    needs_waiting, needs_live = "hold" in theirs or "release" in theirs, "60" in theirs or "60" in ours
+    made = []
+    for shown in (theirs, *re.findall(r"`([^`]+)`", ours)):
+        command = shown
+        if needs_live and "60" in shown:
+            words = "-Q --parsable" + " -H" * needs_waiting
+            wait = "true" if "logs" in shown else "sleep 600"
+            made.append(login.do(f"sbatch {words} --wrap '{wait}'"))
+            job_id = next(one["id"] for one in login.service.operator.get("/v1/jobs")["jobs"]
+                          if one["id"].startswith(f"{made[-1]}-"))  # fmt: skip
+            command = shown.replace("60-k3f9a", job_id).replace("60", made[-1])
+        login.do(re.sub(r"^eunomia", f"{sys.executable} -m eunomia", command))
+    for number in made:
+        login.do(f"scancel {number}")

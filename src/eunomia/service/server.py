@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -240,7 +241,8 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
         service.feed.close()
         server.should_exit = True
 
-    serving = asyncio.create_task(_run_server(server, sockets))
+    plain = [each for each in sockets if tls and each.family == socket.AF_UNIX]  # TLS is for networks
+    serving = asyncio.create_task(_run_server(server, [each for each in sockets if each not in plain]))
     noting = [
         asyncio.create_task(service.feed.run()),
         asyncio.create_task(service.forecasts.note_regularly()),
@@ -252,6 +254,8 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
     while not server.started and not serving.done():
         await asyncio.sleep(0.01)
     if not serving.done():
+        for each in plain:
+            server.servers.append(await loop.create_server(partial(_protocol, server), sock=each, backlog=ACCEPTED))
         for each in sockets:
             each.listen(BACKLOG)  # the loop accepts as many at once as it was given for this
         service.ready = True
@@ -318,6 +322,14 @@ def _reread(writer: Writer) -> None:
         _log.error("the site is not changed: %s", error)
     else:
         _log.info("the site is changed: %s", "; ".join(change.lines) or "nothing differs")
+
+
+def _protocol(server: Any) -> asyncio.Protocol:
+    """Return the protocol of a new connection, as the server makes it for its own sockets."""
+    made: asyncio.Protocol = server.config.http_protocol_class(
+        config=server.config, server_state=server.server_state, app_state=server.lifespan.state
+    )
+    return made
 
 
 async def _run_server(server: Any, sockets: list[socket.socket]) -> None:
