@@ -48,6 +48,7 @@ from eunomia.service.job_document import JobDocument
 from eunomia.service.job_row import QUARANTINED, SEATED, WAITING, JobRow, ended_as
 from eunomia.service.limits import LIMIT, LimitBook
 from eunomia.service.messages import Order
+from eunomia.service.own_order import PRIORITY, OwnOrder
 from eunomia.service.run_time_estimate import estimate_run_time
 from eunomia.service.site import Site
 from eunomia.service.tenant_fairness import TenantFairness, finish_time_fairness
@@ -131,6 +132,7 @@ class Controller:
         for row in self.rows.values():
             if row.holds == [LIMIT]:
                 self.limits.queue(row)
+        self.own_order = OwnOrder(self)
 
     def believed_memory(self, job_type: str, declared: float | None) -> float:
         """Return the memory that a job needs on each accelerator, declared or that of like jobs; nan = not known."""
@@ -220,6 +222,11 @@ class Controller:
             row.reason = self.limits.reason(row)
             events.append(JobPaused(job_id))
             self.limits.queue(row)
+        elif self.own_order.before(row):
+            self.hold(row, PRIORITY)
+            row.reason = self.own_order.reason(row)
+            events.append(JobPaused(job_id))
+            self.own_order.queue(row)
         self.emit(job_id, *events)
         self.changed(row, "submitted")
         for one in waits_for:
@@ -289,6 +296,10 @@ class Controller:
                 row.reason = self.limits.reason(row)
             if row.holds == [LIMIT]:
                 self.limits.queue(row)
+            if not row.holds and cause != PRIORITY and self.own_order.before(row):
+                row.holds.append(PRIORITY)
+                row.reason = self.own_order.reason(row)
+                self.own_order.queue(row)
             if not row.holds:
                 self._becomes_active(row)
                 self.emit(row.id, JobResumed(row.id))
@@ -359,7 +370,7 @@ class Controller:
 
     def settle_limits(self) -> None:
         """Let in the jobs that are within their limits by now, with all that follows."""
-        while self.limits.let_in(self) or (self.turn.moments and self.limits.exchange(self)):
+        while self.own_order.settle() or self.limits.let_in(self) or (self.turn.moments and self.limits.exchange(self)):
             self.flush(self.at)
 
     def is_touched(self, job_id: str) -> bool:
@@ -611,6 +622,7 @@ class Controller:
     def changed(self, row: JobRow, news: str) -> None:
         self.turn.rows[row.id] = row
         self.limits.note(row)
+        self.own_order.note(row)
         if news:
             self.turn.news.append((row.id, row.tenant, news, _detail(row.reason, row.epoch)))
 
