@@ -140,7 +140,7 @@ def test_a_job_that_had_its_share_waits_for_the_others(site: Any) -> None:
 def test_every_code_is_published_and_what_only_simulations_know_is_of_the_policy() -> None:
     assert PUBLISHED == (
         "no_capacity", "fragmentation", "behind", "quota", "share_used", "held", "after", "types_absent", "policy",
-        "world_unknown", "backoff", "preempted", "quarantined",
+        "world_unknown", "backoff", "preempted", "quarantined", "limit",
     )  # fmt: skip
     assert {published(kind) for kind in KINDS} == set(PUBLISHED)
     page = (Path(__file__).parents[2] / "docs" / "service.md").read_text()

@@ -138,11 +138,27 @@ def test_scancel_ends_an_array_and_one_of_its_elements(login: Login) -> None:
     assert login.run(f"scancel {number}").returncode == 0  # it is over
 
 
-def test_a_throttled_array_goes_to_the_service_as_it_is(login: Login) -> None:
-    done = login.run("sbatch -Q --parsable --array=0-3%1 --wrap true")
-    if done.returncode:
-        pytest.skip("this service has no arrays with a throttle")
-    assert login.ended(done.stdout.strip()) == "COMPLETED"
+def test_of_a_throttled_array_so_many_run_at_once(login: Login) -> None:
+    number = login.do("sbatch -Q --parsable --array=0-2%1 --wrap 'sleep 600'")
+    until(lambda: login.do(f"squeue -h -j {number} -t R -o %i") == f"{number}_0")
+    assert login.do(f"squeue -h -j {number} -t PD -o '%i %r'") == f"{number}_[1-2%1] JobArrayTaskLimit"
+    login.do(f"scancel {number}")
+
+
+def test_jobs_follow_others_by_how_they_end(login: Login) -> None:
+    first = login.do("sbatch -Q --parsable -J twin --wrap 'sleep 5; exit 3'")
+    kinds = [f"afternotok:{first}", f"afterany:{first}", "singleton"]
+    others = [login.do(f"sbatch -Q --parsable -J twin -d {kind} --wrap true") for kind in kinds]
+    assert "afternotok" in login.do(f"squeue -h -j {others[0]} -o %E")
+    assert login.ended(",".join(others)) == "COMPLETED"
+
+
+def test_requeue_of_what_is_over_submits_it_again(login: Login) -> None:
+    number = login.do("sbatch -Q --parsable --wait --array=4 -o 'again-%A-%a' --wrap true")
+    done = login.run(f"scontrol requeue {number}_4")
+    again = done.stderr.split()[-1]
+    assert login.ended(again) == "COMPLETED"
+    assert (login.folder / f"again-{again}-4").exists()
 
 
 def test_held_jobs_wait_for_their_release_and_limits_are_changed(login: Login) -> None:

@@ -14,8 +14,10 @@ GROUPS = {
     "Data: traces, histories, throughputs": (
         "import", "trace", "data", "failures", "whatif", "plan", "estimate", "calibrate", "schema",
     ),
-    "Your jobs": ("submit", "jobs", "queue", "job", "why", "when", "logs", "cancel", "hold", "release", "login",
-                  "slurm-shim"),
+    "Your jobs": (
+        "submit", "resubmit", "jobs", "queue", "job", "why", "when", "logs", "cancel", "hold", "release", "limits",
+        "login", "slurm-shim",
+    ),
     "Cluster": ("cluster", "nodes", "tenants", "summary", "throughputs", "forecast"),
     "Operator": ("serve", "site", "drain", "resume", "node", "token", "store"),
 }  # fmt: skip

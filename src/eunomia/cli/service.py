@@ -12,9 +12,20 @@ from eunomia.cli.command import Output, command
 from eunomia.cli.errors import FAILED
 from eunomia.cli.options import argument, flag, group, option
 from eunomia.cli.service_access import login, token_app
-from eunomia.cli.service_cluster import cluster, drain, node_app, nodes, resume, site_app, summary, tenants, throughputs
+from eunomia.cli.service_cluster import (
+    cluster,
+    drain,
+    limits,
+    node_app,
+    nodes,
+    resume,
+    site_app,
+    summary,
+    tenants,
+    throughputs,
+)
 from eunomia.cli.service_forecasts import forecast_app, when
-from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, submit, why
+from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, resubmit, submit, why
 from eunomia.cli.slurm_shim import slurm_shim
 from eunomia.inputs.problems import refused
 
@@ -282,8 +293,8 @@ def site_init(
 
 def add_service_commands(app: typer.Typer) -> None:
     """Add the commands of the service."""
-    for one in (serve, submit, jobs, job, cancel, hold, release, logs, why, when, cluster, nodes, drain, resume,
-                    tenants, summary, throughputs, login, slurm_shim):  # fmt: skip
+    for one in (serve, submit, resubmit, jobs, job, cancel, hold, release, logs, why, when, cluster, nodes, drain,
+                    resume, tenants, limits, summary, throughputs, login, slurm_shim):  # fmt: skip
         app.command()(one)
     app.command("queue", help="List jobs, the newest first: another name of `jobs`. For example: eunomia queue")(jobs)
     app.add_typer(forecast_app, name="forecast")

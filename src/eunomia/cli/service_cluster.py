@@ -45,6 +45,25 @@ def cluster(session: ServiceSession, watch: WatchOption = False) -> None:
 
 
 @client_command
+def limits(session: ServiceSession) -> None:
+    """Show your limits and those of your tenant, and what counts now; to an operator those of all.
+
+    For example: eunomia limits
+    """
+
+    def show(found: dict[str, Any]) -> None:
+        rows = [
+            (f"{one['kind']} {one['name']}", one["limit"], f"{one['most']:,g}",
+             "" if one["used"] is None else f"{one['used']:,}",
+             "" if one["used"] is None else f"{max(one['most'] - one['used'], 0):,}")
+            for one in found["limits"]
+        ]  # fmt: skip
+        show_table(("of", "limit", "at most", "used", "left"), rows, "no limits")
+
+    session.show(found := session.client.get("/v1/limits"), lambda: show(found))
+
+
+@client_command
 def nodes(session: ServiceSession, watch: WatchOption = False) -> None:
     """List the nodes.
 

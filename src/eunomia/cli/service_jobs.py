@@ -52,8 +52,17 @@ def submit(
     retries: Annotated[int, option("N", "Further attempts after a failure.")] = 0,
     max_run: Annotated[str | None, option("TIME", "Longest time on its seats, in the same way.")] = None,
     weight: Annotated[float, option("W", "Share among its tenant's jobs.")] = 1.0,
-    after: Annotated[list[str] | None, option("ID", "A job that must succeed first. May be repeated.")] = None,
-    array: Annotated[str | None, option("A-B", "One job for each index, as in 0-99.")] = None,
+    priority: Annotated[
+        int, option("N", "Order among your own waiting jobs, -1000 to 1000: the higher start first.")
+    ] = 0,
+    deadline: Annotated[str | None, option("TIME", "When it is to be done, from now, in the same way.")] = None,
+    after: Annotated[
+        list[str] | None,
+        option("ID", "A job that must succeed first; afterany:ID, afternotok:ID; singleton. May be repeated."),
+    ] = None,
+    array: Annotated[
+        str | None, option("A-B", "One job for each index, as in 0-99; 0-99%4: at most four at once.")
+    ] = None,
     env: Annotated[
         list[str] | None,
         option("NAME=VALUE", "A variable to set. May be repeated. On the service's machine PATH is this shell's."),
@@ -86,6 +95,8 @@ def submit(
             "duration_s": _span(duration, "--duration"),
             "retries": retries or None,
             "max_run_s": _span(max_run, "--max-run"),
+            "deadline_s": _span(deadline, "--deadline"),
+            "priority": priority or None,
             "weight": weight if weight != 1.0 else None,
             "after": after,
             "array": array,
@@ -101,6 +112,34 @@ def submit(
     for note in answer.get("notes", ()):
         sys.stderr.write(f"note: {note}\n")
     session.show(answer, lambda: print("\n".join(answer.get("ids") or [answer["id"]])))
+
+
+@client_command
+def resubmit(
+    session: ServiceSession,
+    job_ids: JobsArgument,
+    change: Annotated[
+        list[str] | None,
+        option("KEY=VALUE", "Change a key of the document, such as accelerators=2. May be repeated.", "--set"),
+    ] = None,
+) -> None:
+    """Submit jobs once more, with the same document.
+
+    Jobs that they followed are not waited for. Of an array its one element is submitted. For example: eunomia resubmit
+    17-k3f9a --set accelerators=2 --set max_run_s=7200
+    """
+    changes = {key: _value(text) for key, text in _pairs(change, "--set").items()}
+    _each(session, job_ids, "POST", "/resubmit", changes)
+
+
+def _value(text: str) -> Any:
+    """Return a value as JSON has it; words without quotes are texts."""
+    from eunomia.inputs.json_text import NotJson, parse_json
+
+    try:
+        return parse_json(text)
+    except NotJson:
+        return text
 
 
 def shell_variables(client: Client) -> dict[str, str]:
@@ -231,21 +270,22 @@ def release(session: ServiceSession, job_ids: JobsArgument) -> None:
     _each(session, job_ids, "POST", "/release")
 
 
-def _each(session: ServiceSession, job_ids: list[str], method: str, suffix: str) -> None:
+def _each(
+    session: ServiceSession, job_ids: list[str], method: str, suffix: str, body: dict[str, Any] | None = None
+) -> None:
     """Do it to every job, also where it is refused for one; each is listed, and a refusal of any ends in an error."""
     from eunomia.service.client import ServiceRefusal
 
     found, refused = list[dict[str, Any]](), list[ServiceRefusal]()
     for job_id in job_ids:
         try:
-            found.append(session.client.send(method, session.client.job_path(job_id) + suffix))
+            found.append(session.client.send(method, session.client.job_path(job_id) + suffix, body))
         except ServiceRefusal as error:
             refused.append(error)
             if len(job_ids) > 1:
                 found.append({"id": job_id, "error": str(error)})
     if found:
-        show = lambda one: f"{one['id']}: {one['state'] if 'state' in one else 'refused: ' + one['error']}"  # noqa: E731
-        session.show({"jobs": found}, lambda: show_lines(*map(show, found)))
+        session.show({"jobs": found}, lambda: show_lines(*map(_became, found)))
     if len(job_ids) == 1 and refused:
         raise refused[0]
     if refused:
@@ -289,6 +329,13 @@ def logs(
         parts.append(text)
     if session.as_json:
         print(json.dumps({"id": job_id, "log": "".join(parts)}))
+
+
+def _became(one: dict[str, Any]) -> str:
+    """Return what has become of a job, or of what was submitted again."""
+    if "error" in one:
+        return f"{one['id']}: refused: {one['error']}"
+    return "\n".join(one["ids"]) if "ids" in one else f"{one['id']}: {one['state']}"
 
 
 def _span(text: str | None, option: str) -> float | None:

@@ -34,9 +34,10 @@ KINDS = {
     "next_question": "until the policy was asked",
     "no_share": "without a share of time",
     "quarantined": "set aside",
+    "limit": "above a limit of its user or tenant",
 }
 # By services; the others, which simulations know, are `policy` there.
-PUBLISHED = (*tuple(KINDS)[:12], "quarantined")
+PUBLISHED = (*tuple(KINDS)[:12], "quarantined", "limit")
 # How a text begins that a policy states, and the code that this stands for.
 _STATED_CAUSES = {"fair share": "stated_quota", "quota:": "stated_quota", "fragmentation": "stated_fragmentation"}
 
@@ -299,6 +300,7 @@ _BY_KIND: dict[str, dict[str, str | Callable[[Reason], str]]] = {
     },
     "behind": {
         "behind": lambda it: f"{_room(it)}, but it is {_queue(it)}",
+        "own_priority": "{text}",
         "first_misfit": "the first of them does not fit yet",  # added to it
     },
     "quota": {
@@ -310,7 +312,10 @@ _BY_KIND: dict[str, dict[str, str | Callable[[Reason], str]]] = {
     },
     "share_used": {"share_used": _shares, "prices": "{text}"},
     "held": {"held": "its user holds it, and it asks for nothing until it is released"},
-    "after": {"after": lambda it: f"it waits for {', '.join(it.jobs) or 'the jobs that it follows'} to succeed"},
+    "after": {
+        "after": lambda it: f"it waits for {', '.join(it.jobs) or 'the jobs that it follows'} to {it.text or 'succeed'}"
+    },
+    "limit": {"limit": "limit: {text}"},
     "types_absent": {"types_absent": "no type in service that it can run on has {0} accelerators"},
     "policy": {
         "stated": "{text}",  # in its own words

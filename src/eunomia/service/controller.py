@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import json
 import math
+from bisect import insort
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -42,9 +43,12 @@ from eunomia.records.preemptions import preemption_of, stops_for_events
 from eunomia.records.scheduler_digest import digest
 from eunomia.runs.throughput_learning import ThroughputLearner, throughput_learner
 from eunomia.service.core_job import core_job, estimated_event
+from eunomia.service.dependencies import SINGLETON, Dependency, dependencies_of
 from eunomia.service.job_document import JobDocument
-from eunomia.service.job_row import QUARANTINED, SEATED, TERMINAL, WAITING, JobRow, ended_as
+from eunomia.service.job_row import QUARANTINED, SEATED, WAITING, JobRow, ended_as
+from eunomia.service.limits import LIMIT, LimitBook
 from eunomia.service.messages import Order
+from eunomia.service.own_order import PRIORITY, OwnOrder
 from eunomia.service.run_time_estimate import estimate_run_time
 from eunomia.service.site import Site
 from eunomia.service.tenant_fairness import TenantFairness, finish_time_fairness
@@ -96,6 +100,7 @@ class Controller:
         self.policy_problem = ""  # why the policy's last answer could not be used, or there was none
         self.waiting: Counter[str] = Counter()  # jobs that wait, by tenant
         self.followers: defaultdict[str, list[str]] = defaultdict(list)
+        self.named: defaultdict[tuple[str, str], list[str]] = defaultdict(list)  # ids by owner and name, in order
         self.timers: list[tuple[float, str, str, int]] = []  # when, what, job, epoch
         self.run_times: defaultdict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
         self.idle_seats: dict[int, float] = {}  # seats whose gang hardly uses them → since when
@@ -115,8 +120,19 @@ class Controller:
         self.nodes = site.node_names()
         self.drained = {}
         self.learner: ThroughputLearner | None = throughput_learner(site.setup, site.setup.believed)
+        self.use_limits()
         if forget_seats:
             self.taken_seats, self.quarantined, self.kept_seats = {}, {}, {}
+
+    def use_limits(self) -> None:
+        """Go by the limits of the site: jobs that run go on, also above them."""
+        self.limits = LimitBook(self.site.limits)
+        for row in self.rows.values():
+            self.limits.note(row)
+        for row in self.rows.values():
+            if row.holds == [LIMIT]:
+                self.limits.queue(row)
+        self.own_order = OwnOrder(self)
 
     def believed_memory(self, job_type: str, declared: float | None) -> float:
         """Return the memory that a job needs on each accelerator, declared or that of like jobs; nan = not known."""
@@ -135,12 +151,21 @@ class Controller:
         """Return a job, also one that has ended in this turn or long ago."""
         return self.rows.get(job_id) or self.turn.rows.get(job_id) or self.lookup.job(job_id)
 
-    def has_succeeded(self, job_id: str) -> bool:
+    def is_met(self, needed: Dependency) -> bool | None:
+        """Say whether a dependency has come true; None: not yet, False: it never will."""
         try:
-            row = self.row(job_id)
+            row = self.row(needed.job_id)
         except InvalidInput:  # its row in the store is damaged, so nothing is known of it
-            return False
-        return row is None or row.state == "succeeded"  # removed since: had it failed, its followers had ended with it
+            return None
+        return needed.is_met(None if row is None else row.state)
+
+    def dependencies(self, row: JobRow) -> list[Dependency]:
+        """Return what a job waits for, or has waited for."""
+        after, earlier = row.spec.get("after", ()), list[str]()
+        if SINGLETON in after:
+            alike = (self.rows.get(one) for one in self.named[row.owner, row.name])
+            earlier = [one.id for one in alike if one and one.number < row.number and not one.is_over]
+        return dependencies_of(after, earlier)
 
     def new_row(
         self,
@@ -154,6 +179,9 @@ class Controller:
     ) -> JobRow:
         """Return the row of a further job, which is not added yet."""
         number, spec = self.next_job, job.spec()
+        longest_s = self.limits.of_user(owner).longest_s
+        if longest_s is not None:
+            spec = {"max_run_s": longest_s, **spec}
         self.next_job += 1
         job_id = f"{number}-{self.incarnation}"
         return JobRow(
@@ -171,29 +199,39 @@ class Controller:
 
     def add(self, row: JobRow) -> None:
         """Let a job wait; one that follows a job that has failed by now is cancelled with it."""
-        job_id, after = row.id, row.spec.get("after", ())
+        job_id = row.id
         if row.estimated:
             row.estimate = self.estimate_of(row)
         self.rows[job_id] = row
         self.waiting[row.tenant] += 1
         row.active = (0.0, 0.0)
         self._becomes_active(row)
-        waits_for = [earlier for earlier in after if not self.has_succeeded(earlier)]
+        self.named[row.owner, row.name].append(job_id)
+        waits_for = [one for one in self.dependencies(row) if not self.is_met(one)]
         events: list[Event] = [JobSubmitted(core_job(row))]
         if row.estimate:
             events.append(estimated_event(row))
         if waits_for:
             self.hold(row, "after")
-            row.reason = f"it follows {', '.join(waits_for[:3])}"
+            row.reason = f"it follows {', '.join(one.job_id for one in waits_for[:3])}"
             events.append(JobPaused(job_id))
-            for earlier in waits_for:
-                self.followers[earlier].append(job_id)
+            for one in waits_for:
+                self.followers[one.job_id].append(job_id)
+        elif self.limits.in_its_way(row) is not None:
+            self.hold(row, LIMIT)
+            row.reason = self.limits.reason(row)
+            events.append(JobPaused(job_id))
+            self.limits.queue(row)
+        elif self.own_order.before(row):
+            self.hold(row, PRIORITY)
+            row.reason = self.own_order.reason(row)
+            events.append(JobPaused(job_id))
+            self.own_order.queue(row)
         self.emit(job_id, *events)
         self.changed(row, "submitted")
-        for earlier in waits_for:
-            other = self.row(earlier)
-            if other is not None and other.state in TERMINAL:
-                self._end_follower(row, earlier, other.state)
+        for one in waits_for:
+            if self.is_met(one) is False:
+                self._end_follower(row, one.job_id)
                 return
 
     def believed_throughput(self, kind: str, size: int) -> Floats:
@@ -253,6 +291,15 @@ class Controller:
         """Remove one reason to ask for nothing; without any left the job waits for accelerators."""
         if cause in row.holds:
             row.holds.remove(cause)
+            if not row.holds and cause != LIMIT and self.limits.in_its_way(row) is not None:
+                row.holds.append(LIMIT)
+                row.reason = self.limits.reason(row)
+            if row.holds == [LIMIT]:
+                self.limits.queue(row)
+            if not row.holds and cause != PRIORITY and self.own_order.before(row):
+                row.holds.append(PRIORITY)
+                row.reason = self.own_order.reason(row)
+                self.own_order.queue(row)
             if not row.holds:
                 self._becomes_active(row)
                 self.emit(row.id, JobResumed(row.id))
@@ -280,6 +327,7 @@ class Controller:
                 self._go_on_with(row)
             except (TypeError, ValueError, LookupError, OverflowError) as error:
                 unusable[row.id] = f"its document in the store cannot be used ({error!r})"
+        self.use_limits()
         for tenant, kind, run_s in run_times:
             self.run_times[tenant, kind].append(run_s)
         self.go_on_learning()
@@ -289,9 +337,10 @@ class Controller:
         self.set_timers(row)
         if row.state == "stopping":
             self.end_soon(row, row.since)
+        self.named[row.owner, row.name].append(row.id)
         if "after" in row.holds:
-            for earlier in row.spec.get("after", ()):
-                self.followers[earlier].append(row.id)
+            for needed in self.dependencies(row):
+                self.followers[needed.job_id].append(row.id)
 
     def due(self) -> float:
         """Return when a step is due though nothing arrives."""
@@ -318,6 +367,11 @@ class Controller:
         if job_id:
             self._touched.add(job_id)
         self._events += events
+
+    def settle_limits(self) -> None:
+        """Let in the jobs that are within their limits by now, with all that follows."""
+        while self.own_order.settle() or self.limits.let_in(self) or (self.turn.moments and self.limits.exchange(self)):
+            self.flush(self.at)
 
     def is_touched(self, job_id: str) -> bool:
         """Say whether an event of the moment that is being collected is about a job."""
@@ -527,15 +581,18 @@ class Controller:
             other = self.rows.get(follower)
             if other is None or other.is_over:
                 continue
-            if state != "succeeded":
-                self._end_follower(other, row.id, state)
-            elif all(self.has_succeeded(earlier) for earlier in other.spec.get("after", ())):
+            needed = self.dependencies(other)
+            if any(one.job_id == row.id and self.is_met(one) is False for one in needed):
+                self._end_follower(other, row.id)
+            elif all(map(self.is_met, needed)):
                 self.unhold(other, "after")
 
-    def _end_follower(self, row: JobRow, earlier: str, state: str) -> None:
-        """Cancel a job that follows one that has ended so."""
+    def _end_follower(self, row: JobRow, earlier: str) -> None:
+        """Cancel a job that waits for one that has ended otherwise."""
+        other = self.row(earlier)
+        ended = "has ended otherwise" if other is None else ended_as(other.state)
         self.emit(row.id, JobCancelled(row.id))
-        self.end(row, "cancelled", f"job {earlier}, which it follows, {ended_as(state)}")
+        self.end(row, "cancelled", f"job {earlier}, which it follows, {ended}")
 
     def _run_alone_s(self, row: JobRow) -> float:
         """Return for how long a job that has ended would have run on its fastest type."""
@@ -546,11 +603,26 @@ class Controller:
         return row.run_s * float((held * rate).sum() / known) if known > 0 else row.run_s
 
     def forget(self, row: JobRow) -> None:
-        if not row.is_live:
-            self.rows.pop(row.id, None)
+        if not row.is_live and self.rows.pop(row.id, None) is not None:
+            self._unname(row)
+
+    def rename(self, row: JobRow, name: str) -> None:
+        """Give a live job another name."""
+        self._unname(row)
+        row.name = name
+        insort(self.named[row.owner, name], row.id, key=lambda one: int(one.partition("-")[0]))
+
+    def _unname(self, row: JobRow) -> None:
+        alike = self.named[row.owner, row.name]
+        if row.id in alike:
+            alike.remove(row.id)
+        if not alike:
+            del self.named[row.owner, row.name]
 
     def changed(self, row: JobRow, news: str) -> None:
         self.turn.rows[row.id] = row
+        self.limits.note(row)
+        self.own_order.note(row)
         if news:
             self.turn.news.append((row.id, row.tenant, news, _detail(row.reason, row.epoch)))
 

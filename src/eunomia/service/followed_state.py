@@ -16,6 +16,7 @@ from eunomia.model.job_lifecycle import Stage
 from eunomia.records.moment_log import MomentLog
 from eunomia.records.packed_objects import restore
 from eunomia.service.core_job import core_job
+from eunomia.service.dependencies import dependencies_of
 from eunomia.service.forecast_log import ForecastReader
 from eunomia.service.job_row import JobRow
 from eunomia.service.recovery import new_scheduler, setup_text
@@ -113,7 +114,8 @@ class FollowedState:
             if row.holds == ["backoff"]:
                 resumes_at[number] = row.backoff_until
             elif row.holds == ["after"]:
-                waits = {state.row_of[name] for name in row.spec["after"] if name in state.row_of}
+                names = [one.job_id for one in dependencies_of(row.spec["after"])]
+                waits = {state.row_of[name] for name in names if name in state.row_of}
                 waits = {one for one in waits if state.jobs.stage[one] in (Stage.WAITING, Stage.RUNNING, Stage.PAUSED)}
                 if waits:
                     follows[number] = frozenset(waits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ from eunomia.model.job_kind import JobKind
 from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
 from eunomia.model.tolerance import RELATIVE
 from eunomia.service.controller import Controller
+from eunomia.service.dependencies import PATTERN, SINGLETON, Dependency, dependencies_of
 from eunomia.service.job_document import FieldProblem, JobDocument
 from eunomia.service.job_row import ended_as
 from eunomia.service.messages import Principal
@@ -38,17 +40,13 @@ def check_job(
     if job.debug and not controller.site.service.debug_lane:
         rule = "this site has no debug lane"
         found.append(FieldProblem("debug", "true", rule, "leave it out, or set debug_lane in [service]"))
+    found += beyond_limits(controller, job, who.user, tenant)
     found += _beyond_any_node(controller, job)
     for name in job.types:
         if name not in setup.topology.types:
             known = ", ".join(setup.topology.types)
             found.append(FieldProblem("types", name, "no such type in this cluster", f"it has {known}"))
-    for earlier in job.after:
-        other = controller.row(earlier)
-        if other is None or not who.may_see(other.tenant):
-            found.append(FieldProblem("after", earlier, "no such job", "name a job that was submitted before"))
-        elif other.is_over and other.state != "succeeded":
-            found.append(FieldProblem("after", earlier, f"it {ended_as(other.state)}", "leave it out"))
+    found += _wrong_dependencies(controller, job, who)
     if found:
         return found, 1.0, False, ()
     wanted = (job.job_type, job.types, job.accelerator_memory_gib, job.accelerators, *job.other_sizes())
@@ -68,6 +66,43 @@ def check_job(
         return found, 1.0, False, ()
     total, estimated = believed_steps(controller, job, tenant, speed)
     return found, total, estimated, tuple(size for size in sizes if size != job.accelerators)
+
+
+def beyond_limits(controller: Controller, job: JobDocument, user: str, tenant: str) -> list[FieldProblem]:
+    """Return what a job asks for above the limits of its user, of which no wait would help."""
+    limits, found = controller.limits.of_user(user), list[FieldProblem]()
+    size, most = max((job.accelerators, *job.other_sizes())), limits.accelerators_per_job
+    if most is not None and size > most:
+        rule = f"a job of user {user} has at most {most:,} accelerators here"
+        found.append(FieldProblem("accelerators", str(size), rule, "ask for fewer, or ask the operator"))
+    if limits.longest_s is not None and (job.max_run_s or 0.0) > limits.longest_s:
+        rule = f"a job of user {user} runs for at most {limits.longest_s:g} s here"
+        found.append(FieldProblem("max_run_s", f"{job.max_run_s:g}", rule, "give less, or leave it out"))
+    for name, one in (("user", limits), ("tenant", controller.limits.section.of_tenant(tenant))):
+        if one.accelerators is not None and job.accelerators > one.accelerators:
+            rule = f"its {name} has at most {one.accelerators:,} accelerators at once, so it would never start"
+            found.append(FieldProblem("accelerators", str(job.accelerators), rule, "ask for fewer"))
+    return found
+
+
+def _wrong_dependencies(controller: Controller, job: JobDocument, who: Principal) -> list[FieldProblem]:
+    """Return the jobs it is to follow that are not there, or that have already ended otherwise."""
+    found = list[FieldProblem]()
+    for word, (kind, job_id) in zip(job.after, map(_dependency, job.after), strict=True):
+        if kind == SINGLETON:
+            continue
+        other = controller.row(job_id) if re.fullmatch(PATTERN, word) else None
+        if other is None or not who.may_see(other.tenant):
+            rule, fix = "no such job", "name a job that was submitted before, as ID, afterany:ID or afternotok:ID"
+            found.append(FieldProblem("after", word, rule, fix))
+        elif Dependency(kind, job_id).is_met(other.state) is False:
+            found.append(FieldProblem("after", word, f"it {ended_as(other.state)}", "leave it out"))
+    return found
+
+
+def _dependency(word: str) -> Dependency:
+    """Return what a word of `after` says."""
+    return Dependency(SINGLETON, "") if word == SINGLETON else dependencies_of((word,))[0]
 
 
 def _beyond_any_node(controller: Controller, job: JobDocument) -> list[FieldProblem]:

@@ -84,10 +84,17 @@ class JobDocument(Section):
         default=False, description="a job of at most 10 min that starts at once, where the site has a debug lane"
     )
     after: Annotated[tuple[str, ...], Field(strict=False, max_length=1000)] = Field(
-        default=(), description="ids of jobs that must succeed first"
+        default=(),
+        description="jobs that must succeed first: ids; afterany:ID: it must have ended, afternotok:ID: without "
+        "success; singleton: each earlier job of its user with its name must have ended",
     )
-    array: Annotated[str, Field(pattern=r"^[0-9]{1,7}-[0-9]{1,7}$")] | None = Field(
-        default=None, description="first and last index, as in 0-99: one job each, with EUNOMIA_ARRAY_INDEX"
+    array: Annotated[str, Field(pattern=r"^[0-9]{1,7}-[0-9]{1,7}(%[1-9][0-9]{0,5})?$")] | None = Field(
+        default=None,
+        description="first and last index, as in 0-99: one job each, with EUNOMIA_ARRAY_INDEX; 0-99%4: at most four "
+        "of them at once",
+    )
+    priority: Annotated[int, Field(ge=-1000, le=1000)] = Field(
+        default=0, description="order among the waiting jobs of its user alone: the higher ones start first"
     )
     checkpoint: CheckpointTerms = CheckpointTerms()
     interruptible: bool | None = Field(
@@ -108,7 +115,7 @@ class JobDocument(Section):
         """Return the index of each job of the array; a single None for a plain job."""
         if self.array is None:
             return (None,)
-        first, last = map(int, self.array.split("-"))
+        first, last, _ = array_parts(self.array)
         return tuple(range(first, last + 1))
 
     @property
@@ -116,7 +123,7 @@ class JobDocument(Section):
         """How many jobs it makes."""
         if self.array is None:
             return 1
-        first, last = map(int, self.array.split("-"))
+        first, last, _ = array_parts(self.array)
         return last - first + 1
 
     def other_sizes(self) -> tuple[int, ...]:
@@ -196,7 +203,6 @@ def _found(error: ValidationError, place: str) -> list[FieldProblem]:
         field = place + ".".join(str(part) for part in path if part != "[key]")
         if details["type"] == "extra_forbidden":
             rule, fix = "is no key of a job", nearest(str(path[-1]), tuple(JobDocument.model_fields))
-            fix = "give a weight, which policies such as by_weight go by" if path == ("priority",) else fix
         else:
             rule, fix = _RULES.get(details["type"], (details["msg"], "give a value that obeys the rule"))
             rule, fix = rule.format(**context), fix.format(**context)
@@ -229,10 +235,17 @@ def _contradictions(job: JobDocument) -> list[tuple[str, str | None, str, str]]:
     elif high - low > MOST_SHAPES:
         found.append(("max_accelerators", str(high), f"a gang has at most {MOST_SHAPES} further sizes", "narrow it"))
     if job.array is not None:
-        first, last = map(int, job.array.split("-"))
+        first, last, _ = array_parts(job.array)
         if not 0 <= last - first < MOST_ARRAY:
             found.append(("array", job.array, f"has 1 to {MOST_ARRAY:,} indices", "give first-last, split long ones"))
     return found
+
+
+def array_parts(array: str) -> tuple[int, int, int | None]:
+    """Return first and last index of an array, and how many of its jobs may run at once; None = any number."""
+    span, _, most = array.partition("%")
+    first, last = map(int, span.split("-"))
+    return first, last, int(most) if most else None
 
 
 def declared_end(job: Mapping[str, Any], submitted: float) -> float:

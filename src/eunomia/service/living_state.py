@@ -160,8 +160,14 @@ def _hold(controller: Controller, row: JobRow, cause: str) -> Reason:
         case "user":
             return Reason("held")
         case "after":
-            missing = [job for job in row.spec.get("after", ()) if job in controller.rows]
-            return Reason("after", tuple(missing[:SHOWN]))
+            missing = [one for one in controller.dependencies(row) if not controller.is_met(one)]
+            return Reason(
+                "after", tuple(one.job_id for one in missing[:SHOWN]), text=missing[0].verb if missing else ""
+            )
+        case "limit":
+            return Reason("limit", text=controller.limits.reason(row))
+        case "priority":
+            return Reason("own_priority", text=controller.own_order.reason(row))
     return Reason("backoff", text=row.reason.partition(": ")[2])
 
 

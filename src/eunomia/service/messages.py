@@ -84,7 +84,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class ChangeJob:
-    """Change keys of a job: weight, deadline_s, name, labels, max_run_s."""
+    """Change keys of a job: weight, deadline_s, name, labels, max_run_s, priority."""
 
     job_id: str
     values: dict[str, Any]
@@ -138,6 +138,7 @@ class JobPlan:
     total_steps: float
     estimated: bool
     other_sizes: tuple[int, ...]
+    array_group: str = ""  # see `JobRow`
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError
 
-from eunomia.backends.processes.accounts import has_account
+from eunomia.backends.processes.accounts import has_account, has_group
 from eunomia.backends.processes.machine_limits import describe_room
 from eunomia.backends.registry import BACKENDS
 from eunomia.backends.registry import DEFAULT as SIMULATED
@@ -22,12 +22,14 @@ from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.mechanisms import DEFAULT
 from eunomia.model.policy import Policy
 from eunomia.model.spelling_suggestions import nearest
+from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
 from eunomia.scenario import toml
 from eunomia.scenario.load import scenario_from_parts
 from eunomia.scenario.model import Scenario
 from eunomia.scenario.schema_models import Finite, Section
 from eunomia.scenario.source_locations import SourceLocations, shown
 from eunomia.service.debug_lane import DebugLane
+from eunomia.service.limits import LimitsOf, LimitsSection
 from eunomia.service.typed_speeds import TypedSpeeds
 from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.run_config import set_up
@@ -38,6 +40,7 @@ from eunomia.setup.workload import Workload
 SERVING = tuple(name for name in BACKENDS if name != SIMULATED)  # backends behind a service
 USERS = "jobs of users"  # stands for the trace of a scenario
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+Table = TypeVar("Table", bound=Section)
 Positive = Annotated[Finite, Field(gt=0, ge=1e-6, le=MOST_S)]
 
 
@@ -105,6 +108,11 @@ class ServiceSection(Section):
     account: str = Field(
         default="", description="account under which root runs jobs of users without one; empty: that of the service"
     )
+    tenants_by_group: dict[str, Annotated[str, Field(min_length=1, max_length=200)]] = Field(
+        default_factory=dict,
+        description="tenant of those who come by a unix socket, by their groups; the first that fits holds, and who is "
+        "in none is a tenant of its own",
+    )
     accelerator_memory_gib: dict[str, Positive] = Field(
         default_factory=dict, description="memory of an accelerator by type; discovered ones need none"
     )
@@ -117,6 +125,7 @@ class Site:
     path: Path
     service: ServiceSection
     setup: RunConfig
+    limits: LimitsSection = field(default_factory=LimitsSection)
 
     @property
     def state(self) -> Path:
@@ -157,7 +166,10 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
     for name, table in (overrides or {}).items():
         data[name] = {**data.get(name, {}), **table} if name == "tenants" else dict(table)
     problems: list[Problem] = []
-    service = _service(data.pop("service", {}), places, problems)
+    service = _section(ServiceSection, "service", data.pop("service", {}), places, problems)
+    if service is not None:
+        _check_service(service, places, problems)
+    limits = _section(LimitsSection, "limits", data.pop("limits", {}), places, problems)
     if "workload" in data:
         file, row = places.where(("workload",))
         rule, fix = "a site has no workload: its users submit the jobs", "remove the table"
@@ -179,7 +191,7 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
         scenario = scenario_from_parts(data, places, path.resolve().parent, path.stem)
     except InvalidInput as error:
         problems += error.problems
-    if problems or scenario is None or service is None:
+    if problems or scenario is None or service is None or limits is None:
         raise InvalidInput(sorted(problems, key=lambda problem: problem.row or 0))
     setup = set_up(scenario, Workload(jobs=(), notes=()), policy_of(scenario, service))
     if setup.mechanism.name != DEFAULT:
@@ -188,7 +200,7 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
     _check_throughputs(setup)
     service = service.model_copy(update={"accelerator_memory_gib": {**memory, **service.accelerator_memory_gib}})
     setup = replace(setup, believed=TypedSpeeds(setup.believed, service.accelerator_memory_gib))
-    return Site(path=path, service=service, setup=setup)
+    return Site(path=path, service=service, setup=setup, limits=limits)
 
 
 def _check_throughputs(setup: RunConfig) -> None:
@@ -210,29 +222,50 @@ def policy_of(scenario: Scenario, service: ServiceSection) -> Policy | None:
         raise InvalidInput([scenario.problem(("policy", "name"), str(error), fix)]) from None
 
 
-def _service(data: Any, places: SourceLocations, problems: list[Problem]) -> ServiceSection | None:
-    def add(key: str, value: Any, rule: str, fix: str) -> None:
-        file, row = places.where(("service", key) if key else ("service",))
-        column = f"service.{key}" if key else "service"
+def _section(kind: type[Table], name: str, data: Any, places: SourceLocations, problems: list[Problem]) -> Table | None:
+    """Check a table of the site that is none of a scenario; every problem is noted with its line."""
+
+    def add(path: tuple[str, ...], value: Any, rule: str, fix: str) -> None:
+        file, row = places.where((name, *path))
+        column = ".".join((name, *path))
         problems.append(Problem(file=file, row=row, column=column, value=shown(value), rule=rule, fix=fix))
 
     if not isinstance(data, dict):
-        add("", data, "must be a table", "write [service] and its keys below it")
+        add((), data, "must be a table", f"write [{name}] and its keys below it")
         return None
     try:
-        service = ServiceSection.model_validate(data)
+        return kind.model_validate(data)
     except ValidationError as error:
         for details in error.errors(include_url=False):
-            key = str(details["loc"][0])
-            unknown = details["type"] == "extra_forbidden"
-            rule = "is no key of [service]" if unknown else details["msg"]
-            add(key, details["input"], rule, nearest(key, ServiceSection.model_fields) if unknown else "change it")
+            path = tuple(map(str, details["loc"]))
+            unknown, fields = details["type"] == "extra_forbidden", _fields_at(kind, path[:-1])
+            rule = f"is no key of [{'.'.join((name, *path[:-1]))}]" if unknown else details["msg"]
+            add(path, details["input"], rule, nearest(path[-1], fields) if unknown else "change it")
         return None
+
+
+def _fields_at(kind: type[Section], path: Sequence[str]) -> tuple[str, ...]:
+    """Return the keys of a table, or of the tables in it."""
+    return tuple(LimitsOf.model_fields if path and kind is LimitsSection else kind.model_fields)
+
+
+def _check_service(service: ServiceSection, places: SourceLocations, problems: list[Problem]) -> None:
+    """Note what no single key of [service] says."""
+
+    def add(key: str, value: Any, rule: str, fix: str) -> None:
+        file, row = places.where(("service", key))
+        problems.append(Problem(file=file, row=row, column=f"service.{key}", value=shown(value), rule=rule, fix=fix))
+
     _check_listen(service, add)
     _check_database(service.database, add)
     if service.account and not has_account(service.account):
         add("account", service.account, "this machine has no such account", "name one that getent passwd lists")
-    return service
+    for name, tenant in service.tenants_by_group.items():
+        if not has_group(name):
+            rule = "this machine has no such group"
+            add(f"tenants_by_group.{name}", tenant, rule, "name one that getent group lists")
+        elif not is_path(tenant):
+            add(f"tenants_by_group.{name}", tenant, EMPTY_PART, WHOLE_PATH)
 
 
 def _check_database(address: str | None, add: Any) -> None:
@@ -309,6 +342,7 @@ def plan(site: Site) -> list[str]:
         f"jobs:      {jobs_run(site)}",
         f"preempted: {may_be_preempted(site)}",
         f"kept:      {kept(site.service)}",
+        *([f"limits:    {described}"] if (described := site.limits.described()) else []),
         *(describe_room() if setup.scenario.world.backend == "local" else []),
         *(f"note:      {note}" for note in setup.notes),
     ]

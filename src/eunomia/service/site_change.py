@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 LIMITS = (
     "history_days", "decision_days", "log_days", "logs_gib", "audit_days", "max_pending_per_tenant",
     "submit_per_second", "submit_mib_per_day", "solver_seconds", "drain_timeout_s", "restart_within_s",
+    "tenants_by_group",
 )  # fmt: skip
 DECIDING = ("debug_lane", "accelerator_memory_gib")  # of [service], too: with another one jobs are scheduled anew
 FIXED = ("service", "world")  # tables of which nothing else may change
@@ -84,12 +85,21 @@ def _tables(site: Site) -> dict[tuple[str, ...], Any]:
     data = site.setup.scenario.model_dump(mode="json")
     tables = {name: data.get(name) for name in (*ANEW, "tenants", "world")}
     tables["service"] = site.service.model_dump(mode="json")
+    tables["limits"] = _flat(site.limits.model_dump(mode="json", exclude_unset=True))
     for table, value in tables.items():
         if isinstance(value, Mapping):
             found |= {(table, str(key)): part for key, part in value.items()}
         else:
             found[table,] = value
     found["cluster", "types"] = [*site.setup.topology.types]
+    return found
+
+
+def _flat(data: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Return the values of tables in tables, by their whole keys."""
+    found: dict[str, Any] = {}
+    for key, value in data.items():
+        found |= _flat(value, f"{before}{key}.") if isinstance(value, Mapping) else {f"{before}{key}": value}
     return found
 
 
@@ -174,6 +184,7 @@ def apply_site(
         writer.turn(again)
     else:
         controller.site = new
+        controller.use_limits()
         requests = [
             Request(ChangeTenant(name, new.setup.tenants.get(name, Tenant())), who, source) for name in change.tenants
         ]

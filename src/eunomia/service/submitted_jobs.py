@@ -91,7 +91,8 @@ def _plans(
         tenant, prefix = job.tenant or who.tenant, f"[{place}]." if len(action.jobs) > 1 else ""
         found, total, estimated, shapes = check_job(controller, job, tenant, who, rooms)
         problems = tuple(replace(one, field=prefix + one.field) for one in found)
-        plans.append(JobPlan(tenant, problems, total, estimated, shapes))
+        group = f"{action.key}.{place}" if job.array is not None and "%" in job.array else ""
+        plans.append(JobPlan(tenant, problems, total, estimated, shapes, group))
     return plans
 
 
@@ -125,6 +126,7 @@ def _entered(
     """Add a job; one that was accepted and cannot be scheduled is set aside."""
     fault = fault or "; ".join(f"{one.field}: {one.rule}" for one in plan.problems)
     row = controller.new_row(job, index, plan.tenant, who.user, plan.total_steps, plan.estimated, plan.other_sizes)
+    row.array_group = plan.array_group
     if fault:
         controller.set_aside_unscheduled(row, f"it cannot be scheduled: {fault}")
     else:

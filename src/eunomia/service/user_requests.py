@@ -13,8 +13,10 @@ from eunomia.inputs.problems import InvalidInput
 from eunomia.model.events import JobCancelled, JobPaused, JobUpdated, TenantChanged, TimerFired
 from eunomia.service import world_reports
 from eunomia.service.controller import REMOVED, Controller
+from eunomia.service.job_admission import beyond_limits
 from eunomia.service.job_document import FieldProblem, InvalidRequest, declared_end, parse_job
 from eunomia.service.job_row import SEATED, JobRow, ended_as
+from eunomia.service.limits import LIMIT
 from eunomia.service.messages import (
     JOB_ROLE,
     Cancel,
@@ -33,12 +35,13 @@ from eunomia.service.messages import (
     SaveProgress,
     Submit,
 )
+from eunomia.service.own_order import PRIORITY
 from eunomia.service.solver_reports import take_solver_report
 from eunomia.service.submitted_jobs import go_on, submit
 from eunomia.service.turn import Turn
 from eunomia.setup.policy_settings import noted
 
-CHANGEABLE = ("weight", "deadline_s", "name", "labels", "max_run_s")
+CHANGEABLE = ("weight", "deadline_s", "name", "labels", "max_run_s", "priority")
 
 
 def step(controller: Controller, now: float, inputs: Sequence[Input]) -> Turn:
@@ -54,7 +57,9 @@ def step(controller: Controller, now: float, inputs: Sequence[Input]) -> Turn:
         world_reports.expire(controller, *heapq.heappop(controller.timers)[1:])
     for message in inputs:
         turn.replies.append(_take(controller, message))
+    controller.own_order.settle()
     controller.flush(controller.at)
+    controller.settle_limits()
     controller.forget_ended()
     turn.orders = controller.driver.take_orders()
     turn.hours = controller.fairness.to_store(controller.scheduler, controller.at)
@@ -154,17 +159,27 @@ def _change(controller: Controller, action: ChangeJob, who: Principal) -> Reply:
         parsed = parse_job({**row.spec, **action.values}) if not wrong else None
     except InvalidRequest as error:
         return Reply(422, {"title": "the job cannot be changed so"}, error.problems)
+    if parsed is not None and "max_run_s" in action.values and not who.is_operator:
+        over = [one for one in beyond_limits(controller, parsed, row.owner, row.tenant) if one.field == "max_run_s"]
+        if over:
+            return Reply(422, {"title": "the job cannot be changed so"}, tuple(over))
     if parsed is None:
         fix = f"change one of {', '.join(CHANGEABLE)}, or cancel the job and submit it again"
         problems = tuple(FieldProblem(key, None, "cannot be changed", fix) for key in wrong)
         return Reply(422, {"title": "the job cannot be changed so"}, problems)
-    row.spec, row.name = parsed.spec(), parsed.name or row.name
+    row.spec = parsed.spec()
+    controller.rename(row, parsed.name or row.name)
     if not action.values.keys().isdisjoint({"weight", "deadline_s"}):
         weight = float(parsed.weight) if "weight" in action.values else math.nan
         end = declared_end(row.spec, row.submitted) if "deadline_s" in action.values else math.nan
         controller.emit(row.id, JobUpdated(row.id, weight=weight, deadline=end))
     if "max_run_s" in action.values:
         controller.set_timers(row)
+    if "priority" in action.values:
+        if row.holds == [LIMIT]:
+            controller.limits.queue(row)
+        if PRIORITY in row.holds:
+            controller.own_order.queue(row)
     controller.changed(row, "changed")
     notes = noted(controller.site.setup.policy.info, action.values)
     return Reply(200, {"id": row.id, "row": row, **({"notes": notes} if notes else {})})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,9 +14,10 @@ from eunomia.inputs.slurm_values import expand_hosts
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.service.client import ServiceRefusal
 from eunomia.slurm_commands.command_line import Given, WrongUsage, help_text, read_words, say
+from eunomia.slurm_commands.job_runner import job_number
 from eunomia.slurm_commands.job_view import FIELDS, SlurmJob, local_time, span
 from eunomia.slurm_commands.queue_client import LIVE, NoSuchJob, QueueClient, inside_job, is_chosen
-from eunomia.slurm_commands.submission import NAME_LABEL, limit_s, plain_name, seconds_until, signal_number
+from eunomia.slurm_commands.submission import ARRAY_LABEL, NAME_LABEL, limit_s, plain_name, seconds_until, signal_number
 from eunomia.slurm_commands.tables import SCANCEL, SCONTROL
 
 ENDS = {2, 9, 15}  # INT, KILL, TERM
@@ -218,13 +220,24 @@ def _requeue(given: Given, words: list[str]) -> int:
                 queue.act(job, "POST", "/hold")
                 queue.act(job, "POST", "/release")
             else:
-                code = 1
-                say("scontrol", f"error: job {job.shown_id} is over, and its variables are not shown again: "
-                                f"submit its script again")  # fmt: skip
+                made = queue.act(job, "POST", "/resubmit", _alone(job))
+                number = job_number((made.get("ids") or [made["id"]])[0])
+                say("scontrol", f"job {job.shown_id} is over: submitted again as {number}")
         except ServiceRefusal as error:
             say("scontrol", f"error: job {job.shown_id}: {_refused(error)}")
             code = 1
     return code
+
+
+def _alone(job: SlurmJob) -> dict[str, Any]:
+    """Return what changes in an element of an array that is submitted again: it is an array of its own."""
+    if job.array is None or not job.settings:
+        return {}
+    index = job.found["array_index"]
+    own = {"from": index, "before": 0, "count": 1, "min": index, "max": index, "step": 1}
+    command = [*job.found["spec"]["command"]]
+    command[3] = json.dumps({**job.settings, "array": own})
+    return {"command": command, "labels": {**job.found["labels"], ARRAY_LABEL: secrets.token_hex(8)}}
 
 
 _CHANGES: dict[str, Callable[[str], dict[str, Any]]] = {

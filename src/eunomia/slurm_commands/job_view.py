@@ -48,6 +48,7 @@ SHORT = {
     "BOOT_FAIL": "BF",
 }
 LIVE = ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED")
+ARRAY_LIMIT = "array limit"  # of the codes `limit`, that of its own array
 REASONS = {  # codes of `eunomia why` → Slurm's
     "no_capacity": "Resources",
     "fragmentation": "Resources",
@@ -57,6 +58,7 @@ REASONS = {  # codes of `eunomia why` → Slurm's
     "preempted": "Priority",
     "quota": "AssocGrpGRES",
     "limit": "QOSMaxGRESPerUser",
+    ARRAY_LIMIT: "JobArrayTaskLimit",
     "held": "JobHeldUser",
     "after": "Dependency",
     "types_absent": "PartitionNodeLimit",
@@ -268,7 +270,7 @@ class SlurmJob:
     def dependency(self) -> str:
         """The jobs that it follows, while it waits for them."""
         after = self.found["spec"].get("after") or ()
-        if not after or self.reason != "Dependency":
+        if not after or self.state != "PENDING":
             return ""
         return ",".join(
             one if one == "singleton" else f"{kind or 'afterok'}:{job_number(job)}(unfulfilled)"

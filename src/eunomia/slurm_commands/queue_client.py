@@ -13,7 +13,7 @@ from typing import Any
 
 from eunomia.service.client import Client, ServiceRefusal, find_service
 from eunomia.slurm_commands.command_line import Given, WrongUsage
-from eunomia.slurm_commands.job_view import SlurmJob, short_state
+from eunomia.slurm_commands.job_view import ARRAY_LIMIT, SlurmJob, short_state
 from eunomia.slurm_commands.submission import ARRAY_LABEL
 
 PAGE = 1000
@@ -115,7 +115,9 @@ class QueueClient:
             found = self.client.get(f"{self.client.job_path(job.found['id'])}/why", played=0)
         except ServiceRefusal:
             return job
-        return replace(job, codes=tuple(one["code"] for one in found["reasons"]))
+        reasons = [(one["code"], one["text"]) for one in found["reasons"]]
+        codes = [ARRAY_LIMIT if code == "limit" and "its array" in text else code for code, text in reasons]
+        return replace(job, codes=tuple(codes))
 
     def with_start(self, job: SlurmJob) -> SlurmJob:
         """Return a waiting job with the time at which it is said to start."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import grp
 import os
 import pwd
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 NO_GROUP = 65534  # group of a user id without an account
 CACHES = ("XDG_CACHE_HOME", "HF_HOME", "TORCH_HOME")  # folders of the service's own user
@@ -62,3 +65,33 @@ def has_account(name: str) -> bool:
     except KeyError:
         return False
     return True
+
+
+def has_group(name: str) -> bool:
+    """Whether this machine has such a group."""
+    try:
+        grp.getgrnam(name)
+    except KeyError:
+        return False
+    return True
+
+
+def groups_of(user: str) -> list[str]:
+    """Return the groups of an account of this machine, a minute old at most; none for a user without one here."""
+    return _groups_of(user, int(time.monotonic() // 60))
+
+
+@lru_cache(maxsize=4096)
+def _groups_of(user: str, minute: int) -> list[str]:
+    """Return the groups of an account: a directory on the network may be asked for them."""
+    try:
+        numbers = os.getgrouplist(user, pwd.getpwnam(user).pw_gid)
+    except KeyError:
+        return []
+    found = []
+    for number in numbers:
+        try:
+            found.append(grp.getgrgid(number).gr_name)
+        except KeyError:
+            continue  # a group without a name
+    return found

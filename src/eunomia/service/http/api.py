@@ -24,6 +24,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from eunomia.backends.processes.accounts import groups_of
 from eunomia.inputs.json_text import NotJson, parse_json
 from eunomia.service.credentials import JobTokens, TokenRegistry
 from eunomia.service.forecast_log import ForecastReader, ForecastScores
@@ -293,7 +294,7 @@ def _credential(service: Service, request: Request) -> tuple[Principal, str] | N
     if cookie := request.cookies.get(COOKIE):
         return service.tokens.principal(cookie)
     uid = request.scope.get("state", {}).get("peer_uid")
-    return None if uid is None else (principal_of(uid), "")
+    return None if uid is None else (principal_of(uid, service.site.service.tenants_by_group), "")
 
 
 def bearer(request: Request) -> str:
@@ -318,8 +319,9 @@ def refuse_without_token(has_another: bool) -> NoReturn:
     raise Refused(401, "a valid token is needed: Authorization: Bearer TOKEN", code="unauthenticated")
 
 
-def principal_of(uid: int) -> Principal:
-    """Return who a user of this machine is: the operator, if the service runs as that user; else a tenant."""
+def principal_of(uid: int, tenants_by_group: Mapping[str, str] | None = None) -> Principal:
+    """Return who a user of this machine is: the operator, if the service runs as that user; else one of the tenant of
+    the first of the groups that it is in, or a tenant of its own."""
     import pwd
 
     try:
@@ -327,7 +329,11 @@ def principal_of(uid: int) -> Principal:
     except KeyError:
         name = f"uid{uid}"
     is_operator = uid in (0, os.getuid())
-    return Principal(name, "operators" if is_operator else name, "operator" if is_operator else "submitter")
+    if is_operator:
+        return Principal(name, "operators", "operator")
+    mine = groups_of(name) if tenants_by_group else ()
+    tenant = next((tenant for group, tenant in (tenants_by_group or {}).items() if group in mine), name)
+    return Principal(name, tenant, "submitter")
 
 
 def allows(role: str, least: str) -> bool:

@@ -44,8 +44,8 @@ from eunomia.service.http.job_routes import save_progress
 from eunomia.service.http.log_routes import log
 from eunomia.service.http.metrics import metrics_text
 from eunomia.service.http.site_routes import change_policy, change_tenant, reread_site
-from eunomia.service.http.tenant_routes import show_tenants
-from eunomia.service.http.visible_jobs import visible
+from eunomia.service.http.tenant_routes import show_limits, show_tenants
+from eunomia.service.http.visible_jobs import owned, visible
 from eunomia.service.http.wait_routes import why
 from eunomia.service.job_document import FieldProblem, InvalidRequest, JobDocument, parse_job
 from eunomia.service.job_row import STATES, JobRow, iso
@@ -80,15 +80,39 @@ SUBMITTED = ("id", "state", "spec", "submitted_at", "name", "tenant")
 async def submit(service: Service, request: Request, who: Principal) -> Response:
     """Accept one job, an array, or a list, whole or not at all; the answer leaves after the commit."""
     service.admit(who.tenant)
-    key = request.headers.get("idempotency-key")
-    if key is not None and not (8 <= len(key) <= 128 and key.isascii() and key.isprintable()):
-        problem = FieldProblem("Idempotency-Key", key[:40], "has 8 to 128 printable characters", "send a UUID")
-        raise Refused(400, "the Idempotency-Key cannot be used", (problem,))
+    key = _key(request)
     raw = await read_body(request, LIST_BYTES, service.bodies)
     if len(raw) <= LARGE_BYTES:
         return await _submitted(service, request, who, key, raw)
     async with service.large.place(who.tenant):
         return await _submitted(service, request, who, key, raw)
+
+
+def _key(request: Request) -> str | None:
+    """Return the key with which a submission may be repeated. Raises Refused for one that cannot be used."""
+    key: str | None = request.headers.get("idempotency-key")
+    if key is not None and not (8 <= len(key) <= 128 and key.isascii() and key.isprintable()):
+        problem = FieldProblem("Idempotency-Key", key[:40], "has 8 to 128 printable characters", "send a UUID")
+        raise Refused(400, "the Idempotency-Key cannot be used", (problem,))
+    return key
+
+
+async def resubmit(service: Service, request: Request, who: Principal) -> Response:
+    """Submit a job once more, with what the body changes of its document; jobs that it followed are not waited for."""
+    service.admit(who.tenant)
+    raw = await read_body(request, BODY_BYTES, service.bodies)
+    changes = json_of(raw) if raw else {}
+    row = await service.threads.run(owned, service, request, who)
+    if not isinstance(changes, dict):
+        fix = 'send {"max_run_s": 3600}, or {}'
+        raise InvalidRequest([FieldProblem("body", None, "what changes is a JSON object of keys of a job", fix)])
+    again = {key: value for key, value in row.spec.items() if key != "after"}
+    if row.array_index is not None:
+        again["array"] = f"{row.array_index}-{row.array_index}"
+    again = {key: value for key, value in {**again, **changes}.items() if value is not None}
+    if who.tenant != row.tenant:
+        again.setdefault("tenant", row.tenant)
+    return await _submitted(service, request, who, _key(request), json.dumps(again).encode())
 
 
 async def _submitted(service: Service, request: Request, who: Principal, key: str | None, raw: bytes) -> Response:
@@ -224,7 +248,7 @@ async def release(service: Service, request: Request, who: Principal) -> dict[st
 
 
 async def change(service: Service, request: Request, who: Principal) -> dict[str, Any]:
-    """Change weight, deadline_s, name, labels or max_run_s of a job."""
+    """Change weight, deadline_s, name, labels, max_run_s or priority of a job."""
     data = await read_json(request)
     if not isinstance(data, dict) or not data:
         raise Refused(422, "the body is an object with the keys to change")
@@ -460,6 +484,8 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", _JOB, "viewer", "job", "Show a job with its history", show_job),
     ApiRoute("DELETE", _JOB, "submitter", "owned job", "Cancel a job", cancel),
     ApiRoute("PATCH", _JOB, "submitter", "owned job", "Change keys of a job", change, body="ChangeJob"),
+    ApiRoute("POST", f"{_JOB}/resubmit", "submitter", "owned job", "Submit a job once more, with changes", resubmit,
+             (200, 201), body="ChangeJob"),
     ApiRoute("POST", f"{_JOB}/hold", "submitter", "owned job", "Hold a job", hold),
     ApiRoute("POST", f"{_JOB}/release", "submitter", "owned job", "Release a held job", release),
     ApiRoute("GET", f"{_JOB}/log", "viewer", "owned job", "Read the output of a job", log,
@@ -477,6 +503,7 @@ ROUTES: tuple[ApiRoute, ...] = (
              query=("limit", "cursor")),
     ApiRoute("PUT", "/v1/nodes/{name}", "operator", "", "Drain, resume or remove a node", change_node,
              query=("dry_run",), body="NodeChange"),
+    ApiRoute("GET", "/v1/limits", "viewer", "", "Show limits of users and tenants, and what counts now", show_limits),
     ApiRoute("GET", "/v1/tenants", "viewer", "", "Show what tenants received and hold", show_tenants,
              query=("days",)),
     ApiRoute("GET", "/v1/summary", "viewer", "", "Show what each user got in the last days", summary, query=("days",)),

@@ -7,6 +7,7 @@ from typing import Any
 from starlette.requests import Request
 
 from eunomia.service import living_state
+from eunomia.service.controller import Controller
 from eunomia.service.http.api import Service, read_state, whole_number
 from eunomia.service.job_row import iso
 from eunomia.service.messages import Principal
@@ -37,3 +38,14 @@ def show_tenants(service: Service, request: Request, who: Principal) -> dict[str
         periods = zip(begins, one["periods"], strict=True)
         one["periods"] = [{"begins_at": begin, **part.shown()} for begin, part in periods]
     return {"days": days, "hours_of_a_period": width, "tenants": list(tenants.values())}
+
+
+def show_limits(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+    """Show the limits of who asks and of its tenant, with what counts now; to an operator those of all."""
+
+    def read(controller: Controller) -> list[dict[str, Any]]:
+        book = controller.limits
+        users, tenants = book.names() if who.is_operator else ([who.user], [who.tenant])
+        return list(book.shown(users, tenants))
+
+    return {"limits": read_state(service, read)}
