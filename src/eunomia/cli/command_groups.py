@@ -16,7 +16,7 @@ GROUPS = {
     ),
     "Your jobs": (
         "submit", "resubmit", "shell", "notebook", "attach", "jobs", "queue", "job", "why", "when", "logs", "cancel",
-        "hold", "release", "limits", "login",
+        "hold", "release", "limits", "login", "slurm-shim",
     ),
     "Cluster": ("cluster", "nodes", "tenants", "summary", "usage", "throughputs", "forecast"),
     "Operator": ("serve", "site", "drain", "resume", "maintenance", "node", "notify", "token", "audit", "store"),

@@ -18,6 +18,7 @@ from eunomia.cli.service_interactive import attach, notebook, shell
 from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, resubmit, submit, why
 from eunomia.cli.service_nodes import drain, maintenance, node_app, nodes, resume
 from eunomia.cli.service_usage import audit, usage
+from eunomia.cli.slurm_shim import slurm_shim
 from eunomia.inputs.problems import refused
 
 store_app = group("Check, back up, restore and prune the store.")
@@ -261,6 +262,12 @@ def site_init(
     output: Output,
     site: Annotated[Path, argument("SITE.toml", "The file to write.")] = Path("site.toml"),
     accelerators: Annotated[str, option("TYPE=N,…", "What this machine has; without it, the driver is asked.")] = "",
+    unit: Annotated[
+        str | None,
+        option(
+            "KIND", "Write eunomia.service for systemd beside it too, for root or user; a site that exists is kept."
+        ),
+    ] = None,
     force: Annotated[bool, flag("Replace a file that exists.", "--force")] = False,
 ) -> None:
     """Write the site file of a new site.
@@ -270,9 +277,15 @@ def site_init(
     """
     from eunomia.inputs.atomic_write import check_place, write_output
     from eunomia.inputs.problems import InvalidInput
+    from eunomia.service.service_manager import check_unit, write_unit
     from eunomia.service.site import load_site, plan
     from eunomia.service.starter_site import starter_site
 
+    if unit is not None and site.exists():
+        output.show({"unit": str(made := write_unit(site, unit, force=force))}, f"wrote {made}: its head says where to")
+        return
+    if unit is not None:
+        check_unit(site, unit, force=force)
     check_place(site, force=force, endings=(".toml",))
     before = site.read_bytes() if site.exists() else None
     text = starter_site(accelerators)
@@ -285,14 +298,17 @@ def site_init(
         else:
             write_output(site, before)
         raise
-    output.show({"file": str(site), "plan": lines}, "\n".join([*lines, f"wrote {site}: eunomia serve {site}"]))
+    text = "\n".join([*lines, f"wrote {site}: eunomia serve {site}"])
+    if unit is not None:
+        text += f"\nwrote {write_unit(site, unit, force=force)}: its head says where to"
+    output.show({"file": str(site), "plan": lines}, text)
 
 
 def add_service_commands(app: typer.Typer) -> None:
     """Add the commands of the service."""
     for one in (serve, submit, resubmit, shell, notebook, attach, jobs, job, cancel, hold, release, logs, why, when,
                     cluster, nodes, drain, resume, maintenance, tenants, limits, summary, throughputs, login, usage,
-                    audit):  # fmt: skip
+                    audit, slurm_shim):  # fmt: skip
         app.command()(one)
     app.command("queue", help="List jobs, the newest first: another name of `jobs`. For example: eunomia queue")(jobs)
     app.add_typer(forecast_app, name="forecast")

@@ -52,6 +52,7 @@ from eunomia.service.maintenance import closed_seats
 from eunomia.service.messages import Order
 from eunomia.service.notices import ENDED, notices_of
 from eunomia.service.out_of_service import NODE, Drain, DrainKey, Maintenance
+from eunomia.service.own_order import PRIORITY, OwnOrder
 from eunomia.service.run_time_estimate import estimate_run_time
 from eunomia.service.site import Site
 from eunomia.service.tenant_fairness import TenantFairness, finish_time_fairness
@@ -148,6 +149,7 @@ class Controller:
         for row in self.rows.values():
             if row.holds == [LIMIT]:
                 self.limits.queue(row)
+        self.own_order = OwnOrder(self)
 
     def believed_memory(self, job_type: str, declared: float | None) -> float:
         """Return the memory that a job needs on each accelerator, declared or that of like jobs; nan = not known."""
@@ -240,6 +242,11 @@ class Controller:
             row.reason = self.limits.reason(row)
             events.append(JobPaused(job_id))
             self.limits.queue(row)
+        elif self.own_order.before(row):
+            self.hold(row, PRIORITY)
+            row.reason = self.own_order.reason(row)
+            events.append(JobPaused(job_id))
+            self.own_order.queue(row)
         self.emit(job_id, *events)
         self.changed(row, "submitted")
         for one in waits_for:
@@ -309,6 +316,10 @@ class Controller:
                 row.reason = self.limits.reason(row)
             if row.holds == [LIMIT]:
                 self.limits.queue(row)
+            if not row.holds and cause != PRIORITY and self.own_order.before(row):
+                row.holds.append(PRIORITY)
+                row.reason = self.own_order.reason(row)
+                self.own_order.queue(row)
             if not row.holds:
                 self._becomes_active(row)
                 self.emit(row.id, JobResumed(row.id))
@@ -383,7 +394,7 @@ class Controller:
 
     def settle_limits(self) -> None:
         """Let in the jobs that are within their limits by now, with all that follows."""
-        while self.limits.let_in(self) or (self.turn.moments and self.limits.exchange(self)):
+        while self.own_order.settle() or self.limits.let_in(self) or (self.turn.moments and self.limits.exchange(self)):
             self.flush(self.at)
 
     def is_touched(self, job_id: str) -> bool:
@@ -659,6 +670,7 @@ class Controller:
         self.limits.note(row)
         if news in NOTED and (self.site.notify.webhooks or "notify" in row.spec):
             self.turn.notices += notices_of(self.site.notify, row, news, self.at, self.origin)
+        self.own_order.note(row)
         if news:
             self.turn.news.append((row.id, row.tenant, news, _detail(row.reason, row.epoch)))
 

@@ -99,6 +99,9 @@ class JobDocument(Section):
         description="where the service says what became of it: mail, or webhook:NAME of the site; with @started or "
         "@failed then, else when it has ended",
     )
+    priority: Annotated[int, Field(ge=-1000, le=1000)] = Field(
+        default=0, description="order among the waiting jobs of its user alone: the higher ones start first"
+    )
     checkpoint: CheckpointTerms = CheckpointTerms()
     interruptible: bool | None = Field(
         default=None,
@@ -219,7 +222,6 @@ def _found(error: ValidationError, place: str) -> list[FieldProblem]:
         field = place + ".".join(str(part) for part in path if part != "[key]")
         if details["type"] == "extra_forbidden":
             rule, fix = "is no key of a job", nearest(str(path[-1]), tuple(JobDocument.model_fields))
-            fix = "give a weight, which policies such as by_weight go by" if path == ("priority",) else fix
         else:
             rule, fix = _RULES.get(details["type"], (details["msg"], "give a value that obeys the rule"))
             rule, fix = rule.format(**context), fix.format(**context)

@@ -93,7 +93,7 @@ class JobRow:
     active_since: tuple[float, ...] = ()  # the same two sums of `TenantFairness.active_time` then; () = it is held
     array_index: int | None = None
     array_group: str = ""  # names its array where only some of that may run at once
-    holds: list[str] = field(default_factory=list)  # why it asks for nothing: user, after, backoff, limit
+    holds: list[str] = field(default_factory=list)  # why it asks for nothing: user, after, backoff, limit, priority
     backoff_until: float = math.nan
     finished_early: bool = False  # its processes finished while they were being stopped
 

@@ -86,7 +86,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class ChangeJob:
-    """Change keys of a job: weight, deadline_s, name, labels, max_run_s."""
+    """Change keys of a job: weight, deadline_s, name, labels, max_run_s, priority."""
 
     job_id: str
     values: dict[str, Any]

@@ -18,6 +18,7 @@ from eunomia.service.interactive import check_interactive, refuse_session
 from eunomia.service.job_admission import beyond_limits
 from eunomia.service.job_document import FieldProblem, InvalidRequest, declared_end, parse_job
 from eunomia.service.job_row import SEATED, JobRow, ended_as
+from eunomia.service.limits import LIMIT
 from eunomia.service.maintenance import advance_maintenance, cancel_maintenance, plan_maintenance
 from eunomia.service.messages import (
     JOB_ROLE,
@@ -42,12 +43,13 @@ from eunomia.service.messages import (
 )
 from eunomia.service.node_states import accelerator_problems, state_of
 from eunomia.service.out_of_service import NODE
+from eunomia.service.own_order import PRIORITY
 from eunomia.service.solver_reports import take_solver_report
 from eunomia.service.submitted_jobs import go_on, submit
 from eunomia.service.turn import Turn
 from eunomia.setup.policy_settings import noted
 
-CHANGEABLE = ("weight", "deadline_s", "name", "labels", "max_run_s")
+CHANGEABLE = ("weight", "deadline_s", "name", "labels", "max_run_s", "priority")
 
 
 def step(controller: Controller, now: float, inputs: Sequence[Input]) -> Turn:
@@ -63,6 +65,7 @@ def step(controller: Controller, now: float, inputs: Sequence[Input]) -> Turn:
         world_reports.expire(controller, *heapq.heappop(controller.timers)[1:])
     for message in inputs:
         turn.replies.append(_take(controller, message))
+    controller.own_order.settle()
     controller.flush(controller.at)
     if controller.drains or controller.maintenance or controller.closed:
         advance(controller)
@@ -187,6 +190,11 @@ def _change(controller: Controller, action: ChangeJob, who: Principal) -> Reply:
         controller.emit(row.id, JobUpdated(row.id, weight=weight, deadline=end))
     if "max_run_s" in action.values:
         controller.set_timers(row)
+    if "priority" in action.values:
+        if row.holds == [LIMIT]:
+            controller.limits.queue(row)
+        if PRIORITY in row.holds:
+            controller.own_order.queue(row)
     controller.changed(row, "changed")
     notes = noted(controller.site.setup.policy.info, action.values)
     return Reply(200, {"id": row.id, "row": row, **({"notes": notes} if notes else {})})

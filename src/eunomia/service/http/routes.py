@@ -251,7 +251,7 @@ async def release(service: Service, request: Request, who: Principal) -> dict[st
 
 
 async def change(service: Service, request: Request, who: Principal) -> dict[str, Any]:
-    """Change weight, deadline_s, name, labels or max_run_s of a job."""
+    """Change weight, deadline_s, name, labels, max_run_s or priority of a job."""
     data = await read_json(request)
     if not isinstance(data, dict) or not data:
         raise Refused(422, "the body is an object with the keys to change")
