@@ -252,3 +252,21 @@ def test_gangs_that_are_found_again_after_a_restart_make_no_seat_taken(either: G
         seen.append(after.reports.get(timeout=120))
     assert [one.holders for one in seen if isinstance(one, SeatsTaken)] == [()]
     after.end()
+
+
+@pytest.mark.parametrize("is_replaced", [True, False])
+def test_a_frozen_supervisor_whose_seat_file_was_moved_or_replaced_has_ended_before_the_next_gang_begins(
+    either: GangsHere, tmp_path: Path, is_replaced: bool
+) -> None:
+    either.launch("a", *SLEEPS, checkpoint={"grace_s": 0.1})
+    either.wait(Launched, "a")
+    path = tmp_path / "jobs" / "seats" / "0.lock"
+    path.rename(tmp_path / "moved")
+    if is_replaced:
+        path.touch(0o600)
+    os.kill(supervisor_of(either, "a"), signal.SIGSTOP)
+    either.halt("a")
+    either.wait(GangEnded, "a")
+    assert either.processes("a") == []
+    either.launch("b", "-c", "pass")
+    assert either.wait(GangEnded, "b").outcome == "finished"

@@ -38,6 +38,7 @@ from eunomia.backends.reports import (
     OrderTaken,
     SeatsIdle,
     SeatsTaken,
+    SessionIdle,
     StepsSaved,
 )
 from eunomia.service import user_requests, world_reports
@@ -114,6 +115,7 @@ REPORTS: dict[str, Callable[[str, Any], Any]] = {
     "silence": lambda job, value: GangUnknown(job, 1, value),
     "holder": lambda job, value: SeatsTaken(((0, value),)),
     "seat": lambda job, value: SeatsTaken(((value, "others"),)),
+    "session": lambda job, value: SessionIdle(job, 1, value),
     "idle": lambda job, value: SeatsIdle(((0, value),)),
     "node": lambda job, value: NodeState(value, "away"),
     "node's reason": lambda job, value: NodeState(0, value),

@@ -31,14 +31,6 @@ def test_the_board_and_the_alerts_ask_for_figures_that_there_are(shared: LiveSer
     assert names <= known
 
 
-def test_the_unit_stops_the_service_alone_and_checks_the_site_first() -> None:
-    unit = (FOLDER / "eunomia.service").read_text()
-    assert "KillMode=process" in unit
-    assert "Delegate=yes\nDelegateSubgroup=service" in unit
-    assert "ProtectControlGroups" not in unit  # it would make them read-only
-    assert re.search(r"ExecStartPre=\S+/eunomia serve \S+ --check", unit)
-
-
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_is_printed_for_each_shell(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")

@@ -186,12 +186,3 @@ def test_where_nodes_declare_nothing_this_machine_is_what_there_is(tmp_path: Pat
     reply = bench.submit(BOB, cpus=100_000, memory_gib=1e6)
     assert [one.field for one in reply.problems] == ["cpus", "memory_gib"]
     assert "no node has so much" in reply.problems[0].rule
-
-
-def test_a_priority_is_answered_with_what_there_is(tmp_path: Path) -> None:
-    from eunomia.service.job_document import InvalidRequest, parse_job
-
-    with pytest.raises(InvalidRequest) as caught:
-        parse_job({"command": ["x"], "priority": 5})
-    (problem,) = caught.value.problems
-    assert problem.field == "priority" and "by_weight" in problem.fix

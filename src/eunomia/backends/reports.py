@@ -136,6 +136,15 @@ class SeatsIdle:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionIdle:
+    """An interactive job has been idle for so many seconds; None = it is not idle any more."""
+
+    job_id: str
+    epoch: int
+    idle_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class SubmissionFound:
     """A user submitted a job to the engine itself, and it waits to be placed. `key` is that of this submission."""
 
@@ -164,6 +173,7 @@ Report: TypeAlias = (
     | OrderTaken
     | SeatsTaken
     | SeatsIdle
+    | SessionIdle
     | MemoryUsed
     | EnergyUsed
     | NodeState

@@ -15,8 +15,8 @@ GROUPS = {
         "import", "trace", "data", "failures", "whatif", "plan", "estimate", "calibrate", "schema",
     ),
     "Your jobs": (
-        "submit", "resubmit", "jobs", "queue", "job", "why", "when", "logs", "cancel", "hold", "release", "limits",
-        "login",
+        "submit", "resubmit", "shell", "notebook", "attach", "jobs", "queue", "job", "why", "when", "logs", "cancel",
+        "hold", "release", "limits", "login", "slurm-shim",
     ),
     "Cluster": ("cluster", "nodes", "tenants", "summary", "usage", "throughputs", "forecast"),
     "Operator": ("serve", "site", "drain", "resume", "maintenance", "node", "notify", "token", "audit", "store"),

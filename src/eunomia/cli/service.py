@@ -14,9 +14,11 @@ from eunomia.cli.options import argument, flag, group, option
 from eunomia.cli.service_access import login, token_app
 from eunomia.cli.service_cluster import cluster, limits, notify_app, site_app, summary, tenants, throughputs
 from eunomia.cli.service_forecasts import forecast_app, when
+from eunomia.cli.service_interactive import attach, notebook, shell
 from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, resubmit, submit, why
 from eunomia.cli.service_nodes import drain, maintenance, node_app, nodes, resume
 from eunomia.cli.service_usage import audit, usage
+from eunomia.cli.slurm_shim import slurm_shim
 from eunomia.inputs.problems import refused
 
 store_app = group("Check, back up, restore and prune the store.")
@@ -91,6 +93,27 @@ def store_audit(
     output.show(found.as_json(), *lines, *notes, *(found.problems or ["the audit log is as it was written"]))
     if found.problems:
         raise typer.Exit(FAILED)
+
+
+@store_app.command("new-audit-key")
+@command
+def store_new_audit_key(
+    output: Output,
+    site: Annotated[Path, argument("SITE.toml", "The site of a service that is stopped.")] = Path("site.toml"),
+) -> None:
+    """Sign the parts of the audit log with a new key where the old one is lost, and say so in the log.
+
+    For example: eunomia store new-audit-key site.toml
+    """
+    from eunomia.service.audit_key import replace_lost_key
+    from eunomia.service.site import load_site
+
+    found = replace_lost_key(load_site(site))
+    text = f"parts that key {found.key} signs from now on: {found.parts:,}, of lost keys {', '.join(found.lost)}"
+    output.show(
+        {"key": found.key, "lost": [*found.lost], "parts": found.parts, "removed": found.removed}, text,
+        *[f"{found.removed:,} of them had been taken away: only their digests were checked"] * bool(found.removed),
+    )  # fmt: skip
 
 
 @store_app.command("backup")
@@ -239,6 +262,12 @@ def site_init(
     output: Output,
     site: Annotated[Path, argument("SITE.toml", "The file to write.")] = Path("site.toml"),
     accelerators: Annotated[str, option("TYPE=N,…", "What this machine has; without it, the driver is asked.")] = "",
+    unit: Annotated[
+        str | None,
+        option(
+            "KIND", "Write eunomia.service for systemd beside it too, for root or user; a site that exists is kept."
+        ),
+    ] = None,
     force: Annotated[bool, flag("Replace a file that exists.", "--force")] = False,
 ) -> None:
     """Write the site file of a new site.
@@ -248,9 +277,15 @@ def site_init(
     """
     from eunomia.inputs.atomic_write import check_place, write_output
     from eunomia.inputs.problems import InvalidInput
+    from eunomia.service.service_manager import check_unit, write_unit
     from eunomia.service.site import load_site, plan
     from eunomia.service.starter_site import starter_site
 
+    if unit is not None and site.exists():
+        output.show({"unit": str(made := write_unit(site, unit, force=force))}, f"wrote {made}: its head says where to")
+        return
+    if unit is not None:
+        check_unit(site, unit, force=force)
     check_place(site, force=force, endings=(".toml",))
     before = site.read_bytes() if site.exists() else None
     text = starter_site(accelerators)
@@ -263,13 +298,17 @@ def site_init(
         else:
             write_output(site, before)
         raise
-    output.show({"file": str(site), "plan": lines}, "\n".join([*lines, f"wrote {site}: eunomia serve {site}"]))
+    text = "\n".join([*lines, f"wrote {site}: eunomia serve {site}"])
+    if unit is not None:
+        text += f"\nwrote {write_unit(site, unit, force=force)}: its head says where to"
+    output.show({"file": str(site), "plan": lines}, text)
 
 
 def add_service_commands(app: typer.Typer) -> None:
     """Add the commands of the service."""
-    for one in (serve, submit, resubmit, jobs, job, cancel, hold, release, logs, why, when, cluster, nodes, drain,
-                    resume, maintenance, tenants, limits, summary, throughputs, login, usage, audit):  # fmt: skip
+    for one in (serve, submit, resubmit, shell, notebook, attach, jobs, job, cancel, hold, release, logs, why, when,
+                    cluster, nodes, drain, resume, maintenance, tenants, limits, summary, throughputs, login, usage,
+                    audit, slurm_shim):  # fmt: skip
         app.command()(one)
     app.command("queue", help="List jobs, the newest first: another name of `jobs`. For example: eunomia queue")(jobs)
     app.add_typer(forecast_app, name="forecast")

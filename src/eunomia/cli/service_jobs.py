@@ -52,6 +52,9 @@ def submit(
     retries: Annotated[int, option("N", "Further attempts after a failure.")] = 0,
     max_run: Annotated[str | None, option("TIME", "Longest time on its seats, in the same way.")] = None,
     weight: Annotated[float, option("W", "Share among its tenant's jobs.")] = 1.0,
+    priority: Annotated[
+        int, option("N", "Order among your own waiting jobs, -1000 to 1000: the higher start first.")
+    ] = 0,
     deadline: Annotated[str | None, option("TIME", "When it is to be done, from now, in the same way.")] = None,
     after: Annotated[
         list[str] | None,
@@ -96,6 +99,7 @@ def submit(
             "retries": retries or None,
             "max_run_s": _span(max_run, "--max-run"),
             "deadline_s": _span(deadline, "--deadline"),
+            "priority": priority or None,
             "weight": weight if weight != 1.0 else None,
             "after": after,
             "notify": notify,

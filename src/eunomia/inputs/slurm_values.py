@@ -53,7 +53,7 @@ def states_of(*phases: str) -> tuple[str, ...]:
 
 def seconds(text: str) -> float | None:
     """Return a duration such as `1-02:03:04`, `02:03:04`, `05:00` or `2-12`; None for UNLIMITED and the like."""
-    found = re.match(SPAN, text.strip()) or _DAYS.fullmatch(text.strip())
+    found = _DAYS.fullmatch(text.strip()) or re.match(SPAN, text.strip())
     if found is None:
         return None
     parts = {name: int(digits or 0) for name, digits in found.groupdict().items()}

@@ -302,6 +302,7 @@ _BY_KIND: dict[str, dict[str, str | Callable[[Reason], str]]] = {
     },
     "behind": {
         "behind": lambda it: f"{_room(it)}, but it is {_queue(it)}",
+        "own_priority": "{text}",
         "first_misfit": "the first of them does not fit yet",  # added to it
     },
     "quota": {

@@ -162,6 +162,33 @@ class Client:
             ends.close()
             connection.close()
 
+    def open_stream(self, path: str) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        """Return an answer that is read as it comes, with its connection, which the caller closes."""
+        connection = self._connect()
+        try:
+            connection.request("GET", path, headers=self._headers())
+            response = connection.getresponse()
+            if response.status >= 300:
+                raise _refusal(response.status, response.read())
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            raise Unreachable(f"{self.address.url}: {error or type(error).__name__}") from error
+        except BaseException:
+            connection.close()
+            raise
+        return connection, response
+
+    def connect(self) -> http.client.HTTPConnection:
+        """Return a new connection with the service, which is made when it is first used."""
+        return self._connect()
+
+    def post_bytes(self, connection: http.client.HTTPConnection, path: str, body: bytes) -> int:
+        """Send bytes over a connection that is kept open; return the status. Raises OSError, HTTPException."""
+        connection.request("POST", path, body, self._headers())
+        response = connection.getresponse()
+        response.read()
+        return response.status
+
     def job_path(self, job_id: str) -> str:
         """Return the path of a job."""
         return f"/v1/jobs/{quote(job_id, safe='')}"

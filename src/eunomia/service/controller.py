@@ -52,6 +52,7 @@ from eunomia.service.maintenance import closed_seats
 from eunomia.service.messages import Order
 from eunomia.service.notices import ENDED, notices_of
 from eunomia.service.out_of_service import NODE, Drain, DrainKey, Maintenance
+from eunomia.service.own_order import PRIORITY, OwnOrder
 from eunomia.service.run_time_estimate import estimate_run_time
 from eunomia.service.site import Site
 from eunomia.service.tenant_fairness import TenantFairness, finish_time_fairness
@@ -117,6 +118,7 @@ class Controller:
         self.followers: defaultdict[str, list[str]] = defaultdict(list)
         self.named: defaultdict[tuple[str, str], list[str]] = defaultdict(list)  # ids by owner and name, in order
         self.timers: list[tuple[float, str, str, int]] = []  # when, what, job, epoch
+        self.idle_dues: dict[str, float] = {}  # when an interactive job is looked at again
         self.run_times: defaultdict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
         self.idle_seats: dict[int, float] = {}  # seats whose gang hardly uses them → since when
         self.memory_gib: dict[str, float] = {}  # most used on one accelerator, by job type
@@ -147,6 +149,7 @@ class Controller:
         for row in self.rows.values():
             if row.holds == [LIMIT]:
                 self.limits.queue(row)
+        self.own_order = OwnOrder(self)
 
     def believed_memory(self, job_type: str, declared: float | None) -> float:
         """Return the memory that a job needs on each accelerator, declared or that of like jobs; nan = not known."""
@@ -194,6 +197,8 @@ class Controller:
         """Return the row of a further job, which is not added yet."""
         number, spec = self.next_job, job.spec()
         longest_s = self.limits.of_user(owner).longest_s
+        if job.interactive is not None:
+            longest_s = min(math.inf if longest_s is None else longest_s, self.site.interactive.longest_s)
         if longest_s is not None:
             spec = {"max_run_s": longest_s, **spec}
         self.next_job += 1
@@ -203,7 +208,7 @@ class Controller:
             submitted=self.at, since=self.at, total_steps=total,
             memory_gib=self.believed_memory(job.job_type, job.accelerator_memory_gib),
             estimated=estimated, other_shapes=shapes, array_index=index,
-            restart_within_s=self.site.service.restart_within_s,
+            restart_within_s=0.0 if job.interactive else self.site.service.restart_within_s,
         )  # fmt: skip
 
     def set_aside_unscheduled(self, row: JobRow, reason: str) -> None:
@@ -237,6 +242,11 @@ class Controller:
             row.reason = self.limits.reason(row)
             events.append(JobPaused(job_id))
             self.limits.queue(row)
+        elif self.own_order.before(row):
+            self.hold(row, PRIORITY)
+            row.reason = self.own_order.reason(row)
+            events.append(JobPaused(job_id))
+            self.own_order.queue(row)
         self.emit(job_id, *events)
         self.changed(row, "submitted")
         for one in waits_for:
@@ -306,6 +316,10 @@ class Controller:
                 row.reason = self.limits.reason(row)
             if row.holds == [LIMIT]:
                 self.limits.queue(row)
+            if not row.holds and cause != PRIORITY and self.own_order.before(row):
+                row.holds.append(PRIORITY)
+                row.reason = self.own_order.reason(row)
+                self.own_order.queue(row)
             if not row.holds:
                 self._becomes_active(row)
                 self.emit(row.id, JobResumed(row.id))
@@ -358,10 +372,14 @@ class Controller:
         longest = row.spec.get("max_run_s")
         if longest is not None and row.state == "running":
             heapq.heappush(self.timers, (row.started + longest, "max_run", row.id, row.epoch))
+        if not math.isnan(row.idle_since):
+            self.idle_dues[row.id] = self.at
+            heapq.heappush(self.timers, (self.at, "idle", row.id, row.epoch))
 
     def forget_timers(self, job_id: str) -> None:
         """Let nothing more fall due for a job."""
         self.timers = [timer for timer in self.timers if timer[2] != job_id]
+        self.idle_dues.pop(job_id, None)
         heapq.heapify(self.timers)
 
     # ---- the core --------------------------------------------------------------------------------------------
@@ -376,7 +394,7 @@ class Controller:
 
     def settle_limits(self) -> None:
         """Let in the jobs that are within their limits by now, with all that follows."""
-        while self.limits.let_in(self) or (self.turn.moments and self.limits.exchange(self)):
+        while self.own_order.settle() or self.limits.let_in(self) or (self.turn.moments and self.limits.exchange(self)):
             self.flush(self.at)
 
     def is_touched(self, job_id: str) -> bool:
@@ -630,6 +648,7 @@ class Controller:
         return row.run_s * float((held * rate).sum() / known) if known > 0 else row.run_s
 
     def forget(self, row: JobRow) -> None:
+        self.idle_dues.pop(row.id, None)
         if not row.is_live and self.rows.pop(row.id, None) is not None:
             self._unname(row)
 
@@ -651,6 +670,7 @@ class Controller:
         self.limits.note(row)
         if news in NOTED and (self.site.notify.webhooks or "notify" in row.spec):
             self.turn.notices += notices_of(self.site.notify, row, news, self.at, self.origin)
+        self.own_order.note(row)
         if news:
             self.turn.news.append((row.id, row.tenant, news, _detail(row.reason, row.epoch)))
 

@@ -16,6 +16,7 @@ from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
 from eunomia.model.tolerance import RELATIVE
 from eunomia.service.controller import Controller
 from eunomia.service.dependencies import PATTERN, SINGLETON, Dependency, dependencies_of
+from eunomia.service.interactive import check_interactive
 from eunomia.service.job_document import FieldProblem, JobDocument
 from eunomia.service.job_row import ended_as
 from eunomia.service.messages import Principal
@@ -44,7 +45,7 @@ def check_job(
         if (wrong := controller.site.notify.wrong_word(word, who.user)) is not None:
             found.append(FieldProblem("notify", word, *wrong))
     found += beyond_limits(controller, job, who.user, tenant)
-    found += _beyond_any_node(controller, job)
+    found += check_interactive(controller, job, tenant, who.tenant) + _beyond_any_node(controller, job)
     for name in job.types:
         if name not in setup.topology.types:
             known = ", ".join(setup.topology.types)

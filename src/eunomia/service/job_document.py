@@ -99,11 +99,18 @@ class JobDocument(Section):
         description="where the service says what became of it: mail, or webhook:NAME of the site; with @started or "
         "@failed then, else when it has ended",
     )
+    priority: Annotated[int, Field(ge=-1000, le=1000)] = Field(
+        default=0, description="order among the waiting jobs of its user alone: the higher ones start first"
+    )
     checkpoint: CheckpointTerms = CheckpointTerms()
     interruptible: bool | None = Field(
         default=None,
         description="it can save and go on from there, so it may be preempted; left out: what it gives as checkpoint, "
         "or shows by eunomia.lease or by the steps that it reports, and until then it is not preempted",
+    )
+    interactive: Literal["shell", "notebook"] | None = Field(
+        default=None,
+        description="it is used at a terminal, or runs a notebook server, until its time is over; it is not preempted",
     )
     labels: Annotated[dict[str, Annotated[str, Field(max_length=200)]], Field(max_length=50)] = Field(
         default_factory=dict, description="for the users' own searches"
@@ -112,6 +119,8 @@ class JobDocument(Section):
     def spec(self) -> dict[str, Any]:
         """Return the document as JSON, with every key that was given."""
         spec = self.model_dump(mode="json", exclude_unset=True)
+        if self.interactive is not None:
+            spec = {"interruptible": False, **spec}
         return {"max_run_s": LONGEST_DEBUG_S, **spec} if self.debug else spec
 
     def indices(self) -> tuple[int | None, ...]:
@@ -174,6 +183,13 @@ _RULES = {
 }
 
 
+# An interactive job is one process that starts once, and is not asked to save.
+_NOT_INTERACTIVE: dict[str, tuple[Any, ...]] = {  # keys, each with the values that are as if it were left out
+    "interruptible": (None, False), "retries": (0,), "array": (None,), "processes": ("one",),
+    "min_accelerators": (None,), "max_accelerators": (None,),
+}  # fmt: skip
+
+
 def parse_job(data: Any, place: str = "") -> JobDocument:
     """Check one document; `place` goes before the field in messages. Raises InvalidRequest with all problems."""
     if not isinstance(data, dict):
@@ -206,7 +222,6 @@ def _found(error: ValidationError, place: str) -> list[FieldProblem]:
         field = place + ".".join(str(part) for part in path if part != "[key]")
         if details["type"] == "extra_forbidden":
             rule, fix = "is no key of a job", nearest(str(path[-1]), tuple(JobDocument.model_fields))
-            fix = "give a weight, which policies such as by_weight go by" if path == ("priority",) else fix
         else:
             rule, fix = _RULES.get(details["type"], (details["msg"], "give a value that obeys the rule"))
             rule, fix = rule.format(**context), fix.format(**context)
@@ -232,6 +247,10 @@ def _contradictions(job: JobDocument) -> list[tuple[str, str | None, str, str]]:
     if job.debug and (job.max_run_s or LONGEST_DEBUG_S) > LONGEST_DEBUG_S:
         rule = f"a debug job runs for at most {LONGEST_DEBUG_S:g} s"
         found.append(("max_run_s", str(job.max_run_s), rule, "give less, or submit it without debug"))
+    if job.interactive is not None:
+        for key, plain in _NOT_INTERACTIVE.items():
+            if (given := getattr(job, key)) not in plain:
+                found.append((key, str(given)[:40], "does not go with interactive", "leave it out"))
     low, high = job.min_accelerators or job.accelerators, job.max_accelerators or job.accelerators
     if not low <= job.accelerators <= high:
         rule = "min_accelerators ≤ accelerators ≤ max_accelerators must hold"

@@ -71,6 +71,7 @@ class JobRow:
     failures: int = 0
     losses: int = 0  # starts in a row whose supervisor died, without progress between them
     lost_at: float = -1.0  # steps in its checkpoint at the last of them
+    idle_since: float = math.nan  # an interactive job that nothing is typed into and that computes nothing
     saves: bool = False  # it has opened a lease, or has reported steps in a checkpoint
     saved_at: float = -1.0  # when it last did
     restart_within_s: float = 0.0  # see `Job`
@@ -92,7 +93,7 @@ class JobRow:
     active_since: tuple[float, ...] = ()  # the same two sums of `TenantFairness.active_time` then; () = it is held
     array_index: int | None = None
     array_group: str = ""  # names its array where only some of that may run at once
-    holds: list[str] = field(default_factory=list)  # why it asks for nothing: user, after, backoff, limit
+    holds: list[str] = field(default_factory=list)  # why it asks for nothing: user, after, backoff, limit, priority
     backoff_until: float = math.nan
     finished_early: bool = False  # its processes finished while they were being stopped
 

@@ -21,6 +21,7 @@ from eunomia.model.events import JobPaused
 from eunomia.scenario.schema_models import Finite, Section
 from eunomia.service.job_document import array_parts
 from eunomia.service.job_row import WAITING, JobRow
+from eunomia.service.own_order import priority_of
 
 if TYPE_CHECKING:
     from eunomia.service.controller import Controller
@@ -82,7 +83,9 @@ class Holder:
     jobs: int = 0
     accelerators: int = 0
     let_in: dict[str, int] = field(default_factory=dict)  # jobs that count and wait for accelerators, with their sizes
-    waiting: dict[Kind, list[tuple[int, str]]] = field(default_factory=dict)  # heaps of number and id of held ones
+    # heaps of held ones: −priority (0 for a tenant, whose users do not order each other's jobs), number, id
+    waiting: dict[Kind, list[tuple[int, int, str]]] = field(default_factory=dict)
+    is_of_user: bool = True  # it or its array
 
     def has_room(self, size: int) -> bool:
         """Say whether one job more of so many accelerators is within the limits."""
@@ -96,6 +99,10 @@ class Holder:
         return (jobs is not None and self.jobs > jobs) or (
             accelerators is not None and self.accelerators > accelerators
         )
+
+    def rank(self, row: JobRow) -> int:
+        """Return what comes before the order of submission: the lower first."""
+        return -priority_of(row) if self.is_of_user else 0
 
     def words(self, size: int) -> str:
         """Return which limit a job of so many accelerators waits for."""
@@ -152,7 +159,7 @@ class LimitBook:
         return None if holder.most_jobs is None and holder.most_accelerators is None else holder
 
     def _holder(self, key: tuple[str, str], name: str, jobs: int | None, accelerators: int | None) -> Holder:
-        return self._holders.setdefault(key, Holder(name, jobs, accelerators))
+        return self._holders.setdefault(key, Holder(name, jobs, accelerators, is_of_user=key[0] != "tenant"))
 
     # ---- what counts ---------------------------------------------------------------------------------------------
 
@@ -203,7 +210,7 @@ class LimitBook:
             self._unlimited.append(row)
             return
         kind = tuple(row.spec.get("types", ())), size_of(row)
-        heapq.heappush(holder.waiting.setdefault(kind, []), (row.number, row.id))
+        heapq.heappush(holder.waiting.setdefault(kind, []), (holder.rank(row), row.number, row.id))
         self._changed[holder] = None
 
     # ---- who is let in -------------------------------------------------------------------------------------------
@@ -248,13 +255,13 @@ class LimitBook:
         acted = False
         while holder.waiting:
             heads = [
-                (kind != first, not can_start(controller, kind), row.number, row)
+                (kind != first, holder.rank(row), not can_start(controller, kind), row.number, row)
                 for kind in list(holder.waiting)
                 if (row := self._head(controller, holder, kind)) is not None and holder.has_room(kind[1])
             ]
             if not heads:
                 return acted
-            row = min(heads, key=lambda one: one[:3])[3]
+            row = min(heads, key=lambda one: one[:4])[4]
             kind = tuple(row.spec.get("types", ())), size_of(row)
             heapq.heappop(holder.waiting[kind])
             if self.in_its_way(row) is not None:
@@ -270,8 +277,10 @@ class LimitBook:
         """Return the first job of a kind that waits for a limit and for nothing else."""
         heap = holder.waiting[kind]
         while heap:
-            row = controller.rows.get(heap[0][1])
-            if row is not None and row.holds == [LIMIT] and row.id not in self._counted:
+            rank, _, job_id = heap[0]
+            row = controller.rows.get(job_id)
+            is_held = row is not None and row.holds == [LIMIT] and row.id not in self._counted
+            if row is not None and is_held and rank == holder.rank(row):
                 return row
             heapq.heappop(heap)
         del holder.waiting[kind]
@@ -282,7 +291,7 @@ class LimitBook:
         rows = [controller.rows[one] for one in job_ids if one in holder.let_in]
         if not rows:
             return False
-        row = max(rows, key=lambda one: one.number)
+        row = max(rows, key=lambda one: (holder.rank(one), one.number))
         if row.id in job_ids:
             job_ids.remove(row.id)
         controller.emit(row.id, JobPaused(row.id))

@@ -171,6 +171,8 @@ def _hold(controller: Controller, row: JobRow, cause: str) -> Reason:
             )
         case "limit":
             return Reason("limit", text=controller.limits.reason(row))
+        case "priority":
+            return Reason("own_priority", text=controller.own_order.reason(row))
     return Reason("backoff", text=row.reason.partition(": ")[2])
 
 

@@ -86,10 +86,17 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class ChangeJob:
-    """Change keys of a job: weight, deadline_s, name, labels, max_run_s."""
+    """Change keys of a job: weight, deadline_s, name, labels, max_run_s, priority."""
 
     job_id: str
     values: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Attach:
+    """Be let into the terminal or the notebook of an interactive job."""
+
+    job_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +147,7 @@ class SaveProgress:
     steps: float
 
 
-_Action: TypeAlias = SaveProgress | Submit | Cancel | Hold | Release | ChangeJob | ChangeNode | ChangeTenant
+_Action: TypeAlias = SaveProgress | Submit | Cancel | Hold | Release | ChangeJob | Attach | ChangeNode | ChangeTenant
 Action: TypeAlias = _Action | PlanMaintenance | CancelMaintenance
 
 
@@ -245,7 +252,7 @@ class PolicyOverran:
 
 Input: TypeAlias = Request | LongSubmission | Report | PolicyAnswered | PolicyOverran
 
-__all__ = ["AT_ONCE", "Action", "Cancel", "CancelMaintenance", "ChangeJob", "ChangeNode", "ChangeTenant", "DrainNode",
-           "Halt", "Hold", "Input", "JobPlan", "Launch", "LongSubmission", "Order", "PlanMaintenance", "PolicyAnswered",
-           "PolicyOverran", "Principal", "Release", "Reply", "Report", "Request", "SaveProgress",
+__all__ = ["AT_ONCE", "Action", "Attach", "Cancel", "CancelMaintenance", "ChangeJob", "ChangeNode", "ChangeTenant",
+           "DrainNode", "Halt", "Hold", "Input", "JobPlan", "Launch", "LongSubmission", "Order", "PlanMaintenance",
+           "PolicyAnswered", "PolicyOverran", "Principal", "Release", "Reply", "Report", "Request", "SaveProgress",
            "Submit"]  # fmt: skip

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ from eunomia.service.messages import PolicyOverran, Principal
 from eunomia.service.notice_sender import NoticeSender
 from eunomia.service.recovery import recover
 from eunomia.service.removal import JOBS_FOLDER, RegularRemoval
+from eunomia.service.service_manager import notify_ready
 from eunomia.service.site import Site, jobs_run, load_site
 from eunomia.service.site_change import apply_site, effective_site
 from eunomia.service.solver_process import MANY_JOBS, Solver
@@ -242,9 +244,11 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
     def stop() -> None:
         service.ready = False
         service.feed.close()
+        service.sessions.close()
         server.should_exit = True
 
-    serving = asyncio.create_task(_run_server(server, sockets))
+    plain = [each for each in sockets if tls and each.family == socket.AF_UNIX]  # TLS is for networks
+    serving = asyncio.create_task(_run_server(server, [each for each in sockets if each not in plain]))
     noting = [
         asyncio.create_task(service.feed.run()),
         asyncio.create_task(service.forecasts.note_regularly()),
@@ -256,6 +260,8 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
     while not server.started and not serving.done():
         await asyncio.sleep(0.01)
     if not serving.done():
+        for each in plain:
+            server.servers.append(await loop.create_server(partial(_protocol, server), sock=each, backlog=ACCEPTED))
         for each in sockets:
             each.listen(BACKLOG)  # the loop accepts as many at once as it was given for this
         service.ready = True
@@ -263,6 +269,7 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
         if running.is_new:
             _welcome(url, running.token_file, site)
         announce(f"listening on {url}")
+        notify_ready()
     await _keep(running, service, serving, stop)
     await serving
     for task in noting:
@@ -309,6 +316,7 @@ def _stand_by(holder: str) -> None:
     """Say that another service acts; called once."""
     sys.stderr.write(f"standing by: {holder} has the store\n")
     sys.stderr.flush()
+    notify_ready()  # it is as ready as it can be
 
 
 def _reread(writer: Writer) -> None:
@@ -320,6 +328,14 @@ def _reread(writer: Writer) -> None:
         _log.error("the site is not changed: %s", error)
     else:
         _log.info("the site is changed: %s", "; ".join(change.lines) or "nothing differs")
+
+
+def _protocol(server: Any) -> asyncio.Protocol:
+    """Return the protocol of a new connection, as the server makes it for its own sockets."""
+    made: asyncio.Protocol = server.config.http_protocol_class(
+        config=server.config, server_state=server.server_state, app_state=server.lifespan.state
+    )
+    return made
 
 
 async def _run_server(server: Any, sockets: list[socket.socket]) -> None:

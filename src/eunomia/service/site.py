@@ -31,6 +31,7 @@ from eunomia.scenario.model import Scenario
 from eunomia.scenario.schema_models import Finite, Section
 from eunomia.scenario.source_locations import SourceLocations, shown
 from eunomia.service.debug_lane import DebugLane
+from eunomia.service.interactive_terms import InteractiveSection
 from eunomia.service.limits import LimitsOf, LimitsSection
 from eunomia.service.machine_check import refuse_other_machines
 from eunomia.service.notices import MailSection, NotifySection, WebhookSection, described
@@ -137,6 +138,7 @@ class Site:
     setup: RunConfig
     limits: LimitsSection = field(default_factory=LimitsSection)
     notify: NotifySection = field(default_factory=NotifySection)
+    interactive: InteractiveSection = field(default_factory=InteractiveSection)
 
     @property
     def state(self) -> Path:
@@ -192,6 +194,7 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
             file, row = places.where(("notify", *key))
             column = ".".join(("notify", *key))
             problems.append(Problem(file=file, row=row, column=column, value=shown(value), rule=rule, fix=fix))
+    interactive = _section(InteractiveSection, "interactive", data.pop("interactive", {}), places, problems)
     if "workload" in data:
         file, row = places.where(("workload",))
         rule, fix = "a site has no workload: its users submit the jobs", "remove the table"
@@ -216,7 +219,7 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
         scenario = scenario_from_parts(data, places, path.resolve().parent, path.stem)
     except InvalidInput as error:
         problems += error.problems
-    if problems or scenario is None or service is None or limits is None or notify is None:
+    if problems or scenario is None or service is None or limits is None or notify is None or interactive is None:
         raise InvalidInput(sorted(problems, key=lambda problem: problem.row or 0))
     setup = set_up(scenario, Workload(jobs=(), notes=()), policy_of(scenario, service))
     if setup.mechanism.name != DEFAULT:
@@ -227,7 +230,7 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
         refuse_other_machines(setup, names_nodes=not given.isdisjoint(("nodes", "accelerators_per_node")))
     service = service.model_copy(update={"accelerator_memory_gib": {**memory, **service.accelerator_memory_gib}})
     setup = replace(setup, believed=TypedSpeeds(setup.believed, service.accelerator_memory_gib))
-    return Site(path=path, service=service, setup=setup, limits=limits, notify=notify)
+    return Site(path=path, service=service, setup=setup, limits=limits, notify=notify, interactive=interactive)
 
 
 def _check_throughputs(setup: RunConfig) -> None:
@@ -374,6 +377,7 @@ def plan(site: Site) -> list[str]:
         f"policy:    {setup.policy.info.name} ({setup.policy.info.answer_type}); seats are given {cut}",
         f"jobs:      {jobs_run(site)}",
         f"preempted: {may_be_preempted(site)}",
+        *([f"sessions:  {site.interactive.describe()}"] if setup.scenario.world.backend == "local" else []),
         f"kept:      {kept(site.service)}",
         *([f"notices:   {to}"] if (to := described(site.notify)) else []),
         *([f"limits:    {limited}"] if (limited := site.limits.described()) else []),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.tenants import Tenant
 from eunomia.service.draining import NOW
+from eunomia.service.interactive import renew_idle_timers
 from eunomia.service.messages import ChangeNode, ChangeTenant, Principal, Request
 from eunomia.service.site import Site, load_site
 from eunomia.service.store import ServiceStore
@@ -87,6 +88,7 @@ def _tables(site: Site) -> dict[tuple[str, ...], Any]:
     tables = {name: data.get(name) for name in (*ANEW, "tenants", "world")}
     tables["service"] = site.service.model_dump(mode="json")
     tables["notify"] = _flat(site.notify.model_dump(mode="json", exclude_unset=True))
+    tables["interactive"] = site.interactive.model_dump(mode="json")
     tables["limits"] = _flat(site.limits.model_dump(mode="json", exclude_unset=True))
     for table, value in tables.items():
         if isinstance(value, Mapping):
@@ -192,6 +194,7 @@ def apply_site(
         ]
         writer.turn(requests)
         writer.keep_setup(new, {KEPT: text}, decides=bool(requests))
+    renew_idle_timers(writer.controller)
     kind = "PolicyChanged" if any(line.startswith("policy.") for line in change.lines) else "SiteChanged"
     if change.lines:
         writer.note(who, source, kind, change.lines)

@@ -72,4 +72,4 @@ class Turn:
     def is_empty(self) -> bool:
         """Whether there is nothing to store."""
         changes = (self.moments, self.rows, self.news, self.keys, self.taken, self.audit, self.orders, self.hours)
-        return not (any(changes) or self.drains or self.maintenance or self.usage)
+        return not (any(changes) or self.usage or self.drains or self.maintenance)

@@ -14,12 +14,15 @@ from eunomia.model.events import JobCancelled, JobPaused, JobUpdated, TenantChan
 from eunomia.service import world_reports
 from eunomia.service.controller import REMOVED, Controller
 from eunomia.service.draining import advance, drain, named, resume, users_of
+from eunomia.service.interactive import check_interactive, refuse_session
 from eunomia.service.job_admission import beyond_limits
 from eunomia.service.job_document import FieldProblem, InvalidRequest, declared_end, parse_job
 from eunomia.service.job_row import SEATED, JobRow, ended_as
+from eunomia.service.limits import LIMIT
 from eunomia.service.maintenance import advance_maintenance, cancel_maintenance, plan_maintenance
 from eunomia.service.messages import (
     JOB_ROLE,
+    Attach,
     Cancel,
     CancelMaintenance,
     ChangeJob,
@@ -40,12 +43,13 @@ from eunomia.service.messages import (
 )
 from eunomia.service.node_states import accelerator_problems, state_of
 from eunomia.service.out_of_service import NODE
+from eunomia.service.own_order import PRIORITY
 from eunomia.service.solver_reports import take_solver_report
 from eunomia.service.submitted_jobs import go_on, submit
 from eunomia.service.turn import Turn
 from eunomia.setup.policy_settings import noted
 
-CHANGEABLE = ("weight", "deadline_s", "name", "labels", "max_run_s")
+CHANGEABLE = ("weight", "deadline_s", "name", "labels", "max_run_s", "priority")
 
 
 def step(controller: Controller, now: float, inputs: Sequence[Input]) -> Turn:
@@ -61,6 +65,7 @@ def step(controller: Controller, now: float, inputs: Sequence[Input]) -> Turn:
         world_reports.expire(controller, *heapq.heappop(controller.timers)[1:])
     for message in inputs:
         turn.replies.append(_take(controller, message))
+    controller.own_order.settle()
     controller.flush(controller.at)
     if controller.drains or controller.maintenance or controller.closed:
         advance(controller)
@@ -170,8 +175,8 @@ def _change(controller: Controller, action: ChangeJob, who: Principal) -> Reply:
     except InvalidRequest as error:
         return Reply(422, {"title": "the job cannot be changed so"}, error.problems)
     if parsed is not None and "max_run_s" in action.values and not who.is_operator:
-        over = [one for one in beyond_limits(controller, parsed, row.owner, row.tenant) if one.field == "max_run_s"]
-        if over:
+        over = [*beyond_limits(controller, parsed, row.owner, row.tenant), *check_interactive(controller, parsed)]
+        if over := [one for one in over if one.field == "max_run_s"]:
             return Reply(422, {"title": "the job cannot be changed so"}, tuple(over))
     if parsed is None:
         fix = f"change one of {', '.join(CHANGEABLE)}, or cancel the job and submit it again"
@@ -185,9 +190,21 @@ def _change(controller: Controller, action: ChangeJob, who: Principal) -> Reply:
         controller.emit(row.id, JobUpdated(row.id, weight=weight, deadline=end))
     if "max_run_s" in action.values:
         controller.set_timers(row)
+    if "priority" in action.values:
+        if row.holds == [LIMIT]:
+            controller.limits.queue(row)
+        if PRIORITY in row.holds:
+            controller.own_order.queue(row)
     controller.changed(row, "changed")
     notes = noted(controller.site.setup.policy.info, action.values)
     return Reply(200, {"id": row.id, "row": row, **({"notes": notes} if notes else {})})
+
+
+def _attach(controller: Controller, action: Attach, who: Principal) -> Reply:
+    row = controller.row(action.job_id)
+    if row is None or not who.may_see(row.tenant):
+        return Reply(404, {"title": "there is no such job", "code": "no_such_job"})
+    return refuse_session(row, who) or Reply(200, {"id": row.id, "epoch": row.epoch})
 
 
 def _change_node(controller: Controller, action: ChangeNode, who: Principal) -> Reply:
@@ -277,6 +294,7 @@ HANDLERS: dict[type, Callable[..., Reply | LongSubmission]] = {
     Hold: _hold,
     Release: _release,
     ChangeJob: _change,
+    Attach: _attach,
     ChangeNode: _change_node,
     PlanMaintenance: _plan_maintenance,
     CancelMaintenance: _cancel_maintenance,

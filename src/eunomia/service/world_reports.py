@@ -24,6 +24,7 @@ from eunomia.backends.reports import (
     Report,
     SeatsIdle,
     SeatsTaken,
+    SessionIdle,
     StepsSaved,
 )
 from eunomia.inputs.bounds import MOST_DEMAND, MOST_J, MOST_S, MOST_STEPS
@@ -39,6 +40,7 @@ from eunomia.model.events import (
 )
 from eunomia.service.controller import Controller
 from eunomia.service.draining import drained_seats
+from eunomia.service.interactive import expire_idle, take_idle
 from eunomia.service.job_row import WAITING, JobRow
 from eunomia.service.out_of_service import NODE
 from eunomia.service.saving import note_saved, note_stopped
@@ -114,6 +116,8 @@ def take_report(controller: Controller, message: Report) -> None:
             if not (0 <= message.energy_j <= MOST_J and 0 <= message.metered_s <= MOST_S):
                 raise ValueError(f"it used {message.energy_j:g} J in {message.metered_s:g} s")
             controller.usage.consumes(row, message.energy_j, message.metered_s, controller.at)
+        case SessionIdle():
+            take_idle(controller, row, message)
         case GangFaulty():
             quarantine(controller, row, _plain(message.reason))
         case GangEnded():
@@ -210,6 +214,7 @@ def _gang_found(controller: Controller, found: GangFound) -> None:
 
 def _gang_ended(controller: Controller, row: JobRow, report: GangEnded) -> None:
     row.left_seats = ()
+    row.idle_since = math.nan
     if row.launched_epoch == row.epoch:
         row.run_s += controller.at - row.started
     if row.is_over:
@@ -227,6 +232,8 @@ def _gang_ended(controller: Controller, row: JobRow, report: GangEnded) -> None:
         case "failed" if report.outcome == "lost":
             _failed(controller, row, f"{report.reason}, {row.losses} times in a row without progress")
         case "failed":
+            _failed(controller, row, report.reason)
+        case "lost" if "interactive" in row.spec:  # what was in its terminal is gone
             _failed(controller, row, report.reason)
         case "lost":
             controller.emit(row.id, *note_stopped(controller, row), JobPaused(row.id), JobResumed(row.id))
@@ -262,6 +269,8 @@ def expire(controller: Controller, what: str, job_id: str, epoch: int) -> None:
     longest = row.spec.get("max_run_s")
     if what == "backoff" and row.backoff_until <= controller.at:
         controller.unhold(row, "backoff")
+    if what == "idle":
+        expire_idle(controller, row)
     runs = what == "max_run" and row.state == "running"
     if runs and longest is not None and row.started + longest <= controller.at:
         controller.emit(row.id, JobCancelled(row.id))

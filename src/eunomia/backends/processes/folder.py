@@ -18,6 +18,7 @@ from typing import Any
 
 from eunomia.backends.processes.accounts import Account
 from eunomia.backends.processes.gang_launch import what_ran_out
+from eunomia.backends.processes.interactive_session import NOTE
 from eunomia.backends.processes.plain_files import open_anew, open_plain
 from eunomia.inputs.bounds import MOST_STEPS
 from eunomia.inputs.json_text import parse_json
@@ -191,6 +192,11 @@ class JobFolder:
             _log.warning("%s: step is %.100r, but %s; report ignored", self.progress, step, rule)
             return None
         return min(float(step), total_steps)
+
+    def read_idle(self) -> float | None:
+        """Return since when an interactive job is idle, in s of time.monotonic; None if it is not."""
+        since = (read_json(self.own / NOTE) or {}).get("idle_since")
+        return float(since) if isinstance(since, int | float) and not isinstance(since, bool) else None
 
     def read_loss(self) -> float:
         """Return the last loss that the job reported; nan without a valid one."""

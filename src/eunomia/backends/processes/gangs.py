@@ -40,6 +40,7 @@ from eunomia.backends.processes.gang_group import (
 )
 from eunomia.backends.processes.gang_launch import what_ran_out
 from eunomia.backends.processes.group_base import GroupBase
+from eunomia.backends.processes.interactive_session import NOTE
 from eunomia.backends.processes.local_gang import LocalGang, supervisor_spec
 from eunomia.backends.processes.lock_holders import SeatLocks, lease_of, moment, seats_signed
 from eunomia.backends.processes.machine_limits import open_files_left, raise_open_files, tasks_for
@@ -57,6 +58,7 @@ from eunomia.backends.reports import (
     QuarantinedSeat,
     SeatsIdle,
     SeatsTaken,
+    SessionIdle,
     StepsSaved,
 )
 from eunomia.backends.world import NO_SAVE_GRACE_S, ProcessWorld, WorldInputs
@@ -73,8 +75,8 @@ LATE_S = 2.0  # after the grace: then a run that ends kills a supervisor that ha
 WATCH_S = 7.0  # likewise, of a service; later than a supervisor says that processes do not die
 RETRY_S = 1.0  # until a launch is tried again for which the machine had none of something; each time twice as long
 MOST_RETRY_S = 30.0
-ENERGY_S = 60.0  # of a gang's time, after which what its accelerators used is reported
 SAID_S = 1.0  # after which it is said what a gang waits for
+ENERGY_S = 60.0  # of a gang's time, after which what its accelerators used is reported
 NEVER_DIES = "it was killed, and some of it does not die"
 _log = logging.getLogger(__name__)
 
@@ -110,7 +112,7 @@ class LocalGangs(ProcessWorld):
         os.set_blocking(self._wake_read, False)
         self._selector.register(self._wake_read, selectors.EVENT_READ, None)
         self._renew_at = self._poll_at = self._written_at = 0.0
-        self._written = WrittenFiles(lambda name: name == PROGRESS or name.startswith(RECORD))
+        self._written = WrittenFiles(lambda name: name in (PROGRESS, NOTE) or name.startswith(RECORD))
         self._seat_files = self._workdir / "seats"
         self._seat_files.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._locks = SeatLocks(self._seat_files)
@@ -284,6 +286,7 @@ class LocalGangs(ProcessWorld):
         self._read_steps(gang)
         if gang.launched:
             self._report(Launched(*gang.key))
+        self._read_idle(gang)
         if not _is_alive(record):
             self._end(gang)
 
@@ -413,6 +416,14 @@ class LocalGangs(ProcessWorld):
             gang.steps = steps
             self._report(StepsSaved(*gang.key, steps))
 
+    def _read_idle(self, gang: LocalGang) -> None:
+        """Report since when an interactive job is idle, if that is another time than before."""
+        if gang.order.spec.get("interactive") and (since := gang.folder.read_idle()) != gang.idle_since:
+            gang.idle_since = since
+            idle_s = None if since is None else time.monotonic() - since
+            if idle_s is None or 0 <= idle_s < math.inf:
+                self._report(SessionIdle(*gang.key, idle_s))
+
     def _poll(self, now: float) -> None:
         """Look after what remains of ended gangs, those that are late, and those that nothing tells us about."""
         self._orphans = {key: gang for key, gang in self._orphans.items() if key not in self._live and gang.is_running}
@@ -433,6 +444,7 @@ class LocalGangs(ProcessWorld):
     def _look_at(self, gang: LocalGang) -> None:
         """Read what a gang has written, and of one that no pipe connects with this process how its supervisor is."""
         self._read_steps(gang)
+        self._read_idle(gang)
         if gang.process is not None and gang.process.stdout is not None and not gang.process.stdout.closed:
             return
         record = read_json(gang.folder.record)

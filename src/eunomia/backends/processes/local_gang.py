@@ -19,6 +19,8 @@ from eunomia.backends.processes.group_base import GroupBase
 from eunomia.backends.world import WorldInputs
 from eunomia.model.topology import Topology
 
+SESSION = Path(__file__).with_name("interactive_session.py")
+
 
 @dataclass(slots=True, eq=False)
 class LocalGang:
@@ -53,6 +55,7 @@ class LocalGang:
     retry_at: float = 0.0  # when, in s of time.monotonic
     retry_s: float = 0.0  # how long that was put off
     memory_gib: float = 0.0
+    idle_since: float | None = None  # of an interactive job, in s of time.monotonic, as reported
     energy_j: dict[int, tuple[float, float]] = field(default_factory=dict)  # as `SeatWatch` had it last
 
     def energy_since(self, counted: Mapping[int, tuple[float, float]], least_s: float) -> tuple[float, float] | None:
@@ -104,6 +107,12 @@ class LocalGang:
                     pipe.close()
 
 
+def session_command(spec: Mapping[str, Any], folder: JobFolder) -> list[str]:
+    """Return the command that serves an interactive job and runs its own; [] for any other job."""
+    kind = spec.get("interactive")
+    return [sys.executable, "-I", "-S", str(SESSION), kind, str(folder.own), *spec["command"]] if kind else []
+
+
 def supervisor_spec(
     gang: LocalGang, inputs: WorldInputs, topology: Topology, inherited: Mapping[str, str], seats: Path, url: str,
     base: GroupBase, open_files: int,
@@ -120,7 +129,7 @@ def supervisor_spec(
     memory_gib = float(order.spec.get("memory_gib") or 0.0)
     watches = memory_gib and not (gang.group and "memory" in base.limits)
     return {
-        "command": [first if searches else sys.executable, *rest],
+        "command": session_command(order.spec, folder) or [first if searches else sys.executable, *rest],
         **ours,
         **({} if inputs.umask is None else {"umask": inputs.umask}),
         "environment": environment_of(order, folder, topology, inherited, {**token, **address}),

@@ -35,6 +35,7 @@ from eunomia.service.http.fair_threads import TENANT, FairThreads
 from eunomia.service.http.loop_replies import LoopReplies
 from eunomia.service.http.loop_turns import LoopTurns
 from eunomia.service.http.open_reads import OpenReads
+from eunomia.service.http.session_streams import Sessions
 from eunomia.service.job_document import FieldProblem, InvalidRequest, refuse_unusable
 from eunomia.service.json_lines import REQUEST
 from eunomia.service.messages import JOB_ROLE, ROLES, Principal, Reply
@@ -123,6 +124,7 @@ class Service:
     disk_asked: float = -math.inf
     ready: bool = False
     refused: int = 0
+    sessions: Sessions = field(default_factory=Sessions)
     scores: ForecastScores = field(init=False)
 
     def __post_init__(self) -> None:

@@ -14,6 +14,8 @@ KEPT_PLACES = 16  # of connections, for operators
 MOST_BODY_BYTES = 256 * 2**20  # of bodies that are being received, of all
 MOST_BODY_BYTES_EACH = 64 * 2**20  # and of one tenant
 
+MOST_SESSIONS = 64  # streams of one user to terminals and notebooks
+
 MOST_LARGE = 2  # large submissions of a tenant that are read or waited for: one is entered, the next one is ready
 
 

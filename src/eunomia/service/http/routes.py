@@ -46,6 +46,7 @@ from eunomia.service.http.log_routes import log
 from eunomia.service.http.metrics import metrics_text
 from eunomia.service.http.node_routes import cancel_maintenance, change_node, list_maintenance, plan_maintenance
 from eunomia.service.http.notice_routes import test_notice
+from eunomia.service.http.session_routes import attach, send_input
 from eunomia.service.http.site_routes import change_policy, change_tenant, reread_site
 from eunomia.service.http.tenant_routes import show_limits, show_tenants
 from eunomia.service.http.usage_routes import usage
@@ -250,7 +251,7 @@ async def release(service: Service, request: Request, who: Principal) -> dict[st
 
 
 async def change(service: Service, request: Request, who: Principal) -> dict[str, Any]:
-    """Change weight, deadline_s, name, labels or max_run_s of a job."""
+    """Change weight, deadline_s, name, labels, max_run_s or priority of a job."""
     data = await read_json(request)
     if not isinstance(data, dict) or not data:
         raise Refused(422, "the body is an object with the keys to change")
@@ -474,6 +475,10 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", f"{_JOB}/when", "viewer", "job", "Say when a job starts and finishes", when, query=("arrivals",)),
     ApiRoute("POST", f"{_JOB}/progress", "job", "job", "Report the steps in a checkpoint", save_progress,
              body="Progress"),
+    ApiRoute("GET", f"{_JOB}/session", "submitter", "own session", "Attach to a terminal or a notebook", attach,
+             query=("rows", "columns", "open"), media="application/octet-stream"),
+    ApiRoute("POST", f"{_JOB}/session/{{stream}}", "submitter", "own session", "Send input to what was attached to",
+             send_input, query=("at",)),
     ApiRoute("POST", WHAT_IF, "viewer", "", "Say what a change would do; nothing changes", what_if, body="WhatIf"),
     ApiRoute("GET", "/v1/forecasts", "viewer", "", "Say how good forecasts were", forecast_score),
     ApiRoute("GET", "/v1/cluster", "viewer", "", "Show accelerators by type and jobs by state", show_cluster),
