@@ -64,6 +64,9 @@ def submit(
         list[str] | None,
         option("NAME=VALUE", "A variable to set. May be repeated. On the service's machine PATH is this shell's."),
     ] = None,
+    notify: Annotated[
+        list[str] | None, option("WHERE", "Say there when it has ended: mail, webhook:NAME; with @failed or @started.")
+    ] = None,
     label: Annotated[list[str] | None, option("KEY=VALUE", "A label. May be repeated.")] = None,
     cwd: Annotated[Path | None, option("DIR", "Folder to start in; default: this one.")] = None,
     stderr: Annotated[str, option("WHERE", "Standard error: log, or apart (logs --errors shows it).")] = "log",
@@ -95,6 +98,7 @@ def submit(
             "deadline_s": _span(deadline, "--deadline"),
             "weight": weight if weight != 1.0 else None,
             "after": after,
+            "notify": notify,
             "array": array,
             "types": [one for one in type_.split(",") if one],
             "env": shell_variables(session.client) | _pairs(env, "--env"),
@@ -200,6 +204,7 @@ def jobs(
                 for one in found["jobs"]
             ],
             "no jobs",
+            cut="reason",
         ),
         watch,
     )
@@ -304,7 +309,11 @@ def logs(
     Of a long output the last two parts are kept. For example: eunomia logs 17-k3f9a --tail 100 -f
     """
     path = f"{session.client.job_path(job_id)}/log"
-    asked: dict[str, Any] = {"tail": tail, "since": since and _moment(since), "stream": "errors" if errors else None}
+    asked: dict[str, Any] = {
+        "tail": tail,
+        "since": since and moment(since, "--since"),
+        "stream": "errors" if errors else None,
+    }
     query = {key: value for key, value in asked.items() if value is not None}
     if follow:
         for _, kind, data in session.client.events(f"{path}?{urlencode({'follow': 1, **query})}"):
@@ -344,7 +353,7 @@ def _span(text: str | None, option: str) -> float | None:
     return None if text is None else found
 
 
-def _moment(text: str) -> str:
+def moment(text: str, given: str) -> str:
     """Return a date and time as the service reads it, of one or of how long ago. Raises InvalidInput."""
     from eunomia.inputs.problems import refused
     from eunomia.inputs.spans import RULE, seconds_of
@@ -355,7 +364,7 @@ def _moment(text: str) -> str:
         return datetime.fromisoformat(text).astimezone().isoformat()
     except (ValueError, OverflowError):
         rule, fix = f"must be {RULE}, or a date and time", "write 10m or 2026-11-23T16:00"
-        raise refused("command line", "--since", text, rule, fix) from None
+        raise refused("command line", given, text, rule, fix) from None
 
 
 @client_command

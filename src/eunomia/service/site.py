@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import tzinfo
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ from eunomia.backends.registry import BACKENDS
 from eunomia.backends.registry import DEFAULT as SIMULATED
 from eunomia.inputs.bounds import MOST_S
 from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.time_zone import ZONE_FIX, zone_of
 from eunomia.mechanisms import DEFAULT
 from eunomia.model.policy import Policy
 from eunomia.model.spelling_suggestions import nearest
@@ -31,6 +33,8 @@ from eunomia.scenario.source_locations import SourceLocations, shown
 from eunomia.service.debug_lane import DebugLane
 from eunomia.service.interactive_terms import InteractiveSection
 from eunomia.service.limits import LimitsOf, LimitsSection
+from eunomia.service.machine_check import refuse_other_machines
+from eunomia.service.notices import MailSection, NotifySection, WebhookSection, described
 from eunomia.service.typed_speeds import TypedSpeeds
 from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.run_config import set_up
@@ -106,6 +110,12 @@ class ServiceSection(Section):
     log_mib: Annotated[Finite, Field(gt=0, le=1e6)] = Field(
         default=64.0, description="a job's log is moved aside when it is longer; one old part is kept"
     )
+    made_up: bool = Field(
+        default=False, description="whether nodes and accelerators are taken that this machine does not have"
+    )
+    time_zone: str = Field(
+        default="UTC", description="zone in which hours, days and months of `eunomia usage` begin, as Europe/Berlin"
+    )
     account: str = Field(
         default="", description="account under which root runs jobs of users without one; empty: that of the service"
     )
@@ -127,6 +137,7 @@ class Site:
     service: ServiceSection
     setup: RunConfig
     limits: LimitsSection = field(default_factory=LimitsSection)
+    notify: NotifySection = field(default_factory=NotifySection)
     interactive: InteractiveSection = field(default_factory=InteractiveSection)
 
     @property
@@ -138,6 +149,11 @@ class Site:
     def place(self) -> Path | str:
         """Where the store is: the state folder, or the address of a database."""
         return self.service.database or self.state
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone in which days and months are counted."""
+        return zone_of(self.service.time_zone)
 
     @property
     def address(self) -> tuple[str, int] | Path:
@@ -172,6 +188,12 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
     if service is not None:
         _check_service(service, places, problems)
     limits = _section(LimitsSection, "limits", data.pop("limits", {}), places, problems)
+    notify = _section(NotifySection, "notify", data.pop("notify", {}), places, problems)
+    if notify is not None:
+        for key, value, rule, fix in notify.contradictions(path.resolve().parent):
+            file, row = places.where(("notify", *key))
+            column = ".".join(("notify", *key))
+            problems.append(Problem(file=file, row=row, column=column, value=shown(value), rule=rule, fix=fix))
     interactive = _section(InteractiveSection, "interactive", data.pop("interactive", {}), places, problems)
     if "workload" in data:
         file, row = places.where(("workload",))
@@ -187,6 +209,9 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
         )
     elif isinstance(world, dict):
         world.setdefault("backend", "local")
+    cluster = data.get("cluster")
+    given = set(cluster) if isinstance(cluster, dict) else set()
+    is_found = isinstance(cluster, dict) and cluster.get("discover") is True
     memory = _discover(data, places, problems)
     data.setdefault("throughputs", {"source": "uniform"})
     scenario: Scenario | None = None
@@ -194,16 +219,18 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
         scenario = scenario_from_parts(data, places, path.resolve().parent, path.stem)
     except InvalidInput as error:
         problems += error.problems
-    if problems or scenario is None or service is None or limits is None or interactive is None:
+    if problems or scenario is None or service is None or limits is None or notify is None or interactive is None:
         raise InvalidInput(sorted(problems, key=lambda problem: problem.row or 0))
     setup = set_up(scenario, Workload(jobs=(), notes=()), policy_of(scenario, service))
     if setup.mechanism.name != DEFAULT:
         rule = f"the service cuts time with leases; {setup.mechanism.name} is for simulations"
         raise InvalidInput([scenario.problem(("mechanism", "name"), rule, 'write name = "leases"')])
     _check_throughputs(setup)
+    if scenario.world.backend == "local" and not is_found and not service.made_up:
+        refuse_other_machines(setup, names_nodes=not given.isdisjoint(("nodes", "accelerators_per_node")))
     service = service.model_copy(update={"accelerator_memory_gib": {**memory, **service.accelerator_memory_gib}})
     setup = replace(setup, believed=TypedSpeeds(setup.believed, service.accelerator_memory_gib))
-    return Site(path=path, service=service, setup=setup, limits=limits, interactive=interactive)
+    return Site(path=path, service=service, setup=setup, limits=limits, notify=notify, interactive=interactive)
 
 
 def _check_throughputs(setup: RunConfig) -> None:
@@ -249,7 +276,9 @@ def _section(kind: type[Table], name: str, data: Any, places: SourceLocations, p
 
 def _fields_at(kind: type[Section], path: Sequence[str]) -> tuple[str, ...]:
     """Return the keys of a table, or of the tables in it."""
-    return tuple(LimitsOf.model_fields if path and kind is LimitsSection else kind.model_fields)
+    inner: dict[str, type[Section]] = {"limits": LimitsOf, "mail": MailSection, "webhooks": WebhookSection}
+    named = "limits" if path and kind is LimitsSection else path[0] if path else ""
+    return tuple(inner.get(named, kind).model_fields)
 
 
 def _check_service(service: ServiceSection, places: SourceLocations, problems: list[Problem]) -> None:
@@ -259,6 +288,10 @@ def _check_service(service: ServiceSection, places: SourceLocations, problems: l
         file, row = places.where(("service", key))
         problems.append(Problem(file=file, row=row, column=f"service.{key}", value=shown(value), rule=rule, fix=fix))
 
+    try:
+        zone_of(service.time_zone)
+    except ValueError as error:
+        add("time_zone", service.time_zone, str(error), ZONE_FIX)
     _check_listen(service, add)
     _check_database(service.database, add)
     if service.account and not has_account(service.account):
@@ -346,7 +379,8 @@ def plan(site: Site) -> list[str]:
         f"preempted: {may_be_preempted(site)}",
         *([f"sessions:  {site.interactive.describe()}"] if setup.scenario.world.backend == "local" else []),
         f"kept:      {kept(site.service)}",
-        *([f"limits:    {described}"] if (described := site.limits.described()) else []),
+        *([f"notices:   {to}"] if (to := described(site.notify)) else []),
+        *([f"limits:    {limited}"] if (limited := site.limits.described()) else []),
         *(describe_room() if setup.scenario.world.backend == "local" else []),
         *(f"note:      {note}" for note in setup.notes),
     ]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.tenants import Tenant
+from eunomia.service.draining import NOW
 from eunomia.service.interactive import renew_idle_timers
 from eunomia.service.messages import ChangeNode, ChangeTenant, Principal, Request
 from eunomia.service.site import Site, load_site
@@ -27,7 +28,7 @@ LIMITS = (
     "tenants_by_group",
 )  # fmt: skip
 DECIDING = ("debug_lane", "accelerator_memory_gib")  # of [service], too: with another one jobs are scheduled anew
-FIXED = ("service", "world")  # tables of which nothing else may change
+FIXED = ("service", "world", "notify")  # tables of which nothing else may change
 ANEW = (
     "cluster",
     "throughputs",
@@ -86,6 +87,7 @@ def _tables(site: Site) -> dict[tuple[str, ...], Any]:
     data = site.setup.scenario.model_dump(mode="json")
     tables = {name: data.get(name) for name in (*ANEW, "tenants", "world")}
     tables["service"] = site.service.model_dump(mode="json")
+    tables["notify"] = _flat(site.notify.model_dump(mode="json", exclude_unset=True))
     tables["interactive"] = site.interactive.model_dump(mode="json")
     tables["limits"] = _flat(site.limits.model_dump(mode="json", exclude_unset=True))
     for table, value in tables.items():
@@ -181,7 +183,7 @@ def apply_site(
         drained = {controller.nodes[node]: ("remove" if controller.is_removed(node) else "drain", reason)
                    for node, reason in controller.drained.items()}  # fmt: skip
         writer.begin_era(new, {KEPT: text}, cluster_changed=change.cluster)
-        again = [Request(ChangeNode(name, *change), who, source)
+        again = [Request(ChangeNode(name, *change, until=NOW), who, source)
                  for name, change in drained.items() if name in controller.nodes]  # fmt: skip
         writer.turn(again)
     else:
