@@ -13,7 +13,7 @@ from eunomia.slurm_commands.command_line import Given, WrongUsage, help_text, re
 from eunomia.slurm_commands.queue_client import QueueClient
 from eunomia.slurm_commands.submission import DEFAULT_PARTITION, from_environment
 from eunomia.slurm_commands.tables import SACCTMGR, SINFO
-from eunomia.slurm_commands.text_tables import Column, by_letters, by_names, lines_of, ruled
+from eunomia.slurm_commands.text_tables import TextColumn, by_letters, by_names, lines_of, ruled
 
 SHORT = {"idle": "idle", "mixed": "mix", "allocated": "alloc", "drained": "drain", "draining": "drng", "down": "down"}
 FORM = "%9P %.5a %.10l %.6D %.6t %N"
@@ -56,7 +56,7 @@ def partitions(nodes: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class NodeGroup:
+class ShownNodes:
     """Nodes of a partition that are shown on one line."""
 
     partition: str
@@ -72,28 +72,28 @@ class NodeGroup:
         return sum(node_state(one) in states for one in self.nodes)
 
 
-def _names(group: NodeGroup) -> str:
+def _names(group: ShownNodes) -> str:
     return ",".join(one["name"] for one in group.nodes)
 
 
-def _gres(group: NodeGroup) -> str:
+def _gres(group: ShownNodes) -> str:
     return ",".join(dict.fromkeys(f"gpu:{one['type']}:{one['accelerators']}" for one in group.nodes)) or "(null)"
 
 
-def _gres_used(group: NodeGroup) -> str:
+def _gres_used(group: ShownNodes) -> str:
     return ",".join(f"gpu:{one['type']}:{one['accelerators'] - one['free']}" for one in group.nodes)
 
 
-def _counts(group: NodeGroup) -> str:
+def _counts(group: ShownNodes) -> str:
     used, idle = group.total("allocated", "mixed"), group.total("idle")
     return f"{used}/{idle}/{len(group.nodes) - used - idle}/{len(group.nodes)}"
 
 
-def _reason(group: NodeGroup) -> str:
+def _reason(group: ShownNodes) -> str:
     return next((one["reason"] for one in group.nodes if one["reason"]), "none")
 
 
-Field = Callable[[NodeGroup], object]
+Field = Callable[[ShownNodes], object]
 LETTERS: dict[str, tuple[str, Field]] = {
     "P": ("PARTITION", lambda it: it.partition),
     "R": ("PARTITION", lambda it: it.partition.rstrip("*")),
@@ -166,17 +166,17 @@ def _is_shown(node: dict[str, Any], given: Given) -> bool:
     )
 
 
-def _groups(partition: str, nodes: Sequence[dict[str, Any]], given: Given) -> list[NodeGroup]:
+def _groups(partition: str, nodes: Sequence[dict[str, Any]], given: Given) -> list[ShownNodes]:
     """Return what is shown of a partition: each node, all together, or those of each state."""
     if "Node" in given:
-        return [NodeGroup(partition, (one,)) for one in nodes]
+        return [ShownNodes(partition, (one,)) for one in nodes]
     if "summarize" in given:
-        return [NodeGroup(partition, tuple(nodes))]
+        return [ShownNodes(partition, tuple(nodes))]
     by_state: dict[Any, list[dict[str, Any]]] = {}
     asks_gres = "%G" in given.get("format") or "gres" in given.get("Format").lower()
     for one in nodes:
         by_state.setdefault((node_state(one), one["type"] if asks_gres else ""), []).append(one)
-    return [NodeGroup(partition, tuple(members)) for members in by_state.values()]
+    return [ShownNodes(partition, tuple(members)) for members in by_state.values()]
 
 
 # ---- sacctmgr --------------------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def sacctmgr(words: Sequence[str]) -> int:
     names = [one for one in pairs.get("format", _ENTITIES[entity]).split(",") if one]
     titles = {name.lower(): name for fields in _ENTITIES.values() for name in fields.split(",")}
     columns = [
-        Column(titles.get(one.title.lower(), one.title), one.show, one.width, one.right)
+        TextColumn(titles.get(one.title.lower(), one.title), one.show, one.width, one.right)
         for one in by_names(names, _ASSOCIATION, "%", 10, upper=False)
     ]
     rows = [one for one in _rows(entity) if _is_asked(one, pairs)]

@@ -15,7 +15,7 @@ from eunomia.slurm_commands.job_view import FIELDS, LETTERS, SlurmJob
 from eunomia.slurm_commands.queue_client import LIVE, NoSuchJob, QueueClient, is_chosen, moment
 from eunomia.slurm_commands.submission import from_environment
 from eunomia.slurm_commands.tables import SACCT, SQUEUE
-from eunomia.slurm_commands.text_tables import Column, by_letters, by_names, cut_with_plus, lines_of, ruled
+from eunomia.slurm_commands.text_tables import TextColumn, by_letters, by_names, cut_with_plus, lines_of, ruled
 
 SQUEUE_FORM = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
 SQUEUE_LONG = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
@@ -264,7 +264,7 @@ def _record(name: str) -> Any:
 _RECORD = {name: _record(name) for name in TITLES if name in FIELDS}
 
 
-def _titled(column: Column) -> Column:
+def _titled(column: TextColumn) -> TextColumn:
     """Return a column with the title and the width that sacct has for it."""
     title = TITLES[column.title.lower()]
     if column.width:

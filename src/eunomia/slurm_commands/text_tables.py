@@ -15,7 +15,7 @@ MOST_WIDTH = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TextColumn:
     """One column: text before it, its title, what it shows, its width (0 = as long as it is), and its side."""
 
     title: str
@@ -34,7 +34,7 @@ class Column:
         return cut.rjust(self.width) if self.right else cut.ljust(self.width)
 
 
-def by_letters(form: str, letters: Mapping[str, tuple[str, Callable[[Any], object]]]) -> tuple[list[Column], str]:
+def by_letters(form: str, letters: Mapping[str, tuple[str, Callable[[Any], object]]]) -> tuple[list[TextColumn], str]:
     """Return the columns of `%.18i %t` and the text behind them. Raises WrongUsage for an unknown letter."""
     columns, end = [], 0
     for found in DIRECTIVE.finditer(form):
@@ -43,14 +43,14 @@ def by_letters(form: str, letters: Mapping[str, tuple[str, Callable[[Any], objec
             raise WrongUsage(f"Invalid job format specification: {letter}; there are {' '.join(sorted(letters))}")
         title, show = letters[letter]
         width = min(int(width or 0), MOST_WIDTH)
-        columns.append(Column(title, show, width, bool(right), form[end : found.start()].replace("\\n", "\n")))
+        columns.append(TextColumn(title, show, width, bool(right), form[end : found.start()].replace("\\n", "\n")))
         end = found.end()
     return columns, form[end:]
 
 
 def by_names(
     names: Iterable[str], fields: Mapping[str, Callable[[Any], object]], sign: str, width: int, *, upper: bool
-) -> list[Column]:
+) -> list[TextColumn]:
     """Return the columns of `JobID%20` or `JobID:20`. Raises WrongUsage for an unknown name, with the nearest."""
     columns = []
     for one in names:
@@ -60,12 +60,14 @@ def by_names(
             raise WrongUsage(f'Invalid field requested: "{name}"; {nearest(key, fields)}')
         left = digits.startswith(("-", ".")) if sign == "%" else not digits.startswith(".")
         size = int(number) if (number := digits.lstrip("-.")).isdigit() else width
-        columns.append(Column(name.upper() if upper else name.strip(), fields[key], min(size, MOST_WIDTH), not left))
+        columns.append(
+            TextColumn(name.upper() if upper else name.strip(), fields[key], min(size, MOST_WIDTH), not left)
+        )
     return columns
 
 
 def lines_of(
-    columns: Sequence[Column], items: Iterable[Any], *, header: bool, between: str = "", after: str = ""
+    columns: Sequence[TextColumn], items: Iterable[Any], *, header: bool, between: str = "", after: str = ""
 ) -> list[str]:
     """Return a line for each item, after one of titles."""
     rows: list[list[object]] = [[one.title for one in columns]] if header else []
@@ -77,10 +79,12 @@ def lines_of(
     return found
 
 
-def ruled(columns: Sequence[Column], items: Iterable[Any], *, header: bool, parsable: str, delimiter: str) -> list[str]:
+def ruled(
+    columns: Sequence[TextColumn], items: Iterable[Any], *, header: bool, parsable: str, delimiter: str
+) -> list[str]:
     """Return lines as sacct prints them: in columns below a rule, or with a delimiter (`parsable2`), also behind."""
     if parsable:
-        bare = [Column(one.title, one.show) for one in columns]
+        bare = [TextColumn(one.title, one.show) for one in columns]
         return lines_of(bare, items, header=header, between=delimiter, after=delimiter * (parsable == "parsable"))
     found = lines_of(columns, items, header=header, between=" ", after=" ")
     if header:
@@ -88,11 +92,11 @@ def ruled(columns: Sequence[Column], items: Iterable[Any], *, header: bool, pars
     return found
 
 
-def cut_with_plus(column: Column) -> Column:
+def cut_with_plus(column: TextColumn) -> TextColumn:
     """Return a column that ends what is too long with +, as sacct does."""
 
     def show(item: Any) -> str:
         text = str(column.show(item))
         return text if not column.width or len(text) <= column.width else f"{text[: column.width - 1]}+"
 
-    return Column(column.title, show, column.width, column.right)
+    return TextColumn(column.title, show, column.width, column.right)
