@@ -12,7 +12,7 @@ from eunomia.backends.reports import GangEnded, Launched
 from eunomia.records.scheduler_digest import digest
 from eunomia.service import living_state
 from eunomia.service.job_row import WAITING
-from eunomia.service.messages import Cancel, ChangeJob, Hold, Release, Request
+from eunomia.service.messages import Action, Cancel, ChangeJob, Hold, Release, Request
 
 SITE = """\
 check = true
@@ -128,7 +128,8 @@ def test_at_no_moment_a_lower_job_asks_beside_a_higher_one_and_everything_ends(t
         elif draw < 0.6 and rows:
             row = rng.choice(rows)
             change = ChangeJob(row.id, {"priority": rng.randint(-2, 2)})
-            bench.do(Request(rng.choice([Hold(row.id), Release(row.id), Cancel(row.id), change]), OPERATOR))
+            action: Action = rng.choice([Hold(row.id), Release(row.id), Cancel(row.id), change])
+            bench.do(Request(action, OPERATOR))
         elif draw < 0.65:
             seen = digest(bench.controller.scheduler)
             bench.restart()

@@ -1,8 +1,8 @@
 """The order that users give their own waiting jobs by `priority`: a lower one waits until the higher ones have started.
 
 A job that another one of its user with a higher priority precedes is held (cause `priority`), so it is no job for the
-policy, whatever that is: before other users nothing is gained. Only jobs that ask for accelerators precede: not one that
-its user holds, that follows others, or that a limit holds. Of users that give no priority nothing is kept.
+policy, whatever that is: before other users nothing is gained. Only jobs that ask for accelerators precede, and not one
+that its user holds, that follows others, or that a limit holds. Of users that give no priority nothing is kept.
 """
 
 from __future__ import annotations
