@@ -222,7 +222,7 @@ class Controller:
             row.reason = self.limits.reason(row)
             events.append(JobPaused(job_id))
             self.limits.queue(row)
-        elif self.own_order.before(row):
+        elif self.own_order.is_closed(row):
             self.hold(row, PRIORITY)
             row.reason = self.own_order.reason(row)
             events.append(JobPaused(job_id))
@@ -296,7 +296,7 @@ class Controller:
                 row.reason = self.limits.reason(row)
             if row.holds == [LIMIT]:
                 self.limits.queue(row)
-            if not row.holds and cause != PRIORITY and self.own_order.before(row):
+            if not row.holds and cause != PRIORITY and self.own_order.is_closed(row):
                 row.holds.append(PRIORITY)
                 row.reason = self.own_order.reason(row)
                 self.own_order.queue(row)
@@ -344,6 +344,8 @@ class Controller:
 
     def due(self) -> float:
         """Return when a step is due though nothing arrives."""
+        if self.own_order.goes_on:
+            return self.at
         return min(self.wake, self.timers[0][0] if self.timers else math.inf)
 
     def set_timers(self, row: JobRow) -> None:

@@ -57,7 +57,7 @@ def step(controller: Controller, now: float, inputs: Sequence[Input]) -> Turn:
         world_reports.expire(controller, *heapq.heappop(controller.timers)[1:])
     for message in inputs:
         turn.replies.append(_take(controller, message))
-    controller.own_order.settle()
+    controller.own_order.begin_turn()
     controller.flush(controller.at)
     controller.settle_limits()
     controller.forget_ended()
