@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PRIORITY = "priority"  # the cause among the holds of a row
 WINDOW = 250  # jobs of one user and priority that ask at once, of users that give priorities
-PART = 250  # jobs that a turn holds
+PART = 50  # jobs that a turn holds: each costs up to 10 ms where much waits and kernels are not compiled yet
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class _Line:
 
 
 class OwnOrder:
-    """Who precedes whom among the jobs of one user. What changes is looked at, and no other user's jobs."""
+    """The order among the jobs of each user that gives priorities. Those of other users are not looked at."""
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
