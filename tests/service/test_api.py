@@ -55,6 +55,7 @@ MATRIX: dict[tuple[str, str], tuple[tuple[int, ...], ...]] = {
     ("GET", "/v1/decisions"): ((200,) * 4,),
     ("GET", "/v1/events"): ((200,) * 4,),
     ("POST", "/v1/tokens"): ((201,) * 4,),
+    ("POST", "/v1/notify/test"): ((403, 403, 403, 422),),
     ("GET", "/v1/tokens"): ((200,) * 4,),
     ("DELETE", "/v1/tokens/{id}"): ((404, 404, 404, 404),),
     ("GET", "/metrics"): ((200,) * 4,),
@@ -65,7 +66,7 @@ MATRIX: dict[tuple[str, str], tuple[tuple[int, ...], ...]] = {
 ROLES = ("viewer", "submitter", "tenant-admin", "operator")
 BODIES: dict[str, Any] = {
     "/v1/jobs": DONE, "/v1/jobs/{id}": {"weight": 2.0}, "/v1/nodes/{name}": {"action": "resume"}, "/v1/tokens": {},
-    "/v1/whatif": {"policy": "fifo"},
+    "/v1/whatif": {"policy": "fifo"}, "/v1/notify/test": {"target": "mail"},
     "/v1/tenants/{tenant:path}": {"weight": 2.0}, "/v1/policy": {}, "/v1/site": {},
 }  # fmt: skip
 

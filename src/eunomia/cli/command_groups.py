@@ -19,7 +19,7 @@ GROUPS = {
         "login",
     ),
     "Cluster": ("cluster", "nodes", "tenants", "summary", "throughputs", "forecast"),
-    "Operator": ("serve", "site", "drain", "resume", "node", "token", "store"),
+    "Operator": ("serve", "site", "drain", "resume", "node", "notify", "token", "store"),
 }  # fmt: skip
 OTHER = "Added by other packages"
 LONGEST = 200  # characters of a first sentence, which is wrapped

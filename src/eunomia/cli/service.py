@@ -18,6 +18,7 @@ from eunomia.cli.service_cluster import (
     limits,
     node_app,
     nodes,
+    notify_app,
     resume,
     site_app,
     summary,
@@ -283,6 +284,7 @@ def add_service_commands(app: typer.Typer) -> None:
     app.command("queue", help="List jobs, the newest first: another name of `jobs`. For example: eunomia queue")(jobs)
     app.add_typer(forecast_app, name="forecast")
     app.add_typer(node_app, name="node")
+    app.add_typer(notify_app, name="notify")
     app.add_typer(token_app, name="token")
     app.add_typer(site_app, name="site")
     app.add_typer(store_app, name="store")

@@ -11,6 +11,7 @@ from eunomia.cli.service_session import ServiceSession, WatchOption, client_comm
 from eunomia.service.node_texts import describe_taken
 
 node_app = group("Change the nodes of the cluster.")
+notify_app = group("Try where the service sends mail and webhooks.")
 site_app = group("Write a first site file; change the site of a running service.")
 NodeArgument = Annotated[str, argument("NODE", "Name of the node, as `eunomia nodes` lists it.")]
 NOTHING_LEARNT = 'write kind = "measured" below [belief] of the site, and submit jobs with --job-type'
@@ -42,6 +43,21 @@ def cluster(session: ServiceSession, watch: WatchOption = False) -> None:
             show_lines(f"the policy's last usable answer goes on: {found['policy_problem']}")
 
     session.watch(lambda: session.client.get("/v1/cluster"), show, watch)
+
+
+@notify_app.command("test")
+@client_command
+def notify_test(
+    session: ServiceSession,
+    target: Annotated[str, argument("TARGET", "mail, or webhook:NAME of the site.")],
+    to: Annotated[str, option("ADDRESS", "Where a mail goes.")] = "",
+) -> None:
+    """Send a test, and print what the receiver answers.
+
+    For example: eunomia notify test mail --to ann@example.org
+    """
+    found = session.client.send("POST", "/v1/notify/test", {"target": target} | ({"address": to} if to else {}))
+    session.show(found, lambda: show_lines(f"{found['target']}: {found['answer']}"))
 
 
 @client_command

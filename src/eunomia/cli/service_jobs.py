@@ -67,6 +67,9 @@ def submit(
         list[str] | None,
         option("NAME=VALUE", "A variable to set. May be repeated. On the service's machine PATH is this shell's."),
     ] = None,
+    notify: Annotated[
+        list[str] | None, option("WHERE", "Say there when it has ended: mail, webhook:NAME; with @failed or @started.")
+    ] = None,
     label: Annotated[list[str] | None, option("KEY=VALUE", "A label. May be repeated.")] = None,
     cwd: Annotated[Path | None, option("DIR", "Folder to start in; default: this one.")] = None,
     stderr: Annotated[str, option("WHERE", "Standard error: log, or apart (logs --errors shows it).")] = "log",
@@ -99,6 +102,7 @@ def submit(
             "priority": priority or None,
             "weight": weight if weight != 1.0 else None,
             "after": after,
+            "notify": notify,
             "array": array,
             "types": [one for one in type_.split(",") if one],
             "env": shell_variables(session.client) | _pairs(env, "--env"),

@@ -48,6 +48,7 @@ from eunomia.service.job_document import JobDocument
 from eunomia.service.job_row import QUARANTINED, SEATED, WAITING, JobRow, ended_as
 from eunomia.service.limits import LIMIT, LimitBook
 from eunomia.service.messages import Order
+from eunomia.service.notices import ENDED, notices_of
 from eunomia.service.own_order import PRIORITY, OwnOrder
 from eunomia.service.run_time_estimate import estimate_run_time
 from eunomia.service.site import Site
@@ -55,13 +56,14 @@ from eunomia.service.tenant_fairness import TenantFairness, finish_time_fairness
 from eunomia.service.turn import LoggedMoment, Lookup, ServicePolicyRunner, Turn
 
 DIGEST_EVERY = 256  # moments
+NOTED = ("running", *ENDED)  # news that may make notices
 MOST_MOMENTS = 1_000  # of one step: beyond, time is taken to have stalled
 _RUNS, _PAUSED = int(Stage.RUNNING), int(Stage.PAUSED)
 REMOVED = "removed: "  # begins the reason of a node that is not only drained
 MOST_LOSSES = 3  # starts in a row whose supervisor died, before a job that does not advance is counted as failed
 IN_MEMORY = (
     "taken_seats", "quarantined", "kept_seats", "idle_seats", "stale_reports", "fallbacks", "refused_answers",
-    "policy_problem",
+    "policy_problem", "origin",
 )  # fmt: skip
 REMEMBERED = 101  # run times per tenant and job type, of which the median is taken
 
@@ -85,6 +87,7 @@ class Controller:
         self.driver = Driver(next_order, MOST_LOSSES)
         self.rows: dict[str, JobRow] = {}  # live ones
         self.at = 0.0  # time of the last moment
+        self.origin = 0.0  # wall-clock time of second 0, for what is sent
         self.wake = math.inf
         self.moments = 0  # handled so far
         self.drained: dict[int, str] = {}  # node → reason
@@ -625,6 +628,8 @@ class Controller:
         self.turn.rows[row.id] = row
         self.limits.note(row)
         self.own_order.note(row)
+        if news in NOTED and (self.site.notify.webhooks or "notify" in row.spec):
+            self.turn.notices += notices_of(self.site.notify, row, news, self.at, self.origin)
         if news:
             self.turn.news.append((row.id, row.tenant, news, _detail(row.reason, row.epoch)))
 

@@ -40,6 +40,9 @@ def check_job(
     if job.debug and not controller.site.service.debug_lane:
         rule = "this site has no debug lane"
         found.append(FieldProblem("debug", "true", rule, "leave it out, or set debug_lane in [service]"))
+    for word in job.notify:
+        if (wrong := controller.site.notify.wrong_word(word, who.user)) is not None:
+            found.append(FieldProblem("notify", word, *wrong))
     found += beyond_limits(controller, job, who.user, tenant)
     found += _beyond_any_node(controller, job)
     for name in job.types:

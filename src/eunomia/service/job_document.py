@@ -17,6 +17,7 @@ from eunomia.scenario.schema_models import Demand, Finite, Section
 from eunomia.scenario.source_locations import shown
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,62}"
+NOTIFY = r"^(mail|webhook:[A-Za-z0-9_-]{1,40})(@(started|ended|failed))?$"
 MOST_SHAPES = 64
 MOST_ARRAY = 10_000
 MOST_TEXT = 4096  # characters of a command's word or of an environment value
@@ -95,6 +96,11 @@ class JobDocument(Section):
     )
     priority: Annotated[int, Field(ge=-1000, le=1000)] = Field(
         default=0, description="order among the waiting jobs of its user alone: the higher ones start first"
+    )
+    notify: Annotated[tuple[Annotated[str, Field(pattern=NOTIFY)], ...], Field(strict=False, max_length=20)] = Field(
+        default=(),
+        description="where the service says what became of it: mail, or webhook:NAME of the site; with @started or "
+        "@failed then, else when it has ended",
     )
     checkpoint: CheckpointTerms = CheckpointTerms()
     interruptible: bool | None = Field(

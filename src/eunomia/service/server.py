@@ -32,6 +32,7 @@ from eunomia.service.failed_starts import forget, note_end, suspects
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.json_lines import JsonLines
 from eunomia.service.messages import PolicyOverran, Principal
+from eunomia.service.notice_sender import NoticeSender
 from eunomia.service.recovery import recover
 from eunomia.service.removal import JOBS_FOLDER, RegularRemoval
 from eunomia.service.site import Site, jobs_run, load_site
@@ -69,6 +70,7 @@ class RunningService:
     token_file: Path  # of the operator
     job_tokens: JobTokens
     removal: RegularRemoval
+    notices: NoticeSender
     is_new: bool  # the operator's token has just been made
 
 
@@ -106,6 +108,7 @@ def start(site: Site, umask: int) -> RunningService:
         world = writer.world = _world(site, writer, job_tokens, umask)
         thread = threading.Thread(target=writer.run, name="writer", daemon=True)
         removal = RegularRemoval(writer, site.place, site.state / JOBS_FOLDER)
+        notices = NoticeSender(site.notify, site.path.resolve().parent, site.place, writer)
         token_file, is_new = ensure_operator_token(store)  # before the writer's thread has the store to itself
     except BaseException:
         store.close()
@@ -114,7 +117,8 @@ def start(site: Site, umask: int) -> RunningService:
     world.start()
     thread.start()
     removal.start()
-    return RunningService(site, store, writer, world, solver, thread, token_file, job_tokens, removal, is_new)
+    notices.start()
+    return RunningService(site, store, writer, world, solver, thread, token_file, job_tokens, removal, notices, is_new)
 
 
 @contextlib.contextmanager
@@ -182,6 +186,7 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
         asyncio.run(_listen(running, announce))
     finally:
         running.removal.stop()
+        running.notices.stop()
         running.solver.close()
         running.store.room.close()
         running.writer.stop()
@@ -217,7 +222,7 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
         jobs=site.state / JOBS_FOLDER, hosts=hosts_of(site, port), origins=origins_of(site, port),
         forecasts=Forecasts(site.path, running.writer, site.service.forecast_every_s),
         feed=EventFeed(reader, running.writer.origin), places=Places(most_connections),
-        overruns=lambda: running.solver.overruns, renewals=lambda: running.world.renewals,
+        overruns=lambda: running.solver.overruns, renewals=lambda: running.world.renewals, notices=running.notices,
     )  # fmt: skip
     running.writer.on_commit = service.feed.notify
     tls: dict[str, Any] = {}

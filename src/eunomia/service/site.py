@@ -30,6 +30,7 @@ from eunomia.scenario.schema_models import Finite, Section
 from eunomia.scenario.source_locations import SourceLocations, shown
 from eunomia.service.debug_lane import DebugLane
 from eunomia.service.limits import LimitsOf, LimitsSection
+from eunomia.service.notices import MailSection, NotifySection, WebhookSection, described
 from eunomia.service.typed_speeds import TypedSpeeds
 from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.run_config import set_up
@@ -126,6 +127,7 @@ class Site:
     service: ServiceSection
     setup: RunConfig
     limits: LimitsSection = field(default_factory=LimitsSection)
+    notify: NotifySection = field(default_factory=NotifySection)
 
     @property
     def state(self) -> Path:
@@ -170,6 +172,12 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
     if service is not None:
         _check_service(service, places, problems)
     limits = _section(LimitsSection, "limits", data.pop("limits", {}), places, problems)
+    notify = _section(NotifySection, "notify", data.pop("notify", {}), places, problems)
+    if notify is not None:
+        for key, value, rule, fix in notify.contradictions(path.resolve().parent):
+            file, row = places.where(("notify", *key))
+            column = ".".join(("notify", *key))
+            problems.append(Problem(file=file, row=row, column=column, value=shown(value), rule=rule, fix=fix))
     if "workload" in data:
         file, row = places.where(("workload",))
         rule, fix = "a site has no workload: its users submit the jobs", "remove the table"
@@ -191,7 +199,7 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
         scenario = scenario_from_parts(data, places, path.resolve().parent, path.stem)
     except InvalidInput as error:
         problems += error.problems
-    if problems or scenario is None or service is None or limits is None:
+    if problems or scenario is None or service is None or limits is None or notify is None:
         raise InvalidInput(sorted(problems, key=lambda problem: problem.row or 0))
     setup = set_up(scenario, Workload(jobs=(), notes=()), policy_of(scenario, service))
     if setup.mechanism.name != DEFAULT:
@@ -200,7 +208,7 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
     _check_throughputs(setup)
     service = service.model_copy(update={"accelerator_memory_gib": {**memory, **service.accelerator_memory_gib}})
     setup = replace(setup, believed=TypedSpeeds(setup.believed, service.accelerator_memory_gib))
-    return Site(path=path, service=service, setup=setup, limits=limits)
+    return Site(path=path, service=service, setup=setup, limits=limits, notify=notify)
 
 
 def _check_throughputs(setup: RunConfig) -> None:
@@ -246,7 +254,9 @@ def _section(kind: type[Table], name: str, data: Any, places: SourceLocations, p
 
 def _fields_at(kind: type[Section], path: Sequence[str]) -> tuple[str, ...]:
     """Return the keys of a table, or of the tables in it."""
-    return tuple(LimitsOf.model_fields if path and kind is LimitsSection else kind.model_fields)
+    inner: dict[str, type[Section]] = {"limits": LimitsOf, "mail": MailSection, "webhooks": WebhookSection}
+    named = "limits" if path and kind is LimitsSection else path[0] if path else ""
+    return tuple(inner.get(named, kind).model_fields)
 
 
 def _check_service(service: ServiceSection, places: SourceLocations, problems: list[Problem]) -> None:
@@ -342,7 +352,8 @@ def plan(site: Site) -> list[str]:
         f"jobs:      {jobs_run(site)}",
         f"preempted: {may_be_preempted(site)}",
         f"kept:      {kept(site.service)}",
-        *([f"limits:    {described}"] if (described := site.limits.described()) else []),
+        *([f"notices:   {to}"] if (to := described(site.notify)) else []),
+        *([f"limits:    {limited}"] if (limited := site.limits.described()) else []),
         *(describe_room() if setup.scenario.world.backend == "local" else []),
         *(f"note:      {note}" for note in setup.notes),
     ]

@@ -26,7 +26,7 @@ LIMITS = (
     "tenants_by_group",
 )  # fmt: skip
 DECIDING = ("debug_lane", "accelerator_memory_gib")  # of [service], too: with another one jobs are scheduled anew
-FIXED = ("service", "world")  # tables of which nothing else may change
+FIXED = ("service", "world", "notify")  # tables of which nothing else may change
 ANEW = (
     "cluster",
     "throughputs",
@@ -85,6 +85,7 @@ def _tables(site: Site) -> dict[tuple[str, ...], Any]:
     data = site.setup.scenario.model_dump(mode="json")
     tables = {name: data.get(name) for name in (*ANEW, "tenants", "world")}
     tables["service"] = site.service.model_dump(mode="json")
+    tables["notify"] = _flat(site.notify.model_dump(mode="json", exclude_unset=True))
     tables["limits"] = _flat(site.limits.model_dump(mode="json", exclude_unset=True))
     for table, value in tables.items():
         if isinstance(value, Mapping):

@@ -9,6 +9,7 @@ from eunomia.model.answers import Answer
 from eunomia.model.decisions import Ask
 from eunomia.service.job_row import JobRow
 from eunomia.service.messages import LongSubmission, Order, Reply
+from eunomia.service.notices import Notice
 from eunomia.service.tenant_fairness import ActiveTime, TenantHour
 
 
@@ -54,6 +55,7 @@ class Turn:
     orders: list[Order] = field(default_factory=list)
     taken: list[int] = field(default_factory=list)  # orders that the world has received
     audit: list[tuple[str, str, str, str, str]] = field(default_factory=list)  # user, role, source, action, object
+    notices: list[Notice] = field(default_factory=list)  # to be sent
     nodes: dict[int, str] = field(default_factory=dict)  # drained nodes and why; "" = in service
     hours: list[TenantHour] = field(default_factory=list)  # sums of tenants
     active_time: ActiveTime | None = None  # None = as it was

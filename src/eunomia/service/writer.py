@@ -128,6 +128,7 @@ class Writer:
         self.make_runner: Callable[[Site], ServicePolicyRunner] = lambda site: InlinePolicyRunner(site.setup.policy)
         last = store.clock()
         self.origin = store.number("origin", 0.0 if last is None else last.wall - last.at)  # wall clock at second 0
+        controller.origin = self.origin
         self.lock = threading.Lock()  # held while the state changes; readers of the state take it
         self._in_turn = threading.Lock()  # held until what changed in a turn is in the store
         self.on_commit: Callable[[], None] = lambda: None

@@ -39,6 +39,7 @@ from eunomia.service.job_document import FieldProblem, InvalidRequest, refuse_un
 from eunomia.service.json_lines import REQUEST
 from eunomia.service.messages import JOB_ROLE, ROLES, Principal, Reply
 from eunomia.service.messages import Request as Asked
+from eunomia.service.notice_sender import NoticeSender
 from eunomia.service.site import LOOPBACK, Site
 from eunomia.service.store.disk_room import SPARE_BYTES, DiskFull
 from eunomia.service.store.reader import Reader
@@ -106,6 +107,7 @@ class Service:
     origins: frozenset[str]
     forecasts: Forecasts
     feed: EventFeed
+    notices: NoticeSender
     overruns: Callable[[], int]  # asks of the policy that took too long
     renewals: Callable[[], int]  # of leases, by the world
     places: Places

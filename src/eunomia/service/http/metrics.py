@@ -52,6 +52,9 @@ class _Figures:
             ("eunomia_solver_overruns", "Asks of the policy that took too long.", service.overruns()),
             ("eunomia_policy_fallbacks", "Asks that the fallback answered.", writer.controller.fallbacks),
             ("eunomia_policy_answers_refused", "Answers that broke a rule.", writer.controller.refused_answers),
+            ("eunomia_notices_sent", "Notices that receivers have taken.", service.notices.counts["sent"]),
+            ("eunomia_notices_given_up", "Notices that no receiver took.", service.notices.counts["given up"]),
+            ("eunomia_notices_tried_again", "Attempts that failed.", service.notices.counts["tried again"]),
             ("eunomia_requests_refused", "Requests that were refused.", service.refused),
         ):
             yield CounterMetricFamily(name, what, value)

@@ -105,6 +105,7 @@ def _schemas() -> dict[str, Any]:
             "properties": {"action": {"enum": [*NODE_ACTIONS]}, "reason": text},
             "required": ["action"],
         },
+        "NoticeTest": {"type": "object", "properties": {"target": text, "address": text}, "required": ["target"]},
         "WhatIf": {
             "oneOf": [
                 {"$ref": "#/components/schemas/Job"},

@@ -43,6 +43,7 @@ from eunomia.service.http.forecast_routes import forecast_score, what_if, when
 from eunomia.service.http.job_routes import save_progress
 from eunomia.service.http.log_routes import log
 from eunomia.service.http.metrics import metrics_text
+from eunomia.service.http.notice_routes import test_notice
 from eunomia.service.http.site_routes import change_policy, change_tenant, reread_site
 from eunomia.service.http.tenant_routes import show_limits, show_tenants
 from eunomia.service.http.visible_jobs import owned, visible
@@ -519,6 +520,7 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", "/v1/events", "viewer", "", "Stream what happens, gapless", events, query=("after",),
              media="text/event-stream"),
     ApiRoute("POST", "/v1/tokens", "viewer", "", "Create a token", create_token, (201,), body="NewToken"),
+    ApiRoute("POST", "/v1/notify/test", "operator", "", "Send a test where notices go", test_notice, body="NoticeTest"),
     ApiRoute("GET", "/v1/tokens", "viewer", "", "List tokens", list_tokens),
     ApiRoute("DELETE", "/v1/tokens/{id}", "viewer", "token", "Revoke a token and those that it made", revoke_token,
              query=("children",)),

@@ -60,6 +60,8 @@ def _sign(copy: sqlite3.Connection) -> None:
     """Write into a copy what was committed last when it was made, and let it be one file."""
     head = json.dumps(asdict(Head.of(copy.execute)))
     with copy:
+        copy.execute("DELETE FROM notices")  # a store that is restored says nothing of then
+    with copy:
         copy.execute(
             "INSERT INTO meta (key, value) VALUES ('head', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
             (head,),

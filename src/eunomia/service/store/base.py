@@ -204,6 +204,9 @@ class ServiceStore:
         _insert(db, "outbox (number, body)", [(order.number, _order(order)) for order in turn.orders])
         db.executemany("DELETE FROM outbox WHERE number = ?", [(number,) for number in turn.taken])
         _insert(db, "news (at, job, tenant, kind, detail)", [(turn.at, *one) for one in turn.news])
+        _insert(
+            db, "notices (at, target, address, event, job, body)", [(turn.at, *astuple(one)) for one in turn.notices]
+        )
         for node, reason in turn.nodes.items():
             db.execute("DELETE FROM nodes WHERE node = ?", (node,))
             if reason:
@@ -244,6 +247,13 @@ class ServiceStore:
                 taken = db.execute("SELECT count(*) FROM seats WHERE seat = ? AND lane = 0", (seat,)).fetchone()[0]
                 values = (seat, taken, row.id, row.epoch)
                 db.execute("INSERT INTO seats (seat, lane, job, epoch) VALUES (?, ?, ?, ?)", values)
+
+    def remove_notices(self, seqs: Sequence[int], at: float, given_up: str = "") -> None:
+        """Remove notices that were taken, or that are given up, which the audit log says then."""
+        with self.transaction() as db:
+            db.executemany("DELETE FROM notices WHERE seq = ?", [(seq,) for seq in seqs])
+            if given_up:
+                self.write_audit(db, at, [("service", "operator", "notify", "notices given up", given_up[:200])])
 
     def rewrite_seats(self, rows: list[JobRow]) -> None:
         """Write all live leases anew, as the rows of jobs have them."""

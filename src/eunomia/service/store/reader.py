@@ -121,6 +121,14 @@ class Reader:
         found = self._db.execute(f"SELECT {_ROW} FROM jobs WHERE id = ?", (job_id,)).fetchone()
         return None if found is None else _row(*found)
 
+    def notices(self, target: str, most: int) -> list[tuple[int, float, str, str, str, str]]:
+        """Return the first notices that wait for a target: number, time, address, event, job and body."""
+        text = "SELECT seq, at, address, event, job, body FROM notices WHERE target = ? ORDER BY seq LIMIT ?"
+        return [
+            (int(seq), float(at), str(address), str(event), str(job), str(body))
+            for seq, at, address, event, job, body in self._db.execute(text, (target, most))
+        ]
+
     def ended_jobs(self, most: int) -> list[JobRow]:
         """Return the last jobs that are over and whose processes have ended, in order of submission."""
         text = f"SELECT {_ROW} FROM jobs WHERE live = 0 ORDER BY number DESC LIMIT ?"

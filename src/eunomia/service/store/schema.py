@@ -63,6 +63,8 @@ MIGRATIONS = (
     "ended REAL NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL, removed REAL, key TEXT NOT NULL, "
     "signature TEXT NOT NULL);",
     ADDED,
+    "CREATE TABLE IF NOT EXISTS notices (seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, "
+    "target TEXT NOT NULL, address TEXT NOT NULL, event TEXT NOT NULL, job TEXT NOT NULL, body TEXT NOT NULL);",
 )
 VERSION = 1 + len(MIGRATIONS)
 SUMMED = 7  # the version in which counts and sums of jobs are kept: those of an older store are computed once
