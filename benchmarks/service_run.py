@@ -26,12 +26,12 @@ from eunomia.model.answers import Answer
 from eunomia.model.decisions import Ask
 from eunomia.records.packed_objects import capture, pack, unpack
 from eunomia.records.run import InlinePolicyRunner
+from eunomia.service.clock import SetClock
 from eunomia.service.job_document import parse_job
 from eunomia.service.messages import AT_ONCE, Cancel, Launch, PolicyAnswered, Principal, Request, Submit
 from eunomia.service.recovery import recover
 from eunomia.service.site import load_site
 from eunomia.service.store import open_store
-from eunomia.service.store.schema import StoredClock
 from eunomia.service.writer import Writer
 
 SITE = """\
@@ -67,19 +67,6 @@ class LateRunner:
         return None
 
 
-class HandClock:
-    """The service's time, which passes as the measurement says."""
-
-    def __init__(self) -> None:
-        self.at = 0.0
-
-    def now(self) -> float:
-        return self.at
-
-    def stored(self, at: float) -> StoredClock:
-        return StoredClock(at, "", 0.0, 0.0)
-
-
 class Stand:
     """A service without network and processes."""
 
@@ -89,7 +76,7 @@ class Stand:
         self.store = open_store(self.site.place, self.site.state)
         self.inline, self.late = InlinePolicyRunner(self.site.setup.policy), LateRunner()
         controller, _ = recover(self.store, self.site, self.inline, "")
-        self.clock = HandClock()
+        self.clock = SetClock(0.0)
         self.writer = Writer(controller, self.store, self.clock)
         self.keys, self.ended, self.cpu_s = 0, 0, 0.0  # CPU seconds of all turns
         self.first: tuple[Any, float] = None, 0.0  # the last turn without those that followed it, and its CPU seconds

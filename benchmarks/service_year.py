@@ -24,6 +24,7 @@ from eunomia.backends.processes.folder import folder_name
 from eunomia.backends.reports import GangEnded, Launched, OrderTaken
 from eunomia.inputs.file_contents import contents
 from eunomia.records.run import InlinePolicyRunner
+from eunomia.service.clock import SetClock
 from eunomia.service.job_document import parse_job
 from eunomia.service.living_state import summary
 from eunomia.service.messages import Launch, LongSubmission, Principal, Request, Submit
@@ -36,7 +37,6 @@ from eunomia.service.store.audit_log import DAY_S, KEY_FILE, read_key
 from eunomia.service.store.backup import back_up
 from eunomia.service.store.reader import Reader
 from eunomia.service.store.removal_reader import RemovalReader
-from eunomia.service.store.schema import StoredClock
 from eunomia.service.writer import Writer
 
 HOUR_S, RUN_S = 3600.0, 600.0
@@ -57,21 +57,6 @@ accelerators = {{ cpu = {accelerators} }}
 name = "fifo"
 """
 FILES = {"log": 400, "progress.json": 60, "exit-1.json": 80, "lease-1.json": 90, "supervisor-1.json": 160}  # bytes
-
-
-class SetClock:
-    """A clock that is set, and goes on from where the store ends."""
-
-    def __init__(self, at: float) -> None:
-        self.at = at
-
-    def now(self) -> float:
-        """Return the time."""
-        return self.at
-
-    def stored(self, at: float) -> StoredClock:
-        """Return the time for the store."""
-        return StoredClock(at, "", 0.0, 0.0)
 
 
 class Year:

@@ -108,6 +108,22 @@ def test_the_handler_of_before_is_put_back():
     assert signal.getsignal(signal.SIGTERM) == before
 
 
+@pytest.mark.parametrize("steps", [3, 1])
+def test_a_script_that_has_done_all_its_steps_is_not_ended_by_a_call_back_that_comes_as_it_leaves(
+    monkeypatch, tmp_path, steps
+):
+    monkeypatch.setenv("EUNOMIA_LEASE_FILE", str(tmp_path / "lease"))
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with Lease() as lease:
+            for step, _ in enumerate(lease.steps(3), 1):
+                if step == steps < 3:
+                    break
+        assert signal.getsignal(signal.SIGTERM) == (signal.SIG_IGN if steps == 3 else before)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def test_an_expired_lease_ends_the_steps_though_no_signal_comes(monkeypatch, tmp_path):
     (tmp_path / "lease.json").write_text(json.dumps({"end_s": time.monotonic() - 10}))
     monkeypatch.setenv("EUNOMIA_LEASE_FILE", str(tmp_path / "lease.json"))

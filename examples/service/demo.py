@@ -24,6 +24,7 @@ def main() -> int:
             [sys.executable, "-m", "eunomia", "serve", "site.toml", "--stop-jobs"],
             cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True,
         )  # fmt: skip
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # both end it as Ctrl-C does
     try:
         assert serving.stdout is not None
         line = serving.stdout.readline()

@@ -50,7 +50,7 @@ class Lease:
         self._lease_file = os.environ.get("EUNOMIA_LEASE_FILE")
         self._progress_file = os.environ.get("EUNOMIA_PROGRESS_FILE")
         self._called_back = False
-        self._left_early = False
+        self._left_early = self._are_steps_done = False
         self._end = math.inf  # in s of time.monotonic
         self._poll_at = -math.inf
         self._old_handler: Any = signal.SIG_DFL
@@ -63,8 +63,10 @@ class Lease:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        signal.signal(signal.SIGTERM, self._old_handler or signal.SIG_DFL)
         succeeded = error is None or (isinstance(error, SystemExit) and not error.code)
+        # A call-back now would make a job that has finished run again.
+        is_over = self._are_steps_done and succeeded and self._lease_file
+        signal.signal(signal.SIGTERM, signal.SIG_IGN if is_over else self._old_handler or signal.SIG_DFL)
         if self._left_early and succeeded:
             raise SystemExit(CALLED_BACK)
 
@@ -82,8 +84,10 @@ class Lease:
     def steps(self, total: float | None = None, start: int = 0) -> Iterator[int]:
         """Yield start, start + 1, … below `total` (default: `total_steps`); end early when the lease is called back."""
         end = self.total_steps if total is None else total
+        self._are_steps_done = False
         for step in itertools.count(start):
             if step >= end:
+                self._are_steps_done = True
                 return
             if self.called_back:
                 self._left_early = True

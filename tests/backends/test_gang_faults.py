@@ -155,13 +155,13 @@ def test_a_child_that_cleared_its_environment_ends_with_the_gang_of_a_killed_sup
     assert stat_of(stray) == [] or stat_of(stray)[0] == "Z"
 
 
-def test_a_frozen_supervisor_is_killed_with_its_gang_once_it_is_late(either: GangsHere) -> None:
+def test_a_frozen_supervisor_is_continued_once_its_gang_is_to_stop(either: GangsHere) -> None:
     either.launch("a", "-c", "import time; time.sleep(600)", checkpoint={"grace_s": 0.1})
     either.wait(Launched, "a")
     main_process(either, "a")
     os.kill(supervisor_of(either, "a"), signal.SIGSTOP)
     either.halt("a")
-    assert either.wait(GangEnded, "a").outcome == "lost"
+    assert either.wait(GangEnded, "a").outcome == "stopped"
     assert either.processes("a") == []
 
 

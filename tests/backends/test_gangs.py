@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from tests.backends.gangs_here import GangsHere, is_supervisor
 
+from eunomia.backends.processes import gangs
 from eunomia.backends.processes.device_use import DeviceUse
 from eunomia.backends.processes.gang_group import descendants
-from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, SeatsIdle, StepsSaved
+from eunomia.backends.reports import EnergyUsed, GangEnded, Launched, MemoryUsed, SeatsIdle, StepsSaved
 
 RENDEZVOUS = str(Path(__file__).with_name("rendezvous.py"))
 
@@ -77,12 +78,14 @@ class FakeDriver:
     def __init__(self) -> None:
         self.processes: list[dict[int, float]] = [{} for _ in range(4)]
         self.busy = [0.9] * 4
+        self.energy_j = [float("nan")] * 4
         self.fails = False
 
     def read(self) -> list[DeviceUse]:
         if self.fails:
             raise OSError("the test says so")
-        return [DeviceUse(dict(one), busy) for one, busy in zip(self.processes, self.busy, strict=True)]
+        every = zip(self.processes, self.busy, self.energy_j, strict=True)
+        return [DeviceUse(dict(one), busy, energy_j) for one, busy, energy_j in every]
 
 
 @pytest.fixture
@@ -140,6 +143,25 @@ def test_our_own_processes_are_no_strangers_but_on_a_foreign_seat_they_are_and_t
     while 3 not in (found := world.seats_taken()):
         pass
     assert found == {3: "job a, to which it was not given"}
+    world.halt("a")
+
+
+def test_energy_is_reported_of_the_seats_whose_driver_counts_it_and_begins_anew_with_its_counter(
+    driven: tuple[GangsHere, FakeDriver], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, driver = driven
+    monkeypatch.setattr(gangs, "ENERGY_S", 0.0)
+    driver.energy_j = [1000.0, 5000.0, float("nan"), 7.0]
+    world.launch("a", "-c", "import time; time.sleep(600)", seats=(0, 1, 2))
+    world.wait(Launched, "a")
+    (live,) = world.gangs._live.values()
+    while set(live.energy_j) != {0, 1}:  # the first look counts from
+        time.sleep(0.02)
+    driver.energy_j = [1600.0, 50.0, float("nan"), 9.0]  # the second counter began anew
+    used = world.wait(EnergyUsed, "a")
+    while not used.energy_j:  # of a look before that
+        used = world.wait(EnergyUsed, "a")
+    assert used.energy_j == 600.0 and used.metered_s > 0
     world.halt("a")
 
 

@@ -37,6 +37,7 @@ from urllib.parse import urlsplit
 from tests.service.bench import LiveService
 from tests.service.postgres_server import programs, server
 
+from eunomia.backends.processes.lock_holders import holders, lease_of, locks
 from eunomia.service.client import Address, Client, ServiceRefusal, Unreachable
 
 SITE = """\
@@ -55,6 +56,7 @@ quantum = 5
 SCRIPT, WORST = (Path(__file__).with_name(name) for name in ("recorded_job.py", "worst_job.py"))
 DESCRIPTORS = 1024  # of the service
 HONEST_EVERY_S, STEPS, STEP_S = 2.0, 3, 0.1
+ENDED_S = 60.0  # a gang has ended so long after its stop: its grace, and until a frozen supervisor is killed
 ENDS_WITHIN_S = 300.0  # after the attack
 TENANTS = 4  # of attackers; each has the roles submitter and viewer
 
@@ -235,6 +237,40 @@ class Health:
         self._thread.join()
 
 
+class Locks:
+    """Looks in a thread for accelerators that a process has locked, and that the store has as free or as another's."""
+
+    def __init__(self, client: Client, jobs: Path) -> None:
+        self.astray = dict[tuple[int, int], float]()  # (seat, process) → for how long, in s, at most
+        self._client, self._jobs, self._ends = client, jobs, threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        since = dict[tuple[int, int], float]()
+        while not self._ends.wait(1.0):
+            held = locks()
+            found = {(int(path.stem), pid) for path in self._jobs.glob("seats/*.lock") for pid in holders(path, held)}
+            try:
+                astray = {one for one in found if not self._is_known(*one)} if found else set()
+            except (Unreachable, ServiceRefusal):
+                continue
+            since = {one: since.get(one, time.monotonic()) for one in astray}
+            for one, at in since.items():
+                self.astray[one] = max(self.astray.get(one, 0.0), time.monotonic() - at)
+
+    def _is_known(self, seat: int, pid: int) -> bool:
+        taken = {int(one) for node in self._client.get("/v1/nodes")["nodes"] for one in node["taken"]}
+        job = Path(lease_of(pid)).parent.name
+        return seat in taken or not job or seat in self._client.get(f"/v1/jobs/{job}").get("seats", ())
+
+    def end(self) -> dict[tuple[int, int], float]:
+        """Stop; return what was astray for longer than a gang may take to end."""
+        self._ends.set()
+        self._thread.join()
+        return {one: took for one, took in self.astray.items() if took > ENDED_S}
+
+
 def honest(client: Client, ledger: Path, seconds: float) -> list[str]:
     """Submit a job every few seconds for so long; return their ids. Each is sent until it is taken, with its key."""
     deadline, ids = time.monotonic() + seconds, list[str]()
@@ -277,7 +313,7 @@ def _attacked(service: LiveService, folder: Path, seconds: float) -> dict[str, A
     ledger.touch()
     users = [(f"user{n}", f"tenant{n}", role) for n in range(TENANTS) for role in ("submitter", "viewer")]
     tokens = [service.client(*user).address.token for user in users]
-    health = Health(service.url)
+    health, seats = Health(service.url), Locks(service.operator, folder / "state" / "jobs")
     command = ["nice", sys.executable, "-m", "tests.service.attack", "--against", service.url,
                "--minutes", str(seconds / 60), "--ledger", str(ledger)]  # fmt: skip
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as attacker:
@@ -304,6 +340,8 @@ def _attacked(service: LiveService, folder: Path, seconds: float) -> dict[str, A
         ends = [int(words[3]) for words in mine if words[0] == "end"]  # one that is preempted ends with fewer steps
         assert ends.count(STEPS) == 1, mine
     assert not doubles(ledger)
+    astray = seats.end()
+    assert not astray, astray
     assert not health.failed, (health.failed, len(health.taken), max(health.taken), len(ids))
     code = service.kill(signal.SIGTERM)
     assert code == 0, code

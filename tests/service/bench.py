@@ -15,6 +15,7 @@ from typing import Any
 from eunomia.lease import write_whole
 from eunomia.records.run import InlinePolicyRunner
 from eunomia.service.client import Address, Client
+from eunomia.service.clock import SetClock
 from eunomia.service.controller import Controller
 from eunomia.service.failed_starts import suspects
 from eunomia.service.job_document import parse_job
@@ -22,12 +23,12 @@ from eunomia.service.messages import LongSubmission, Principal, Reply, Request, 
 from eunomia.service.recovery import recover
 from eunomia.service.site import Site, load_site
 from eunomia.service.store import open_store
-from eunomia.service.store.schema import StoredClock
 from eunomia.service.writer import Writer
 
 SITE = """\
 check = true
 [service]
+made_up = true
 listen = "127.0.0.1:0"
 supervisor_lease_s = 30
 submit_per_second = 10000
@@ -41,19 +42,6 @@ ANN, BOB = Principal("ann", "vision", "submitter"), Principal("bob", "speech", "
 ADMIN, OPERATOR = Principal("eve", "vision", "tenant-admin"), Principal("op", "operators", "operator")
 
 
-class HandClock:
-    """A clock that the test sets."""
-
-    def __init__(self) -> None:
-        self.at = 0.0
-
-    def now(self) -> float:
-        return self.at
-
-    def stored(self, at: float) -> StoredClock:
-        return StoredClock(at, "", 0.0, 0.0)
-
-
 class Bench:
     """Store, controller and writer of a site, without threads; `restart` is what a kill and a new start do."""
 
@@ -62,7 +50,7 @@ class Bench:
         self.path = folder / "site.toml"
         self.path.write_text(site)
         self.site: Site = load_site(self.path)
-        self.clock = HandClock()
+        self.clock = SetClock(0.0)
         self._keys = 0
         self.orders: list[Any] = []
         self._open()

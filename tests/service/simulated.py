@@ -7,6 +7,7 @@ share no code with the service, and the checks read them and the store.
 from __future__ import annotations
 
 import heapq
+import math
 import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from tests.service.bench import OPERATOR, Bench
 
 from eunomia.backends.reports import GangEnded, Launched, OrderTaken, SeatsTaken, StepsSaved
 from eunomia.service import submitted_jobs
+from eunomia.service.draining import NOW, drained_seats
 from eunomia.service.job_document import parse_job
 from eunomia.service.messages import (
     Cancel,
@@ -27,16 +29,19 @@ from eunomia.service.messages import (
     Hold,
     Launch,
     LongSubmission,
+    PlanMaintenance,
     Principal,
     Release,
     Request,
     Submit,
 )
+from eunomia.service.out_of_service import NODE
 from eunomia.service.store.sqlite import SqliteStore
 
 SITE = """\
 check = true
 [service]
+made_up = true
 [cluster]
 accelerators = { v100 = 4, k80 = 2 }
 accelerators_per_node = 2
@@ -230,7 +235,8 @@ class Simulation:
         self.world.strangers.clear()
         for _ in range(2):  # the first may still die
             for node in self.bench.site.node_names():
-                self._request(ChangeNode(node, "resume"), OPERATOR)
+                for place in (NODE, 0, 1):
+                    self._request(ChangeNode(node, "resume", accelerator=place), OPERATOR)
             for job in [row.id for row in self.bench.controller.rows.values() if "user" in row.holds]:
                 self._request(Release(job), OPERATOR)
         for _ in range(4000):
@@ -263,7 +269,13 @@ class Simulation:
             self._request(ChangeJob(rng.choice(jobs), {"weight": rng.choice([0.5, 2.0])}), OPERATOR)
         elif draw < 0.52:
             node = rng.choice(self.bench.site.node_names())
-            self._request(ChangeNode(node, rng.choice(["drain", "resume", "resume"])), OPERATOR)
+            until = rng.choice([NOW, math.inf, self.bench.clock.at + rng.choice([5.0, 100.0])])
+            place, what = rng.choice([NODE, NODE, 0, 1]), rng.choice(["drain", "resume", "resume"])
+            self._request(ChangeNode(node, what, until=until, accelerator=place), OPERATOR)
+        elif draw < 0.523:
+            begins = self.bench.clock.at + rng.choice([0.0, 50.0, 300.0])
+            node = rng.choice(self.bench.site.node_names())
+            self._request(PlanMaintenance((node,), begins, rng.choice([20.0, 200.0])), OPERATOR)
         elif draw < 0.53:
             self._restart(rng.choice([1.0, 30.0, 2 * LEASE_S]))
         elif draw < 0.53 + self.kill_rate:
@@ -353,7 +365,7 @@ class Simulation:
             self.taken = set(self.world.strangers)
             due.append(SeatsTaken(tuple((seat, "others") for seat in sorted(self.taken))))
         bench.writer.world = None
-        commits = bench.store.commits
+        commits, drained = bench.store.commits, drained_seats(bench.controller)
         dies = self.rng.random() < self.crash_rate
         after = self.rng.random() < 0.5
         try:
@@ -366,11 +378,15 @@ class Simulation:
             self._restart(self.rng.choice([0.0, 5.0, LEASE_S, 3 * LEASE_S]))
             raise
         node = bench.site.setup.topology.node
-        freed = {seat for order in turn.orders if not isinstance(order, Launch) for seat in self._seats_of(order)}
+        left = [order for order in turn.orders if not isinstance(order, Launch)]
+        left += [message for message in due if isinstance(message, GangEnded)]
+        freed = {seat for one in left for seat in self._seats_of(one)}
         for order in turn.orders:
             if isinstance(order, Launch):
                 on = {int(node[seat]) for seat in order.seats} & set(bench.controller.drained)
                 demand(not on, f"{order} is on the drained nodes {on}")
+                on = drained & drained_seats(bench.controller) & set(order.seats)
+                demand(not on, f"{order} is on the drained seats {on}")
                 used = self.taken & set(order.seats) - freed
                 demand(not used, f"{order} is on the seats {used}, which others use")
         self._deliver(turn.orders)

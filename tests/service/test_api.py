@@ -44,9 +44,14 @@ MATRIX: dict[tuple[str, str], tuple[tuple[int, ...], ...]] = {
     ("GET", "/v1/cluster"): ((200,) * 4,),
     ("GET", "/v1/nodes"): ((200,) * 4,),
     ("PUT", "/v1/nodes/{name}"): ((403, 403, 403, 200), (403, 403, 403, 404)),
+    ("POST", "/v1/maintenance"): ((403, 403, 403, 201),),
+    ("GET", "/v1/maintenance"): ((200,) * 4,),
+    ("DELETE", "/v1/maintenance/{id}"): ((403, 403, 403, 404),),
     ("GET", "/v1/limits"): ((200,) * 4,),
     ("GET", "/v1/tenants"): ((200,) * 4,),
     ("GET", "/v1/summary"): ((200,) * 4,),
+    ("GET", "/v1/usage"): ((200,) * 4,),
+    ("GET", "/v1/audit"): ((403, 403, 403, 200),),
     ("GET", "/v1/throughputs"): ((200,) * 4,),
     ("PUT", "/v1/tenants/{tenant:path}"): ((403, 403, 403, 200),),
     ("GET", "/v1/policy"): ((200,) * 4,),
@@ -67,6 +72,7 @@ ROLES = ("viewer", "submitter", "tenant-admin", "operator")
 BODIES: dict[str, Any] = {
     "/v1/jobs": DONE, "/v1/jobs/{id}": {"weight": 2.0}, "/v1/nodes/{name}": {"action": "resume"}, "/v1/tokens": {},
     "/v1/whatif": {"policy": "fifo"}, "/v1/notify/test": {"target": "mail"},
+    "/v1/maintenance": {"nodes": ["cpu-0"], "from": "2500-01-01", "for": "2h"},
     "/v1/tenants/{tenant:path}": {"weight": 2.0}, "/v1/policy": {}, "/v1/site": {},
 }  # fmt: skip
 

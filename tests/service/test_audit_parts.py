@@ -26,6 +26,7 @@ from eunomia.cli.app import app
 from eunomia.inputs.problems import InvalidInput
 from eunomia.service import fault_points
 from eunomia.service.audit_check import AuditFindings, audited
+from eunomia.service.audit_key import replace_lost_key
 from eunomia.service.fault_points import InjectedFault
 from eunomia.service.site import load_site
 from eunomia.service.store import StoreProblem, audit_log
@@ -263,6 +264,42 @@ def test_where_the_key_is_lost_nothing_is_signed_with_another_one(
     (bench.site.state / KEY_FILE).write_bytes(key)
     removal(bench).sweep()
     assert len([one for one in parts(bench) if one.removed]) == 4 and verified(bench).problems == []
+
+
+def test_after_its_key_is_lost_the_log_goes_on_with_a_new_one_and_says_so(stored: Bench) -> None:
+    removal(stored).sweep()
+    lost = key_of(stored)
+    (stored.site.state / KEY_FILE).unlink()
+    days(stored, 2)
+    stored.store.close()
+    found = replace_lost_key(stored.site)
+    assert (found.lost, found.parts, found.removed) == ((audit_log.key_name(lost),), 10, 3)
+    stored.restart()
+    assert key_of(stored) != lost and verified(stored).problems == []
+    said = stored.store._db.execute("SELECT action, object FROM audit ORDER BY seq").fetchall()
+    assert [text for action, text in said if action == "audit key replaced"] == [
+        f"{found.key} signs 10 parts of {found.lost[0]}, 3 of them taken away before"
+    ]
+    removal(stored).sweep()
+    assert len([one for one in parts(stored) if one.removed]) == 5 and verified(stored).problems == []
+    stored.store.close()
+    with pytest.raises(InvalidInput, match="has signed every part"):
+        replace_lost_key(stored.site)
+    stored.restart()
+
+
+def test_a_new_key_signs_no_log_that_was_changed(bench: Bench) -> None:
+    removal(bench).sweep()
+    (bench.site.state / KEY_FILE).unlink()
+    with bench.store.transaction() as db:
+        db.execute("UPDATE audit SET object = 'x' WHERE seq = 14")
+    before = parts(bench)
+    bench.store.close()
+    with pytest.raises(StoreProblem, match="changed at entry 14"):
+        replace_lost_key(bench.site)
+    assert not (bench.site.state / KEY_FILE).exists()
+    bench.restart()
+    assert parts(bench) == before
 
 
 # ---- kills -----------------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from eunomia.backends.reports import (
 from eunomia.records.scheduler_digest import digest
 from eunomia.service import living_state
 from eunomia.service.core_job import core_job
+from eunomia.service.draining import NOW
 from eunomia.service.living_state import why
 from eunomia.service.messages import Cancel, ChangeJob, ChangeNode, Halt, Hold, Launch, Release, Request
 from eunomia.service.site import load_site
@@ -326,7 +327,7 @@ def test_a_drained_node_gives_its_jobs_back_and_gets_none_until_it_is_resumed(tm
     (refused,) = bench.do(Request(ChangeNode("cpu-0", "drain"), ANN))
     assert refused is not None
     assert refused.status == 403
-    (reply,) = bench.do(Request(ChangeNode("cpu-0", "drain", "new fans"), OPERATOR))
+    (reply,) = bench.do(Request(ChangeNode("cpu-0", "drain", "new fans", NOW), OPERATOR))
     assert reply is not None
     assert reply.body["moved"] == [job]
     halt, launch = bench.orders
@@ -373,8 +374,8 @@ def test_a_removed_node_counts_no_more_and_only_an_operator_brings_it_back(tmp_p
     bench.do(Request(ChangeNode("cpu-0", "resume"), OPERATOR))
     assert living_state.cluster(bench.controller)["types"]["cpu"]["total"] == 2
     assert bench.submit(accelerators=2).status == 201
-    bench.do(Request(ChangeNode("cpu-1", "drain", "removed: by a trick"), OPERATOR))
-    assert living_state.nodes(bench.controller)[1]["state"] == "drained"
+    bench.do(Request(ChangeNode("cpu-1", "drain", "removed: by a trick", NOW), OPERATOR))
+    assert living_state.nodes(bench.controller)[1]["state"] == "draining"  # a gang that was stopped has not ended
     bench.do(Request(ChangeNode("cpu-1", "remove"), OPERATOR))  # a drained one may be removed too
     assert living_state.nodes(bench.controller)[1]["state"] == "removed"
     bench.store.close()

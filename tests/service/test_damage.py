@@ -19,9 +19,10 @@ from eunomia.backends.reports import GangEnded, Launched
 from eunomia.records.scheduler_digest import digest
 from eunomia.service import submitted_jobs
 from eunomia.service.credentials import new_token, write_tokens
+from eunomia.service.draining import NOW
 from eunomia.service.job_document import parse_job
 from eunomia.service.job_row import CHECKSUM, JobRow
-from eunomia.service.messages import Cancel, ChangeNode, Request, Submit
+from eunomia.service.messages import Cancel, ChangeNode, PlanMaintenance, Request, Submit
 from eunomia.service.store import ServiceStore, StoreProblem, open_store
 from eunomia.service.store.base import UNSUMMED
 from eunomia.service.store.reader import Reader, detail_of
@@ -187,13 +188,15 @@ def bits_flipped(value: Any) -> Iterator[Any]:
 def lived_in(bench: Bench) -> None:
     """Fill each table that has checksums; a list is entered in part."""
     token, _ = new_token("ann", "vision", "submitter", 1.0, 1e9, "parent")
-    node = Request(ChangeNode(bench.controller.nodes[0], "drain", "broken"), OPERATOR)
+    node = Request(ChangeNode(bench.controller.nodes[0], "drain", "broken", NOW), OPERATOR)
+    later = Request(PlanMaintenance((bench.controller.nodes[-1],), 1e6, 3600.0, "fans"), OPERATOR)
     with bench.store.transaction() as db:
         write_tokens(db, [replace(token, revoked=2.0)])
     bench.submit(key="key-of-one-job", **JOB)
     bench.clock.at = 4000.0
     end_one(bench)
     bench.do(node)
+    bench.do(later)
     assert bench.writer.snapshot()
     bench.do(Request(Submit(tuple(parse_job(JOB) for _ in range(5)), "key-of-a-list", "digest", several=True), ANN))
     bench.submit(**JOB)

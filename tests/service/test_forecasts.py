@@ -18,6 +18,7 @@ from eunomia.inputs.problems import InvalidInput
 from eunomia.records.scheduler_digest import digest
 from eunomia.service import forecast_answers
 from eunomia.service.client import ServiceRefusal
+from eunomia.service.draining import NOW
 from eunomia.service.followed_state import FollowedState, SiteChanged
 from eunomia.service.forecast_answers import ForecastAnswers
 from eunomia.service.forecast_log import ForecastReader, ForecastScores
@@ -28,6 +29,7 @@ from eunomia.service.messages import ChangeNode, Halt, Hold, Launch, Request
 FIFO = """\
 check = true
 [service]
+made_up = true
 listen = "127.0.0.1:0"
 supervisor_lease_s = 30
 forecast_every_s = 0
@@ -300,7 +302,7 @@ def test_a_gang_that_does_not_leave_a_drained_node_is_ended_without_a_checkpoint
     start(bench, job)
     row = bench.controller.rows[job]
     node = bench.site.node_names()[row.seats[0]]
-    bench.do(Request(ChangeNode(node, "drain"), OPERATOR))
+    bench.do(Request(ChangeNode(node, "drain", until=NOW), OPERATOR))
     assert [type(order) for order in bench.orders] == [Halt, Launch] and bench.orders[0].save
     bench.clock.at = 59.0
     bench.do()

@@ -28,6 +28,7 @@ from tests.service.test_stores import on
 
 from eunomia.backends.processes.folder import JobFolder
 from eunomia.backends.reports import (
+    EnergyUsed,
     GangEnded,
     GangFaulty,
     GangUnknown,
@@ -106,6 +107,8 @@ def goes_on(bench: Bench) -> None:
 REPORTS: dict[str, Callable[[str, Any], Any]] = {
     "steps": lambda job, value: StepsSaved(job, 1, value),
     "memory": lambda job, value: MemoryUsed(job, 1, value),
+    "energy": lambda job, value: EnergyUsed(job, 1, value, 1.0),
+    "metered": lambda job, value: EnergyUsed(job, 1, 1.0, value),
     "end": lambda job, value: GangEnded(job, 1, "failed", value),
     "fault": lambda job, value: GangFaulty(job, 1, value),
     "silence": lambda job, value: GangUnknown(job, 1, value),

@@ -11,13 +11,15 @@ from tests.service.bench import ANN, BOB, OPERATOR, Bench
 
 from eunomia.backends.reports import GangEnded, Launched, StepsSaved
 from eunomia.records.scheduler_digest import digest
-from eunomia.service.messages import Halt, Launch
+from eunomia.service import living_state
+from eunomia.service.messages import ChangeNode, Halt, Launch, Request
 from eunomia.service.site import load_site
 from eunomia.service.site_change import apply_site
 
 SITE = """\
 check = true
 [service]
+made_up = true
 listen = "127.0.0.1:0"
 [cluster]
 nodes = [{ type = "a100", count = 2, accelerators = 2 }]
@@ -168,3 +170,46 @@ def test_a_gang_whose_type_it_may_not_use_any_more_saves(tmp_path: Path) -> None
     bench.do(Launched(job, 1))
     text = SITE.replace(TWO, '[{ type = "h100", count = 2, accelerators = 2 }, { type = "a100", accelerators = 2 }]')
     assert halted(apply(bench, text, at_restart=False)) == [job]
+
+
+@pytest.mark.parametrize("at_restart", [False, True], ids=["running", "restarted"])
+@pytest.mark.parametrize("gone", [0, 1])
+def test_a_node_that_is_taken_out_of_the_middle_leaves_the_gangs_of_the_others_alone(
+    tmp_path: Path, at_restart: bool, gone: int
+) -> None:
+    nodes = ['{ type = "a100", accelerators = 2 }', '{ type = "h100", accelerators = 4 }',
+             '{ type = "a100", accelerators = 4 }']  # fmt: skip
+    text = SITE.replace(TWO, f"[{', '.join(nodes)}]") + '[world]\nbackend = "slurm"\n'
+    bench = Bench(tmp_path, text)
+    jobs = [bench.submit(accelerators=size, types=[kind], interruptible=None, duration_s=5000).body["id"]
+            for kind, size in (("a100", 2), ("h100", 4), ("a100", 4))]  # fmt: skip
+    bench.do(*(Launched(job, 1) for job in jobs))
+    assert [bench.controller.rows[job].seats for job in jobs] == [(0, 1), (2, 3, 4, 5), (6, 7, 8, 9)]
+    bench.do(Request(ChangeNode("a100-2", "drain", "fans"), OPERATOR))
+    orders = apply(bench, text.replace(f"{nodes[gone]}, ", ""), at_restart=at_restart)
+    assert halted(orders) == [jobs[gone]]
+    left = {job: bench.controller.rows[job].seats for n, job in enumerate(jobs) if n != gone}
+    first = left[jobs[1 - gone]]
+    assert first == tuple(range(len(first))), "the first of the others begins at seat 0"
+    assert left[jobs[2]] == tuple(range(len(first), len(first) + 4))
+    again = {one.job_id: one.seats for one in orders if isinstance(one, Launch) and one.adopt_only}
+    assert again == {**again, **left}, "the engine learns their numbers"
+    assert living_state.nodes(bench.controller)[1]["state"] == "draining"
+    bench.controller.check()
+    bench.do(*(GangEnded(job, 1, "finished") for job in left))
+    assert {bench.state(job) for job in left} == {"succeeded"}
+
+
+def test_a_gang_that_a_changed_site_stops_has_the_time_of_a_drain_to_save(tmp_path: Path) -> None:
+    for at_restart in (False, True):
+        folder = tmp_path / str(at_restart)
+        folder.mkdir()
+        bench = Bench(folder, SITE)
+        jobs = begun(bench)
+        orders = apply(bench, SITE.replace("count = 2", "count = 1"), at_restart=at_restart)
+        (wide,) = halted(orders)
+        assert bench.state(wide) == "stopping"
+        for at, forced in ((1599.0, []), (1600.0, [(wide, False)])):
+            bench.clock.at = at
+            bench.do()
+            assert [(one.job_id, one.save) for one in bench.orders if isinstance(one, Halt)] == forced, (at, jobs)

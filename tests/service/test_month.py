@@ -19,6 +19,7 @@ from tests.service.bench import OPERATOR, Bench
 
 import eunomia.setup.run_objects
 from eunomia.backends.reports import GangEnded, Launched, OrderTaken, StepsSaved
+from eunomia.service.draining import NOW
 from eunomia.service.messages import ChangeNode, Launch, Principal, Request
 from eunomia.service.site import load_site
 from eunomia.service.site_change import apply_site
@@ -67,7 +68,8 @@ class Month:
     @staticmethod
     def site(boxes: int) -> str:
         """Return the site file that a new site begins with, on so many boxes."""
-        return "check = true\n" + STARTER.format_map({"cluster": BOXES.format(boxes)})
+        text = "check = true\n" + STARTER.format_map({"cluster": BOXES.format(boxes)})
+        return text.replace("[service]", "[service]\nmade_up = true", 1)
 
     def at(self, when: float, what: Any) -> None:
         """Let something happen: a report, or a call."""
@@ -199,7 +201,8 @@ class Month:
         self.why = f"{box} lost"
         lost = [GangEnded(row.id, row.epoch, "lost", self.why) for row in rows if (row.id, row.epoch) in self.gangs]
         self.turn(
-            Request(ChangeNode(box, "drain"), OPERATOR), *[one for report in lost for one in self.happened(report)]
+            Request(ChangeNode(box, "drain", until=NOW), OPERATOR),
+            *[one for report in lost for one in self.happened(report)],
         )
         self.why = ""
         self.at(self.bench.clock.at + DAY_S, lambda: self.turn(Request(ChangeNode(box, "resume"), OPERATOR)))

@@ -74,7 +74,7 @@ def test_a_node_is_removed_and_resumed_on_the_command_line(tmp_path: Path, monke
         assert json.loads(typed("cluster", "--json"))["types"]["cpu"]["total"] == 1
         until(lambda: "[types_absent]" in typed("why", wide))
         assert "LTGF" in typed("tenants")
-        assert typed("resume", "cpu-1") == "cpu-1: in service; moved no job\n"
+        assert typed("resume", "cpu-1") == "cpu-1: in service\n"
         kinds = _kinds_of_events(service)
         assert kinds.index("NodeRemoved") < kinds.index("NodeJoined")
         service.operator.send("DELETE", f"/v1/jobs/{wide}")

@@ -143,7 +143,10 @@ def every_page(text: str) -> Iterator[str]:
     yield render.tenants_page(text, {"days": 7, "hours_of_a_period": 6, "tenants": [{**TENANT, "tenant": text}]})
     node = {"name": text, "type": text, "accelerators": 1, "free": 0, "state": "up", "reason": text, "taken": {0: text},
             "idle": [text], "jobs": [text]}  # fmt: skip
-    yield render.nodes_page(text, [node], True)
+    drain = {"state": "draining", "jobs_left": 2, "until": text, "reason": text}
+    node |= {"drain": drain, "drained_accelerators": {text: drain},
+             "maintenance": {"id": 1, "from": text, "to": text, "reason": text}}  # fmt: skip
+    yield render.nodes_page(text, [node, {**node, "state": "draining"}], True)
     policy = {
         "name": text,
         "objective": text,

@@ -27,13 +27,16 @@ from eunomia.service.http.routes import ROUTES
 from eunomia.service.store.reader import Reader
 from eunomia.service.store.removal_reader import RemovalReader
 
-GROWING = ("jobs", "news", "moments", "keys", "labels", "forecasts", "audit", "ended_hours", "tenant_hours")
+GROWING = ("jobs", "news", "moments", "keys", "labels", "forecasts", "audit", "ended_hours", "tenant_hours",
+           "usage_hours")  # fmt: skip
 QUERIES = {
     "/v1/jobs": (
         "", "?state=pending,running,succeeded", "?state=failed&tenant=vision", "?tenant=vision", "?label=n=1",
         "?label=n=1&state=pending&tenant=vision", "?cursor=5&limit=3", "?state=failed&tenant=vision&cursor=5",
     ),
     "/v1/summary": ("", "?days=1", "?days=3650"),
+    "/v1/usage": ("", "?from=2020-01-01&by=user,month", "?by=tenant,type,hour"),
+    "/v1/audit": ("", "?user=ann&limit=2", "?cursor=3", "?after=2", "?from=2020-01-01"),
     "/v1/decisions": ("", "?at=2030-01-01T00:00:00Z"),
     "/v1/tenants": ("", "?days=30"),
     "/jobs": ("", "?state=pending"),

@@ -166,7 +166,8 @@ def test_cpus_memory_and_accelerators_beyond_any_node_are_refused(tmp_path: Path
         "[{ type = 'a100', count = 2, accelerators = 2, cpus = 64, memory_gib = 256 }, "
         "{ type = 'k80', accelerators = 4, cpus = 16, memory_gib = 32 }]"
     )
-    bench = Bench(tmp_path, text_of("fifo").replace("accelerators = { cpu = 4 }", f"nodes = {nodes}"))
+    text = text_of("fifo").replace("[service]", "[service]\nmade_up = true")
+    bench = Bench(tmp_path, text.replace("accelerators = { cpu = 4 }", f"nodes = {nodes}"))
     for asked, field in (
         ({"cpus": 65}, "cpus"),
         ({"memory_gib": 4000}, "memory_gib"),

@@ -29,6 +29,7 @@ from eunomia.service.store.reader import Reader
 
 SITE = """\
 [service]
+made_up = true
 listen = "127.0.0.1:0"
 submit_per_second = 10000
 [cluster]

@@ -22,6 +22,7 @@ from eunomia.records.explain import explain
 from eunomia.records.queue_position import jobs_ahead, seat_holders
 from eunomia.records.record import Record
 from eunomia.service import living_state
+from eunomia.service.draining import NOW
 from eunomia.service.forecast_answers import ForecastAnswers
 from eunomia.service.messages import ChangeNode, Hold, Principal, Release, Request
 from eunomia.service.store.backup import export
@@ -100,8 +101,8 @@ def test_a_job_that_cannot_be_reached_says_so_and_so_does_who_waits_for_its_acce
 def test_a_job_for_which_no_node_is_left_waits_for_types(site: Any) -> None:
     bench = site(FIFO.replace("accelerators = { cpu = 2 }", 'nodes = [{ type = "cpu", count = 2, accelerators = 2 }]'))
     job = bench.submit(accelerators=4).body["id"]
-    bench.do(Request(ChangeNode("cpu-0", "drain"), OPERATOR))
-    assert codes(bench, job) == ["types_absent"]
+    bench.do(Request(ChangeNode("cpu-0", "drain", until=NOW), OPERATOR))
+    assert codes(bench, job) == ["types_absent", "no_capacity"], "and what is drained"
 
 
 def test_a_tenant_that_may_not_borrow_waits_for_its_quota(site: Any) -> None:

@@ -119,6 +119,16 @@ class MemoryUsed:
 
 
 @dataclass(frozen=True, slots=True)
+class EnergyUsed:
+    """Energy that a gang's accelerators used since the last such report, and in how many accelerator-seconds."""
+
+    job_id: str
+    epoch: int
+    energy_j: float
+    metered_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class SeatsIdle:
     """All seats that gangs hold and have hardly used for long, each with since how many seconds."""
 
@@ -155,6 +165,7 @@ Report: TypeAlias = (
     | SeatsTaken
     | SeatsIdle
     | MemoryUsed
+    | EnergyUsed
     | NodeState
 )
 EngineReport: TypeAlias = Report | SubmissionFound | SubmissionGone

@@ -18,8 +18,8 @@ GROUPS = {
         "submit", "resubmit", "jobs", "queue", "job", "why", "when", "logs", "cancel", "hold", "release", "limits",
         "login",
     ),
-    "Cluster": ("cluster", "nodes", "tenants", "summary", "throughputs", "forecast"),
-    "Operator": ("serve", "site", "drain", "resume", "node", "notify", "token", "store"),
+    "Cluster": ("cluster", "nodes", "tenants", "summary", "usage", "throughputs", "forecast"),
+    "Operator": ("serve", "site", "drain", "resume", "maintenance", "node", "notify", "token", "audit", "store"),
 }  # fmt: skip
 OTHER = "Added by other packages"
 LONGEST = 200  # characters of a first sentence, which is wrapped

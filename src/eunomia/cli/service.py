@@ -12,21 +12,11 @@ from eunomia.cli.command import Output, command
 from eunomia.cli.errors import FAILED
 from eunomia.cli.options import argument, flag, group, option
 from eunomia.cli.service_access import login, token_app
-from eunomia.cli.service_cluster import (
-    cluster,
-    drain,
-    limits,
-    node_app,
-    nodes,
-    notify_app,
-    resume,
-    site_app,
-    summary,
-    tenants,
-    throughputs,
-)
+from eunomia.cli.service_cluster import cluster, limits, notify_app, site_app, summary, tenants, throughputs
 from eunomia.cli.service_forecasts import forecast_app, when
 from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, resubmit, submit, why
+from eunomia.cli.service_nodes import drain, maintenance, node_app, nodes, resume
+from eunomia.cli.service_usage import audit, usage
 from eunomia.inputs.problems import refused
 
 store_app = group("Check, back up, restore and prune the store.")
@@ -101,6 +91,27 @@ def store_audit(
     output.show(found.as_json(), *lines, *notes, *(found.problems or ["the audit log is as it was written"]))
     if found.problems:
         raise typer.Exit(FAILED)
+
+
+@store_app.command("new-audit-key")
+@command
+def store_new_audit_key(
+    output: Output,
+    site: Annotated[Path, argument("SITE.toml", "The site of a service that is stopped.")] = Path("site.toml"),
+) -> None:
+    """Sign the parts of the audit log with a new key where the old one is lost, and say so in the log.
+
+    For example: eunomia store new-audit-key site.toml
+    """
+    from eunomia.service.audit_key import replace_lost_key
+    from eunomia.service.site import load_site
+
+    found = replace_lost_key(load_site(site))
+    text = f"parts that key {found.key} signs from now on: {found.parts:,}, of lost keys {', '.join(found.lost)}"
+    output.show(
+        {"key": found.key, "lost": [*found.lost], "parts": found.parts, "removed": found.removed}, text,
+        *[f"{found.removed:,} of them had been taken away: only their digests were checked"] * bool(found.removed),
+    )  # fmt: skip
 
 
 @store_app.command("backup")
@@ -279,7 +290,7 @@ def site_init(
 def add_service_commands(app: typer.Typer) -> None:
     """Add the commands of the service."""
     for one in (serve, submit, resubmit, jobs, job, cancel, hold, release, logs, why, when, cluster, nodes, drain,
-                    resume, tenants, limits, summary, throughputs, login):  # fmt: skip
+                    resume, maintenance, tenants, limits, summary, throughputs, login, usage, audit):  # fmt: skip
         app.command()(one)
     app.command("queue", help="List jobs, the newest first: another name of `jobs`. For example: eunomia queue")(jobs)
     app.add_typer(forecast_app, name="forecast")

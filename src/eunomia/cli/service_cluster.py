@@ -1,19 +1,15 @@
-"""Commands about the cluster: `cluster`, `nodes`, `node`, `tenants`, `summary`, `site`, and what it has learnt."""
+"""Commands about the cluster: `cluster`, `tenants`, `summary`, `site`, and what it has learnt."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
 
 from eunomia.cli.options import argument, flag, group, option
 from eunomia.cli.service_session import ServiceSession, WatchOption, client_command, show_lines, show_table
-from eunomia.service.node_texts import describe_taken
 
-node_app = group("Change the nodes of the cluster.")
 notify_app = group("Try where the service sends mail and webhooks.")
 site_app = group("Write a first site file; change the site of a running service.")
-NodeArgument = Annotated[str, argument("NODE", "Name of the node, as `eunomia nodes` lists it.")]
 NOTHING_LEARNT = 'write kind = "measured" below [belief] of the site, and submit jobs with --job-type'
 
 
@@ -32,11 +28,12 @@ def cluster(session: ServiceSession, watch: WatchOption = False) -> None:
                 str(one["busy"]),
                 str(one["free"]),
                 str(one["taken"]),
-                str(one["total"] - one["in_service"] - one["taken"]),
+                str(one["drained"]),
+                str(one["draining"]),
             )
             for name, one in found["types"].items()
         ]
-        show_table(("type", "accelerators", "busy", "free", "taken", "drained"), rows, "no accelerators")
+        show_table(("type", "accelerators", "busy", "free", "taken", "drained", "draining"), rows, "no accelerators")
         states = ", ".join(f"{count:,} {state}" for state, count in found["jobs"].items())
         show_lines(f"policy {found['policy']}; jobs: {states or 'none'}")
         if found.get("policy_problem"):
@@ -77,89 +74,6 @@ def limits(session: ServiceSession) -> None:
         show_table(("of", "limit", "at most", "used", "left"), rows, "no limits")
 
     session.show(found := session.client.get("/v1/limits"), lambda: show(found))
-
-
-@client_command
-def nodes(session: ServiceSession, watch: WatchOption = False) -> None:
-    """List the nodes.
-
-    For example: eunomia nodes
-    """
-
-    def show(found: dict[str, Any]) -> None:
-        rows = [
-            (
-                one["name"],
-                one["type"],
-                str(one["accelerators"]),
-                str(one["free"]),
-                one["state"],
-                " ".join(one["jobs"]),
-                _reason(one),
-            )
-            for one in found["nodes"]
-        ]
-        show_table(("node", "type", "accelerators", "free", "state", "jobs", "reason"), rows, "no nodes")
-
-    session.watch(lambda: session.client.get("/v1/nodes"), show, watch)
-
-
-def _reason(node: dict[str, Any]) -> str:
-    """Return why a node, or some of its accelerators, are not given away."""
-    idle = [f"{seat}: held, but under 5 % busy for 30 min" for seat in node["idle"]]
-    return "; ".join([node["reason"]] * bool(node["reason"]) + describe_taken(node) + idle)
-
-
-@client_command
-def drain(
-    session: ServiceSession,
-    node: NodeArgument,
-    reason: Annotated[str, option("TEXT", "Why, for other users.")] = "",
-    dry_run: Annotated[bool, flag("Only list the jobs that would move.", "--dry-run")] = False,
-) -> None:
-    """Take a node out of service: its jobs save and go on elsewhere.
-
-    For example: eunomia drain v100-0 --reason "new fans" --dry-run
-    """
-    _change_node(session, node, {"action": "drain", "reason": reason}, dry_run)
-
-
-@client_command
-def resume(session: ServiceSession, node: NodeArgument) -> None:
-    """Put a drained or removed node back into service.
-
-    For example: eunomia resume v100-0
-    """
-    _change_node(session, node, {"action": "resume"}, False)
-
-
-@node_app.command("remove")
-@client_command
-def node_remove(
-    session: ServiceSession,
-    node: NodeArgument,
-    reason: Annotated[str, option("TEXT", "Why, for other users.")] = "",
-    dry_run: Annotated[
-        bool, flag("Only list the jobs that would move, and those that could run nowhere.", "--dry-run")
-    ] = False,
-) -> None:
-    """Remove a node that is gone for good: its jobs save and go on elsewhere, and it counts no more.
-
-    For example: eunomia node remove v100-0 --reason "sold" --dry-run
-    """
-    _change_node(session, node, {"action": "remove", "reason": reason}, dry_run)
-
-
-def _change_node(session: ServiceSession, node: str, body: dict[str, str], dry_run: bool) -> None:
-    path = f"/v1/nodes/{quote(node, safe='')}" + ("?dry_run=true" if dry_run else "")
-    found = session.client.send("PUT", path, body)
-    if dry_run:
-        text = f"{node}: would move {', '.join(found['would_move']) or 'no job'}"
-        if found["would_not_fit"]:
-            text += f"; could run nowhere then: {', '.join(found['would_not_fit'])}"
-    else:
-        text = f"{node}: {found['state']}; moved {', '.join(found['moved']) or 'no job'}"
-    session.show(found, lambda: show_lines(text))
 
 
 @client_command

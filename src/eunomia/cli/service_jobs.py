@@ -208,6 +208,7 @@ def jobs(
                 for one in found["jobs"]
             ],
             "no jobs",
+            cut="reason",
         ),
         watch,
     )
@@ -312,7 +313,11 @@ def logs(
     Of a long output the last two parts are kept. For example: eunomia logs 17-k3f9a --tail 100 -f
     """
     path = f"{session.client.job_path(job_id)}/log"
-    asked: dict[str, Any] = {"tail": tail, "since": since and _moment(since), "stream": "errors" if errors else None}
+    asked: dict[str, Any] = {
+        "tail": tail,
+        "since": since and moment(since, "--since"),
+        "stream": "errors" if errors else None,
+    }
     query = {key: value for key, value in asked.items() if value is not None}
     if follow:
         for _, kind, data in session.client.events(f"{path}?{urlencode({'follow': 1, **query})}"):
@@ -352,7 +357,7 @@ def _span(text: str | None, option: str) -> float | None:
     return None if text is None else found
 
 
-def _moment(text: str) -> str:
+def moment(text: str, given: str) -> str:
     """Return a date and time as the service reads it, of one or of how long ago. Raises InvalidInput."""
     from eunomia.inputs.problems import refused
     from eunomia.inputs.spans import RULE, seconds_of
@@ -363,7 +368,7 @@ def _moment(text: str) -> str:
         return datetime.fromisoformat(text).astimezone().isoformat()
     except (ValueError, OverflowError):
         rule, fix = f"must be {RULE}, or a date and time", "write 10m or 2026-11-23T16:00"
-        raise refused("command line", "--since", text, rule, fix) from None
+        raise refused("command line", given, text, rule, fix) from None
 
 
 @client_command

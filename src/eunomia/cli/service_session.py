@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 UNREACHABLE = 3
 MOST_CELL = 60  # characters
+LEAST_CUT = 12  # characters that are left of a cell that is cut
 WATCH_S = 2.0
 UrlOption = Annotated[str | None, option("URL", "Where the service is.", "--url")]
 TokenFileOption = Annotated[Path | None, option("FILE", "File that holds the token.", "--token-file")]
@@ -85,8 +86,8 @@ def service_errors(as_json: bool) -> Iterator[None]:
             raise typer.Exit(UNREACHABLE) from None
 
 
-def show_table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], empty: str) -> None:
-    """Print rows as a table, or `empty` without any."""
+def show_table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], empty: str, *, cut: str = "") -> None:
+    """Print rows as a table, or `empty` without any; cells of the column `cut` are cut where the line ends."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -97,9 +98,15 @@ def show_table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], empty: s
     table = Table(box=None, header_style="bold", pad_edge=False)
     for head in heads:
         table.add_column(head, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(printed(cell)) for cell in row))
-    Console(highlight=False).print(table)
+    shown, console = [[Text(printed(cell)) for cell in row] for row in rows], Console(highlight=False)
+    if cut in heads:
+        others = [place for place, head in enumerate(heads) if head != cut]
+        used = sum(max(len(heads[place]), *(row[place].cell_len for row in shown)) + 2 for place in others)
+        for row in shown:
+            row[heads.index(cut)].truncate(max(console.width - used, LEAST_CUT), overflow="ellipsis")
+    for row in shown:
+        table.add_row(*row)
+    console.print(table)
 
 
 def show_lines(*lines: str) -> None:

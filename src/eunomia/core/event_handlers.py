@@ -89,6 +89,8 @@ def _update(event: JobUpdated, at: float, sched: SchedulerState) -> None:
     sched.update(row, event.weight, event.total_steps, event.deadline)
     if event.can_save and row is not None:
         sched.state.let_be_stopped(row)
+    if event.keeps_seats and row is not None:
+        sched.state.let_keep_seats([row])
 
 
 def _estimate(event: Estimated, at: float, sched: SchedulerState) -> None:

@@ -227,14 +227,24 @@ class State:
             runs_first = jobs.epoch[row] == 1 and jobs.stage[row] == Stage.RUNNING
             if runs_first and at < jobs.first_started[row] + window_s:
                 continue
-            del self.restartable[job_id]
-            jobs.uninterruptible[row] = True
+            held.append(row)
+        return self.let_keep_seats(held)
+
+    def let_keep_seats(self, rows: Sequence[int]) -> Ints:
+        """Note that the seats of these jobs are not reassigned from now on; see `let_be_stopped`.
+
+        Return the running ones, with their partners: those leases have no end.
+        """
+        jobs, held = self.jobs, list[int]()
+        for row in rows:
+            self.restartable.pop(self.ids[row], None)
+            jobs.uninterruptible[row] = self.has_uninterruptible = True
             if jobs.stage[row] == Stage.RUNNING:
                 held += [one for one in (row, int(jobs.partner[row])) if one >= 0]
-        rows = np.array(sorted(set(held)), dtype=np.int64)
-        own = rows[jobs.uninterruptible[rows]]  # the lease of a partner that can save has its end again afterwards
-        jobs.held[rows], jobs.until[own], jobs.lease_extended[own] = True, math.inf, False
-        return rows
+        kept = np.array(sorted(set(held)), dtype=np.int64)
+        own = kept[jobs.uninterruptible[kept]]  # the lease of a partner that can save has its end again afterwards
+        jobs.held[kept], jobs.until[own], jobs.lease_extended[own] = True, math.inf, False
+        return kept
 
     def let_be_stopped(self, row: int) -> None:
         """Note that a job can save: its seats, and those of its partner, may be reassigned from now on.

@@ -9,5 +9,6 @@ MOST = 1_000_000  # accelerators or retries of one job: beyond any cluster, and 
 MOST_S = 1e12  # seconds of one job, 30,000 years: up to there a clock distinguishes milliseconds
 MOST_STEPS = 1e15  # of one job: up to there each step is counted
 MOST_WEIGHT = 1e9
+MOST_J = 1e15  # of one report: a gigawatt for 11 days
 MOST_DEMAND = 1e9  # CPUs or GiB of one gang or machine, accelerators of a quota
 LEAST = 1e-9  # of what is divided by: lengths of jobs and weights

@@ -33,7 +33,7 @@ class JobCancelled:
 class JobUpdated(PlainValue):
     """The user changed the job's weight, steps or deadline, or the job has shown that it can save.
 
-    nan and False = unchanged.
+    nan and False = unchanged. One that `keeps_seats` is not preempted until `can_save` is said of it again.
     """
 
     job_id: str
@@ -41,6 +41,7 @@ class JobUpdated(PlainValue):
     total_steps: float = math.nan
     can_save: bool = False
     deadline: float = math.nan  # seconds since the run began; inf = none
+    keeps_seats: bool = False
 
 
 @dataclass(frozen=True, slots=True)

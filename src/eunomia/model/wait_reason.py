@@ -292,6 +292,8 @@ _BY_KIND: dict[str, dict[str, str | Callable[[Reason], str]]] = {
         "no_capacity": _in_queue("it needs {size}; {free} on {types}"),
         "seats_held": lambda it: f"the others are held by {listed(it.jobs, it.numbers[0], 'job')}",  # added to it
         "taken": "accelerator {0} ({1}) is used by {text}",
+        "drained": "{0} is {1}: {text}",
+        "maintenance": "{0} starts no job that may run into its maintenance from {1} on: {text}",
     },
     "fragmentation": {
         "several_types": _in_queue("it needs {size} of one type; {free}, spread over {types}"),

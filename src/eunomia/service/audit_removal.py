@@ -51,7 +51,7 @@ class AuditRemoval:
         path = self.folder / KEY_FILE
         if not path.exists() and self.reader.audit_parts():
             rule = "the key that signed the parts of the audit log is not there"
-            fix = f"put it back; if it is lost: head -c 32 /dev/urandom > {path}; chmod 600 {path}"
+            fix = "put it back; if it is lost, stop the service: eunomia store new-audit-key site.toml"
             raise StoreProblem.of(path, rule, fix)
         return key_in(path, "the audit log", "parts that it signed cannot be verified any more")
 

@@ -55,6 +55,21 @@ class MonotonicClock:
         return StoredClock(at, self._boot, time.monotonic(), time.time())
 
 
+class SetClock:
+    """A clock that is set, for tests and measurements."""
+
+    def __init__(self, at: float) -> None:
+        self.at = at
+
+    def now(self) -> float:
+        """Return the time that was set, in s."""
+        return self.at
+
+    def stored(self, at: float) -> StoredClock:
+        """Return a time for the store."""
+        return StoredClock(at, "", 0.0, 0.0)
+
+
 def _boot_id() -> str:
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()

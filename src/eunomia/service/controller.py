@@ -44,16 +44,20 @@ from eunomia.records.scheduler_digest import digest
 from eunomia.runs.throughput_learning import ThroughputLearner, throughput_learner
 from eunomia.service.core_job import core_job, estimated_event
 from eunomia.service.dependencies import SINGLETON, Dependency, dependencies_of
+from eunomia.service.draining import drained_seats, forget, keep_off
 from eunomia.service.job_document import JobDocument
 from eunomia.service.job_row import QUARANTINED, SEATED, WAITING, JobRow, ended_as
 from eunomia.service.limits import LIMIT, LimitBook
+from eunomia.service.maintenance import closed_seats
 from eunomia.service.messages import Order
 from eunomia.service.notices import ENDED, notices_of
+from eunomia.service.out_of_service import NODE, Drain, DrainKey, Maintenance
 from eunomia.service.own_order import PRIORITY, OwnOrder
 from eunomia.service.run_time_estimate import estimate_run_time
 from eunomia.service.site import Site
 from eunomia.service.tenant_fairness import TenantFairness, finish_time_fairness
 from eunomia.service.turn import LoggedMoment, Lookup, ServicePolicyRunner, Turn
+from eunomia.service.usage import UsageCounter
 
 DIGEST_EVERY = 256  # moments
 NOTED = ("running", *ENDED)  # news that may make notices
@@ -62,8 +66,8 @@ _RUNS, _PAUSED = int(Stage.RUNNING), int(Stage.PAUSED)
 REMOVED = "removed: "  # begins the reason of a node that is not only drained
 MOST_LOSSES = 3  # starts in a row whose supervisor died, before a job that does not advance is counted as failed
 IN_MEMORY = (
-    "taken_seats", "quarantined", "kept_seats", "idle_seats", "stale_reports", "fallbacks", "refused_answers",
-    "policy_problem", "origin",
+    "taken_seats", "unreported", "quarantined", "kept_seats", "idle_seats", "stale_reports", "fallbacks",
+    "refused_answers", "policy_problem", "origin",
 )  # fmt: skip
 REMEMBERED = 101  # run times per tenant and job type, of which the median is taken
 
@@ -91,11 +95,20 @@ class Controller:
         self.wake = math.inf
         self.moments = 0  # handled so far
         self.drained: dict[int, str] = {}  # node → reason
+        self.drains: dict[DrainKey, Drain] = {}  # nodes and accelerators that get no further gang
+        self.maintenance: dict[int, Maintenance] = {}  # those that are not over
+        self.next_maintenance = 1
+        self.closed: frozenset[int] = frozenset()  # seats that a maintenance keeps free by now
+        self.pinned: set[str] = set()  # jobs that can save, and keep their seats as these are drained
+        self.leaving: set[str] = set()  # jobs whose gang was stopped, and may not have ended
         self.taken_seats: dict[int, str] = {}  # seat → who uses it, that is no gang of ours
         self.quarantined: dict[int, QuarantinedSeat] = {}  # those of them with processes that cannot be killed
+        self.unreported: set[int] = (
+            set()
+        )  # seats that were taken at the last start, until the world reports who has them
         self.kept_seats: dict[int, str] = {}  # those of them that a quarantined job had, and may still use
         self.subject = ""  # the job that is being dealt with, to be named where that fails
-        self.fairness = TenantFairness()
+        self.fairness, self.usage = TenantFairness(), UsageCounter()
         self.stale_reports = 0
         self.asked: Ask | None = None  # the last one
         self.fallbacks = 0  # asks that the policy's fallback has answered
@@ -120,12 +133,12 @@ class Controller:
         self.site, self.scheduler, self.runner = site, scheduler, runner
         self.log = MomentLog()
         self.device_types = tuple(site.setup.topology.types[j] for j in site.setup.topology.type.tolist())
-        self.nodes = site.node_names()
-        self.drained = {}
+        self.nodes, self.usage.zone = site.node_names(), site.zone
+        self.drained, self.drains, self.closed, self.pinned = {}, {}, frozenset(), set()
         self.learner: ThroughputLearner | None = throughput_learner(site.setup, site.setup.believed)
         self.use_limits()
         if forget_seats:
-            self.taken_seats, self.quarantined, self.kept_seats = {}, {}, {}
+            self.taken_seats, self.quarantined, self.kept_seats, self.unreported = {}, {}, {}, set()
 
     def use_limits(self) -> None:
         """Go by the limits of the site: jobs that run go on, also above them."""
@@ -198,6 +211,7 @@ class Controller:
     def set_aside_unscheduled(self, row: JobRow, reason: str) -> None:
         """Note a job that the scheduler never gets: it is over, with the reason."""
         row.state, row.reason, row.ended = QUARANTINED, reason, self.at
+        self.usage.ends(row, QUARANTINED, self.at)
         self.changed(row, QUARANTINED)
 
     def add(self, row: JobRow) -> None:
@@ -398,11 +412,26 @@ class Controller:
 
     def _add_taken(self, events: list[Event]) -> None:
         """Take out of service, in the moment in which its gang leaves, a seat that others use by then."""
+        if self.drains or self.maintenance or self.closed or self.pinned:
+            keep_off(self, events)
+            return
         out = self.scheduler.state.taken
         if not all(out[seat] for seat in self.taken_seats) and not any(
             isinstance(e, AcceleratorsTaken) for e in events
         ):
             events.append(AcceleratorsTaken(tuple(sorted(self.taken_seats))))
+
+    def out_seats(self, but: Iterable[int] = ()) -> tuple[int, ...]:
+        """Return the seats, but some, that get no gang: others use them, they are drained, or kept for maintenance."""
+        self.closed = closed_seats(self)
+        return tuple(sorted({*self.taken_seats, *self.unreported, *drained_seats(self), *self.closed}.difference(but)))
+
+    def leave(self, row: JobRow) -> None:
+        """Take its seats from a job; where its gang has them is remembered until that has ended."""
+        if row.seats and row.ended_epoch < row.epoch:
+            row.left_seats, row.left_epoch = row.seats, row.epoch
+            self.leaving.add(row.id)
+        row.seats = ()
 
     def _handle(self, moment: Moment) -> Moment | None:
         self.fairness.advance(self.scheduler, moment.at)
@@ -477,7 +506,7 @@ class Controller:
 
     def _stop(self, row: JobRow, epoch: int, save: bool) -> None:
         if row.state != QUARANTINED:
-            row.seats = ()
+            self.leave(row)
         if row.ended_epoch >= epoch:
             return
         self.driver.stop(row.id, epoch, save=save)
@@ -492,7 +521,8 @@ class Controller:
             self.driver.resend(row.id, row, was_launched=row.launched_epoch == row.epoch)
             if row.is_over and row.seats:
                 self.driver.stop(row.id, row.epoch, save=True)
-        for node, reason in self.drained.items():
+        away = {**self.drained, **{one.node: one.reason for one in self.drains.values() if one.place == NODE}}
+        for node, reason in away.items():
             if not reason.startswith(BY_ENGINE):  # else the engine itself reports it again
                 self.order_node(node)
         return self.driver.take_orders()
@@ -549,6 +579,7 @@ class Controller:
             self._note_node("NodeJoined", node, "")
             del self.drained[node]
             self.turn.nodes[node] = ""
+            forget(self, node)
 
     def _note_node(self, kind: str, node: int, reason: str) -> None:
         detail = {"reason": reason, "epoch": 0, "node": self.nodes[node]}
@@ -557,21 +588,24 @@ class Controller:
     def order_node(self, node: int) -> None:
         """Tell an engine whether a node is in service; the local world has no need to know."""
         if self.site.setup.scenario.world.backend != "local":
-            self.driver.set_node(node, self.drained.get(node, ""))
+            one = self.drains.get((node, NODE))
+            self.driver.set_node(node, self.drained.get(node, "" if one is None else one.reason))
 
     # ---- rows ------------------------------------------------------------------------------------------------
 
     def move(self, row: JobRow, state: str, reason: str) -> None:
         """Change the state of a job."""
+        self.usage.moves(row, state, self.at, self.device_types)
         self.waiting[row.tenant] += (state in WAITING) - (row.state in WAITING)
         row.state, row.since, row.reason = state, self.at, reason
         if state in WAITING:
-            row.seats = ()
+            self.leave(row)
         self.changed(row, state)
 
     def end(self, row: JobRow, state: str, reason: str) -> None:
         """Move a job to a final state; jobs that follow it are released, or cancelled with it."""
-        row.ended, row.seats, row.holds = self.at, (), []
+        row.ended, row.holds = self.at, []
+        self.leave(row)
         self._is_active_no_more(row)
         if state == "succeeded" and row.active:
             active_s = max(row.active[0], row.run_s)  # its processes may have run on into a hold, while they saved
@@ -580,6 +614,7 @@ class Controller:
             rho = finish_time_fairness(self._run_alone_s(row), active_s, row.active[1], size, devices)
             if rho is not None:
                 self.fairness.count_success(row.tenant, rho)
+        self.usage.ends(row, state, self.at)
         self.move(row, state, reason)
         self.forget(row)
         for follower in self.followers.pop(row.id, ()):
@@ -658,7 +693,8 @@ class Controller:
                 holders[seat] = row.id
         assert all(count >= 0 for count in self.waiting.values())
         timer = self.scheduler.mechanism.timer
-        assert self.wake in (timer, self.at) or timer <= self.at, f"the core waits for {timer:g}, not for {self.wake:g}"
+        is_due = min(timer, self.wake) <= self.at  # the next step calls the core, which may want it no more
+        assert self.wake == timer or is_due, f"the core waits for {timer:g}, not for {self.wake:g}"
 
 
 @lru_cache(maxsize=256)

@@ -57,6 +57,8 @@ class JobRow:
     launched_epoch: int = 0  # the last epoch whose processes are known to have begun
     seats: tuple[int, ...] = ()  # devices, while the scheduler gives it some
     shared: bool = False  # a partner has the same ones
+    left_seats: tuple[int, ...] = ()  # of a gang that was stopped, until that is known to have ended
+    left_epoch: int = 0  # the start of that gang
     memory_gib: float = math.nan  # believed to be needed on each accelerator
     used_memory_gib: float = 0.0  # the most that was seen on one
     total_steps: float = 1.0  # declared or estimated
@@ -82,6 +84,8 @@ class JobRow:
     preempted_by: tuple[str, ...] = ()  # the jobs that started then on its accelerators
     preempted_by_rank: bool = False  # the policy ranked all of these before it
     run_s: float = 0.0  # with processes running, over all starts
+    held: tuple[float, ...] = ()  # since when it has its accelerators, and how many; () = it has none
+    held_type: str = ""  # of the last ones that it had
     # of the time for which it was active, that is waited or ran, and not held: seconds, and ∫ active jobs dt up to the
     # last hold; () = not known, as an earlier version did not count it
     active: tuple[float, ...] = ()

@@ -20,12 +20,16 @@ from eunomia.records.queue_position import SHOWN, QueuePosition
 from eunomia.records.wait_diagnosis import diagnose
 from eunomia.service.controller import Controller
 from eunomia.service.core_job import core_job
+from eunomia.service.draining import drained_seats, seats_of
 from eunomia.service.job_row import QUARANTINED, JobRow, iso
+from eunomia.service.node_states import drain_reasons, shown_drains, state_of
+from eunomia.service.out_of_service import NODE
 from eunomia.service.saving import describe_saving
 from eunomia.service.store.reader import EndedSum
 from eunomia.service.tenant_fairness import HOUR_S, empty_periods
 
 _JOB_ID = re.compile(r"(?<![\w-])\d+-[a-z2-9]+")  # as the controller makes them
+_UP = {"in service": "up"}  # as nodes are shown
 _NO_TENANT = "\n"  # of a job that is not known: only an asker who sees those of all tenants may see it
 
 
@@ -79,7 +83,8 @@ def why(
         shown["preempted"] = {"at": iso(origin + last.at), "by": list(names), "by_count": len(last.by)}
     wait = diagnose(scheduler, number, controller.at, may_see, position, preempted)
     reasons = [reason(*wait.why)]
-    reasons += [reason(one) for one in (*_taken_from(controller, row), *_unreachable(controller, number))]
+    more = (*drain_reasons(controller, row, origin), *_taken_from(controller, row), *_unreachable(controller, number))
+    reasons += [reason(one) for one in more]
     return {
         **shown,
         "reasons": reasons,
@@ -174,8 +179,9 @@ def _hold(controller: Controller, row: JobRow, cause: str) -> Reason:
 def cluster(controller: Controller) -> dict[str, Any]:
     """Return accelerators by type and what they do."""
     state, topology = controller.scheduler.state, controller.site.setup.topology
-    up = state.floor.up[topology.node] & ~state.taken
-    shown = {}
+    up, shown = state.floor.up[topology.node] & ~state.taken, {}
+    away = np.zeros(topology.devices, dtype=bool)
+    away[list(drained_seats(controller) | controller.closed)] = True
     there = ~np.isin(topology.node, [node for node in controller.drained if controller.is_removed(node)])
     for j, name in enumerate(topology.types):
         mine = (topology.type == j) & there
@@ -184,7 +190,9 @@ def cluster(controller: Controller) -> dict[str, Any]:
             "in_service": int((mine & up).sum()),
             "free": int(state.floor.free[j]),
             "busy": int((mine & up).sum() - state.floor.free[j]),
-            "taken": int((mine & state.taken).sum()),
+            "taken": int((mine & state.taken & ~away).sum()),
+            "drained": int((mine & (~state.floor.up[topology.node] | (state.taken & away))).sum()),
+            "draining": int((mine & up & away).sum()),
         }
     return {
         "types": shown,
@@ -196,9 +204,12 @@ def cluster(controller: Controller) -> dict[str, Any]:
 
 def nodes(
     controller: Controller, first: int = 0, count: int | None = None,
-    may_see: Callable[[str], bool] = lambda tenant: True,
+    may_see: Callable[[str], bool] = lambda tenant: True, origin: float = 0.0,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Return each node, or so many from one on, with those of its jobs whose tenants the asker may see."""
+    """Return each node, or so many from one on, with those of its jobs whose tenants the asker may see.
+
+    `origin` is the wall-clock time of second 0.
+    """
     topology, state, every = controller.site.setup.topology, controller.scheduler.state, controller.nodes
     shown = range(first, len(every) if count is None else min(first + count, len(every)))
     node_of, up = topology.node.tolist(), state.floor.up.tolist()
@@ -216,15 +227,16 @@ def nodes(
 
     taken, idle = by_node(controller.taken_seats), by_node(controller.idle_seats)
     quarantined = by_node({*controller.quarantined, *controller.kept_seats})
-    remains = controller.quarantined
+    remains, drains = controller.quarantined, shown_drains(controller, shown, may_see, origin)
     return [
         {
             "name": every[n],
             "type": topology.types[int(topology.node_type[n])],
             "accelerators": int(topology.size[n]),
             "free": int(state.floor.free_by_node[n]) if up[n] else 0,
-            "state": "removed" if controller.is_removed(n) else "drained" if n in controller.drained else "up",
-            "reason": controller.drained.get(n),
+            "state": _UP.get(said := state_of(controller, n), said),
+            "reason": controller.drained.get(n) or (drains[n]["drain"] or {}).get("reason"),
+            **drains[n],
             "taken": {str(seat): controller.taken_seats[seat] for seat in taken.get(n, ())},
             "quarantined": list(quarantined.get(n, ())),
             "quarantine": {
@@ -239,13 +251,14 @@ def nodes(
     ]
 
 
-def would_not_fit(controller: Controller, name: str) -> list[str]:
-    """Return the live jobs that no type could run without that node, though one can now."""
+def would_not_fit(controller: Controller, name: str, place: int = NODE) -> list[str]:
+    """Return the live jobs that no type could run without that node, or accelerator of it, though one can now."""
     scheduler, topology = controller.scheduler, controller.site.setup.topology
     state, rows, node = scheduler.state, scheduler.state.active, controller.nodes.index(name)
     less = state.capacity.copy()
     if node not in controller.drained:
-        less[topology.node_type[node]] -= topology.size[node]
+        gone = [seat for seat in seats_of(controller, node, place) if not state.taken[seat]]
+        less[topology.node_type[node]] -= len(gone)
     runs, size = scheduler.belief.throughput[rows] > 0, state.jobs.scale_factor[rows][:, None]
     now, then = ((runs & (capacity >= size)).any(axis=1) for capacity in (state.capacity, less))
     return [state.ids[row] for row in rows[now & ~then].tolist()]

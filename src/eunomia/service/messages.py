@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -12,6 +13,7 @@ from eunomia.backends.reports import Report
 from eunomia.model.answers import Answer
 from eunomia.model.tenants import Tenant
 from eunomia.service.job_document import FieldProblem, JobDocument
+from eunomia.service.out_of_service import NODE
 
 AT_ONCE = 250  # jobs of submissions that one turn of the writer takes
 MOST_SPAN = 10_000
@@ -92,11 +94,33 @@ class ChangeJob:
 
 @dataclass(frozen=True, slots=True)
 class ChangeNode:
-    """Drain a node, after its jobs saved; remove it, which also takes it off the cluster's totals; or resume it."""
+    """Drain a node or an accelerator, resume it, or remove a node, which also takes it off the cluster's totals.
+
+    A drain lets jobs end; those that are left at `until` save and stop. A removal stops them at once.
+    """
 
     node: str
     action: str  # one of NODE_ACTIONS
     reason: str = ""
+    until: float = math.inf  # seconds of the service's time, of a drain; −inf = at once
+    accelerator: int = NODE  # its place on the node; `NODE` = the whole node
+
+
+@dataclass(frozen=True, slots=True)
+class PlanMaintenance:
+    """Keep nodes free of jobs for a span."""
+
+    nodes: tuple[str, ...]
+    begins: float  # seconds of the service's time
+    span_s: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CancelMaintenance:
+    """End a span of maintenance, or do without it."""
+
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +140,8 @@ class SaveProgress:
     steps: float
 
 
-Action: TypeAlias = SaveProgress | Submit | Cancel | Hold | Release | ChangeJob | ChangeNode | ChangeTenant
+_Action: TypeAlias = SaveProgress | Submit | Cancel | Hold | Release | ChangeJob | ChangeNode | ChangeTenant
+Action: TypeAlias = _Action | PlanMaintenance | CancelMaintenance
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +245,7 @@ class PolicyOverran:
 
 Input: TypeAlias = Request | LongSubmission | Report | PolicyAnswered | PolicyOverran
 
-__all__ = ["AT_ONCE", "Action", "Cancel", "ChangeJob", "ChangeNode", "ChangeTenant", "DrainNode", "Halt", "Hold",
-           "Input", "JobPlan", "Launch", "LongSubmission", "Order", "PolicyAnswered", "PolicyOverran", "Principal",
-           "Release", "Reply", "Report", "Request", "SaveProgress", "Submit"]  # fmt: skip
+__all__ = ["AT_ONCE", "Action", "Cancel", "CancelMaintenance", "ChangeJob", "ChangeNode", "ChangeTenant", "DrainNode",
+           "Halt", "Hold", "Input", "JobPlan", "Launch", "LongSubmission", "Order", "PlanMaintenance", "PolicyAnswered",
+           "PolicyOverran", "Principal", "Release", "Reply", "Report", "Request", "SaveProgress",
+           "Submit"]  # fmt: skip

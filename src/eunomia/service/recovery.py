@@ -25,10 +25,13 @@ from eunomia.records.record import decision_lines
 from eunomia.records.scheduler_digest import digest, leaves_ended_out
 from eunomia.service.controller import Controller
 from eunomia.service.core_job import core_job, estimated_event
+from eunomia.service.draining import restore_drains
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import SEATED, JobRow
-from eunomia.service.kept_gangs import keep_gangs
+from eunomia.service.kept_gangs import keep_gangs, moved_nodes, topology_of
+from eunomia.service.maintenance import restore_maintenance
 from eunomia.service.messages import Order
+from eunomia.service.out_of_service import Drain, DrainKey
 from eunomia.service.set_aside import UNUSABLE, keep_seats, set_aside_at_start
 from eunomia.service.site import Site
 from eunomia.service.store import ServiceStore, StoreProblem
@@ -36,6 +39,7 @@ from eunomia.service.store.checked_rows import WITHOUT_LOG, number
 from eunomia.service.store.schema import StoredClock
 from eunomia.service.tenant_fairness import HOUR_S
 from eunomia.service.turn import ServicePolicyRunner, Turn
+from eunomia.service.usage import UsageCounter
 
 _log = logging.getLogger(__name__)
 
@@ -108,20 +112,29 @@ def _load(
         incarnation=incarnation, next_job=store.next_job(), next_order=store.last_order() + 1,
     )  # fmt: skip
     controller.at, controller.wake, controller.moments = at, wake, moments
+    origin = store.number("origin", 0.0 if clock is None else clock.wall - clock.at)
+    controller.usage = UsageCounter(origin, site.zone, store.number("usage_counted", at))
     faultpoint("recover.half")
     unusable = {} if is_same else begin_era(store, controller, rows, text, is_first=before is None)
     controller.fairness.restore(store.active_time(at), store.tenant_hours(int(at // HOUR_S)))
     unusable |= controller.adopt(rows, store.run_times(), store.memory_used())
     turn = controller.turn = Turn(at)
+    restore_drains(controller, store.drains())
+    restore_maintenance(controller, store.maintenance())
     for node, reason in store.drained(len(controller.nodes)).items():
         if controller.scheduler.state.floor.up[node]:  # the site was changed, see `begin_era`
             controller.take_out(node, reason)
             controller.order_node(node)
         else:
             controller.drained[node] = reason
+    for row in rows:
+        if row.state in SEATED and not row.held:  # as an earlier version left it
+            controller.usage.moves(row, row.state, at, controller.device_types)
+            turn.rows[row.id] = row
     keep_seats(controller)
     set_aside_at_start(controller, damaged, {**unusable, **suspects}, compare=is_same)
     controller.flush(at)
+    turn.usage, turn.usage_counted = controller.usage.take(), controller.usage.counted
     if not turn.is_empty:
         turn.orders = controller.driver.take_orders()
         with store.transaction() as db:
@@ -232,7 +245,11 @@ def begin_era(
         old = None if before is None else before.entitlements
         state.entitlements.take_over(old, known, state.owners.tree, controller.at)
     keep_gangs(controller, rows, store.meta("setup"))
-    turn.nodes = _nodes_out(store, controller)
+    for row in rows:
+        if not row.is_over:
+            controller.usage.moves(row, row.state, controller.at, controller.device_types)
+    turn.usage, turn.usage_counted = controller.usage.take(), controller.usage.counted
+    turn.nodes, turn.drains = _nodes_out(store, controller)
     controller.wake = controller.at  # ask at once
     snapshot = capture(controller.scheduler).content()
     seq = store.last_seq()
@@ -256,19 +273,27 @@ def begin_era(
     return unusable
 
 
-def _nodes_out(store: ServiceStore, controller: Controller) -> dict[int, str]:
-    """Return which nodes are out of service, by their numbers in a changed site; "" ends what a number said before.
+def _nodes_out(
+    store: ServiceStore, controller: Controller
+) -> tuple[dict[int, str], dict[DrainKey, Drain | None]]:  # fmt: skip
+    """Return what is out of service, by the numbers of nodes in a changed site; "" and None end what was so before.
 
-    The next moment has it for the scheduler. A node is known by its name.
+    The next moment has it for the scheduler. A node is known by its name, or where an engine has it by its place.
     """
     try:
         names = [f"{kind}-{n}" for n, (kind, *_) in enumerate(json.loads(store.meta("setup") or "{}")["nodes"])]
     except (TypeError, ValueError, LookupError):
         names = []
-    before = store.drained(max(len(names), len(controller.nodes)))
-    numbers = {name: node for node, name in enumerate(controller.nodes)}
-    again = {numbers[names[n]]: reason for n, reason in before.items() if n < len(names) and names[n] in numbers}
-    return {**dict.fromkeys(before, ""), **again}
+    before, drains = store.drained(max(len(names), len(controller.nodes))), store.drains()
+    place_of = {name: node for node, name in enumerate(controller.nodes)}
+    moved_to = moved_nodes(controller.site, topology_of(store.meta("setup")))
+    number = moved_to or {n: place_of[name] for n, name in enumerate(names) if name in place_of}
+    again = {number[n]: reason for n, reason in before.items() if n in number}
+    moved: dict[DrainKey, Drain | None] = {one.key: None for one in drains}
+    for one in drains:
+        if one.node in number and one.place < controller.site.setup.topology.size[number[one.node]]:
+            moved[number[one.node], one.place] = replace(one, node=number[one.node])
+    return {**dict.fromkeys(before, ""), **again}, moved
 
 
 def record_header(store: ServiceStore, site: Site) -> tuple[dict[str, Any], int]:

@@ -39,7 +39,9 @@ def note_stopped(controller: Controller, row: JobRow) -> tuple[Event, ...]:
     if row.can_save and row.steps == 0:  # it may save without saying so
         return ()
     if row.launched_epoch == row.epoch:
-        row.lost_s += controller.at - max(row.started, row.saved_at)
+        lost_s = controller.at - max(row.started, row.saved_at)
+        row.lost_s += lost_s
+        controller.usage.loses(row, lost_s, controller.at)
         row.idle_starts = 0 if row.steps > row.start_steps else row.idle_starts + 1
         if row.idle_starts >= MOST_IDLE_STARTS:
             reason = f"{row.idle_starts} starts in a row made no progress; {FIX}"

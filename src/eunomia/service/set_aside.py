@@ -68,7 +68,7 @@ def give_back_seats(controller: Controller, row: JobRow) -> None:
         row.seats = ()
         keep_seats(controller)
         controller.flush(controller.at)
-        controller.emit("", AcceleratorsTaken(tuple(sorted(controller.taken_seats))))
+        controller.emit("", AcceleratorsTaken(controller.out_seats()))
 
 
 def set_aside_at_start(

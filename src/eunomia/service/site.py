@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import tzinfo
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ from eunomia.backends.registry import BACKENDS
 from eunomia.backends.registry import DEFAULT as SIMULATED
 from eunomia.inputs.bounds import MOST_S
 from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.time_zone import ZONE_FIX, zone_of
 from eunomia.mechanisms import DEFAULT
 from eunomia.model.policy import Policy
 from eunomia.model.spelling_suggestions import nearest
@@ -30,6 +32,7 @@ from eunomia.scenario.schema_models import Finite, Section
 from eunomia.scenario.source_locations import SourceLocations, shown
 from eunomia.service.debug_lane import DebugLane
 from eunomia.service.limits import LimitsOf, LimitsSection
+from eunomia.service.machine_check import refuse_other_machines
 from eunomia.service.notices import MailSection, NotifySection, WebhookSection, described
 from eunomia.service.typed_speeds import TypedSpeeds
 from eunomia.setup.policy_lookup import find_policy
@@ -106,6 +109,12 @@ class ServiceSection(Section):
     log_mib: Annotated[Finite, Field(gt=0, le=1e6)] = Field(
         default=64.0, description="a job's log is moved aside when it is longer; one old part is kept"
     )
+    made_up: bool = Field(
+        default=False, description="whether nodes and accelerators are taken that this machine does not have"
+    )
+    time_zone: str = Field(
+        default="UTC", description="zone in which hours, days and months of `eunomia usage` begin, as Europe/Berlin"
+    )
     account: str = Field(
         default="", description="account under which root runs jobs of users without one; empty: that of the service"
     )
@@ -138,6 +147,11 @@ class Site:
     def place(self) -> Path | str:
         """Where the store is: the state folder, or the address of a database."""
         return self.service.database or self.state
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone in which days and months are counted."""
+        return zone_of(self.service.time_zone)
 
     @property
     def address(self) -> tuple[str, int] | Path:
@@ -192,6 +206,9 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
         )
     elif isinstance(world, dict):
         world.setdefault("backend", "local")
+    cluster = data.get("cluster")
+    given = set(cluster) if isinstance(cluster, dict) else set()
+    is_found = isinstance(cluster, dict) and cluster.get("discover") is True
     memory = _discover(data, places, problems)
     data.setdefault("throughputs", {"source": "uniform"})
     scenario: Scenario | None = None
@@ -206,6 +223,8 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
         rule = f"the service cuts time with leases; {setup.mechanism.name} is for simulations"
         raise InvalidInput([scenario.problem(("mechanism", "name"), rule, 'write name = "leases"')])
     _check_throughputs(setup)
+    if scenario.world.backend == "local" and not is_found and not service.made_up:
+        refuse_other_machines(setup, names_nodes=not given.isdisjoint(("nodes", "accelerators_per_node")))
     service = service.model_copy(update={"accelerator_memory_gib": {**memory, **service.accelerator_memory_gib}})
     setup = replace(setup, believed=TypedSpeeds(setup.believed, service.accelerator_memory_gib))
     return Site(path=path, service=service, setup=setup, limits=limits, notify=notify)
@@ -266,6 +285,10 @@ def _check_service(service: ServiceSection, places: SourceLocations, problems: l
         file, row = places.where(("service", key))
         problems.append(Problem(file=file, row=row, column=f"service.{key}", value=shown(value), rule=rule, fix=fix))
 
+    try:
+        zone_of(service.time_zone)
+    except ValueError as error:
+        add("time_zone", service.time_zone, str(error), ZONE_FIX)
     _check_listen(service, add)
     _check_database(service.database, add)
     if service.account and not has_account(service.account):

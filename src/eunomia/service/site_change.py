@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.tenants import Tenant
+from eunomia.service.draining import NOW
 from eunomia.service.messages import ChangeNode, ChangeTenant, Principal, Request
 from eunomia.service.site import Site, load_site
 from eunomia.service.store import ServiceStore
@@ -180,7 +181,7 @@ def apply_site(
         drained = {controller.nodes[node]: ("remove" if controller.is_removed(node) else "drain", reason)
                    for node, reason in controller.drained.items()}  # fmt: skip
         writer.begin_era(new, {KEPT: text}, cluster_changed=change.cluster)
-        again = [Request(ChangeNode(name, *change), who, source)
+        again = [Request(ChangeNode(name, *change, until=NOW), who, source)
                  for name, change in drained.items() if name in controller.nodes]  # fmt: skip
         writer.turn(again)
     else:

@@ -10,7 +10,9 @@ from eunomia.model.decisions import Ask
 from eunomia.service.job_row import JobRow
 from eunomia.service.messages import LongSubmission, Order, Reply
 from eunomia.service.notices import Notice
+from eunomia.service.out_of_service import Drain, DrainKey, Maintenance
 from eunomia.service.tenant_fairness import ActiveTime, TenantHour
+from eunomia.service.usage import UsageKey, UsageSums
 
 
 class Lookup(Protocol):
@@ -57,8 +59,12 @@ class Turn:
     audit: list[tuple[str, str, str, str, str]] = field(default_factory=list)  # user, role, source, action, object
     notices: list[Notice] = field(default_factory=list)  # to be sent
     nodes: dict[int, str] = field(default_factory=dict)  # drained nodes and why; "" = in service
+    drains: dict[DrainKey, Drain | None] = field(default_factory=dict)  # None = in service again
+    maintenance: dict[int, Maintenance] = field(default_factory=dict)
     hours: list[TenantHour] = field(default_factory=list)  # sums of tenants
     active_time: ActiveTime | None = None  # None = as it was
+    usage: list[tuple[UsageKey, UsageSums]] = field(default_factory=list)  # to be added to what is stored
+    usage_counted: float = 0.0  # with `usage`: up to here that of gangs that run is added up
     # one an input: None for reports, and of a submission that goes on in further turns how far it is
     replies: list[Reply | LongSubmission | None] = field(default_factory=list)
 
@@ -66,4 +72,4 @@ class Turn:
     def is_empty(self) -> bool:
         """Whether there is nothing to store."""
         changes = (self.moments, self.rows, self.news, self.keys, self.taken, self.audit, self.orders, self.hours)
-        return not any(changes)
+        return not (any(changes) or self.usage or self.drains or self.maintenance)

@@ -13,19 +13,23 @@ from eunomia.inputs.problems import InvalidInput
 from eunomia.model.events import JobCancelled, JobPaused, JobUpdated, TenantChanged, TimerFired
 from eunomia.service import world_reports
 from eunomia.service.controller import REMOVED, Controller
+from eunomia.service.draining import advance, drain, named, resume, users_of
 from eunomia.service.job_admission import beyond_limits
 from eunomia.service.job_document import FieldProblem, InvalidRequest, declared_end, parse_job
 from eunomia.service.job_row import SEATED, JobRow, ended_as
 from eunomia.service.limits import LIMIT
+from eunomia.service.maintenance import advance_maintenance, cancel_maintenance, plan_maintenance
 from eunomia.service.messages import (
     JOB_ROLE,
     Cancel,
+    CancelMaintenance,
     ChangeJob,
     ChangeNode,
     ChangeTenant,
     Hold,
     Input,
     LongSubmission,
+    PlanMaintenance,
     PolicyAnswered,
     PolicyOverran,
     Principal,
@@ -35,6 +39,8 @@ from eunomia.service.messages import (
     SaveProgress,
     Submit,
 )
+from eunomia.service.node_states import accelerator_problems, state_of
+from eunomia.service.out_of_service import NODE
 from eunomia.service.own_order import PRIORITY
 from eunomia.service.solver_reports import take_solver_report
 from eunomia.service.submitted_jobs import go_on, submit
@@ -59,10 +65,16 @@ def step(controller: Controller, now: float, inputs: Sequence[Input]) -> Turn:
         turn.replies.append(_take(controller, message))
     controller.own_order.begin_turn()
     controller.flush(controller.at)
+    if controller.drains or controller.maintenance or controller.closed:
+        advance(controller)
+        advance_maintenance(controller)
+        controller.flush(controller.at)
     controller.settle_limits()
     controller.forget_ended()
     turn.orders = controller.driver.take_orders()
     turn.hours = controller.fairness.to_store(controller.scheduler, controller.at)
+    controller.usage.count_running(controller.rows.values(), controller.at)
+    turn.usage, turn.usage_counted = controller.usage.take(), controller.usage.counted
     if turn.moments or turn.hours:
         turn.active_time = controller.fairness.active_time
     return turn
@@ -97,8 +109,9 @@ def answer(controller: Controller, asked: Request | LongSubmission) -> Reply | L
     if isinstance(reply, LongSubmission):
         return replace(reply, request=request)
     if reply.status < 300 and who.role != JOB_ROLE:  # jobs report progress too often for the audit log
-        named = getattr(action, "job_id", None) or getattr(action, "node", None) or ",".join(_ids(reply))[:200]
-        controller.turn.audit.append((who.user, who.role, request.source, type(action).__name__.lower(), named))
+        node = reply.body["name"] if isinstance(action, ChangeNode) else None
+        about = getattr(action, "job_id", None) or node or ",".join(_ids(reply))[:200]
+        controller.turn.audit.append((who.user, who.role, request.source, type(action).__name__.lower(), about))
     return reply
 
 
@@ -190,20 +203,51 @@ def _change_node(controller: Controller, action: ChangeNode, who: Principal) -> 
         return Reply(403, {"title": "only an operator may do that"})
     if action.node not in controller.nodes:
         return Reply(404, {"title": "there is no such node"})
-    node = controller.nodes.index(action.node)
+    node, place = controller.nodes.index(action.node), action.accelerator
+    if wrong := accelerator_problems(controller, node, place):
+        return Reply(422, {"title": "the accelerator cannot be changed so"}, wrong)
     moved: list[str] = []
-    if action.action == "drain" and node not in controller.drained:
-        moved = controller.take_out(node, action.reason.removeprefix(REMOVED) or f"drained by {who.user}")
-        controller.order_node(node)
+    known = controller.drains.get((node, place))
+    is_out = place == NODE and node in controller.drained
+    if action.action == "drain" and (not is_out or (known is not None and known.maintenance)):
+        reason = action.reason.removeprefix(REMOVED)
+        moved = drain(controller, node, place, reason=reason, user=who.user, until=action.until)
     elif action.action == "remove" and not controller.is_removed(node):
         reason = action.reason.removeprefix(REMOVED) or f"by {who.user}"
         moved = controller.remove(node, f"{REMOVED}{reason}")
         controller.order_node(node)
-    elif action.action == "resume" and node in controller.drained:
-        controller.bring_back(node)
-        controller.order_node(node)
-    state = "removed" if controller.is_removed(node) else "drained" if node in controller.drained else "in service"
-    return Reply(200, {"name": action.node, "state": state, "drained": controller.drained.get(node), "moved": moved})
+    elif action.action == "resume":
+        resume(controller, node, place)
+    state, one = state_of(controller, node, place), controller.drains.get((node, place))
+    why = controller.drained.get(node) if place == NODE else None
+    why = one.reason if why is None and one is not None else why
+    left = [] if one is None else users_of(controller, one)
+    shown = {"name": named(controller, node, place), "state": state, "drained": why, "moved": moved}
+    return Reply(
+        200, {**shown, "jobs_left": [] if state == "in service" else [job for job in left if job not in moved]}
+    )
+
+
+def _plan_maintenance(controller: Controller, action: PlanMaintenance, who: Principal) -> Reply:
+    if not who.is_operator:
+        return Reply(403, {"title": "only an operator may do that"})
+    unknown = [name for name in action.nodes if name not in controller.nodes]
+    if unknown:
+        fix = f"name nodes of this cluster: {', '.join(controller.nodes[:20])}"
+        wrong = tuple(FieldProblem("nodes", name, "is no node", fix) for name in unknown)
+        return Reply(422, {"title": "the maintenance cannot be planned"}, wrong)
+    begins = max(action.begins, controller.at)
+    span = plan_maintenance(controller, action.nodes, begins, begins + action.span_s, action.reason, who.user)
+    return Reply(201, {"id": str(span.number), "span": span})
+
+
+def _cancel_maintenance(controller: Controller, action: CancelMaintenance, who: Principal) -> Reply:
+    if not who.is_operator:
+        return Reply(403, {"title": "only an operator may do that"})
+    span = cancel_maintenance(controller, action.number)
+    if span is None:
+        return Reply(404, {"title": "there is no such maintenance, or it is over"})
+    return Reply(200, {"id": str(span.number), "span": span})
 
 
 def _change_tenant(controller: Controller, action: ChangeTenant, who: Principal) -> Reply:
@@ -242,5 +286,7 @@ HANDLERS: dict[type, Callable[..., Reply | LongSubmission]] = {
     Release: _release,
     ChangeJob: _change,
     ChangeNode: _change_node,
+    PlanMaintenance: _plan_maintenance,
+    CancelMaintenance: _cancel_maintenance,
     ChangeTenant: _change_tenant,
 }

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import cast
 
 from eunomia.backends.reports import (
+    EnergyUsed,
     GangEnded,
     GangFaulty,
     GangFound,
@@ -25,7 +26,7 @@ from eunomia.backends.reports import (
     SeatsTaken,
     StepsSaved,
 )
-from eunomia.inputs.bounds import MOST_DEMAND, MOST_STEPS
+from eunomia.inputs.bounds import MOST_DEMAND, MOST_J, MOST_S, MOST_STEPS
 from eunomia.mechanisms.leases.config import Leases
 from eunomia.model.events import (
     AcceleratorsTaken,
@@ -37,7 +38,9 @@ from eunomia.model.events import (
     JobResumed,
 )
 from eunomia.service.controller import Controller
+from eunomia.service.draining import drained_seats
 from eunomia.service.job_row import WAITING, JobRow
+from eunomia.service.out_of_service import NODE
 from eunomia.service.saving import note_saved, note_stopped
 from eunomia.service.set_aside import give_back_seats, quarantine, with_kept
 
@@ -59,6 +62,9 @@ def take_report(controller: Controller, message: Report) -> None:
         return
     if isinstance(message, NodeState):
         _check_place(message.node, len(controller.nodes), "node")
+        is_draining = (message.node, NODE) in controller.drains and message.node not in controller.drained
+        if is_draining:  # by us: gangs that are there run on
+            return
         if message.reason:
             controller.take_out(message.node, _plain(message.reason))
         elif not controller.is_removed(message.node):
@@ -71,11 +77,16 @@ def take_report(controller: Controller, message: Report) -> None:
     row = controller.rows.get(message.job_id)
     if row is None or message.epoch != row.epoch or row.ended_epoch >= message.epoch:
         controller.stale_reports += 1
+        if row is not None and isinstance(message, GangEnded) and message.epoch == row.left_epoch:
+            row.left_seats = ()
+            controller.changed(row, "")
         return
     match message:
         case Launched() if row.launched_epoch < row.epoch:
-            row.launched_epoch, row.started = row.epoch, controller.at
-            row.first_started = controller.at if math.isnan(row.first_started) else row.first_started
+            row.launched_epoch, row.started, row.left_seats = row.epoch, controller.at, ()
+            if math.isnan(row.first_started):
+                row.first_started = controller.at
+                controller.usage.starts(row, controller.at)
             if row.state == "starting":
                 controller.move(row, "running", "")
                 controller.set_timers(row)
@@ -99,6 +110,10 @@ def take_report(controller: Controller, message: Report) -> None:
             kind = row.spec.get("job_type", "")
             controller.memory_gib[kind] = max(message.gib, controller.memory_gib.get(kind, 0.0))
             controller.changed(row, "")
+        case EnergyUsed():
+            if not (0 <= message.energy_j <= MOST_J and 0 <= message.metered_s <= MOST_S):
+                raise ValueError(f"it used {message.energy_j:g} J in {message.metered_s:g} s")
+            controller.usage.consumes(row, message.energy_j, message.metered_s, controller.at)
         case GangFaulty():
             quarantine(controller, row, _plain(message.reason))
         case GangEnded():
@@ -137,8 +152,10 @@ def _seats_taken(controller: Controller, message: SeatsTaken) -> None:
         dict(message.quarantined),
     )
     out = controller.scheduler.state.taken
-    known = {seat: "" for seat in range(len(out)) if out[seat]}  # from the store, without who uses them
-    before = {**known, **controller.taken_seats}
+    ours = drained_seats(controller) | controller.closed
+    # From the store, without who uses them.
+    known = {seat: "" for seat in range(len(out)) if out[seat] and seat not in ours}
+    before, controller.unreported = {**known, **controller.taken_seats}, set()
     changed = {seat for seat in {*holders, *before} if holders.get(seat) != before.get(seat)}
     if not changed:
         return
@@ -148,7 +165,7 @@ def _seats_taken(controller: Controller, message: SeatsTaken) -> None:
     controller.taken_seats = holders
     controller.quarantined = quarantined
     controller.flush(controller.at)
-    controller.emit("", AcceleratorsTaken(tuple(sorted(holders))))
+    controller.emit("", AcceleratorsTaken(controller.out_seats()))
 
 
 def _note_seat(controller: Controller, seat: int, holder: str | None, remains: QuarantinedSeat | None) -> None:
@@ -177,9 +194,10 @@ def _gang_found(controller: Controller, found: GangFound) -> None:
     else:
         controller.flush(controller.at)
         controller.taken_seats = {seat: who for seat, who in controller.taken_seats.items() if seat not in found.seats}
+        controller.unreported -= set(found.seats)
         leases = cast("Leases", controller.site.setup.mechanism)  # a service has no others
         known = set(map(int, controller.scheduler.state.taken.nonzero()[0]))  # from the store, until the world reports
-        others = (known | controller.taken_seats.keys()) - set(found.seats)
+        others = (known | set(controller.out_seats())) - set(found.seats)
         controller.emit("", AcceleratorsTaken(tuple(sorted(others))))
         controller.emit(row.id, GangAdopted(row.id, found.epoch, found.seats, leases.until(controller.at)))
         controller.flush(controller.at)
@@ -191,6 +209,7 @@ def _gang_found(controller: Controller, found: GangFound) -> None:
 
 
 def _gang_ended(controller: Controller, row: JobRow, report: GangEnded) -> None:
+    row.left_seats = ()
     if row.launched_epoch == row.epoch:
         row.run_s += controller.at - row.started
     if row.is_over:
@@ -223,6 +242,7 @@ def _gang_ended(controller: Controller, row: JobRow, report: GangEnded) -> None:
 
 def _failed(controller: Controller, row: JobRow, reason: str) -> None:
     row.failures += 1
+    controller.usage.fails(row, controller.at)
     wait = min(2.0 ** (row.failures - 1), MOST_BACKOFF_S)
     row.backoff_until = controller.at + wait
     controller.hold(row, "backoff")

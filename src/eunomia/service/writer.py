@@ -25,6 +25,7 @@ from eunomia.records.scheduler_digest import digest
 from eunomia.service.clock import ServiceClock
 from eunomia.service.controller import Controller
 from eunomia.service.core_job import core_job
+from eunomia.service.draining import restore_drains
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.inbox import Inbox
 from eunomia.service.job_row import JobRow
@@ -388,6 +389,10 @@ class Writer:
                 scheduler.belief.take_over(controller.scheduler.belief)
             controller.use_site(site, scheduler, runner, forget_seats=cluster_changed)
             begin_era(self.store, controller, rows, setup_text(site), is_first=False, more=meta, before=before)
+            restore_drains(controller, self.store.drains())
+            for row in rows:
+                if row.state == "stopping":
+                    controller.end_soon(row, row.since)
             keep_seats(controller)
             controller.go_on_learning()
             self.replay_cost = ReplayCost()

@@ -18,13 +18,14 @@ from eunomia.inputs.columns import numbers
 from eunomia.inputs.open_table import read_table
 from eunomia.inputs.problems import refused
 from eunomia.inputs.table import InputTable
+from eunomia.inputs.time_zone import read_zone
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.traces.accelerator_hours import HOUR_S, AcceleratorHours, RowHours
 from eunomia.traces.column_mapping import ColumnMapping, hint_at_width, map_columns
 from eunomia.traces.engine_objects import EngineJob, build_history
 from eunomia.traces.import_findings import History, ImportFindings, RowSource
 from eunomia.traces.native import OURS, STATUSES
-from eunomia.traces.run_times import RunTimes, absent, read_run_times, read_zone
+from eunomia.traces.run_times import RunTimes, absent, read_run_times
 
 UNENDED = ("running", "pending", "suspended", "unknown")
 OTHER_SEPARATORS = (";", "\t", "|")

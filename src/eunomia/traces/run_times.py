@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from math import isfinite, nan
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,6 @@ import pyarrow.compute as pc
 
 from eunomia.inputs.bounds import MOST_S
 from eunomia.inputs.columns import numbers
-from eunomia.inputs.problems import refused
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Floats
 from eunomia.traces.column_mapping import ColumnMapping
@@ -33,18 +31,6 @@ UNITS = ((1e17, 1e9, "nanoseconds"), (1e14, 1e6, "microseconds"), (1e11, 1e3, "m
 SAME = 0.01  # by which a duration may differ from end − start, relative
 LENGTH_BY_UNIT = {"minutes": 60.0, "hours": 3600.0, "milliseconds": 1e-3}
 ZONE = "correct one of the two, drop the row, or name the zone of the clock: --timezone Europe/Berlin"
-
-
-def read_zone(name: str, option: str, file: str = "command line") -> tzinfo:
-    """Return the zone of a name such as Europe/Berlin, UTC for "". Raises InvalidInput for a name that is not known.
-
-    The problem is that of an `option` given for a `file`.
-    """
-    try:
-        return ZoneInfo(name) if name else UTC
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        fix = "write a name of the tz database, such as Europe/Berlin or America/New_York"
-        raise refused(file, option, name, "this time zone is not known", fix) from error
 
 
 def read_times(sheet: InputTable, name: str, zone: tzinfo = UTC, *, fold: int = 0) -> Floats:

@@ -17,13 +17,14 @@ import pyarrow.compute as pc
 from eunomia.inputs.options import one_of
 from eunomia.inputs.problems import InvalidInput, refused
 from eunomia.inputs.slurm_values import JOB_STATES, expand_hosts
+from eunomia.inputs.time_zone import read_zone
 from eunomia.inputs.timestamps import date_at
 from eunomia.model.arrays import Bools, Ints
 from eunomia.traces.accelerator_hours import HOUR_S, AcceleratorHours
 from eunomia.traces.import_findings import History, ImportFindings
 from eunomia.traces.machine_lists.named_nodes import UNNAMED
 from eunomia.traces.notes import SHORTEST_S
-from eunomia.traces.run_times import offset_s, read_zone
+from eunomia.traces.run_times import offset_s
 from eunomia.traces.sacct_demands import NO_WHOLE_MACHINES, WholeMachines
 from eunomia.traces.sacct_file import is_header
 from eunomia.traces.sacct_jobs import JobParts, SacctJobs, group_runs, parts_of

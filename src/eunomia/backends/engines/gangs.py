@@ -14,6 +14,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from eunomia.backends.engines.engine import (
     NOT_DONE,
@@ -171,7 +172,8 @@ class EngineGangs(ProcessWorld):
 
     def _launch(self, order: Launch) -> None:
         key = order.job_id, order.epoch
-        if key in self._live:
+        if (known := self._live.get(key)) is not None:
+            known.order = replace(known.order, seats=order.seats)  # its nodes may have other numbers now
             return
         folder = JobFolder.of(self._workdir, *key, order.spec.get("checkpoint_dir", ""))
         grace_s = float(order.spec.get("checkpoint", {}).get("grace_s", 10.0))

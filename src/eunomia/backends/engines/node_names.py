@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from pathlib import Path
+from typing import TypeAlias
 
 from eunomia.backends.engines.engine import EngineNode
 from eunomia.inputs.problems import InvalidInput, Problem
@@ -12,6 +15,35 @@ from eunomia.lease import write_whole
 from eunomia.model.topology import Topology
 
 FILE = "nodes.json"
+MOST_COMPARED = 1_000_000  # pairs of nodes of which the longest common sequence is looked for
+Declared: TypeAlias = tuple[str, int]  # type and accelerators of a node
+
+
+def same_nodes(before: Sequence[Declared], after: Sequence[Declared]) -> dict[int, int]:
+    """Return which node of a changed cluster an earlier one is, by number; those that are gone are left out.
+
+    Nodes keep their order as far as it goes. Of equal ones next to each other, the last are gone, or new.
+    """
+    most = min(len(before), len(after))
+    head = next((n for n in range(most) if before[n] != after[n]), most)
+    tail = next((n for n in range(most - head) if before[-1 - n] != after[-1 - n]), most - head)
+    found = {n: n for n in range(head)} | {len(before) - 1 - n: len(after) - 1 - n for n in range(tail)}
+    old, new = before[head : len(before) - tail], after[head : len(after) - tail]
+    if len(old) * len(new) <= MOST_COMPARED:
+        for at, to, length in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
+            found |= {head + at + n: head + to + n for n in range(length)}
+    free = defaultdict[Declared, list[int]](list)
+    for number in sorted(set(range(len(after))) - set(found.values()), reverse=True):
+        free[after[number]].append(number)
+    for number in sorted(set(range(len(before))) - set(found)):
+        if free[before[number]]:
+            found[number] = free[before[number]].pop()
+    return found
+
+
+def declared_nodes(topology: Topology) -> list[Declared]:
+    """Return type and accelerators of each node."""
+    return [(_type(topology, n), int(topology.size[n])) for n in range(topology.nodes)]
 
 
 def assign(topology: Topology, nodes: Sequence[EngineNode], workdir: Path, engine: str) -> dict[int, str]:
@@ -39,8 +71,10 @@ def assign(topology: Topology, nodes: Sequence[EngineNode], workdir: Path, engin
         there = ", ".join(f"{node.name} ({_shown(node)})" for node in nodes) or "none"
         rule = f"{engine} has no node for {len(missing)} of the declared ones, of type {types}; its nodes: {there}"
         raise InvalidInput([Problem(file=engine, column="cluster", rule=rule, fix="declare the nodes that it has")])
-    signature = [[_type(topology, n), int(topology.size[n])] for n in range(topology.nodes)]
-    write_whole(workdir / FILE, json.dumps({"nodes": signature, "names": [names[n] for n in range(topology.nodes)]}))
+    write_whole(
+        workdir / FILE,
+        json.dumps({"nodes": declared_nodes(topology), "names": [names[n] for n in range(topology.nodes)]}),
+    )
     return dict(sorted(names.items()))
 
 
@@ -50,12 +84,8 @@ def _kept(topology: Topology, workdir: Path) -> dict[int, str]:
         found = json.loads((workdir / FILE).read_bytes())
     except FileNotFoundError:
         return {}
-    pairs = zip(found["nodes"], found["names"], strict=True)
-    return {
-        n: name
-        for n, (declared, name) in enumerate(pairs)
-        if n < topology.nodes and declared == [_type(topology, n), int(topology.size[n])]
-    }
+    moved = same_nodes([(kind, size) for kind, size in found["nodes"]], declared_nodes(topology))
+    return {moved[n]: name for n, name in enumerate(found["names"]) if n in moved}
 
 
 def _type(topology: Topology, node: int) -> str:

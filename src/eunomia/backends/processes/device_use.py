@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 GIB = 2**30
+MOST_DIGITS = 12  # of a number that a variable of a process has
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class DeviceUse:
 
     memory_gib_by_pid: dict[int, float]  # nan = the driver does not say
     busy: float = math.nan  # share of the last sample in which it computed; nan = not known
+    energy_j: float = math.nan  # since the driver was loaded; nan = it does not count it
 
 
 class DeviceDriver(Protocol):
@@ -67,8 +69,11 @@ class NvidiaDriver:
                 busy = math.nan
                 with contextlib.suppress(nvml.NVMLError_NotSupported):
                     busy = nvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100.0
+                energy_j = math.nan  # older accelerators than Volta do not count it
+                with contextlib.suppress(nvml.NVMLError_NotSupported):
+                    energy_j = nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000.0
                 processes = nvml.nvmlDeviceGetComputeRunningProcesses(handle)
-                found.append(DeviceUse({one.pid: _gib(one.usedGpuMemory) for one in processes}, busy))
+                found.append(DeviceUse({one.pid: _gib(one.usedGpuMemory) for one in processes}, busy, energy_j))
         except nvml.NVMLError as error:
             raise OSError(f"the driver of this machine does not answer ({error})") from error
         return found
@@ -110,10 +115,16 @@ def our_process(pid: int, workdir: Path) -> OurProcess | None:
             return None
         variables = dict(part.partition(b"=")[::2] for part in raw.split(b"\0"))
         if variables.get(b"EUNOMIA_LEASE_FILE", b"").startswith(prefix):
-            seats = frozenset(int(seat) for seat in variables.get(b"EUNOMIA_SEATS", b"").split(b",") if seat.isdigit())
-            return OurProcess(variables[b"EUNOMIA_JOB_ID"].decode(), int(variables[b"EUNOMIA_EPOCH"]), seats)
+            seats = frozenset(_number(seat) for seat in variables.get(b"EUNOMIA_SEATS", b"").split(b","))
+            job_id = variables.get(b"EUNOMIA_JOB_ID", b"").decode(errors="replace")
+            return OurProcess(job_id, _number(variables.get(b"EUNOMIA_EPOCH", b"")), seats)
         pid = int(stat.rpartition(b")")[2].split()[1])
     return None
+
+
+def _number(text: bytes) -> int:
+    """Return a number of a variable, which a job may have set to anything; -1 for what is none."""
+    return int(text) if text.isdigit() and len(text) < MOST_DIGITS else -1
 
 
 def described(pids: Iterable[int]) -> str:

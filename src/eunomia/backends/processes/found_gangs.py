@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from eunomia.backends.processes.folder import JobFolder, read_json
-from eunomia.backends.processes.gang_group import boot_id, is_running, kernel_text, wake_supervisor
+from eunomia.backends.processes.gang_group import all_pids, boot_id, is_running, wake_supervisor
+from eunomia.backends.processes.lock_holders import holders, lease_of, locks
 
 MOST_DIGITS = 12  # of the number of a start
-_VARIABLE = b"EUNOMIA_LEASE_FILE="
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class FoundGang:
     def stop(self, grace_s: float) -> None:
         """Have its supervisor stop it, with so much time to save. Raises OSError."""
         self.folder.write_lease(0.0, grace_s)
-        wake_supervisor(self.supervisor[0])
+        wake_supervisor(*self.supervisor)
 
 
 def running_gangs(jobs: Path) -> Iterator[FoundGang]:
@@ -70,24 +70,14 @@ def _doubt(gang: FoundGang, record: Mapping[str, Any]) -> str:
         return "it has not begun"
     if record.get("boot", boot_id()) != boot_id() or os.stat(f"/proc/{pid}").st_uid != os.geteuid():
         return f"process {pid} is not its supervisor"
-    held = _locked_by(pid)
+    held = locks()
     for file in (path / "job.lock", *(path.parent / "seats" / f"{seat}.lock" for seat in gang.seats)):
-        if not file.exists() or file.stat().st_ino not in held:
+        if pid not in holders(file, held):
             return f"process {pid} has not locked {file.name}"
     return ""
 
 
-def _locked_by(pid: int) -> set[int]:
-    """Return the numbers of the files (inodes) that a process has locked."""
-    words = [line.split() for line in kernel_text("/proc/locks").splitlines()]
-    return {int(one[5].rpartition(":")[2]) for one in words if one[1] == "FLOCK" and one[4] == str(pid)}
-
-
 def _lease_files(jobs: Path) -> set[Path]:
     """Return the lease files that processes have in their environment, of gangs below this folder."""
-    found, prefix = set[Path](), _VARIABLE + os.fsencode(f"{jobs}{os.sep}")
-    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
-        with contextlib.suppress(OSError):  # it has ended, or belongs to another user
-            variables = Path(f"/proc/{name}/environ").read_bytes().split(b"\0") if name.isdigit() else []
-            found.update(Path(os.fsdecode(one.removeprefix(_VARIABLE))) for one in variables if one.startswith(prefix))
+    found = {Path(lease) for pid in all_pids() if (lease := lease_of(pid)).startswith(f"{jobs}{os.sep}")}
     return {path for path in found if path.parent.parent == jobs}

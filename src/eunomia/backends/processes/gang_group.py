@@ -119,18 +119,28 @@ def kill(pids: Iterable[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def wake_supervisor(pid: int) -> None:
+def wake_supervisor(pid: int, started: str) -> None:
     """Have a supervisor read its lease now. Any other process that has the number by now takes no notice."""
     if pid > 0:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGCHLD)
+        thaw(pid, started)
+
+
+def thaw(pid: int, started: str) -> bool:
+    """Continue that very process if it is stopped, by a signal or a tracer; say whether it was."""
+    is_stopped = stat_of(pid)[:1] in (["T"], ["t"]) and is_running(pid, started)
+    if is_stopped:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGCONT)
+    return is_stopped
 
 
 def descendants(root: int) -> list[int]:
     """Return the descendants of process `root` from /proc; none without /proc."""
     below: dict[int, list[int]] = {}
     if not os.path.exists(f"/proc/{root}/task/{root}/children"):  # a kernel without: look at every process
-        for pid in _all_pids():
+        for pid in all_pids():
             with contextlib.suppress(IndexError):  # it has ended
                 below.setdefault(int(stat_of(pid)[1]), []).append(pid)
     pids, stack = [], [root]
@@ -154,7 +164,7 @@ def children(pid: int) -> list[int]:
 def processes_with(variables: Set[bytes]) -> list[int]:
     """Return the ids of processes with one of these variables NAME=value in their environment; none without /proc."""
     pids = []
-    for pid in _all_pids():
+    for pid in all_pids():
         if pid != os.getpid():
             # It may have ended, or belong to another user.
             with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
@@ -223,7 +233,8 @@ def control(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def _all_pids() -> list[int]:
+def all_pids() -> list[int]:
+    """Return the processes of this machine; none without /proc."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()] if os.path.isdir("/proc") else []
 
 

@@ -23,7 +23,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -36,21 +36,25 @@ from eunomia.backends.processes.gang_group import (
     descendants,
     is_running,
     start_time,
+    thaw,
 )
 from eunomia.backends.processes.gang_launch import what_ran_out
 from eunomia.backends.processes.group_base import GroupBase
 from eunomia.backends.processes.local_gang import LocalGang, supervisor_spec
+from eunomia.backends.processes.lock_holders import SeatLocks, lease_of, moment, seats_signed
 from eunomia.backends.processes.machine_limits import open_files_left, raise_open_files, tasks_for
 from eunomia.backends.processes.remains import KilledGangs, Remains, processes_of
 from eunomia.backends.processes.seats import LOOK_S, SeatWatch
 from eunomia.backends.processes.written_files import WrittenFiles
 from eunomia.backends.reports import (
+    EnergyUsed,
     GangEnded,
     GangFound,
     LaunchDelayed,
     Launched,
     MemoryUsed,
     OrderTaken,
+    QuarantinedSeat,
     SeatsIdle,
     SeatsTaken,
     StepsSaved,
@@ -69,6 +73,8 @@ LATE_S = 2.0  # after the grace: then a run that ends kills a supervisor that ha
 WATCH_S = 7.0  # likewise, of a service; later than a supervisor says that processes do not die
 RETRY_S = 1.0  # until a launch is tried again for which the machine had none of something; each time twice as long
 MOST_RETRY_S = 30.0
+SAID_S = 1.0  # after which it is said what a gang waits for
+ENERGY_S = 60.0  # of a gang's time, after which what its accelerators used is reported
 NEVER_DIES = "it was killed, and some of it does not die"
 _log = logging.getLogger(__name__)
 
@@ -107,6 +113,7 @@ class LocalGangs(ProcessWorld):
         self._written = WrittenFiles(lambda name: name == PROGRESS or name.startswith(RECORD))
         self._seat_files = self._workdir / "seats"
         self._seat_files.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._locks = SeatLocks(self._seat_files)
         adopts_strays = not self._groups.path and inputs.lock is None
         self._killed = KilledGangs(
             self._seat_files / "quarantine.json", adopts_strays=adopts_strays, known_group=self._known_group
@@ -196,6 +203,7 @@ class LocalGangs(ProcessWorld):
 
     def _renew(self, gang: LocalGang, end_s: float) -> None:
         """Renew a lease; if the machine has no room to write it, that of the other gangs must not wait for it."""
+        thaw(*gang.supervisor)  # a job may have stopped it
         try:
             gang.renew(end_s)
         except OSError as error:
@@ -221,7 +229,9 @@ class LocalGangs(ProcessWorld):
             case Launch():
                 about = order.job_id, order.epoch
                 if not self._guard(about, self._launch, order) and about not in self._live:
-                    self._report(GangEnded(*about, "failed", "it could not be started"))
+                    folder = JobFolder.of(self._workdir, *about)
+                    unusable = LocalGang(order, folder, 0.0, order.seats, is_unusable=True)
+                    self._guard(about, self._report_end, unusable)
             case Halt(_, job_id, epoch, save) if (gang := self._live.get((job_id, epoch))) is not None:
                 self._guard(gang.key, self._halt, gang, save)
             case Halt(_, job_id, epoch) if (gang := self._delayed.get((job_id, epoch))) is not None:
@@ -252,6 +262,9 @@ class LocalGangs(ProcessWorld):
         elif (found := folder.read_exit()) is not None and found.cause != "later":
             self._report_end(gang)
         elif found is None and (record := read_json(folder.record)) is not None:
+            if not _is_usable(record, gang):  # its job has written it
+                self._report_end(gang)
+                return
             self._adopt(gang, record)
             if order.seats and sorted(gang.seats) != sorted(order.seats):  # it runs elsewhere than it is believed to
                 self._halt(gang)
@@ -331,8 +344,8 @@ class LocalGangs(ProcessWorld):
             )  # fmt: skip
         self._inputs.forked()
         gang.supervisor = gang.process.pid, start_time(gang.process.pid)
-        gang.group = self._make_group(gang)
         self._live[gang.key] = gang
+        gang.group = self._make_group(gang)
         spec = supervisor_spec(
             gang, self._inputs, self._topology, self._inherited, self._seat_files, self.url, self._groups,
             self._open_files,
@@ -391,7 +404,7 @@ class LocalGangs(ProcessWorld):
 
     def _be_launched(self, gang: LocalGang) -> None:
         if not gang.launched:
-            gang.launched, gang.launched_at = True, time.monotonic()
+            gang.launched, gang.launched_at, gang.frozen_at = True, time.monotonic(), math.inf
             self._report(Launched(*gang.key))
 
     def _read_steps(self, gang: LocalGang) -> None:
@@ -406,7 +419,11 @@ class LocalGangs(ProcessWorld):
         for entry in self._killed.kill_again(self._live):
             if entry.gang is not None:
                 self._guard(entry.key, self._report_end, entry.gang)
+        if now >= self._locks.due or not all(gang.launched for gang in self._live.values()):
+            self._look_at_locks()
         for gang in list(self._live.values()):
+            if not gang.launched:
+                self._guard(gang.key, self._look_at_start, gang, now)
             self._guard(gang.key, self._stop_overdue, gang, now)
             if gang.pidfd < 0 or not gang.is_watched:
                 self._guard(gang.key, self._look_at, gang)
@@ -423,7 +440,7 @@ class LocalGangs(ProcessWorld):
             self._be_launched(gang)
             if record.get("unkillable"):
                 self._begin_killing(gang, NEVER_DIES, patience_s=0.0)
-        if gang.pidfd < 0 and (record is None or not _is_alive(record)):
+        if gang.pidfd < 0 and not is_running(*gang.supervisor):
             self._end(gang)
 
     def _find_orphans(self) -> None:
@@ -439,13 +456,19 @@ class LocalGangs(ProcessWorld):
             self._found.append(gang)
             _log.warning("start %d of %s", gang.epoch, _orphaned(gang.job_id))
         self._has_looked = True
+        self._look_at_locks({str(JobFolder.of(self._workdir, *key).lease) for key in named})
         self._report_taken()
 
     def _stop_overdue(self, gang: LocalGang, now: float) -> None:
-        """Kill a gang with its supervisor, if that has not stopped it in time, as it is frozen or hangs."""
+        """Kill a gang with its supervisor, if that has not stopped it in time, as it is frozen or hangs.
+
+        One that was not launched waits until the earlier gang of its job has ended: its end would say that it has.
+        """
         is_closing_run = self._closing and self._inputs.lock is not None
-        due = min(gang.stopped_by, gang.end_s + gang.grace_s) + (LATE_S if is_closing_run else WATCH_S)
-        if now < due or gang.key in self._killed or not (gang.launched or is_closing_run):
+        due = min(gang.stopped_by, gang.end_s + gang.grace_s, gang.frozen_at) + (LATE_S if is_closing_run else WATCH_S)
+        if now < due or gang.key in self._killed:
+            return
+        if not (gang.launched or is_closing_run) and (self._has_earlier(gang) or self._others(gang, seats=False)):
             return
         pid, started = gang.supervisor
         entry = self._begin_killing(gang, "its supervisor has not stopped it in time, and some of it does not die")
@@ -476,7 +499,8 @@ class LocalGangs(ProcessWorld):
             gang.process.wait()
         if not gang.launched and record is not None and record.get("launched"):
             self._be_launched(gang)
-        if found is not None and found.cause == "later" and gang.stop_grace_s is None and not self._closing:
+        is_later = found is not None and found.cause == "later" and gang.has_ended_well
+        if found is not None and is_later and gang.stop_grace_s is None and not self._closing:
             gang.process, gang.lease_end = None, 0.0
             self._delay(gang, found.reason)
         else:
@@ -491,6 +515,7 @@ class LocalGangs(ProcessWorld):
         found |= {
             seat: _orphaned(gang.job_id) for gang in self._orphans.values() for seat in gang.seats if 0 <= seat < count
         }
+        found |= {seat: self._holder(seat) for seat in self._locks.strange if seat < count}
         kept = {seat: entry for entry in self._killed.quarantined(now) for seat in entry.seats if 0 <= seat < count}
         for seat, entry in kept.items():
             found[seat] = f"processes of job {entry.job_id} that cannot be killed"
@@ -500,6 +525,50 @@ class LocalGangs(ProcessWorld):
         """Kill a gang until nothing is left of it, from the next poll on; return its entry."""
         self._poll_at = 0.0
         return self._killed.add(gang, why, supervised=gang.key in self._live, patience_s=patience_s)
+
+    def _look_at_locks(self, named: Set[str] = frozenset()) -> None:
+        """Find the seats that are locked by a process of which no gang is known to have them.
+
+        `named` are lease files of gangs whose orders were not taken yet.
+        """
+        known = [(gang.supervisor[0], str(gang.folder.lease), gang.seats) for gang in self._live.values()]
+        known += [(gang.supervisor[0], str(gang.folder.lease), gang.seats) for gang in self._orphans.values()]
+        known += [((one.supervisor or (0,))[0], one.lease, one.seats) for one in self._killed.values()]
+        self._locks.look(known, named, f"{self._workdir}{os.sep}")
+
+    def _holder(self, seat: int) -> str:
+        """Return in words who has locked a seat that none of our gangs is known to have."""
+        pid, lease, since = self._locks.strange[seat]
+        whose = f"process {pid} of job {_job_of(lease)}" if lease else f"process {pid}"
+        return f"{whose}, which has locked it since {since}"
+
+    def _others(self, gang: LocalGang, *, seats: bool = True) -> dict[int, str]:
+        """Return which processes have locked what a gang needs that is not launched, each with what it has locked."""
+        files = {gang.folder.path / "job.lock": "the folder of its job"}
+        files |= {self._seat_files / f"{seat}.lock": f"accelerator {seat}" for seat in gang.seats if seats}
+        mates = {one.supervisor[0] for one in self._live.values() if one.order.shared and gang.order.shared}
+        ours, lease = {gang.supervisor[0], *mates}, str(gang.folder.lease)
+        found = {pid: what for path, what in files.items() for pid in self._locks.holders(path) - ours}
+        return {pid: what for pid, what in found.items() if lease_of(pid) != lease}
+
+    def _look_at_start(self, gang: LocalGang, now: float) -> None:
+        """Say what a gang waits for that is not launched, and continue its supervisor, which a job may have stopped."""
+        gang.frozen_at = min(gang.frozen_at, now) if thaw(*gang.supervisor) else math.inf
+        others = self._others(gang)
+        waits, since, is_said = gang.waits
+        if waits != others.keys():
+            gang.waits = frozenset(others), time.time(), False
+        elif others and not is_said and time.time() >= since + SAID_S:
+            gang.waits = waits, since, True
+            by = ", ".join(f"{what} by {self._process(pid)}" for pid, what in sorted(others.items()))
+            self._report(LaunchDelayed(*gang.key, f"locked since {moment(since)}: {by}; it begins once that has ended"))
+
+    def _process(self, pid: int) -> str:
+        lease = lease_of(pid)
+        gang = next((one for one in self._live.values() if one.supervisor[0] == pid), None)
+        whose = f" of job {_job_of(lease)}" if lease.startswith(f"{self._workdir}{os.sep}") else ""
+        is_ending = gang is not None and gang.stop_grace_s is not None
+        return f"process {pid}{whose}" + ", which is being stopped" * is_ending
 
     def _is_taken(self, gang: LocalGang) -> bool:
         """Ask the driver before a launch; a gang whose seat others use is turned away."""
@@ -511,7 +580,7 @@ class LocalGangs(ProcessWorld):
 
     def _has_earlier(self, gang: LocalGang) -> bool:
         """Say whether an earlier gang of the job still runs: the end of a later one would say that it does not."""
-        return any(job == gang.order.job_id for job, _ in (*self._live, *self._killed))
+        return any(job == gang.order.job_id and epoch < gang.order.epoch for job, epoch in (*self._live, *self._killed))
 
     def _turn_away(self, gang: LocalGang) -> None:
         taken = self._taken or {}
@@ -538,30 +607,61 @@ class LocalGangs(ProcessWorld):
                 if gib > gang.memory_gib:
                     gang.memory_gib = gib
                     self._report(MemoryUsed(*gang.key, gib))
+                if gang.launched:
+                    self._report_energy(gang, ENERGY_S)
             self._report_idle()
         taken, kept = self._taken_now()
         if taken == self._taken:
             return
         self._taken = taken
-        quarantined = tuple((seat, kept[seat].describe()) for seat in sorted(kept))
-        self._report(SeatsTaken(tuple(sorted(taken.items())), quarantined))
+        quarantined = {seat: entry.describe() for seat, entry in kept.items()}
+        for seat, (_, lease, since) in self._locks.strange.items():
+            if lease and seat in taken and seat not in kept:
+                quarantined[seat] = QuarantinedSeat(_job_of(lease), since, self._holder(seat))
+        self._report(SeatsTaken(tuple(sorted(taken.items())), tuple(sorted(quarantined.items()))))
         for gang in self._live.values():
             if not gang.launched and gang.key not in self._killed and not taken.keys().isdisjoint(gang.seats):
                 self._turn_away(gang)
                 self._halt(gang, at_once=True)
 
+    def _report_energy(self, gang: LocalGang, least_s: float) -> None:
+        """Report the energy that a gang's accelerators used, if there is so much of its time."""
+        if self._seats is not None and (found := gang.energy_since(self._seats.energy_j, least_s)) is not None:
+            self._report(EnergyUsed(*gang.key, *found))
+
     def _report_end(self, gang: LocalGang) -> None:
-        self._read_steps(gang)
+        """Report the end of a gang; if something of it is left, that is killed first, and its end reported later."""
         found = gang.folder.read_exit()
-        if gang.turned_away:
+        if self._leaves_something(gang, found):
+            return
+        self._read_steps(gang)
+        self._report_energy(gang, 0.0)
+        if gang.is_unusable:
+            self._report(GangEnded(*gang.key, "failed", "it could not be started"))
+        elif gang.turned_away:
             self._report(GangEnded(*gang.key, "stopped", f"its accelerator is used by {gang.turned_away}"))
         elif found is None:
             self._report_loss(gang)
         else:
-            self._killed.forget(gang.key)
             self._report(GangEnded(*gang.key, *self._outcome(gang, found)))
-        if gang.group and gang.key not in self._killed:
+        if gang.group:
             self._groups.group(gang.group).remove()
+
+    def _leaves_something(self, gang: LocalGang, found: ExitRecord | None) -> bool:
+        """Say whether something of an ended gang is left, and kill it; a job may have written what its files say."""
+        if found is not None and gang.has_ended_well:
+            self._killed.forget(gang.key)
+            return False  # its supervisor has seen to it
+        path = self._group_of(gang.folder.path.name, gang.order.epoch)
+        gang.group = path if path and os.path.isdir(path) else gang.group
+        gang.seats = gang.seats or seats_signed(self._seat_files, str(gang.folder.lease))
+        entry = self._begin_killing(gang, "its supervisor was killed, and some of what it left does not die")
+        entry.supervisor = None
+        if entry.look(self._killed.strays(self._live.values())):
+            entry.kill()
+            return True
+        self._killed.forget(gang.key)
+        return False
 
     def _outcome(self, gang: LocalGang, found: ExitRecord) -> tuple[str, str]:
         """Return how a gang ended, and why."""
@@ -574,14 +674,8 @@ class LocalGangs(ProcessWorld):
         return outcome, reason
 
     def _report_loss(self, gang: LocalGang) -> None:
-        """Report a gang whose supervisor ended without a word, once nothing is left of it."""
+        """Report a gang whose supervisor ended without a word."""
         record = read_json(gang.folder.record)
-        entry = self._begin_killing(gang, "its supervisor was killed, and some of what it left does not die")
-        entry.supervisor = None
-        if entry.look(self._killed.strays(self._live.values())):
-            entry.kill()
-            return
-        self._killed.forget(gang.key)
         # A gang of a run dies with its supervisor, and the job has failed.
         outcome = "lost" if self._inputs.lock is None or gang.process is None else "failed"
         is_restart = record is not None and record.get("boot", boot_id()) != boot_id()
@@ -591,6 +685,20 @@ class LocalGangs(ProcessWorld):
 
 def _orphaned(job_id: str) -> str:
     return f"job {job_id}, which the store does not know to run; eunomia store orphans --end {job_id} stops it"
+
+
+def _job_of(lease: str) -> str:
+    return Path(lease).parent.name
+
+
+def _is_usable(record: Mapping[str, Any], gang: LocalGang) -> bool:
+    """Say whether a record can be that of the supervisor of a gang: its job may have written it."""
+    try:
+        pid, started, _ = int(record["pid"]), str(record["start"]), bool(record["launched"])
+        tuple(map(int, record.get("seats", ())))
+    except (LookupError, ValueError, TypeError, OverflowError):
+        return False
+    return not is_running(pid, started) or lease_of(pid) == str(gang.folder.lease)
 
 
 def _is_alive(record: Mapping[str, Any]) -> bool:

@@ -41,22 +41,53 @@ class LocalGang:
     killed_at: float = math.inf  # likewise: when its supervisor was killed, as it did not stop the gang in time
     steps: float | None = None
     lease_end: float = 0.0
+    frozen_at: float = math.inf  # likewise: since when its supervisor is found stopped, before the launch
+    waits: tuple[frozenset[int], float, bool] = (
+        frozenset(),
+        0.0,
+        False,
+    )  # for which processes, since (wall clock), and whether that was said
     turned_away: str = ""  # who uses its seats, if it must not be launched therefore
+    is_unusable: bool = False  # what its launch needs cannot be had
     delayed: str = ""  # what this machine has none of, so that it is launched later
     retry_at: float = 0.0  # when, in s of time.monotonic
     retry_s: float = 0.0  # how long that was put off
     memory_gib: float = 0.0
+    energy_j: dict[int, tuple[float, float]] = field(default_factory=dict)  # as `SeatWatch` had it last
+
+    def energy_since(self, counted: Mapping[int, tuple[float, float]], least_s: float) -> tuple[float, float] | None:
+        """Return joules since the last call that returned some, and the accelerator-seconds in which they were used.
+
+        None where that is less than `least_s` a seat. A seat that is seen for the first time, or whose counter began
+        anew, counts from now on.
+        """
+        now = {seat: counted[seat] for seat in self.seats if seat in counted}
+        spans = [
+            (at - before[0], used - before[1])
+            for seat, (at, used) in now.items()
+            if (before := self.energy_j.get(seat)) is not None and used >= before[1]
+        ]
+        seconds = sum(span for span, _ in spans)
+        if spans and seconds < least_s * len(spans):
+            return None
+        self.energy_j = now
+        return (sum(used for _, used in spans), seconds) if seconds > 0 else None
 
     @property
     def key(self) -> tuple[str, int]:
         return self.order.job_id, self.order.epoch
+
+    @property
+    def has_ended_well(self) -> bool:
+        """Whether its supervisor, a child of this process, has ended by itself, once nothing was left of the gang."""
+        return self.process is not None and self.process.returncode == 0
 
     def renew(self, end_s: float) -> None:
         """Write the lease, which ends then, or earlier if the gang has an end of its own. Raises OSError."""
         before, self.lease_end = self.lease_end, min(end_s, self.end_s)
         self.folder.write_lease(self.lease_end, self.stop_grace_s)
         if self.stop_grace_s is not None or self.lease_end < before:
-            wake_supervisor(self.supervisor[0])
+            wake_supervisor(*self.supervisor)
 
     def send(self, line: str) -> None:
         """Write to a supervisor that was just started what it is to run."""

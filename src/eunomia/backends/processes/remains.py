@@ -13,7 +13,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from eunomia.backends.processes.gang_group import (
     stat_of,
 )
 from eunomia.backends.processes.local_gang import LocalGang
+from eunomia.backends.processes.lock_holders import moment
 from eunomia.backends.reports import QuarantinedSeat
 from eunomia.lease import write_whole
 
@@ -77,8 +77,7 @@ class Remains:
 
     def describe(self) -> QuarantinedSeat:
         """Return why its seats are out of service."""
-        since = datetime.fromtimestamp(self.since, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        return QuarantinedSeat(self.job_id, since, self.why)
+        return QuarantinedSeat(self.job_id, moment(self.since), self.why)
 
 
 def processes_of(gang: LocalGang) -> set[int]:
@@ -113,6 +112,10 @@ class KilledGangs:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def values(self) -> list[Remains]:
+        """Return what remains of each."""
+        return list(self._entries.values())
 
     def get(self, key: tuple[str, int]) -> Remains | None:
         """Return what remains of a gang; None if nothing is known to."""

@@ -29,6 +29,7 @@ class SeatWatch:
         self.look_s, self.idle_s = look_s, idle_s
         self.strangers: dict[int, str] = {}  # seat → who uses it
         self.memory_gib: dict[tuple[str, int], float] = {}  # (job, epoch) → most on one accelerator, ever seen
+        self.energy_j: dict[int, tuple[float, float]] = {}  # seat → when it was read, and what the driver has counted
         self.idle_since: dict[int, float] = {}  # seat → when it was last seen busy, in s of time.monotonic
         self._driver, self._workdir = driver, workdir
         self._looked = -math.inf
@@ -37,7 +38,7 @@ class SeatWatch:
 
     def use_topology(self, topology: Topology, inherited: Mapping[str, str]) -> None:
         """Watch these accelerators from now on."""
-        self.strangers, self._looked = {}, -math.inf
+        self.strangers, self.energy_j, self._looked = {}, {}, -math.inf
         self._seat_of: dict[int, int] = {}  # device → seat
         for seat in range(topology.devices):
             for name in visible_devices(topology, [seat], inherited):
@@ -66,6 +67,10 @@ class SeatWatch:
             seat = self._seat_of.get(device)
             if seat is None:
                 continue
+            if math.isfinite(use.energy_j):
+                self.energy_j[seat] = self._looked, use.energy_j
+            else:
+                self.energy_j.pop(seat, None)
             if use.busy < LEAST_BUSY:
                 self.idle_since.setdefault(seat, self._looked)
             else:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
@@ -14,7 +15,26 @@ from eunomia.child_process import ChildProcess, ProcessDied
 
 START_S = 30.0  # that a question waits for the agent to reach the cluster
 PATIENCE = 5  # questions in a row without an answer, after which another agent is started
+TOKEN_REFUSED = (
+    "the cluster refuses the token of this service: give it the cluster's own in RAY_AUTH_TOKEN_PATH (a file), "
+    "RAY_AUTH_TOKEN or ~/.ray/auth_token, and the same RAY_AUTH_MODE"
+)
+_TOKEN = re.compile(
+    r"unauthenticated|authenticationerror|invalid\w* (auth\w* )?token|auth\w* (token|failed|failure)",
+    re.IGNORECASE,
+)
 Ask = Callable[..., Any]
+
+
+def _cause(lines: Sequence[str]) -> str:
+    """Return why Ray was not reached, of what its process printed last; "" where that is nothing.
+
+    A refused token is named as such: the last line says only that the connection failed.
+    """
+    said = [line.strip() for line in lines if line.strip()]
+    if refused := [line for line in said if _TOKEN.search(line)]:
+        return f"{TOKEN_REFUSED} ({refused[0][:300]})"
+    return said[-1][:300] if said else ""
 
 
 class AgentClient:
@@ -55,13 +75,12 @@ class AgentClient:
                 raise EngineAway(f"Ray did not answer within {within_s:g} s") from None
             except ProcessDied as death:
                 self._end()  # another one is started for the next question
-                last = next((line for line in reversed(death.lines) if line.strip()), str(death))
-                raise EngineAway(f"Ray: {last.strip()[:300]}") from None
+                raise EngineAway(f"Ray: {_cause(death.lines) or str(death)[:300]}") from None
             if answer["id"] == number:  # not that of an earlier question, which came too late
                 break
         self._unanswered = 0
         if "away" in answer:
-            raise EngineAway(f"Ray: {answer['away']}")
+            raise EngineAway(f"Ray: {_cause([str(answer['away'])])}")
         if "refused" in answer:
             raise EngineRefused(answer["refused"])
         return answer["value"]

@@ -77,8 +77,11 @@ class LeaseMechanism(Mechanism):
         """End leases of jobs that have shown that they can save, and let those go on that may be stopped no more."""
         state, at = self.state, moment.at
         kept = state.hold_what_is_due(at) if state.restartable else NO_INTS
-        shown = [event.job_id for event in moment.events if isinstance(event, JobUpdated) and event.can_save]
-        rows = np.array([row for row in map(state.row, shown) if row is not None], dtype=np.int64)
+        updates = [event for event in moment.events if isinstance(event, JobUpdated)]
+        kept = np.union1d(kept, [row for row in _rows(state, updates, "keeps_seats") if state.jobs.held[row]]).astype(
+            np.int64
+        )
+        rows = _rows(state, updates, "can_save")
         mates = state.jobs.partner[rows]
         both = np.unique(np.concatenate((rows, mates[mates >= 0])))
         freed = both[(state.jobs.on_type[both] >= 0) & ~state.jobs.held[both]]
@@ -290,6 +293,12 @@ class LeaseMechanism(Mechanism):
         if self.info.answer_type != "shares" or not mine.any() or (deficits.lag[mine] > 0).any():
             return ()
         return list(zip(deficits.type[mine].tolist(), deficits.x[mine].tolist(), strict=True))
+
+
+def _rows(state: State, updates: Sequence[JobUpdated], what: str) -> Ints:
+    """Return the jobs of which that is said."""
+    rows = (state.row(event.job_id) for event in updates if getattr(event, what))
+    return np.array([row for row in rows if row is not None], dtype=np.int64)
 
 
 def extend_leases(state: State) -> Ints:

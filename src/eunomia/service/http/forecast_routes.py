@@ -8,7 +8,8 @@ from starlette.requests import Request
 
 from eunomia.forecasts.scoring import score
 from eunomia.service.forecasts import NoForecast
-from eunomia.service.http.api import Refused, Service, read_json
+from eunomia.service.http.api import Refused, Service, read_json, read_state
+from eunomia.service.http.node_routes import drain_assumptions
 from eunomia.service.http.visible_jobs import visible
 from eunomia.service.job_admission import check_job
 from eunomia.service.job_document import FieldProblem, JobDocument, parse_job
@@ -41,10 +42,9 @@ async def when(service: Service, request: Request, who: Principal) -> dict[str, 
     if row.is_over:
         return {**shown, "start": None, "finish": None, "how": "it is over", "assumes": []}
     arrivals = request.query_params.get("arrivals") in ("1", "true")
-    return {
-        **shown,
-        **forecast_shown(service, await _asked(service, {"ask": "when", "job": row.id, "arrivals": arrivals})),
-    }
+    found = forecast_shown(service, await _asked(service, {"ask": "when", "job": row.id, "arrivals": arrivals}))
+    more = await service.threads.run(read_state, service, drain_assumptions)
+    return {**shown, **found, "assumes": [*found["assumes"], *more]}
 
 
 def forecast_shown(service: Service, found: dict[str, Any]) -> dict[str, Any]:

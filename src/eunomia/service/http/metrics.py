@@ -37,7 +37,9 @@ class _Figures:
         with writer.lock:
             types = living_state.cluster(writer.controller)["types"]
             fairness = living_state.ltgf(writer.controller, writer.clock.now())
-        by_type = [((name, state), one[state]) for name, one in types.items() for state in ("free", "busy", "taken")]
+        states = ("free", "busy", "taken", "drained", "draining")
+        counts_of = {name: {**one, "busy": one["busy"] - one["draining"]} for name, one in types.items()}
+        by_type = [((name, state), one[state]) for name, one in counts_of.items() for state in states]
         yield _gauge("eunomia_accelerators", "Accelerators by type and state.", ("type", "state"), by_type)
         yield _histogram("eunomia_decision_seconds", "Time that decisions took, s.", writer.decision_times)
         yield _histogram("eunomia_commit_seconds", "Time that commits to the store took, s.", writer.commit_times)

@@ -31,6 +31,19 @@ _QUERY = {
     "played": ("boolean", "0: leave out what would let the job start, which has to be played"),
     "at": ("string", "a time as answers show it, such as 2026-11-23T16:00:00Z: what was decided until then"),
     "after": ("integer", "number of the last event that was seen; like Last-Event-ID"),
+    "by": ("string", "tenant, user, type, and one of hour, day, week, month, with commas between them"),
+    "format": ("string", "json or csv"),
+    "to": ("string", "a date, or a date and time, before which the span ends"),
+    "user": ("string", "of this user"),
+    "action": ("string", "of this kind, such as cancel"),
+    "object": ("string", "about this, such as the id of a job"),
+    "source": ("string", "from this address, or unix socket"),
+}
+_BEGIN = ("string", "a date, or a date and time, at which the span begins")
+_OF_ROUTE = {  # where a parameter means something else
+    ("/v1/usage", "from"): _BEGIN,
+    ("/v1/audit", "from"): _BEGIN,
+    ("/v1/audit", "after"): ("integer", "number of the last entry that was seen: those after it, the oldest first"),
 }
 
 
@@ -55,10 +68,9 @@ def _operation(route: ApiRoute) -> dict[str, Any]:
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in re.findall(r"\{(\w+)", route.path)
     ]
-    parameters += [
-        {"name": name, "in": "query", "description": _QUERY[name][1], "schema": {"type": _QUERY[name][0]}}
-        for name in route.query
-    ]
+    for name in route.query:
+        kind, text = _OF_ROUTE.get((route.path, name)) or _QUERY[name]
+        parameters.append({"name": name, "in": "query", "description": text, "schema": {"type": kind}})
     if route.body == "Submission":
         schema = {"type": "string", "minLength": 8, "maxLength": 128}
         parameters.append({"name": "Idempotency-Key", "in": "header", "schema": schema})
@@ -102,8 +114,20 @@ def _schemas() -> dict[str, Any]:
         "ChangeJob": {"type": "object", "minProperties": 1},
         "NodeChange": {
             "type": "object",
-            "properties": {"action": {"enum": [*NODE_ACTIONS]}, "reason": text},
+            "properties": {
+                "action": {"enum": [*NODE_ACTIONS]},
+                "reason": text,
+                "when": text,
+                "accelerator": {"type": "integer", "minimum": 0},
+            },
             "required": ["action"],
+            "additionalProperties": False,
+        },
+        "Maintenance": {
+            "type": "object",
+            "properties": {"nodes": {"type": "array", "items": text}, "from": text, "for": text, "reason": text},
+            "required": ["nodes", "from", "for"],
+            "additionalProperties": False,
         },
         "NoticeTest": {"type": "object", "properties": {"target": text, "address": text}, "required": ["target"]},
         "WhatIf": {

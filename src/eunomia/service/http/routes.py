@@ -39,23 +39,24 @@ from eunomia.service.http.api import (
     source_of,
     whole_number,
 )
+from eunomia.service.http.audit_routes import show_audit
 from eunomia.service.http.forecast_routes import forecast_score, what_if, when
 from eunomia.service.http.job_routes import save_progress
 from eunomia.service.http.log_routes import log
 from eunomia.service.http.metrics import metrics_text
+from eunomia.service.http.node_routes import cancel_maintenance, change_node, list_maintenance, plan_maintenance
 from eunomia.service.http.notice_routes import test_notice
 from eunomia.service.http.site_routes import change_policy, change_tenant, reread_site
 from eunomia.service.http.tenant_routes import show_limits, show_tenants
+from eunomia.service.http.usage_routes import usage
 from eunomia.service.http.visible_jobs import owned, visible
 from eunomia.service.http.wait_routes import why
 from eunomia.service.job_document import FieldProblem, InvalidRequest, JobDocument, parse_job
 from eunomia.service.job_row import STATES, JobRow, iso
 from eunomia.service.messages import (
-    NODE_ACTIONS,
     ROLES,
     Cancel,
     ChangeJob,
-    ChangeNode,
     Hold,
     Principal,
     Release,
@@ -279,32 +280,9 @@ def show_nodes(service: Service, request: Request, who: Principal) -> dict[str, 
 
 def nodes_from(service: Service, who: Principal, first: int, limit: int | None) -> dict[str, Any]:
     """Return so many nodes from one on, and where the next page begins."""
-    found = read_state(service, living_state.nodes, first, limit, who.may_see)
+    found = read_state(service, living_state.nodes, first, limit, who.may_see, service.writer.origin)
     last, count = first + len(found), len(service.writer.controller.nodes)
     return {"nodes": found, "next": str(last) if found and last < count else None}
-
-
-async def change_node(service: Service, request: Request, who: Principal) -> dict[str, Any]:
-    """Drain a node, whose jobs save and move, remove or resume it; `dry_run=true` only shows what jobs would do."""
-    data = await read_json(request)
-    action = data.get("action") if isinstance(data, dict) else None
-    if action not in NODE_ACTIONS or set(data) - {"action", "reason"}:
-        problem = FieldProblem("action", None, "is drain, resume or remove", 'send {"action": "drain", "reason": "…"}')
-        raise Refused(422, "the node cannot be changed so", (problem,))
-    name = request.path_params["name"]
-    if request.query_params.get("dry_run") == "true":
-        return await service.threads.run(_would_move, service, name, action != "resume")
-    reply = await service.ask(ChangeNode(name, action, str(data.get("reason", ""))[:200]), who, source_of(request))
-    return reply.body
-
-
-def _would_move(service: Service, name: str, leaves: bool) -> dict[str, Any]:
-    """Return what jobs would do if a node left, or came back."""
-    found = {node["name"]: node for node in read_state(service, living_state.nodes)}
-    if name not in found:
-        raise Refused(404, "there is no such node")
-    stuck = read_state(service, living_state.would_not_fit, name) if leaves else []
-    return {"name": name, "would_move": found[name]["jobs"] if leaves else [], "would_not_fit": stuck}
 
 
 def summary(service: Service, request: Request, who: Principal) -> dict[str, Any]:
@@ -502,12 +480,20 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", "/v1/throughputs", "viewer", "", "Show throughputs that are learnt from jobs", show_throughputs),
     ApiRoute("GET", "/v1/nodes", "viewer", "", "Show the nodes", show_nodes,
              query=("limit", "cursor")),
-    ApiRoute("PUT", "/v1/nodes/{name}", "operator", "", "Drain, resume or remove a node", change_node,
+    ApiRoute("PUT", "/v1/nodes/{name}", "operator", "", "Drain, resume or remove a node or an accelerator", change_node,
              query=("dry_run",), body="NodeChange"),
+    ApiRoute("POST", "/v1/maintenance", "operator", "", "Plan maintenance of nodes", plan_maintenance, (201,),
+             body="Maintenance"),
+    ApiRoute("GET", "/v1/maintenance", "viewer", "", "List maintenance that is not over", list_maintenance),
+    ApiRoute("DELETE", "/v1/maintenance/{id}", "operator", "", "Cancel maintenance", cancel_maintenance),
     ApiRoute("GET", "/v1/limits", "viewer", "", "Show limits of users and tenants, and what counts now", show_limits),
     ApiRoute("GET", "/v1/tenants", "viewer", "", "Show what tenants received and hold", show_tenants,
              query=("days",)),
     ApiRoute("GET", "/v1/summary", "viewer", "", "Show what each user got in the last days", summary, query=("days",)),
+    ApiRoute("GET", "/v1/usage", "viewer", "", "Show what users used, by calendar periods", usage,
+             query=("from", "to", "by", "format", "limit", "cursor")),
+    ApiRoute("GET", "/v1/audit", "operator", "", "Show the audit log, the newest entries first, verified", show_audit,
+             query=("user", "action", "object", "source", "from", "to", "after", "limit", "cursor")),
     ApiRoute("PUT", "/v1/tenants/{tenant:path}", "operator", "", "Change weight and quota of a tenant", change_tenant,
              query=("dry_run",), body="TenantChange"),
     ApiRoute("GET", "/v1/policy", "viewer", "", "Show the policy and its last certificate", show_policy),

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from eunomia.inputs.html import Templates
 from eunomia.service.job_row import STATES, TERMINAL
-from eunomia.service.node_texts import describe_taken
+from eunomia.service.node_texts import describe_node, describe_state
 
 PAGES = (("/", "Now"), ("/jobs", "Jobs"), ("/tenants", "Tenants"), ("/nodes", "Nodes"), ("/policy", "Policy"))
 SPANS = ((1, "last day"), (7, "last 7 days"), (30, "last 30 days"), (365, "last year"))  # of the page of tenants
@@ -20,7 +20,10 @@ ON_SEATS, WAITING = ("starting", "running", "stopping"), ("pending", "preempted"
 # Kinds of events that pages show; those without such a list show all.
 SITE = "PolicyChanged SiteChanged TenantChanged"
 SEATS = "starting preempted pending succeeded failed cancelled held NodeLost NodeJoined NodeRemoved"
-NODES = f"{SEATS} SiteChanged seat_taken seat_quarantined seat_free seat_idle"
+NODES = (
+    f"{SEATS} SiteChanged seat_taken seat_quarantined seat_free seat_idle NodeDraining NodeDrained NodeResumed "
+    "AcceleratorDraining AcceleratorDrained AcceleratorResumed MaintenancePlanned MaintenanceCancelled"
+)
 QUEUE = f"{SEATS} {SITE}"  # what may change the place in the queue
 _TEMPLATES = Templates("eunomia.service.pages", path_part=partial(quote, safe=""))
 
@@ -172,13 +175,16 @@ def _line(name: str, tenant: dict[str, Any], key: str) -> Picture | None:
     )
 
 
+def _minute(text: str) -> str:
+    """Return a moment of an answer in UTC, to the minute."""
+    return f"{text[:10]} {text[11:16]} UTC"
+
+
 def nodes_page(user: str, nodes: list[dict[str, Any]], is_operator: bool, following: str | None = None) -> str:
     """Return a page of nodes; operators may drain them, and see which jobs would move."""
     rows = []
     for one in nodes:
-        reasons = [one["reason"] or "", *describe_taken(one)]
-        reasons += [f"{n}: hardly used" for n in one["idle"]]
-        rows.append((one, "; ".join(reasons).strip("; ")))
+        rows.append((one, describe_state(one, _minute), "; ".join(describe_node(one, _minute))))
     further = {"cursor": following} if following else {}
     return _page(
         "nodes.html", "Nodes", user, follows={"kinds": NODES}, nodes=rows, is_operator=is_operator, further=further

@@ -20,10 +20,15 @@ FOLDER = "audit"  # of the state folder
 _FIELDS = [one.name for one in fields(AuditPart)]
 
 
+def part_path(folder: Path, cluster_id: str, part: AuditPart) -> Path:
+    """Return the file of a part."""
+    return folder / f"audit-{cluster_id[:16]}-{part.first:010}-{part.last:010}.jsonl.gz"
+
+
 def write_part(folder: Path, cluster_id: str, part: AuditPart, entries: Iterable[Sequence[Any]]) -> Path:
     """Write a part and its entries, whole and durably; the same part gives the same bytes. Raises OSError."""
     folder.mkdir(mode=0o700, exist_ok=True)
-    path = folder / f"audit-{cluster_id[:16]}-{part.first:010}-{part.last:010}.jsonl.gz"
+    path = part_path(folder, cluster_id, part)
     with (
         replacing(path, durable=True) as raw,
         gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0) as packed,
@@ -36,7 +41,13 @@ def write_part(folder: Path, cluster_id: str, part: AuditPart, entries: Iterable
 
 
 def check_file(path: Path, key: bytes | None) -> tuple[str, AuditPart]:
-    """Return the cluster and the part of a file whose entries are those that were signed.
+    """Return the cluster and the part of a file whose entries are those that were signed; see `read_part`."""
+    cluster_id, part, _ = read_part(path, key)
+    return cluster_id, part
+
+
+def read_part(path: Path, key: bytes | None) -> tuple[str, AuditPart, list[Sequence[Any]]]:
+    """Return the cluster, the part and the entries of a file, once these are those that were signed.
 
     Raises InvalidInput for a file that is none, and AuditChanged for one that is not as it was written.
     """
@@ -53,9 +64,7 @@ def check_file(path: Path, key: bytes | None) -> tuple[str, AuditPart]:
         fix = "give a file that a removal wrote into the folder audit"
         raise InvalidInput([Problem(file=str(path), rule=rule, fix=fix)]) from None
     check_part(part, cluster_id, key)
-    for _ in whole(iter(rows), part):
-        pass
-    return cluster_id, part
+    return cluster_id, part, list(whole(iter(rows), part))
 
 
 def _line(content: object) -> bytes:

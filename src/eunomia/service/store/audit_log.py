@@ -64,7 +64,7 @@ class AuditPart:
 
     def signed(self, cluster_id: str, key: bytes) -> AuditPart:
         """Return it with the signature of a service."""
-        named = replace(self, key=hashlib.sha256(key).hexdigest()[:16], signature="")
+        named = replace(self, key=key_name(key), signature="")
         content = json.dumps([cluster_id, asdict(named)])
         return replace(named, signature=hmac.new(key, content.encode(), hashlib.sha256).hexdigest())
 
@@ -80,6 +80,11 @@ class AuditPart:
             f"VALUES ({', '.join('?' * len(values))}) ON CONFLICT (last) DO UPDATE SET "
             "removed = excluded.removed, key = excluded.key, signature = excluded.signature", values
         )  # fmt: skip
+
+
+def key_name(key: bytes) -> str:
+    """Return the beginning of the digest of a key, which parts name."""
+    return hashlib.sha256(key).hexdigest()[:16]
 
 
 def next_digest(chain: str, at: float, entry: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,15 +22,18 @@ from typing import Any, ClassVar, Protocol
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import STATES, TERMINAL, JobRow
 from eunomia.service.messages import LongSubmission
-from eunomia.service.store import audit_log, job_sums, old_rows
+from eunomia.service.out_of_service import Drain, Maintenance
+from eunomia.service.store import audit_log, job_sums, old_rows, usage_sums
 from eunomia.service.store.checked_rows import (
     RESTORE,
     WITHOUT_LOG,
     DamagedRow,
     clock_of,
+    drain_of,
     ids_of,
     is_finite,
     job_row,
+    maintenance_of,
     node_of,
     number,
     tenant_hour_of,
@@ -48,8 +52,9 @@ from eunomia.service.turn import Turn
 
 KEPT_SNAPSHOTS = 2
 JOB = "number, id, tenant, state, body"
-TOKENS, CLOCKS, NODES, TENANT_HOURS = (
-    f"SELECT {selected(table)} FROM {table}" for table in ("tokens", "clock", "nodes", "tenant_hours")
+TOKENS, CLOCKS, NODES, TENANT_HOURS, DRAINS, MAINTENANCE = (
+    f"SELECT {selected(table)} FROM {table}"
+    for table in ("tokens", "clock", "nodes", "tenant_hours", "drains", "maintenance")
 )
 KEYS = f"SELECT {selected('keys')} FROM keys WHERE tenant = ? AND key = ?"
 LISTS = (
@@ -57,7 +62,9 @@ LISTS = (
     "k.tenant, k.key, k.digest, k.ids, k.row_sum FROM lists l LEFT JOIN keys k ON k.tenant = l.tenant AND k.key = l.key"
 )
 FACTS: dict[str, Callable[[str], object]] = {  # of `meta`, that a start reads
-    **dict.fromkeys(("generation", "origin", "era", "era_jobs", "last_job"), lambda fact: number(float(fact))),
+    **dict.fromkeys(
+        ("generation", "origin", "era", "era_jobs", "last_job", *usage_sums.FACTS), lambda fact: number(float(fact))
+    ),
     **dict.fromkeys(("overrides", "setup", "active_time"), json.loads),
 }
 # Tables of which nothing but the checksum is checked, and the column by which a row is named.
@@ -211,6 +218,7 @@ class ServiceStore:
             db.execute("DELETE FROM nodes WHERE node = ?", (node,))
             if reason:
                 _insert(db, "nodes (node, reason, row_sum)", [(node, reason, row_sum((node, reason)))])
+        self._write_drains(db, turn)
         hours = [(hour, tenant, *astuple(sums)) for hour, tenant, sums in turn.hours]
         _insert(
             db, "tenant_hours (hour, tenant, received, deserved, succeeded, rho_sum, rho_max, row_sum)",
@@ -219,10 +227,30 @@ class ServiceStore:
             "succeeded = excluded.succeeded, rho_sum = excluded.rho_sum, rho_max = excluded.rho_max, "
             "row_sum = excluded.row_sum",
         )  # fmt: skip
+        if turn.usage:
+            usage_sums.add(db, turn.usage)
+            self.set_meta(db, usage_sums.COUNTED, repr(turn.usage_counted))
         if turn.active_time is not None:
             self.set_meta(db, "active_time", json.dumps(turn.active_time))
         self.write_audit(db, turn.at, turn.audit)
         db.execute(CLOCK, (*astuple(clock), row_sum(astuple(clock))))
+
+    def _write_drains(self, db: Connection, turn: Turn) -> None:
+        """Write what is drained, and spans of maintenance."""
+        for key, drain in turn.drains.items():
+            db.execute("DELETE FROM drains WHERE node = ? AND place = ?", key)
+            if drain is not None:
+                ends = (None if not math.isfinite(at) else at for at in (drain.until, drain.empty))
+                row = (*key, drain.reason, drain.user, drain.since, *ends, drain.maintenance)
+                _insert(
+                    db, 'drains (node, place, reason, "user", since, until, empty, maintenance, row_sum)',
+                    [(*row, row_sum(row))],
+                )  # fmt: skip
+        for one in turn.maintenance.values():
+            values = (one.number, json.dumps(one.nodes), one.begins, one.ends, one.reason, one.user, one.state)
+            db.execute("DELETE FROM maintenance WHERE number = ?", (one.number,))
+            columns = 'maintenance (number, nodes, begins, ends, reason, "user", state, row_sum)'
+            _insert(db, columns, [(*values, row_sum(values))])
 
     def _write_long(self, db: Connection, long: LongSubmission, at: float) -> None:
         """Write how far a submission is that takes several turns."""
@@ -483,6 +511,18 @@ class ServiceStore:
         )
         return {node: reason for node, reason in found if 0 <= node < nodes}
 
+    def drains(self) -> list[Drain]:
+        """Return which nodes and accelerators are drained."""
+        return usable(
+            self._db.execute(DRAINS).fetchall(), drain_of, lambda wrong: self._warn("a row of drained nodes", wrong)
+        )
+
+    def maintenance(self) -> list[Maintenance]:
+        """Return the spans of maintenance that were planned, also those that are over."""
+        return usable(
+            self._db.execute(MAINTENANCE).fetchall(), maintenance_of, lambda wrong: self._warn("a maintenance", wrong)
+        )
+
     def key(self, tenant: str, key: str) -> tuple[str, list[str]] | None:
         """Return body digest and ids of an earlier submission. Raises StoreProblem if they cannot be read."""
         found = self._db.execute(KEYS, (tenant, key)).fetchone()
@@ -544,6 +584,11 @@ class ServiceStore:
         usable(
             self._db.execute(TENANT_HOURS), tenant_hour_of,
             lambda wrong: found.append(f"the sums of a tenant in hour {wrong} cannot be used"),
+        )  # fmt: skip
+        usable(self._db.execute(DRAINS), drain_of, lambda wrong: found.append(f"the drain {wrong} cannot be used"))
+        usable(
+            self._db.execute(MAINTENANCE), maintenance_of,
+            lambda wrong: found.append(f"the maintenance {wrong} cannot be used"),
         )  # fmt: skip
         for table, name in NAMED.items():
             summed, wrong = self._db.execute(f"SELECT {name}, {selected(table)} FROM {table}"), list[str]()

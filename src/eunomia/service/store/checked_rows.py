@@ -13,6 +13,7 @@ from eunomia.inputs.json_text import unusable_texts
 from eunomia.service.job_document import parse_job
 from eunomia.service.job_row import MOST_STORED, STATES, JobRow
 from eunomia.service.messages import ROLES, LongSubmission, Principal, Request, Submit, ids_in
+from eunomia.service.out_of_service import BEGUN, CANCELLED, ENDED, PLANNED, Drain, Maintenance
 from eunomia.service.store.row_sums import COLUMNS, of_row
 from eunomia.service.store.schema import StoredClock, Token
 from eunomia.service.tenant_fairness import TenantHour, TenantSums
@@ -89,6 +90,28 @@ def node_of(row: Sequence[Any]) -> tuple[int, str]:
     """Return a drained node, and why it is. Raises ValueError for a row that cannot be used."""
     node, reason = of_row(row)
     return int(number(node)), str(reason).replace("\0", "")
+
+
+def drain_of(row: Sequence[Any]) -> Drain:
+    """Return what is drained. Raises ValueError for a row that cannot be used."""
+    node, place, reason, user, since, until, empty, maintenance = of_row(row)
+    return Drain(
+        node=int(number(node)), place=int(number(place)), reason=text(reason), user=text(user),
+        since=number(since, MOST_S), until=math.inf if until is None else number(until, MOST_S),
+        empty=math.nan if empty is None else number(empty, MOST_S), maintenance=int(number(maintenance)),
+    )  # fmt: skip
+
+
+def maintenance_of(row: Sequence[Any]) -> Maintenance:
+    """Return a span of maintenance. Raises ValueError for a row that cannot be used."""
+    count, nodes, begins, ends, reason, user, state = of_row(row)
+    names = json.loads(nodes)
+    if not isinstance(names, list) or state not in (PLANNED, BEGUN, ENDED, CANCELLED):
+        raise ValueError(f"its nodes are {str(nodes)[:40]!r}, and its state {str(state)[:40]!r}")
+    return Maintenance(
+        number=int(number(count)), nodes=tuple(map(text, names)), begins=number(begins, MOST_S),
+        ends=number(ends, MOST_S), reason=text(reason), user=text(user), state=state,
+    )  # fmt: skip
 
 
 def ids_of(row: Sequence[Any]) -> tuple[str, list[str]]:

@@ -21,7 +21,8 @@ from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.store.job_sums import sum_up
 from eunomia.service.store.row_sums import row_sum
-from eunomia.service.store.schema import APPLICATION_ID, BASE, MIGRATIONS, SUMMED, VERSION
+from eunomia.service.store.schema import APPLICATION_ID, BASE, MIGRATIONS, SUMMED, USAGE_SUMMED, VERSION
+from eunomia.service.store.usage_sums import sum_up_usage
 
 FILE = "store.db"
 LOCK = "lock"
@@ -158,6 +159,8 @@ def migrate(db: sqlite3.Connection, path: Path) -> None:
                 db.execute(statement)
             if number == SUMMED:
                 sum_up(db)
+            if number == USAGE_SUMMED:
+                sum_up_usage(db)
             faultpoint("migrate.half")
             db.execute(f"PRAGMA user_version = {number}")
 

@@ -27,7 +27,8 @@ from eunomia.service.store.head import check_head
 from eunomia.service.store.job_sums import sum_up
 from eunomia.service.store.opening import StoreLost, StoreProblem, check_mode, check_unused
 from eunomia.service.store.row_sums import row_sum
-from eunomia.service.store.schema import BASE, MIGRATIONS, SUMMED, VERSION
+from eunomia.service.store.schema import BASE, MIGRATIONS, SUMMED, USAGE_SUMMED, VERSION
+from eunomia.service.store.usage_sums import sum_up_usage
 
 try:
     import psycopg
@@ -286,4 +287,6 @@ def _migrate(db: PostgresConnection, url: str) -> None:
                 db.execute(statement)
             if number == SUMMED:
                 sum_up(db)
+            if number == USAGE_SUMMED:
+                sum_up_usage(db)
             db.execute("UPDATE meta SET value = ? WHERE key = 'version'", (str(number),))

@@ -6,7 +6,7 @@ import json
 import math
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, groupby
@@ -15,11 +15,15 @@ from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from eunomia.service.job_row import STATES, JobRow
+from eunomia.service.store import audit_log, usage_sums
+from eunomia.service.store.audit_log import AuditPart
 from eunomia.service.store.base import Connection, hours_of
-from eunomia.service.store.checked_rows import state_of
+from eunomia.service.store.checked_rows import number, state_of
 from eunomia.service.store.job_sums import in_groups, places
 from eunomia.service.store.opening import BUSY_S, FILE
+from eunomia.service.store.row_sums import of_row, selected
 from eunomia.service.tenant_fairness import HOUR_S, HOURS, TenantSums
+from eunomia.service.usage import UsageKey, UsageSums
 
 KEPT_MOMENTS = 500
 _ROW = "number, id, tenant, state, body"
@@ -213,6 +217,42 @@ class Reader:
         text = f"SELECT {_ROW} FROM jobs WHERE live = 0 AND ended >= ? AND ended < ?{mine} ORDER BY ended, number"
         rows = self._db.execute(text, (at, first * HOUR_S, *values))
         return found, [_row(*one) for one in rows.fetchall()]
+
+    def fact(self, key: str, otherwise: float) -> float:
+        """Return a fact about the service that is a number."""
+        found = self._db.execute(f"SELECT {selected('meta')} FROM meta WHERE key = ?", (key,)).fetchone()
+        try:
+            return otherwise if found is None else number(float(of_row(found)[1]))
+        except ValueError:
+            return otherwise
+
+    def cluster_id(self) -> str:
+        """Return which store it is."""
+        return str(self._db.execute("SELECT value FROM meta WHERE key = 'cluster_id'").fetchone()[0])
+
+    def audit_parts(self) -> list[AuditPart]:
+        """Return the parts of the audit log in order. Raises AuditChanged for one that cannot be read."""
+        return audit_log.parts(self._db)
+
+    def audit_entries(self, after: int, last: int | None = None) -> Iterator[Sequence[Any]]:
+        """Yield the entries of the audit log behind one of them, until the last, or the one before the newest."""
+        yield from audit_log.entries(self._db, after, self.last_audit() - 1 if last is None else last)
+
+    def last_audit(self) -> int:
+        """Return the number of the newest entry of the audit log, 0 without any."""
+        return int(self._db.execute("SELECT coalesce(max(seq), 0) FROM audit").fetchone()[0])
+
+    def audit_digest(self, last: int) -> str:
+        """Return the digest of the newest entry of the audit log with at most this number; "" without any."""
+        text = "SELECT hash FROM audit WHERE seq <= ? ORDER BY seq DESC LIMIT 1"
+        found = self._db.execute(text, (last,)).fetchone()
+        return "" if found is None else str(found[0])
+
+    def usage(
+        self, begin: float, end: float, tenant: str | None = None, user: str | None = None
+    ) -> list[tuple[UsageKey, UsageSums]]:
+        """Return what was used in the hours that begin between two wall-clock times; of a tenant and a user, or all."""
+        return usage_sums.read(self._db, begin, end, tenant, user)
 
     def tenant_hours(self, until: int, width: int, count: int, tenant: str | None) -> list[tuple[int, str, TenantSums]]:
         """Return the sums of one tenant, or all, before the day that ends with hour `until`; see `hours_of`."""

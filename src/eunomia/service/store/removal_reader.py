@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from eunomia.service.store import audit_log
-from eunomia.service.store.audit_log import AuditChanged, AuditPart
-from eunomia.service.store.checked_rows import clock_of, number
+from eunomia.service.store.audit_log import AuditChanged
+from eunomia.service.store.checked_rows import clock_of
 from eunomia.service.store.job_sums import in_groups, places
 from eunomia.service.store.old_rows import Limits, OldRows, ended_jobs, old_rows
 from eunomia.service.store.opening import FILE, StoreProblem
 from eunomia.service.store.reader import Reader
-from eunomia.service.store.row_sums import of_row, selected
+from eunomia.service.store.row_sums import selected
 from eunomia.service.store.schema import VERSION, StoredClock
 
 
@@ -40,14 +39,6 @@ class RemovalReader(Reader):
         found = self._db.execute(f"SELECT {selected('clock')} FROM clock").fetchone()
         return None if found is None else clock_of(found)
 
-    def fact(self, key: str, otherwise: float) -> float:
-        """Return a fact about the service that is a number."""
-        found = self._db.execute(f"SELECT {selected('meta')} FROM meta WHERE key = ?", (key,)).fetchone()
-        try:
-            return otherwise if found is None else number(float(of_row(found)[1]))
-        except ValueError:
-            return otherwise
-
     def ended(
         self, since: float, until: float, count: int, after: tuple[float, int] = (-math.inf, 0)
     ) -> list[tuple[float, int, str]]:
@@ -61,20 +52,6 @@ class RemovalReader(Reader):
             rows = self._db.execute(f"SELECT id FROM jobs WHERE id IN ({places(group)})", group)
             found.update(str(job_id) for (job_id,) in rows.fetchall())
         return found
-
-    def cluster_id(self) -> str:
-        """Return which store it is."""
-        return str(self._db.execute("SELECT value FROM meta WHERE key = 'cluster_id'").fetchone()[0])
-
-    def audit_parts(self) -> list[AuditPart]:
-        """Return the parts of the audit log in order. Raises AuditChanged for one that cannot be read."""
-        return audit_log.parts(self._db)
-
-    def audit_entries(self, after: int, last: int | None = None) -> Iterator[Sequence[Any]]:
-        """Yield the entries of the audit log behind one of them, until the last, or the one before the newest."""
-        if last is None:
-            last = int(self._db.execute("SELECT coalesce(max(seq), 0) FROM audit").fetchone()[0]) - 1
-        yield from audit_log.entries(self._db, after, last)
 
     def check_audit(self, key: bytes | None) -> str:
         """Return what is wrong with the audit log as it is now, also while a service writes; "" if nothing is."""

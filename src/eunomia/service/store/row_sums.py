@@ -22,8 +22,11 @@ COLUMNS = {
     "nodes": ("node", "reason"),
     "tenant_hours": ("hour", "tenant", "received", "deserved", "succeeded", "rho_sum", "rho_max"),
     "tokens": ("id", "hash", "user", "tenant", "role", "created", "expires", "revoked", "parent"),
+    "drains": ("node", "place", "reason", "user", "since", "until", "empty", "maintenance"),
+    "maintenance": ("number", "nodes", "begins", "ends", "reason", "user", "state"),
 }
-ADDED = "".join(f"ALTER TABLE {table} ADD COLUMN row_sum TEXT;" for table in COLUMNS)
+SINCE = ("drains", "maintenance")  # tables that have had the column from the first
+ADDED = "".join(f"ALTER TABLE {table} ADD COLUMN row_sum TEXT;" for table in COLUMNS if table not in SINCE)
 
 
 def row_sum(values: Sequence[Any]) -> str:

@@ -36,6 +36,14 @@ CREATE TABLE audit (seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, "us
     source TEXT NOT NULL, action TEXT NOT NULL, object TEXT NOT NULL, hash TEXT NOT NULL);
 """
 
+USAGE_HOURS = """
+CREATE TABLE IF NOT EXISTS usage_hours (hour INTEGER NOT NULL, tenant TEXT NOT NULL, "user" TEXT NOT NULL,
+    type TEXT NOT NULL, accelerator_s REAL NOT NULL, starts INTEGER NOT NULL, wait_s REAL NOT NULL,
+    succeeded INTEGER NOT NULL, failed INTEGER NOT NULL, cancelled INTEGER NOT NULL, refused INTEGER NOT NULL,
+    failures INTEGER NOT NULL, lost_s REAL NOT NULL, energy_j REAL NOT NULL, metered_s REAL NOT NULL,
+    PRIMARY KEY (hour, tenant, "user", type)) WITHOUT ROWID;
+"""
+
 # What version n + 1 adds to version n, from 1 on; each runs in the transaction that also sets the version.
 MIGRATIONS = (
     "CREATE INDEX jobs_by_tenant ON jobs (tenant, number);",
@@ -65,9 +73,16 @@ MIGRATIONS = (
     ADDED,
     "CREATE TABLE IF NOT EXISTS notices (seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, "
     "target TEXT NOT NULL, address TEXT NOT NULL, event TEXT NOT NULL, job TEXT NOT NULL, body TEXT NOT NULL);",
+    "CREATE TABLE IF NOT EXISTS drains (node INTEGER NOT NULL, place INTEGER NOT NULL, reason TEXT NOT NULL, "
+    '"user" TEXT NOT NULL, since REAL NOT NULL, until REAL, empty REAL, maintenance INTEGER NOT NULL, row_sum TEXT, '
+    "PRIMARY KEY (node, place)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS maintenance (number INTEGER PRIMARY KEY, nodes TEXT NOT NULL, begins REAL NOT NULL, "
+    'ends REAL NOT NULL, reason TEXT NOT NULL, "user" TEXT NOT NULL, state TEXT NOT NULL, row_sum TEXT);',
+    USAGE_HOURS,
 )
 VERSION = 1 + len(MIGRATIONS)
 SUMMED = 7  # the version in which counts and sums of jobs are kept: those of an older store are computed once
+USAGE_SUMMED = 2 + MIGRATIONS.index(USAGE_HOURS)  # the same of usage
 
 
 @dataclass(frozen=True, slots=True)
