@@ -65,6 +65,7 @@ MATRIX: dict[tuple[str, str], tuple[tuple[int, ...], ...]] = {
     ("POST", "/v1/notify/test"): ((403, 403, 403, 422),),
     ("GET", "/v1/tokens"): ((200,) * 4,),
     ("DELETE", "/v1/tokens/{id}"): ((404, 404, 404, 404),),
+    ("POST", "/v1/tokens/rotate"): ((403, 403, 403, 200),),
     ("GET", "/metrics"): ((200,) * 4,),
     ("GET", "/healthz"): ((200,) * 4,),
     ("GET", "/readyz"): ((200,) * 4,),
@@ -95,7 +96,8 @@ def status(client: Client, method: str, path: str, body: Any = None, **headers: 
 @pytest.fixture(scope="module")
 def clients(shared: LiveService) -> dict[str, Client]:
     found = {role: shared.client(f"user-{role}", "vision", role) for role in ROLES if role != "operator"}
-    return {**found, "operator": shared.operator, "other": shared.client("zoe", "speech")}
+    operator = shared.client("op", "operators", "operator")  # one that a rotation leaves alone
+    return {**found, "operator": operator, "other": shared.client("zoe", "speech")}
 
 
 def test_every_route_has_a_row_in_the_matrix() -> None:

@@ -1,4 +1,4 @@
-"""Who may use the service from here: `token create | list | revoke`, `login`."""
+"""Who may use the service from here: `token create | list | revoke | rotate`, `login`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eunomia.cli.service_session import (
     show_table,
 )
 
-token_app = group("Create, list and revoke tokens.")
+token_app = group("Create, list, revoke and rotate tokens.")
 
 
 @token_app.command("create")
@@ -81,6 +81,22 @@ def token_revoke(
     found = session.client.send("DELETE", f"/v1/tokens/{token_id}" + "?children=keep" * keep_children)
     ended = f", and {', '.join(found['ended'])}, which come from it" if found["ended"] else ""
     session.show(found, lambda: show_lines(f"{token_id}: revoked{ended}"))
+
+
+@token_app.command("rotate")
+@client_command
+def token_rotate(session: ServiceSession) -> None:
+    """Put a new operator's token into its file on the service's machine, and revoke the one that was there.
+
+    Tokens that the old one made hold on. Without a token it works on that machine. For example: eunomia token rotate
+    """
+    found = session.client.send("POST", "/v1/tokens/rotate")
+    ended = f"; revoked: {', '.join(found['revoked'])}" if found["revoked"] else ""
+    lines = (
+        f"{found['id']}: the operator's token is in {found['file']} now{ended}",
+        "where the old one was remembered, type: eunomia login URL --token-file FILE",
+    )
+    session.show(found, lambda: show_lines(*lines))
 
 
 @command

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import secrets
 import time
 from collections.abc import Iterable, Iterator
@@ -12,7 +11,6 @@ from dataclasses import astuple
 from pathlib import Path
 
 from eunomia.service.messages import JOB_ROLE, Principal
-from eunomia.service.store import ServiceStore, StoreProblem
 from eunomia.service.store.base import Connection
 from eunomia.service.store.opening import key_in
 from eunomia.service.store.row_sums import row_sum, selected
@@ -20,7 +18,6 @@ from eunomia.service.store.schema import Token
 
 PREFIX = "eun_"
 MOST_MAKERS, MOST_TOKENS = 8, 100  # in the line of one token; of one user who makes them
-TOKEN_FILE = "operator.token"
 JOB_PREFIX, JOB_KEY_FILE = "eunj_", "job.key"
 
 
@@ -123,29 +120,3 @@ class JobTokens:
         if not hmac.compare_digest(self.token(job_id, epoch).encode(), text.encode()):
             return None
         return Principal(job_id, "", JOB_ROLE, epoch)
-
-
-def ensure_operator_token(store: ServiceStore, tenant: str = "operators") -> tuple[Path, bool]:
-    """Return the file of the operator's token, and whether it was made now; never the token itself.
-
-    Raises StoreProblem where other users may read the file, or where it is no plain file.
-    """
-    path = store.folder / TOKEN_FILE
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise StoreProblem.of(path, "the operator's token is no plain file", "remove it, and start again")
-    if path.exists():
-        if path.stat().st_mode & 0o077:
-            raise StoreProblem.of(path, "other users may read the operator's token", f"type: chmod 600 {path}")
-        if store.tokens():
-            return path, False
-        path.unlink()
-    token, text = new_token("operator", tenant, "operator", time.time())
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(handle, f"{text}\n".encode())
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-    with store.transaction() as db:
-        write_tokens(db, [token])
-    return path, True

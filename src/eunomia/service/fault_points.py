@@ -16,7 +16,7 @@ POINTS = (
     "submit.validated", "turn.decided", "turn.committed", "reply.sent", "orders.sent", "order.taken", "report.received",
     "snapshot.half", "migrate.half", "recover.half", "launch.forked",
     "removal.folder", "removal.rows", "audit.closed", "audit.written",
-    "notices.taken",
+    "notices.taken", "token.stored", "token.written",
 )  # fmt: skip
 _hits: Counter[str] = Counter()
 

@@ -28,12 +28,13 @@ from eunomia.inputs.install_hint import install_command
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.kernels import load_compiler
 from eunomia.service.clock import MonotonicClock
-from eunomia.service.credentials import JobTokens, TokenRegistry, ensure_operator_token
+from eunomia.service.credentials import JobTokens, TokenRegistry
 from eunomia.service.failed_starts import forget, note_end, suspects
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.json_lines import JsonLines
 from eunomia.service.messages import PolicyOverran, Principal
 from eunomia.service.notice_sender import NoticeSender
+from eunomia.service.operator_token import FIRST, OperatorToken, ensure_operator_token
 from eunomia.service.recovery import recover
 from eunomia.service.removal import JOBS_FOLDER, RegularRemoval
 from eunomia.service.service_manager import notify_ready
@@ -69,11 +70,10 @@ class RunningService:
     world: ProcessWorld
     solver: Solver
     thread: threading.Thread
-    token_file: Path  # of the operator
+    token: OperatorToken
     job_tokens: JobTokens
     removal: RegularRemoval
     notices: NoticeSender
-    is_new: bool  # the operator's token has just been made
 
 
 def check_extra() -> None:
@@ -111,7 +111,7 @@ def start(site: Site, umask: int) -> RunningService:
         thread = threading.Thread(target=writer.run, name="writer", daemon=True)
         removal = RegularRemoval(writer, site.place, site.state / JOBS_FOLDER)
         notices = NoticeSender(site.notify, site.path.resolve().parent, site.place, writer)
-        token_file, is_new = ensure_operator_token(store)  # before the writer's thread has the store to itself
+        token = ensure_operator_token(store)  # before the writer's thread has the store to itself
     except BaseException:
         store.close()
         raise
@@ -120,7 +120,7 @@ def start(site: Site, umask: int) -> RunningService:
     thread.start()
     removal.start()
     notices.start()
-    return RunningService(site, store, writer, world, solver, thread, token_file, job_tokens, removal, notices, is_new)
+    return RunningService(site, store, writer, world, solver, thread, token, job_tokens, removal, notices)
 
 
 @contextlib.contextmanager
@@ -266,8 +266,10 @@ async def _listen(running: RunningService, announce: Callable[[str], None]) -> N
             each.listen(BACKLOG)  # the loop accepts as many at once as it was given for this
         service.ready = True
         url = running.world.url = _url(site, sockets[0], bool(tls))
-        if running.is_new:
-            _welcome(url, running.token_file, site)
+        if running.token.made == FIRST:
+            _welcome(url, running.token.path, site)
+        elif running.token.made:
+            _log.warning("%s", running.token.said)
         announce(f"listening on {url}")
         notify_ready()
     await _keep(running, service, serving, stop)

@@ -46,6 +46,7 @@ from eunomia.service.http.log_routes import log
 from eunomia.service.http.metrics import metrics_text
 from eunomia.service.http.node_routes import cancel_maintenance, change_node, list_maintenance, plan_maintenance
 from eunomia.service.http.notice_routes import test_notice
+from eunomia.service.http.operator_routes import rotate_token
 from eunomia.service.http.session_routes import attach, send_input
 from eunomia.service.http.site_routes import change_policy, change_tenant, reread_site
 from eunomia.service.http.tenant_routes import show_limits, show_tenants
@@ -515,6 +516,8 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", "/v1/tokens", "viewer", "", "List tokens", list_tokens),
     ApiRoute("DELETE", "/v1/tokens/{id}", "viewer", "token", "Revoke a token and those that it made", revoke_token,
              query=("children",)),
+    ApiRoute("POST", "/v1/tokens/rotate", "operator", "", "Put a new operator's token in its file, and end the old one",
+             rotate_token),
     ApiRoute("GET", "/metrics", "", "", "Figures for Prometheus", metrics, media="text/plain"),
     ApiRoute("GET", "/healthz", "", "", "Liveness", health, media="text/plain"),
     ApiRoute("GET", "/readyz", "", "", "Readiness", ready, media="text/plain"),
