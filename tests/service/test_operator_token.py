@@ -49,7 +49,7 @@ def holding(store: ServiceStore) -> set[str]:
 
 
 def audit(store: ServiceStore) -> list[Any]:
-    return store._db.execute("SELECT source, action, object FROM audit ORDER BY seq").fetchall()
+    return list(store._db.execute("SELECT source, action, object FROM audit ORDER BY seq").fetchall())
 
 
 def made_by(store: ServiceStore, parent: str | None) -> str:

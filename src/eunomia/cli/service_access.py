@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,6 +10,7 @@ from typing import Annotated, Any
 from eunomia.cli.command import Output, command
 from eunomia.cli.options import argument, flag, group, option
 from eunomia.cli.service_session import (
+    CaOption,
     ServiceSession,
     TokenFileOption,
     client_command,
@@ -104,8 +106,9 @@ def login(
     output: Output,
     url: Annotated[str, argument("URL", "Where the service is, such as http://127.0.0.1:8642.")],
     token_file: TokenFileOption = None,
+    ca: CaOption = None,
 ) -> None:
-    """Remember a service and its token for later commands.
+    """Remember a service, its token, and the file of `--ca` for later commands.
 
     The token is read from the file, or from standard input; a unix socket needs none. For example: eunomia login
     http://127.0.0.1:8642
@@ -121,7 +124,8 @@ def login(
             text = getpass.getpass("token: ")
         else:
             text = sys.stdin.readline() if token_file is None else token_file.read_text()
-        address = Address(url.rstrip("/"), text.strip())
+        given = str(ca or os.environ.get("EUNOMIA_CA", ""))
+        address = Address(url.rstrip("/"), text.strip(), given and os.path.abspath(given))
         Client(address).get("/v1/cluster")
-        path = write_settings(address.url, address.token)
+        path = write_settings(address)
         output.show({"settings": str(path)}, f"remembered in {path}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from eunomia.cli.command import Output, command
 from eunomia.cli.options import argument, flag, group, option
 from eunomia.cli.service_session import (
+    CaOption,
     ServiceSession,
     TokenFileOption,
     UrlOption,
@@ -39,6 +40,7 @@ def when(
     ] = None,
     url: UrlOption = None,
     token_file: TokenFileOption = None,
+    ca: CaOption = None,
 ) -> None:
     """Say when a job starts and finishes.
 
@@ -54,16 +56,16 @@ def when(
         if job_id is None:
             fix = "give an id of eunomia jobs, or --slurm or --kueue FILE"
             raise refused("command line", "ID", None, "which job is not said", fix)
-        session = _session(url, token_file, output)
+        session = _session(url, token_file, ca, output)
         path = f"{session.client.job_path(job_id)}/when"
         found = session.client.get(path, **({"arrivals": "true"} if arrivals else {}))
         session.show(found, lambda: _show_when(found))
 
 
-def _session(url: str | None, token_file: Path | None, output: Output) -> ServiceSession:
+def _session(url: str | None, token_file: Path | None, ca: Path | None, output: Output) -> ServiceSession:
     from eunomia.service.client import Client, find_service
 
-    return ServiceSession(output.as_json, Client(find_service(url, token_file)))
+    return ServiceSession(output.as_json, Client(find_service(url, token_file, ca)))
 
 
 def _show_when(found: dict[str, Any]) -> None:
@@ -100,10 +102,12 @@ def _span(seconds: float) -> str:
     return f"in {duration(seconds)}" if seconds >= 0 else f"{duration(-seconds)} ago"
 
 
-def ask_service(url: str | None, token_file: Path | None, output: Output, body: dict[str, Any]) -> None:
+def ask_service(
+    url: str | None, token_file: Path | None, ca: Path | None, output: Output, body: dict[str, Any]
+) -> None:
     """Ask a service what a change would do, and show it."""
     with service_errors(output.as_json):
-        session = _session(url, token_file, output)
+        session = _session(url, token_file, ca, output)
         found = session.client.send("POST", "/v1/whatif", body)
         session.show(found, lambda: _show_what_if(found))
 
@@ -143,6 +147,7 @@ def forecast_score(
     futures: Annotated[int, option("N", "With --record: futures of each forecast.", min=1)] = 20,
     url: UrlOption = None,
     token_file: TokenFileOption = None,
+    ca: CaOption = None,
 ) -> None:
     """Say how good forecasts were.
 
@@ -155,7 +160,7 @@ def forecast_score(
         output.show(found, lambda: _show_score(found))
         return
     with service_errors(output.as_json):
-        session = _session(url, token_file, output)
+        session = _session(url, token_file, ca, output)
         answer = session.client.get("/v1/forecasts")
         session.show(answer, lambda: _show_score(answer))
 

@@ -27,6 +27,9 @@ LEAST_CUT = 12  # characters that are left of a cell that is cut
 WATCH_S = 2.0
 UrlOption = Annotated[str | None, option("URL", "Where the service is.", "--url")]
 TokenFileOption = Annotated[Path | None, option("FILE", "File that holds the token.", "--token-file")]
+CaOption = Annotated[
+    Path | None, option("FILE", "Certificates of the authority that the service's is from, in PEM.", "--ca")
+]
 WatchOption = Annotated[bool, flag("Show it again every 2 s until Ctrl-C.", "--watch")]
 
 
@@ -49,15 +52,15 @@ class ServiceSession(Output):
 
 
 def client_command(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with --url, --token-file and --json for a function whose first parameter is the session."""
+    """Return a command with --url, --token-file, --ca and --json for a function that takes a session first."""
 
-    def call(given: dict[str, Any], url: str | None, token_file: Path | None, as_json: bool) -> None:
+    def call(given: dict[str, Any], url: str | None, token_file: Path | None, ca: Path | None, as_json: bool) -> None:
         from eunomia.service.client import Client, find_service
 
         with service_errors(as_json):
-            function(ServiceSession(as_json, Client(find_service(url, token_file))), **given)
+            function(ServiceSession(as_json, Client(find_service(url, token_file, ca))), **given)
 
-    connection = {"url": (UrlOption, None), "token_file": (TokenFileOption, None)}
+    connection = {"url": (UrlOption, None), "token_file": (TokenFileOption, None), "ca": (CaOption, None)}
     return with_options(function, call, **connection, as_json=(JsonOption, False))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from eunomia.cli.options import argument, flag, numbers_by_type, option
-from eunomia.cli.service_session import TokenFileOption, UrlOption
+from eunomia.cli.service_session import CaOption, TokenFileOption, UrlOption
 from eunomia.inputs.problems import InvalidInput, Problem, Together, refused
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class JobTuningOptions:
     )
     url: UrlOption = None
     token_file: TokenFileOption = None
+    ca: CaOption = None
     out: Annotated[Path | None, option("DIR", "Folder of the measurements; resumes a search in it.")] = None
     method: Annotated[str, option("NAME", "gp-ei, gp-lcb, rf-ei, rf-lcb, random or grid.")] = "gp-ei"
     budget: Annotated[int, option("N", "Shapes that are measured at most.", min=1)] = 15
@@ -144,7 +145,7 @@ def _check_source(given: JobTuningOptions) -> None:
         add("--table", "a table stands in place of a command", "leave one of the two out", str(given.table))
     if given.table is not None and given.service:
         add("--table", "nothing runs with a table, so there is nothing for a service", "leave one of the two out")
-    for column, value in (("--url", given.url), ("--token-file", given.token_file)):
+    for column, value in (("--url", given.url), ("--token-file", given.token_file), ("--ca", given.ca)):
         if value is not None and not given.service:
             add(column, "it does nothing without --service", "add --service, or leave it out", str(value))
     if given.table is None and not given.command:
@@ -229,7 +230,7 @@ def _measuring_plan(given: JobTuningOptions, request: JobSearch) -> JobTuningPla
 def _client(given: JobTuningOptions) -> Client:
     from eunomia.service.client import Client, find_service
 
-    return Client(find_service(given.url, given.token_file))
+    return Client(find_service(given.url, given.token_file, given.ca))
 
 
 def _through_service(

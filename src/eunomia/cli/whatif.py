@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from eunomia.cli.command import Output, command
 from eunomia.cli.options import JobsOption, TurnOption, argument, cores, option
 from eunomia.cli.service_forecasts import ask_service
-from eunomia.cli.service_session import TokenFileOption, UrlOption
+from eunomia.cli.service_session import CaOption, TokenFileOption, UrlOption
 
 if TYPE_CHECKING:
     from eunomia.history.whatif import WhatIf
@@ -37,6 +37,7 @@ def whatif(
     job: Annotated[str | None, option("JSON", "Of the service: a further job, as in '{\"accelerators\": 4}'.")] = None,
     url: UrlOption = None,
     token_file: TokenFileOption = None,
+    ca: CaOption = None,
 ) -> None:
     """Say what a change of the cluster would do.
 
@@ -46,7 +47,8 @@ def whatif(
     eunomia whatif --nodes v100=-1
     """
     if scenario is None or nodes or job or url:
-        ask_service(url, token_file, output, _service_change(scenario, policy, nodes or [], job, bool(add or remove)))
+        asked = _service_change(scenario, policy, nodes or [], job, bool(add or remove))
+        ask_service(url, token_file, ca, output, asked)
         return
     from eunomia.history.cluster_change import ClusterChange, parse_counts
     from eunomia.history.paired_runs import opened

@@ -20,6 +20,8 @@ from urllib.parse import quote, urlencode, urlsplit
 SETTINGS = Path("~/.config/eunomia/client.toml")
 TIMEOUT_S = 90.0  # longer than the service takes to say that it has no answer
 
+X509_NOT_YET, X509_EXPIRED, X509_OTHER_NAME, X509_OTHER_ADDRESS = 9, 10, 62, 64  # of OpenSSL's x509_vfy.h
+
 
 class Unreachable(ConnectionError):
     """The service does not answer, or it is not known where it is."""
@@ -45,6 +47,7 @@ class Address:
 
     url: str  # http://host:port, https://host:port or unix:/path
     token: str = ""
+    ca: str = ""  # PEM file of the authorities that are trusted; without, those of this machine
 
     @property
     def is_here(self) -> bool:
@@ -52,7 +55,7 @@ class Address:
         return self.url.startswith("unix:") or urlsplit(self.url).hostname in ("127.0.0.1", "localhost", "::1")
 
 
-def find_service(url: str | None = None, token_file: Path | None = None) -> Address:
+def find_service(url: str | None = None, token_file: Path | None = None, ca: Path | None = None) -> Address:
     """Return the address from options, environment, settings, or a state folder. Raises Unreachable without any."""
     settings = _settings()
     found = url or os.environ.get("EUNOMIA_URL") or ""
@@ -68,26 +71,29 @@ def find_service(url: str | None = None, token_file: Path | None = None) -> Addr
             "it is not known where the service is: give --url, set EUNOMIA_URL and EUNOMIA_TOKEN, "
             "set EUNOMIA_STATE to its state folder, or type eunomia login URL"
         )
-    return Address(found.rstrip("/"), token or (settings.get("token", "") if found == settings.get("url") else ""))
+    kept = settings if found == settings.get("url") else {}
+    trusted = str(ca or os.environ.get("EUNOMIA_CA") or kept.get("ca", ""))
+    return Address(found.rstrip("/"), token or kept.get("token", ""), trusted)
 
 
 def _settings() -> dict[str, str]:
     path = SETTINGS.expanduser()
     try:
-        data = tomllib.loads(path.read_text())
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return {key: value for key, value in data.items() if isinstance(value, str)}
 
 
-def write_settings(url: str, token: str) -> Path:
+def write_settings(address: Address) -> Path:
     """Remember where the service is, readable by this user only."""
     path = SETTINGS.expanduser()
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w") as file:
-        file.write(f"url = {json.dumps(url)}\ntoken = {json.dumps(token)}\n")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        kept = {"url": address.url, "token": address.token} | ({"ca": address.ca} if address.ca else {})
+        file.write("".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in kept.items()))
     os.replace(draft, path)
     return path
 
@@ -157,7 +163,7 @@ class Client:
                     key, _, value = text.partition(": ")
                     event[key] = value
         except (OSError, http.client.HTTPException) as error:
-            raise Unreachable(f"{self.address.url}: {error}") from error
+            raise self._unreachable(error) from error
         finally:
             ends.close()
             connection.close()
@@ -172,7 +178,7 @@ class Client:
                 raise _refusal(response.status, response.read())
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            raise Unreachable(f"{self.address.url}: {error or type(error).__name__}") from error
+            raise self._unreachable(error) from error
         except BaseException:
             connection.close()
             raise
@@ -202,8 +208,37 @@ class Client:
             return _UnixConnection(url.removeprefix("unix:"))
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if parts.scheme == "https":
-            return http.client.HTTPSConnection(parts.netloc, timeout=TIMEOUT_S, context=ssl.create_default_context())
+            return http.client.HTTPSConnection(parts.netloc, timeout=TIMEOUT_S, context=self._trust())
         return http.client.HTTPConnection(parts.netloc, timeout=TIMEOUT_S)
+
+    def _trust(self) -> ssl.SSLContext:
+        """Return which certificates are trusted. Raises InvalidInput for a file that holds none."""
+        ca = self.address.ca
+        try:
+            return ssl.create_default_context(cafile=ca or None)
+        except OSError as error:  # ssl.SSLError is one
+            from eunomia.inputs.problems import refused
+
+            rule = "the file holds no certificate in PEM" if isinstance(error, ssl.SSLError) else f"{error.strerror}"
+            fix = "give the file of the service's authority, which begins with -----BEGIN CERTIFICATE-----"
+            raise refused(ca, "--ca", None, rule, fix) from error
+
+    def _unreachable(self, error: Exception) -> Unreachable:
+        """Return what to say of a connection that failed."""
+        url = self.address.url
+        if not isinstance(error, ssl.SSLCertVerificationError):
+            return Unreachable(f"the service at {url} does not answer ({error or type(error).__name__})")
+        why = error.verify_message
+        if error.verify_code in (X509_EXPIRED, X509_NOT_YET):
+            return Unreachable(f"the certificate of {url} is not valid today ({why}); its operator renews it")
+        if error.verify_code in (X509_OTHER_NAME, X509_OTHER_ADDRESS):
+            return Unreachable(f"the certificate of {url} is of another name ({why.rstrip('.')}); use that name as URL")
+        given = f"{self.address.ca} holds another one" if self.address.ca else "this machine does not know it"
+        return Unreachable(
+            f"the certificate of {url} is not trusted ({why}), as it comes from an authority of its own and {given}: "
+            f"get the authority's certificate from the operator, and type: eunomia login {url} --ca FILE "
+            "(or --ca FILE with any command, or EUNOMIA_CA=FILE)"
+        )
 
     def _answer(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
@@ -218,9 +253,7 @@ class Client:
             response = connection.getresponse()
             raw = response.read()
         except (OSError, http.client.HTTPException) as error:
-            raise Unreachable(
-                f"the service at {self.address.url} does not answer ({error or type(error).__name__})"
-            ) from error
+            raise self._unreachable(error) from error
         finally:
             connection.close()
         if response.status >= 300:
