@@ -358,8 +358,7 @@ def _further(given: Given) -> dict[str, Any]:
     kinds = {"BEGIN": "started", "END": "ended", "FAIL": "failed", "ALL": "ended", "TIME_LIMIT": "failed"}
     wanted = dict.fromkeys(kinds[one.upper()] for one in given.listed("mail-type") if one.upper() in kinds)
     if wanted:
-        address = given.get("mail-user")
-        found["notify"] = [f"mail{':' * bool(address)}{address}@{kind}" for kind in wanted]
+        found["notify"] = [f"mail@{kind}" for kind in wanted]
     return found
 
 
