@@ -24,6 +24,7 @@ from eunomia.service.http.dashboard import page_routes
 from eunomia.service.http.event_feed import EventFeed
 from eunomia.service.http.open_reads import OpenReads
 from eunomia.service.http.routes import ROUTES
+from eunomia.service.notice_sender import NoticeSender
 from eunomia.service.store.base import Connection
 from eunomia.service.store.reader import Reader
 
@@ -106,6 +107,7 @@ def served(bench: Bench) -> tuple[Service, str]:
         jobs=bench.site.state / "jobs", hosts=frozenset({"localhost"}), origins=frozenset(),
         forecasts=Forecasts(bench.path, writer, 0.0), feed=EventFeed(reader, writer.origin),
         places=Places(lambda: 1000), overruns=lambda: 0, renewals=lambda: 0,
+        notices=NoticeSender(bench.site.notify, bench.site.path.parent, bench.site.place, writer),
     ), text  # fmt: skip
 
 

@@ -15,7 +15,6 @@ import sys
 import tempfile
 import termios
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -543,67 +542,3 @@ def test_a_shell_is_left_gone_back_to_and_its_code_is_that_of_the_command(runnin
     again = Typed(running, "attach", job)
     again.type(b"echo it is $HERE; exit 9\r")
     assert again.end() == 9 and b"it is yes" in again.shown
-
-
-def test_ctrl_c_while_it_waits_cancels_it_and_its_place_is_said(running: LiveService) -> None:
-    ann = running.client("ann", "vision")
-    blockers = [ann.submit({"command": ["sleep", "600"], "accelerators": 8})["id"]]
-    until(lambda: state(ann, blockers[0]) == "running")
-    typed = Typed(running, "shell", "--gpus", "8")
-    job = typed.wait_for(b" waits").rpartition(b"job ")[2].decode()
-    typed.wait_for(b"Ctrl-C cancels it")
-    typed.type(b"\x03")
-    assert typed.end() == 130 and state(ann, job) == "cancelled"
-    ann.send("DELETE", f"/v1/jobs/{blockers[0]}")
-
-
-FAKE_JUPYTER = """#!{python}
-import http.server, json, os, socketserver, sys
-path = next(word.partition("=")[2] for word in sys.argv if word.startswith("--ServerApp.sock="))
-assert sys.argv[1] == "lab" and "--no-browser" in sys.argv
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        given = self.headers.get("Authorization") or self.path.partition("token=")[2]
-        is_right = given.endswith(os.environ["JUPYTER_TOKEN"])
-        body = json.dumps([]) if self.path.startswith("/api") else "lab of " + os.environ["EUNOMIA_JOB_ID"]
-        self.send_response(200 if is_right else 403)
-        self.end_headers()
-        self.wfile.write((body * (1 if "big" not in self.path else 100000)).encode())
-    def address_string(self):
-        return "unix"
-    def log_message(self, *_):
-        pass
-class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-    daemon_threads = True
-Server(path, Handler).serve_forever()
-"""
-
-
-def test_a_notebook_is_reached_by_its_owner_at_a_port_of_theirs_and_its_token_is_in_no_log(
-    running: LiveService, tmp_path: Path
-) -> None:
-    jupyter = tmp_path / "jupyter"
-    jupyter.write_text(FAKE_JUPYTER.format(python=sys.executable))
-    jupyter.chmod(0o755)
-    typed = Typed(running, "notebook", "--forward", "0", PATH=f"{tmp_path}:{os.environ['PATH']}")
-    job = typed.wait_for(b" runs on").rpartition(b"job ")[2].decode()
-    typed.wait_for(b"http://")
-    url = "http://" + typed.wait_for(b"\r\n").decode()
-    token = url.partition("token=")[2]
-    assert len(token) == 48
-    with urllib.request.urlopen(url, timeout=60) as answer:
-        assert answer.read().decode() == f"lab of {job}"
-    with urllib.request.urlopen(url.replace("/lab", "/big"), timeout=120) as answer:
-        assert len(answer.read()) == 100_000 * len(f"lab of {job}")
-    ann = running.client("ann", "vision")
-    log, _ = ann.text(f"/v1/jobs/{job}/log")
-    assert token not in log and token not in str(ann.get(f"/v1/jobs/{job}"))
-    typed.type(b"\x03")
-    assert typed.end() == 0 and state(ann, job) == "running"
-    ann.send("DELETE", f"/v1/jobs/{job}")
-    until(lambda: not list(Path(tempfile.gettempdir()).glob("eunomia-*/notebook.sock")), within_s=60)
-
-
-def test_a_missing_jupyter_is_named_with_what_to_type(running: LiveService, tmp_path: Path) -> None:
-    typed = Typed(running, "notebook", "--forward", "0", PATH="/usr/bin:/bin")
-    assert typed.end() == 1 and b"pip install jupyterlab" in typed.shown.replace(b"\r\n", b"")

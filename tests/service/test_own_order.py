@@ -10,9 +10,9 @@ from tests.service.bench import ANN, BOB, OPERATOR, Bench
 
 from eunomia.backends.reports import GangEnded, Launched
 from eunomia.records.scheduler_digest import digest
-from eunomia.service import living_state
+from eunomia.service import living_state, own_order
 from eunomia.service.job_row import WAITING
-from eunomia.service.messages import Cancel, ChangeJob, Hold, Release, Request
+from eunomia.service.messages import Action, Cancel, ChangeJob, Hold, Release, Request
 
 SITE = """\
 check = true
@@ -83,6 +83,32 @@ def test_a_job_that_asks_for_nothing_precedes_none_and_a_changed_priority_holds_
     assert started(bench) == plain
 
 
+def test_a_turn_holds_a_bounded_part_of_the_jobs_and_the_next_ones_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_order, "PART", 4)
+    monkeypatch.setattr(own_order, "WINDOW", 3)
+    bench = Bench(tmp_path, SITE)
+    ids = [bench.submit(ANN).body["id"] for _ in range(11)]
+    high = bench.submit(ANN, priority=1).body["id"]
+
+    def held() -> list[str]:
+        return [job for job in ids if bench.controller.rows[job].holds]
+
+    assert held() == ids[1:5] and bench.controller.due() <= bench.controller.at
+    bench.do()
+    assert held() == ids[1:9]
+    bench.do()
+    assert held() == ids[1:] and bench.controller.due() > bench.controller.at
+    bench.do(Request(Cancel(high), ANN))
+    assert held() == ids[4:], "of one priority no more than the window ask"
+    (reason,) = living_state.why(bench.controller, bench.controller.rows[ids[9]], 0.0)["reasons"]
+    assert reason["text"] == "3 jobs of its user with the same priority ask for accelerators already"
+    for job in ids:
+        assert started(bench) == job
+        end(bench)
+
+
 @pytest.mark.parametrize("value", [-1001, 1001, 1.5, "high", None])
 def test_a_priority_outside_its_range_is_refused(tmp_path: Path, value: object) -> None:
     from eunomia.service.job_document import InvalidRequest, parse_job
@@ -103,9 +129,12 @@ def test_limits_let_in_the_higher_of_a_user_s_jobs_first(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_at_no_moment_a_lower_job_asks_beside_a_higher_one_and_everything_ends(tmp_path: Path, seed: int) -> None:
+def test_at_no_moment_a_lower_job_asks_beside_a_higher_one_and_everything_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
     """Random users, priorities, limits, holds and kills against the rule itself, read off all rows."""
-    rng = random.Random(seed)
+    rng, window = random.Random(seed), 2 if seed % 2 else own_order.WINDOW
+    monkeypatch.setattr(own_order, "WINDOW", window)
     limits = rng.choice(["", "[limits.default]\nrunning_jobs = 2\n", "[limits.tenants.vision]\naccelerators = 2\n"])
     site = SITE.replace("fifo", rng.choice(POLICIES)).replace("v100 = 1", "v100 = 3") + limits
     bench = Bench(tmp_path, site, numbered=True)
@@ -115,8 +144,9 @@ def test_at_no_moment_a_lower_job_asks_beside_a_higher_one_and_everything_ends(t
             rows = [row for row in bench.controller.rows.values() if row.owner == who and not row.is_over]
             asking = {row.spec.get("priority", 0) for row in rows if not row.holds and row.state in WAITING}
             assert len(asking) <= 1
+            count = sum(not row.holds and row.state in WAITING for row in rows)
             held = [row.spec.get("priority", 0) for row in rows if row.holds == ["priority"]]
-            assert all(level < max(asking, default=-9999) for level in held)
+            assert all(level < max(asking, default=-9999) or count >= window for level in held)
         bench.controller.check()
 
     for _ in range(120):
@@ -128,7 +158,8 @@ def test_at_no_moment_a_lower_job_asks_beside_a_higher_one_and_everything_ends(t
         elif draw < 0.6 and rows:
             row = rng.choice(rows)
             change = ChangeJob(row.id, {"priority": rng.randint(-2, 2)})
-            bench.do(Request(rng.choice([Hold(row.id), Release(row.id), Cancel(row.id), change]), OPERATOR))
+            action: Action = rng.choice([Hold(row.id), Release(row.id), Cancel(row.id), change])
+            bench.do(Request(action, OPERATOR))
         elif draw < 0.65:
             seen = digest(bench.controller.scheduler)
             bench.restart()

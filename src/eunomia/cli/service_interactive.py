@@ -137,7 +137,7 @@ def _wait_until_it_runs(client: Client, job_id: str) -> None:
             return
         if found["state"] != "starting" and now >= place_at:
             place_at = now + PLACE_S
-            if now >= when_at:
+            if said and now >= when_at:  # a forecast may take long: first where it is
                 when, when_at = _when(client, job_id), now + WHEN_S
             text = f"job {job_id} waits{_place(client, job_id)}{when}; Ctrl-C cancels it"
             if text != said:

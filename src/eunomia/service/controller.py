@@ -242,7 +242,7 @@ class Controller:
             row.reason = self.limits.reason(row)
             events.append(JobPaused(job_id))
             self.limits.queue(row)
-        elif self.own_order.before(row):
+        elif self.own_order.is_closed(row):
             self.hold(row, PRIORITY)
             row.reason = self.own_order.reason(row)
             events.append(JobPaused(job_id))
@@ -316,7 +316,7 @@ class Controller:
                 row.reason = self.limits.reason(row)
             if row.holds == [LIMIT]:
                 self.limits.queue(row)
-            if not row.holds and cause != PRIORITY and self.own_order.before(row):
+            if not row.holds and cause != PRIORITY and self.own_order.is_closed(row):
                 row.holds.append(PRIORITY)
                 row.reason = self.own_order.reason(row)
                 self.own_order.queue(row)
@@ -364,6 +364,8 @@ class Controller:
 
     def due(self) -> float:
         """Return when a step is due though nothing arrives."""
+        if self.own_order.goes_on:
+            return self.at
         return min(self.wake, self.timers[0][0] if self.timers else math.inf)
 
     def set_timers(self, row: JobRow) -> None:
@@ -668,9 +670,9 @@ class Controller:
     def changed(self, row: JobRow, news: str) -> None:
         self.turn.rows[row.id] = row
         self.limits.note(row)
+        self.own_order.note(row)
         if news in NOTED and (self.site.notify.webhooks or "notify" in row.spec):
             self.turn.notices += notices_of(self.site.notify, row, news, self.at, self.origin)
-        self.own_order.note(row)
         if news:
             self.turn.news.append((row.id, row.tenant, news, _detail(row.reason, row.epoch)))
 

@@ -19,6 +19,9 @@ from eunomia.service.core_job import core_job
 from eunomia.service.dependencies import dependencies_of
 from eunomia.service.forecast_log import ForecastReader
 from eunomia.service.job_row import JobRow
+from eunomia.service.limit_forecasts import jobs_to_end_first
+from eunomia.service.limits import LIMIT
+from eunomia.service.own_order import PRIORITY
 from eunomia.service.recovery import new_scheduler, setup_text
 from eunomia.service.site import Site
 
@@ -59,6 +62,11 @@ class LogReader(ForecastReader):
     def first_moment(self) -> int:
         """Return the number of the first moment that is kept; 0 if there is none."""
         return int(self._db.execute("SELECT coalesce(min(seq), 0) FROM moments").fetchone()[0])
+
+    def free_jobs(self) -> list[JobRow]:
+        """Return the live jobs that nothing holds."""
+        text = "SELECT body FROM jobs WHERE live = 1 AND coalesce(json_array_length(body, '$.holds'), 0) = 0"
+        return [JobRow.of(body) for (body,) in self._db.execute(text)]
 
     def held_jobs(self) -> list[JobRow]:
         """Return the live jobs that are held for any reason."""
@@ -102,10 +110,13 @@ class FollowedState:
         try:
             self.catch_up()
             held = self.reader.held_jobs()
+            is_limited = any(row.holds in ([LIMIT], [PRIORITY]) for row in held)
+            free = self.reader.free_jobs() if is_limited else []
             ended = self._ended() if arrivals else []
         finally:
             self.reader.end()
         state = self.scheduler.state
+        first = jobs_to_end_first(self.site.limits, [*free, *held]) if is_limited else {}
         resumes_at, follows = dict[int, float](), dict[int, frozenset[int]]()
         for row in held:
             number = state.row_of.get(row.id)
@@ -113,12 +124,20 @@ class FollowedState:
                 continue
             if row.holds == ["backoff"]:
                 resumes_at[number] = row.backoff_until
-            elif row.holds == ["after"]:
-                names = [one.job_id for one in dependencies_of(row.spec["after"])]
-                waits = {state.row_of[name] for name in names if name in state.row_of}
-                waits = {one for one in waits if state.jobs.stage[one] in (Stage.WAITING, Stage.RUNNING, Stage.PAUSED)}
-                if waits:
-                    follows[number] = frozenset(waits)
+                continue
+            if row.holds == ["after"]:
+                needed = dependencies_of(row.spec["after"])
+                if any(one.kind == "afternotok" for one in needed):
+                    continue  # in no future a job fails
+                names = frozenset(one.job_id for one in needed)
+            else:
+                names = first.get(row.id, frozenset())
+            waits = {state.row_of[name] for name in names if name in state.row_of}
+            waits = {one for one in waits if state.jobs.stage[one] in (Stage.WAITING, Stage.RUNNING, Stage.PAUSED)}
+            if waits:
+                follows[number] = frozenset(waits)
+            elif row.id in first and row.holds == [LIMIT]:
+                resumes_at[number] = max(now, self.at)  # its place is about to become free
         at = max(now, self.at)
         setup = self.site.setup
         return PresentState(

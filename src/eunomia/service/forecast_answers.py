@@ -123,6 +123,10 @@ class ForecastAnswers:
         texts.append("no node is lost, and no job fails, is held or is cancelled")
         if scheduler.state.jobs.stage[row] == Stage.PAUSED and row not in (*present.resumes_at, *present.follows):
             texts.append("it stays held, so it never starts")
+        elif scheduler.state.jobs.stage[row] == Stage.PAUSED and row in present.follows:
+            texts.append(
+                "it starts after the jobs that it waits for have ended, also where a limit or a priority holds it"
+            )
         if not played.futures.complete:
             texts.append("what happens after the futures were cut for time is not known: such a time is null")
         return texts

@@ -94,13 +94,13 @@ class JobDocument(Section):
         description="first and last index, as in 0-99: one job each, with EUNOMIA_ARRAY_INDEX; 0-99%4: at most four "
         "of them at once",
     )
+    priority: Annotated[int, Field(ge=-1000, le=1000)] = Field(
+        default=0, description="order among the waiting jobs of its user alone: the higher ones start first"
+    )
     notify: Annotated[tuple[Annotated[str, Field(pattern=NOTIFY)], ...], Field(strict=False, max_length=20)] = Field(
         default=(),
         description="where the service says what became of it: mail, or webhook:NAME of the site; with @started or "
         "@failed then, else when it has ended",
-    )
-    priority: Annotated[int, Field(ge=-1000, le=1000)] = Field(
-        default=0, description="order among the waiting jobs of its user alone: the higher ones start first"
     )
     checkpoint: CheckpointTerms = CheckpointTerms()
     interruptible: bool | None = Field(

@@ -1,8 +1,11 @@
 """The order that users give their own waiting jobs by `priority`: a lower one waits until the higher ones have started.
 
 A job that another one of its user with a higher priority precedes is held (cause `priority`), so it is no job for the
-policy, whatever that is: before other users nothing is gained. Only jobs that ask for accelerators precede: not one
+policy, whatever that is: before other users nothing is gained. Only jobs that ask for accelerators precede, and not one
 that its user holds, that follows others, or that a limit holds. Of users that give no priority nothing is kept.
+
+A change costs little however many jobs wait: of one user and priority at most `WINDOW` ask at once, and a turn holds at
+most `PART` jobs; where more asked before the user's first priority, the next turns go on.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from eunomia.service.controller import Controller
 
 PRIORITY = "priority"  # the cause among the holds of a row
+WINDOW = 250  # jobs of one user and priority that ask at once, of users that give priorities
+PART = 50  # jobs that a turn holds: each costs up to 10 ms where much waits and kernels are not compiled yet
 
 
 @dataclass(slots=True)
@@ -30,12 +35,13 @@ class _Line:
 
 
 class OwnOrder:
-    """Who precedes whom among the jobs of one user. What changes is looked at, and no other user's jobs."""
+    """The order among the jobs of each user that gives priorities. Those of other users are not looked at."""
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
         self._lines: dict[tuple[str, str], _Line] = {}
         self._changed: dict[tuple[str, str], None] = {}
+        self._left = PART  # jobs that this turn may still hold
         for row in controller.rows.values():
             if PRIORITY in row.holds:
                 self.queue(row)
@@ -76,6 +82,23 @@ class OwnOrder:
             return ""
         return next(iter(line.asking[top]))
 
+    def is_closed(self, row: JobRow) -> bool:
+        """Say whether a job that does not ask yet has to wait for others of its user."""
+        line = self._lines.get((row.tenant, row.owner))
+        if line is None or not line.asking:
+            return False
+        return max(line.asking) > priority_of(row) or len(line.asking.get(priority_of(row), ())) >= WINDOW
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a further turn has to hold jobs, without a reason of its own."""
+        return self._left <= 0 and bool(self._changed)
+
+    def begin_turn(self) -> None:
+        """Let a turn hold as many jobs as one may, and do what is due before it decides."""
+        self._left = PART
+        self.settle()
+
     def queue(self, row: JobRow) -> None:
         """Let a held job wait for those that precede it."""
         key = row.tenant, row.owner
@@ -87,7 +110,9 @@ class OwnOrder:
     def reason(self, row: JobRow) -> str:
         """Return what a job is held for."""
         earlier = self.before(row)
-        return f"its user gave job {earlier} a higher priority" if earlier else "it is about to be let in"
+        if earlier:
+            return f"its user gave job {earlier} a higher priority"
+        return f"{WINDOW} jobs of its user with the same priority ask for accelerators already"
 
     def settle(self) -> bool:
         """Hold what is preceded by now, let in what is not any more; return whether anything was."""
@@ -97,9 +122,14 @@ class OwnOrder:
             line = self._lines[key]
             if len(line.asking) > 1:
                 top = max(line.asking)
-                for job_id in [one for one, level in line.level.items() if level < top]:
-                    self._hold(self._controller.rows[job_id])
+                lower = [self._controller.rows[one] for one, level in line.level.items() if level < top]
+                for row in heapq.nsmallest(self._left, lower, key=lambda one: one.number):
+                    self._hold(row)
                     acted = True
+                self._left -= len(lower)
+                if self._left < 0:
+                    self._left = 0
+                    self._changed[key] = None
             acted |= self._let_in(line)
         return acted
 
@@ -117,7 +147,7 @@ class OwnOrder:
             priority, _, job_id = line.held[0]
             row = self._controller.rows.get(job_id)
             if row is not None and PRIORITY in row.holds and -priority == priority_of(row):
-                if row.holds == [PRIORITY] and self.before(row):
+                if row.holds == [PRIORITY] and self.is_closed(row):
                     break
                 self._controller.unhold(row, PRIORITY)
                 acted = True
