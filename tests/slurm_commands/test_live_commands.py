@@ -252,7 +252,7 @@ def test_what_snakemake_and_submitit_and_nextflow_type_works(login: Login) -> No
     states = login.do(f"sacct -o JobID,State,NodeList --parsable2 -j {number}").splitlines()
     assert states[0] == "JobID|State|NodeList"
     assert f"{number}_0|COMPLETED|" in {line[: len(f"{number}_0|COMPLETED|")] for line in states}
-    assert login.do("squeue --noheader -o '%i %t' -t all -u root,other | head -1").split()[1] in (
+    assert login.do("squeue --noheader -o '%i %t' -t all -u root,stranger1 | head -1").split()[1] in (
         "CD",
         "F",
         "CA",
