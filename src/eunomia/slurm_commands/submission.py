@@ -70,7 +70,8 @@ def read_batch(given: Given, options: Sequence[Option], stdin: Callable[[], str]
             script = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
-            raise WrongUsage(f"Unable to open file {path}: {reason}") from None
+            more = "" if isinstance(error, FileNotFoundError) else f": {reason}"
+            raise WrongUsage(f"Unable to open file {path}{more}") from None
     else:
         script = stdin()
     if not script.startswith("#!"):

@@ -49,7 +49,7 @@ _JOB = (  # of sbatch, srun and salloc
     Option("signal", help="[B:]SIGNAL[@SECONDS] before the time limit", env="SBATCH_SIGNAL"),
     Option("mail-type", help="END, FAIL, BEGIN, ALL: to the address that the site has for you"),
     Option("mail-user"),  # mail goes to the addresses of the site
-    Option("quiet", "Q", FLAG, "no notes"),
+    Option("quiet", "Q", FLAG, "no notes, and no number"),
     Option("verbose", "v", FLAG, "accepted"),
     *_ignored(
         "account/A qos/q reservation licenses/L nodelist/w nodefile/F exclude/x tasks-per-node mincpus tmp "
