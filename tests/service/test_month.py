@@ -1,4 +1,4 @@
-"""A lab's month on a clock that is set: no plain script is restarted by what others or an operator do; the books agree.
+"""A lab's month on a clock that is set: no script is restarted by what others or an operator do, and the books agree.
 
 Fifteen users submit to two boxes. What really runs, and for how long, is kept by the test; it shares no code with the
 service.
@@ -27,6 +27,8 @@ from eunomia.service.starter_site import STARTER
 
 DAY_S, HOUR_S, SAVE_S = 86400.0, 3600.0, 600.0
 BOXES = 'nodes = [{{ type = "a100", count = {}, accelerators = 4 }}]'
+LIMITS = "[limits.default]\nrunning_jobs = 5\naccelerators = 6\n"
+SEAT = 2  # the accelerator a100-0/2, which is out of service for a third of the month
 KINDS = ("plain",) * 12 + ("saving",) * 7 + ("notebook",)
 
 
@@ -57,6 +59,9 @@ class Month:
         self.gangs: dict[tuple[str, int], float] = {}  # since when it runs
         self.halted: set[tuple[str, int]] = set()  # were ordered to stop
         self.held: dict[str, float] = defaultdict(float)  # accelerator-seconds by user
+        self.given: dict[tuple[str, int], float] = {}  # since when it has its accelerators
+        self.booked: dict[str, float] = defaultdict(float)  # the same, with the time of starts
+        self.used: list[tuple[float, int]] = []  # when a gang was launched on which seat
         self.why = ""  # what the operator is doing, or what has happened to a box
         self.queue: list[tuple[float, int, Any]] = []
         self._number = 0
@@ -69,7 +74,7 @@ class Month:
     def site(boxes: int) -> str:
         """Return the site file that a new site begins with, on so many boxes."""
         text = "check = true\n" + STARTER.format_map({"cluster": BOXES.format(boxes)})
-        return text.replace("[service]", "[service]\nmade_up = true", 1)
+        return text.replace("[service]", "[service]\nmade_up = true", 1) + LIMITS
 
     def at(self, when: float, what: Any) -> None:
         """Let something happen: a report, or a call."""
@@ -106,9 +111,15 @@ class Month:
         )
         document: dict[str, Any] = {"accelerators": work.seats, "interruptible": True if kind == "saving" else None}
         if kind == "notebook":
-            work.run_s, document["max_run_s"] = 4 * HOUR_S, 8 * HOUR_S
+            work.run_s, work.fails = 4 * HOUR_S, False
+            document |= {"max_run_s": 8 * HOUR_S, "interactive": "notebook"}
         elif rng.random() < 0.5:
             document["max_run_s"] = 2 * DAY_S
+        mine = [job for job, one in self.work.items() if one.user == work.user]
+        if mine and rng.random() < 0.1:
+            document["after"] = [f"afterany:{mine[-1]}"]
+        if rng.random() < 0.1:
+            document["priority"] = rng.choice([-5, 5])
         reply = self.bench.submit(Principal(work.user, f"group-{user % 4}", "submitter"), **document)
         self.work[reply.body["id"]] = work
         self._act(self.bench.orders)
@@ -128,13 +139,22 @@ class Month:
         for order in orders:
             key = order.job_id, order.epoch
             if isinstance(order, Launch):
+                self.used += [(at, seat) for seat in order.seats if not order.adopt_only]
+                self.given.setdefault(key, at)
                 if key not in self.gangs and not order.adopt_only:
                     self.at(at + 5.0, Launched(*key))
                 elif key in self.gangs:
                     self.at(at, Launched(*key))
             else:
+                self._take_back(key)
                 self.halted.add(key)
                 self.at(at + 2.0, GangEnded(*key, "stopped", self.why))
+
+    def _take_back(self, key: tuple[str, int]) -> None:
+        """Book the time for which a gang had its accelerators, up to the decision that takes them back."""
+        if (since := self.given.pop(key, None)) is not None:
+            work = self.work[key[0]]
+            self.booked[work.user] += work.seats * (self.bench.clock.at - since)
 
     def happened(self, report: Any) -> list[Any]:
         """Keep the books of what is reported; return it, if it is so."""
@@ -151,6 +171,8 @@ class Month:
                 if work.kind == "saving":
                     self.at(at + 1.0, StepsSaved(*key, work.done_s))
             return [report]
+        if isinstance(report, GangEnded):
+            self._take_back(key)
         if key not in self.gangs:
             return [report] if isinstance(report, GangEnded) and report.outcome == "stopped" else []
         if isinstance(report, StepsSaved):
@@ -222,17 +244,25 @@ def test_a_month_of_a_lab_restarts_no_plain_script_but_those_of_a_lost_box(
     day = DAY_S * month.days / 30
     month.at(4.4 * day, month.restart)
     month.at(7.5 * day, lambda: month.change(month.site(3)))
+    month.at(9.5 * day, lambda: month.turn(Request(ChangeNode("a100-0", "drain", accelerator=SEAT), OPERATOR)))
+    month.at(11.5 * day, lambda: month.turn(Request(ChangeNode("a100-2", "drain"), OPERATOR)))
+    month.at(12.5 * day, lambda: month.turn(Request(ChangeNode("a100-2", "resume"), OPERATOR)))
+    month.at(19.5 * day, lambda: month.turn(Request(ChangeNode("a100-0", "resume", accelerator=SEAT), OPERATOR)))
     month.at(13.6 * day, lambda: upgrade("0.2"))
     month.at(17.5 * day, lambda: month.lose("a100-1"))
     month.at(24.6 * day, lambda: upgrade("0.3"))
     month.run()
     for job, work in month.work.items():
+        if work.kind == "notebook" and work.stops:
+            assert [why for _, why in work.stops] == ["a100-1 lost"] and month.bench.state(job) == "failed", job
+            continue
         assert work.ended == work.ended, f"{job} did not come to its end"
         if work.kind != "saving":
             assert {why for _, why in work.stops} <= {"a100-1 lost"}, job
             assert work.ended - work.starts[-1] == pytest.approx(work.run_s)
         assert month.bench.state(job) == ("failed" if work.fails else "succeeded"), job
-    rows = month.bench.store._db.execute(
-        'SELECT "user", sum(accelerator_s) FROM ended_hours GROUP BY "user"'
-    ).fetchall()
-    assert {user: round(s) for user, s in rows} == {user: round(s) for user, s in month.held.items()}
+    assert not [at for at, seat in month.used if seat == SEAT and 9.5 * day < at < 19.5 * day]
+    for table, expected in {"ended_hours": month.held, "usage_hours": month.booked}.items():
+        text = f'SELECT "user", sum(accelerator_s) FROM {table} GROUP BY "user"'
+        rows = month.bench.store._db.execute(text).fetchall()
+        assert {user: round(s) for user, s in rows} == {user: round(s) for user, s in expected.items()}, table
