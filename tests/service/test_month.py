@@ -60,7 +60,7 @@ class Month:
         self.halted: set[tuple[str, int]] = set()  # were ordered to stop
         self.held: dict[str, float] = defaultdict(float)  # accelerator-seconds by user
         self.given: dict[tuple[str, int], float] = {}  # since when it has its accelerators
-        self.booked: dict[str, float] = defaultdict(float)  # the same, with the time of starts and stops
+        self.booked: dict[str, float] = defaultdict(float)  # the same, with the time of starts
         self.used: list[tuple[float, int]] = []  # when a gang was launched on which seat
         self.why = ""  # what the operator is doing, or what has happened to a box
         self.queue: list[tuple[float, int, Any]] = []
@@ -146,8 +146,15 @@ class Month:
                 elif key in self.gangs:
                     self.at(at, Launched(*key))
             else:
+                self._take_back(key)
                 self.halted.add(key)
                 self.at(at + 2.0, GangEnded(*key, "stopped", self.why))
+
+    def _take_back(self, key: tuple[str, int]) -> None:
+        """Book the time for which a gang had its accelerators, up to the decision that takes them back."""
+        if (since := self.given.pop(key, None)) is not None:
+            work = self.work[key[0]]
+            self.booked[work.user] += work.seats * (self.bench.clock.at - since)
 
     def happened(self, report: Any) -> list[Any]:
         """Keep the books of what is reported; return it, if it is so."""
@@ -164,8 +171,8 @@ class Month:
                 if work.kind == "saving":
                     self.at(at + 1.0, StepsSaved(*key, work.done_s))
             return [report]
-        if isinstance(report, GangEnded) and key in self.given:
-            self.booked[work.user] += work.seats * (at - self.given.pop(key))
+        if isinstance(report, GangEnded):
+            self._take_back(key)
         if key not in self.gangs:
             return [report] if isinstance(report, GangEnded) and report.outcome == "stopped" else []
         if isinstance(report, StepsSaved):

@@ -104,20 +104,20 @@ def test_a_script_runs_as_it_was_when_it_was_submitted(login: Login) -> None:
 
 
 def test_a_chain_stops_where_a_job_fails_and_its_exit_code_is_kept(login: Login) -> None:
-    first = login.do("sbatch -Q --parsable --wrap 'sleep 5; exit 3'")
-    second = login.do(f"sbatch -Q --parsable -d afterok:{first} --wrap true")
+    first = login.do("sbatch --parsable --wrap 'sleep 5; exit 3'")
+    second = login.do(f"sbatch --parsable -d afterok:{first} --wrap true")
     assert login.ended(f"{first},{second}") == "CANCELLED FAILED"
     assert login.do(f"sacct -X -n -P -o JobID,State,ExitCode -j {first}") == f"{first}|FAILED|3:0"
-    late = login.run(f"sbatch -Q -d afterok:{first} --wrap true")
+    late = login.run(f"sbatch -d afterok:{first} --wrap true")
     assert "it has failed" in late.stderr
-    assert login.run("sbatch -Q --wait --wrap 'exit 5'").returncode == 5
+    assert login.run("sbatch --wait --wrap 'exit 5'").returncode == 5
     assert login.do(f"sacct -nPo JobID,JobName -j {first}").splitlines() == [f"{first}|wrap", f"{first}.batch|batch"]
 
 
 def test_an_array_is_one_number_with_elements(login: Login) -> None:
-    words = "-Q --parsable --array=2-3,6 -o 'part-%A_%a' --wrap"
+    words = "--parsable --array=2-3,6 -o 'part-%A_%a' --wrap"
     number = login.do(f"sbatch {words} 'echo $SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_ID $SLURM_ARRAY_TASK_MAX'")
-    after = login.do(f"sbatch -Q --parsable -d afterok:{number} --wrap true")
+    after = login.do(f"sbatch --parsable -d afterok:{number} --wrap true")
     assert login.ended(f"{number},{after}") == "COMPLETED"
     for index in (2, 3, 6):
         assert (login.folder / f"part-{number}_{index}").read_text() == f"{number} {index} 6\n"
@@ -126,7 +126,7 @@ def test_an_array_is_one_number_with_elements(login: Login) -> None:
 
 
 def test_scancel_ends_an_array_and_one_of_its_elements(login: Login) -> None:
-    number = login.do("sbatch -Q --parsable --array=0-5 --wrap 'sleep 600'")
+    number = login.do("sbatch --parsable --array=0-5 --wrap 'sleep 600'")
     until(lambda: login.do(f"squeue -h -j {number} -t R -o %i").split() == [f"{number}_0", f"{number}_1"])
     assert login.do(f"squeue -h -j {number} -t PD -o '%i %t %r'") == f"{number}_[2-5] PD Resources"
     login.do(f"scancel {number}_3")
@@ -139,22 +139,22 @@ def test_scancel_ends_an_array_and_one_of_its_elements(login: Login) -> None:
 
 
 def test_of_a_throttled_array_so_many_run_at_once(login: Login) -> None:
-    number = login.do("sbatch -Q --parsable --array=0-2%1 --wrap 'sleep 600'")
+    number = login.do("sbatch --parsable --array=0-2%1 --wrap 'sleep 600'")
     until(lambda: login.do(f"squeue -h -j {number} -t R -o %i") == f"{number}_0")
     assert login.do(f"squeue -h -j {number} -t PD -o '%i %r'") == f"{number}_[1-2%1] JobArrayTaskLimit"
     login.do(f"scancel {number}")
 
 
 def test_jobs_follow_others_by_how_they_end(login: Login) -> None:
-    first = login.do("sbatch -Q --parsable -J twin --wrap 'sleep 5; exit 3'")
+    first = login.do("sbatch --parsable -J twin --wrap 'sleep 5; exit 3'")
     kinds = [f"afternotok:{first}", f"afterany:{first}", "singleton"]
-    others = [login.do(f"sbatch -Q --parsable -J twin -d {kind} --wrap true") for kind in kinds]
+    others = [login.do(f"sbatch --parsable -J twin -d {kind} --wrap true") for kind in kinds]
     assert "afternotok" in login.do(f"squeue -h -j {others[0]} -o %E")
     assert login.ended(",".join(others)) == "COMPLETED"
 
 
 def test_requeue_of_what_is_over_submits_it_again(login: Login) -> None:
-    number = login.do("sbatch -Q --parsable --wait --array=4 -o 'again-%A-%a' --wrap true")
+    number = login.do("sbatch --parsable --wait --array=4 -o 'again-%A-%a' --wrap true")
     done = login.run(f"scontrol requeue {number}_4")
     again = done.stderr.split()[-1]
     assert login.ended(again) == "COMPLETED"
@@ -162,8 +162,8 @@ def test_requeue_of_what_is_over_submits_it_again(login: Login) -> None:
 
 
 def test_held_jobs_wait_for_their_release_and_limits_are_changed(login: Login) -> None:
-    blocker = login.do("sbatch -Q --parsable -G 2 --wrap 'sleep 600'")
-    number = login.do("sbatch -Q --parsable -G 2 --hold --comment=later --wrap true")
+    blocker = login.do("sbatch --parsable -G 2 --wrap 'sleep 600'")
+    number = login.do("sbatch --parsable -G 2 --hold --comment=later --wrap true")
     assert login.do(f"squeue -h -j {number} -o '%i %T %R %l'") == f"{number} PENDING (JobHeldUser) UNLIMITED"
     login.do(f"scontrol update JobId={number} TimeLimit=1:00:00 JobName=again")
     shown = login.do(f"scontrol show job {number}")
@@ -197,17 +197,17 @@ def test_srun_cancels_its_job_on_ctrl_c(login: Login) -> None:
 def test_a_signal_comes_before_the_limit_and_the_limit_is_a_timeout(login: Login) -> None:
     trap = "trap 'echo warned; exit 0' USR1; while :; do sleep 0.1; done"
     login.script("warned.sh", f"#!/bin/bash\n{trap}\n")
-    number = login.do("sbatch -Q --parsable -t 10:00 --signal=B:USR1@598 -o warned.out warned.sh")
+    number = login.do("sbatch --parsable -t 10:00 --signal=B:USR1@598 -o warned.out warned.sh")
     assert login.ended(number) == "COMPLETED"
     assert (login.folder / "warned.out").read_text() == "warned\n"
-    late = login.do("sbatch -Q --parsable -t 0:02 --wrap 'sleep 600'")
+    late = login.do("sbatch --parsable -t 0:02 --wrap 'sleep 600'")
     assert login.ended(late) == "TIMEOUT"
     assert login.do(f"sacct -X -n -P -o State,ExitCode -j {late}") == "TIMEOUT|0:15"
 
 
 def test_jobs_submit_jobs(login: Login) -> None:
-    login.script("outer.sh", "#!/bin/sh\nsbatch -Q --wrap 'echo inner' -o inner.out\n")
-    outer = login.do("sbatch -Q --parsable -o outer.out outer.sh")
+    login.script("outer.sh", "#!/bin/sh\nsbatch --wrap 'echo inner' -o inner.out\n")
+    outer = login.do("sbatch --parsable -o outer.out outer.sh")
     assert login.ended(outer) == "COMPLETED"
     inner = (login.folder / "outer.out").read_text().split()[-1]
     assert login.ended(inner) == "COMPLETED"
@@ -246,7 +246,7 @@ def test_what_snakemake_and_submitit_and_nextflow_type_works(login: Login) -> No
         "srun --unbuffered --output %A_%a_%t_log.out --error %A_%a_%t_log.err "
         "sh -c 'echo $SLURM_NTASKS $SLURM_PROCID $SLURM_LOCALID $SLURM_NODEID $SLURM_JOB_NUM_NODES'\n",
     )  # fmt: skip
-    number = login.do("sbatch -Q submission.sh").split()[-1]
+    number = login.do("sbatch submission.sh").split()[-1]
     assert login.ended(number) == "COMPLETED"
     assert (login.folder / f"{number}_1_1_log.out").read_text() == "2 1 1 0 1\n"
     states = login.do(f"sacct -o JobID,State,NodeList --parsable2 -j {number}").splitlines()
@@ -261,14 +261,14 @@ def test_what_snakemake_and_submitit_and_nextflow_type_works(login: Login) -> No
 
 
 def test_squeue_and_sacct_write_json(login: Login) -> None:
-    number = login.do("sbatch -Q --parsable --wait --wrap true")
+    number = login.do("sbatch --parsable --wait --wrap true")
     (found,) = json.loads(login.do(f"sacct --json -j {number}"))["jobs"]
     assert (found["job_id"], found["job_state"]) == (int(number), ["COMPLETED"])
     assert json.loads(login.do("squeue --json"))["errors"] == []
 
 
 def test_a_refusal_of_the_service_names_the_key_and_the_fix(login: Login) -> None:
-    done = login.run("sbatch -Q --gres=gpu:h100:1 --wrap true")
+    done = login.run("sbatch --gres=gpu:h100:1 --wrap true")
     assert done.returncode == 1
     assert "types is 'h100': no such type in this cluster; it has cpu" in done.stderr
     assert "sbatch" in login.run("EUNOMIA_URL=http://127.0.0.1:9 sbatch --wrap true").stderr
@@ -314,7 +314,7 @@ def test_both_commands_of_a_row_of_the_page_work(login: Login, theirs: str, ours
     for shown in (theirs, *re.findall(r"`([^`]+)`", ours)):
         command = shown
         if needs_live and "60" in shown:
-            words = "-Q --parsable" + " -H" * needs_waiting
+            words = "--parsable" + " -H" * needs_waiting
             wait = "true" if "logs" in shown else "sleep 600"
             made.append(login.do(f"sbatch {words} --wrap '{wait}'"))
             job_id = next(one["id"] for one in login.service.operator.get("/v1/jobs")["jobs"]

@@ -68,7 +68,7 @@ DOCUMENTS: list[tuple[str, dict[str, Any]]] = [
     ("--nice", {"priority": -100}),
     ("--priority=5", {"priority": 5}),
     ("--deadline=now+2h", {"deadline_s": 7200.0}),
-    ("--mail-type=END,FAIL --mail-user=ann@lab.org", {"notify": ["mail:ann@lab.org@ended", "mail:ann@lab.org@failed"]}),
+    ("--mail-type=END,FAIL --mail-user=ann@lab.org", {"notify": ["mail@ended", "mail@failed"]}),
     ("--export=NONE,A=1", {"env": {"PATH": "/bin", "A": "1"}}),
     ("--export=ALL,A=1", {"env": {"PATH": "/bin", "HOME": "/home/ann", "A": "1"}}),
     ("--export=HOME", {"env": {"HOME": "/home/ann"}}),

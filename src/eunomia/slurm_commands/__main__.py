@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
         sys.stdout.flush()
         return code
     except WrongUsage as error:
-        say(name, f"error: {error}")
+        say(name, str(error) if str(error).startswith("fatal: ") else f"error: {error}")
     except ServiceRefusal as error:
         say(name, f"error: {error}")
         for one in error.problems[:20]:

@@ -70,7 +70,8 @@ def read_batch(given: Given, options: Sequence[Option], stdin: Callable[[], str]
             script = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
-            raise WrongUsage(f"Unable to open file {path}: {reason}") from None
+            more = "" if isinstance(error, FileNotFoundError) else f": {reason}"
+            raise WrongUsage(f"Unable to open file {path}{more}") from None
     else:
         script = stdin()
     if not script.startswith("#!"):
@@ -358,8 +359,7 @@ def _further(given: Given) -> dict[str, Any]:
     kinds = {"BEGIN": "started", "END": "ended", "FAIL": "failed", "ALL": "ended", "TIME_LIMIT": "failed"}
     wanted = dict.fromkeys(kinds[one.upper()] for one in given.listed("mail-type") if one.upper() in kinds)
     if wanted:
-        address = given.get("mail-user")
-        found["notify"] = [f"mail{':' * bool(address)}{address}@{kind}" for kind in wanted]
+        found["notify"] = [f"mail@{kind}" for kind in wanted]
     return found
 
 

@@ -46,7 +46,8 @@ def sbatch(words: Sequence[str]) -> int:
     if "hold" in given:
         for job_id in ids:
             queue.client.send("POST", f"{queue.client.job_path(job_id)}/hold")
-    print(number if "parsable" in given else f"Submitted batch job {number}", flush=True)
+    if "quiet" not in given:  # as Slurm's own
+        print(number if "parsable" in given else f"Submitted batch job {number}", flush=True)
     return max(_waited(queue, job_id) for job_id in ids) if "wait" in given else 0
 
 

@@ -47,9 +47,9 @@ _JOB = (  # of sbatch, srun and salloc
     Option("requeue", takes=FLAG, help="it may be preempted, and starts again then"),
     Option("no-requeue", takes=FLAG, help="it is never preempted"),
     Option("signal", help="[B:]SIGNAL[@SECONDS] before the time limit", env="SBATCH_SIGNAL"),
-    Option("mail-type", help="END, FAIL, BEGIN, ALL: needs mail in the site"),
-    Option("mail-user", help="address for --mail-type"),
-    Option("quiet", "Q", FLAG, "no notes"),
+    Option("mail-type", help="END, FAIL, BEGIN, ALL: to the address that the site has for you"),
+    Option("mail-user"),  # mail goes to the addresses of the site
+    Option("quiet", "Q", FLAG, "no notes, and no number"),
     Option("verbose", "v", FLAG, "accepted"),
     *_ignored(
         "account/A qos/q reservation licenses/L nodelist/w nodefile/F exclude/x tasks-per-node mincpus tmp "
