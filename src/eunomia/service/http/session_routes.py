@@ -44,7 +44,7 @@ async def attach(service: Service, request: Request, who: Principal) -> Response
     try:
         connection = await service.threads.run(_connected, service, row)
         try:
-            await _note(service, request, who, row)  # before the process is told of it, which it is by `begin`
+            await _note(service, request, who, row)  # before `begin` lets them in
             stream = await service.sessions.begin(row.id, me, connection, first)
         except BaseException:
             connection.close()
