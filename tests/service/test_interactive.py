@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
+import http.client
 import os
 import pty
 import pwd
@@ -14,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +25,18 @@ from typing import Any, ClassVar
 import pytest
 from tests.service.bench import ADMIN, ANN, BOB, OPERATOR, SITE, Bench, LiveService, until
 
-from eunomia.backends.processes.interactive_session import DATA, EXIT, NOTICE, SOCKET
+from eunomia.backends.processes import interactive_session
+from eunomia.backends.processes.interactive_session import (
+    DATA,
+    EXIT,
+    MOST_FRAME,
+    NOTICE,
+    SOCKET,
+    Connection,
+    Pipe,
+    Session,
+    frame,
+)
 from eunomia.backends.processes.session_socket import connect_session
 from eunomia.backends.reports import GangEnded, Launched, SessionIdle, StepsSaved
 from eunomia.inputs.problems import InvalidInput
@@ -66,8 +80,8 @@ class Screen:
             self.notice += data
 
     def end(self) -> int | None:
-        for frame in self.frames:
-            self.take(frame)
+        for one in self.frames:
+            self.take(one)
         return self.code
 
     def type(self, text: bytes) -> None:
@@ -266,6 +280,41 @@ def test_a_user_has_so_many_streams_at_once_and_others_have_theirs() -> None:
     assert sessions.take(("ann", "vision")) and not sessions.take(("ann", "vision"))
 
 
+def test_a_client_that_is_gone_before_the_first_frame_takes_no_stream_away(tmp_path: Path) -> None:
+    from types import SimpleNamespace
+
+    from eunomia.service.http.session_routes import SessionResponse
+
+    async def answer() -> None:
+        sessions, (ours, theirs) = Sessions(), socket.socketpair()
+        assert sessions.take(("ann", "vision"))
+        stream = await sessions.begin("1-a", ("ann", "vision"), ours, b"")
+        response = SessionResponse(SimpleNamespace(sessions=sessions), stream)  # type: ignore[arg-type]
+        await response({"type": "http", "asgi": {"spec_version": "2.3"}}, gone, ignore)
+        assert sessions.find(stream.id, "1-a", ("ann", "vision")) is None
+        assert all(sessions.take(("ann", "vision")) for _ in range(MOST_SESSIONS))
+        theirs.close()
+
+    async def gone() -> dict[str, str]:
+        return {"type": "http.disconnect"}
+
+    async def ignore(message: Any) -> None:
+        pass
+
+    asyncio.run(answer())
+
+
+def test_a_try_to_attach_that_found_no_process_is_not_in_the_audit_log(running: LiveService) -> None:
+    ann = running.client("ann", "vision")
+    gone = "import os; os.chdir(os.path.dirname(os.environ['EUNOMIA_LEASE_FILE'])); os.unlink('session.sock')"
+    job = started(ann, command=["sh", "-c", f'{sys.executable} -c "{gone}"; touch gone; exec sleep 600'])
+    until((running.folder / "state" / "jobs" / job / "gone").exists)
+    for _ in range(3):
+        assert refused(ann, job) == (409, "not_ready")
+    assert job not in str(running.operator.get("/v1/audit", action="attach"))
+    ann.send("DELETE", f"/v1/jobs/{job}")
+
+
 def test_a_hundred_attaches_leave_one_and_a_service_that_answers(running: LiveService) -> None:
     ann = running.client("ann", "vision")
     job = started(ann)
@@ -363,15 +412,21 @@ def test_a_shell_survives_the_service_and_is_attached_to_again(live: LiveService
     assert again.end() == 3 and b"before" in again.shown
 
 
+def processes(word: str) -> int:
+    found = subprocess.run(["pgrep", "-c", "-f", word.replace(".", "[.]")], capture_output=True, check=False)
+    return int(found.stdout)
+
+
 def test_its_time_ends_it_with_what_runs_in_it(running: LiveService) -> None:
     ann = running.client("ann", "vision")
     job = started(ann, max_run_s=3)
-    screen = Screen(ann, job)
-    screen.type(b"sleep 4321 &\r sleep 4321\r")
+    screen, word = Screen(ann, job), f"sleep 4321.{os.getpid()}"  # that of no other run of this test
+    screen.type(f"{word} &\r {word}\r".encode())
+    until(lambda: processes(word) == 2)
     assert screen.end() in (None, -signal.SIGHUP)
     until(lambda: state(ann, job) == "failed")
     assert "max_run_s" in ann.get(f"/v1/jobs/{job}")["reason"]
-    assert not subprocess.run(["pgrep", "-f", "sleep 4321"], capture_output=True, check=False).stdout
+    until(lambda: processes(word) == 0)  # the state is decided first, and then they are ended
 
 
 def test_an_idle_one_is_named_and_ended_and_one_that_is_used_is_not(bench: Bench, tmp_path: Path) -> None:
@@ -444,6 +499,78 @@ def test_the_process_itself_says_that_it_is_idle(running: LiveService) -> None:
     ann.send("DELETE", f"/v1/jobs/{job}")
 
 
+def test_one_that_was_used_between_two_looks_is_not_named_as_idle_any_more(bench: Bench) -> None:
+    bench.restart(IDLE_SITE)
+    job = bench.submit(interruptible=False, interactive="shell").body["id"]
+    bench.do(Launched(job, 1), SessionIdle(job, 1, 0.0))
+    bench.clock.at = 101.0
+    bench.do()
+    assert bench.controller.rows[job].reason.startswith("idle for ")
+    bench.do(SessionIdle(job, 1, 5.0))
+    assert bench.controller.rows[job].reason == ""
+    bench.clock.at = 197.0
+    bench.do()
+    assert bench.controller.rows[job].reason.startswith("idle for ")
+
+
+def ended_session(folder: Path, terminal: Pipe) -> tuple[Session, socket.socket]:
+    """Return a session whose program has ended, with a client that has not read for long, and the client's end."""
+    ours, theirs = socket.socketpair()
+    session = Session(str(folder), socket.socket(socket.AF_UNIX), 0)
+    session.terminal, session.code = terminal, 0
+    session.client = Connection(ours)
+    session.connections = [session.client]
+    for _ in range(5):
+        session.client.send(DATA, b"x" * MOST_FRAME)
+    return session, theirs
+
+
+def test_the_last_output_reaches_a_client_that_was_late_before_the_exit_code(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    session, theirs = ended_session(tmp_path, Pipe(read))
+    os.write(write, b"the last words")
+    got = bytearray()
+
+    def take() -> None:
+        while data := theirs.recv(MOST_FRAME):
+            got.extend(data)
+
+    reader = threading.Thread(target=take)
+    reader.start()
+    session.finish()
+    reader.join(60)
+    assert got.endswith(frame(DATA, b"the last words") + frame(EXIT, b"0"))
+    theirs.close()
+    os.close(write)
+    os.close(read)
+    session.listener.close()
+
+
+@pytest.mark.parametrize("has_client", [True, False])
+def test_a_process_that_is_left_behind_and_writes_without_end_does_not_keep_the_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_client: bool
+) -> None:
+    class Endless(Pipe):
+        def read(self) -> bytes:
+            assert time.monotonic() < limit
+            return b"y\n"
+
+    monkeypatch.setattr(interactive_session, "FLUSH_S", 0.2)
+    read, write = os.pipe()
+    session, theirs = ended_session(tmp_path, Endless(read))
+    client = session.client
+    assert client is not None
+    if not has_client:
+        session.client, session.connections = None, []
+    limit = time.monotonic() + 20
+    session.finish()
+    client.close()
+    theirs.close()
+    os.close(write)
+    os.close(read)
+    session.listener.close()
+
+
 # ---- what is refused -------------------------------------------------------------------------------------------------
 
 
@@ -457,6 +584,18 @@ def test_what_does_not_go_with_an_interactive_job_is_refused_with_every_key_name
     bench.restart(IDLE_SITE)
     reply = bench.submit(interruptible=False, interactive="notebook", max_run_s=7201)
     assert reply.status == 422 and [one.field for one in reply.problems] == ["max_run_s"]
+
+
+def test_null_is_no_way_around_what_holds_for_one_that_names_no_time(bench: Bench) -> None:
+    from eunomia.service.messages import ChangeJob
+
+    bench.restart(IDLE_SITE)
+    job = bench.submit(interactive="shell", max_run_s=None, interruptible=None).body["id"]
+    spec = bench.controller.rows[job].spec
+    assert (spec["max_run_s"], spec["interruptible"]) == (7200, False)
+    bench.do(Launched(job, 1), StepsSaved(job, 1, 5.0), Request(ChangeJob(job, {"max_run_s": None}), ANN))
+    row = bench.controller.rows[job]
+    assert row.spec["max_run_s"] == 7200 and not row.can_save
 
 
 def test_an_engine_has_a_way_of_its_own_which_is_named(tmp_path: Path) -> None:
@@ -522,8 +661,9 @@ class Typed:
 
     def end(self) -> int:
         try:
-            while data := os.read(self.handle, 65_536):
+            while select.select([self.handle], [], [], 120.0)[0] and (data := os.read(self.handle, 65_536)):
                 self.shown += data
+            os.kill(self.pid, signal.SIGKILL)  # it does not end by itself
         except OSError:
             pass
         _, status = os.waitpid(self.pid, 0)
@@ -542,3 +682,69 @@ def test_a_shell_is_left_gone_back_to_and_its_code_is_that_of_the_command(runnin
     again = Typed(running, "attach", job)
     again.type(b"echo it is $HERE; exit 9\r")
     assert again.end() == 9 and b"it is yes" in again.shown
+
+
+def test_ctrl_c_while_it_waits_cancels_it(running: LiveService) -> None:
+    ann = running.client("ann", "vision")
+    other = started(ann)
+    typed = Typed(running, "shell", "--gpus", "8", "--", "sh")
+    job = typed.wait_for(b" waits").rpartition(b"job ")[2].decode()
+    typed.wait_for(b"Ctrl-C cancels it")
+    typed.type(b"\x03")
+    assert typed.end() == 130 and f"job {job} is cancelled".encode() in typed.shown
+    assert state(ann, job) == "cancelled"
+    ann.send("DELETE", f"/v1/jobs/{other}")
+
+
+FAKE_JUPYTER = f"""\
+#!{sys.executable}
+import http.server, os, socketserver, sys
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        is_known = self.headers.get("Authorization") == "token " + os.environ["JUPYTER_TOKEN"]
+        body = b"[]" if self.path.startswith("/api") else " ".join(sys.argv[1:]).encode() * 2000
+        self.send_response(200 if is_known else 403)
+        self.end_headers()
+        self.wfile.write(body if is_known else b"who are you")
+
+    def address_string(self):
+        return "browser"
+
+class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    pass
+
+place = [word for word in sys.argv if word.startswith("--ServerApp.sock=")][0].partition("=")[2]
+Server(place, Answers).serve_forever()
+"""
+
+
+def test_a_notebook_is_reached_through_a_port_of_this_machine_and_left_running(
+    running: LiveService, tmp_path: Path
+) -> None:
+    (tmp_path / "jupyter").write_text(FAKE_JUPYTER)
+    (tmp_path / "jupyter").chmod(0o755)
+    typed = Typed(running, "notebook", "--forward", "0", "--", "--x=1", PATH=f"{tmp_path}:{os.environ['PATH']}")
+    job = typed.wait_for(b" runs on").rpartition(b"job ")[2].decode()
+    typed.wait_for(b"http://127.0.0.1:")
+    port, _, token = typed.wait_for(b"\r\n").decode().partition("/lab?token=")
+    typed.wait_for(b"Ctrl-C leaves")
+    for known, status, said in ((token, 200, b"lab --x=1 --no-browser"), ("x", 403, b"who are you")):
+        connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=60)
+        connection.request("GET", "/lab", headers={"Authorization": f"token {known}"})
+        answer = connection.getresponse()
+        found = answer.read()
+        assert answer.status == status and found.startswith(said)
+        connection.close()
+    ann = running.client("ann", "vision")
+    assert token not in str(ann.get(f"/v1/jobs/{job}"))
+    typed.type(b"\x03")
+    assert typed.end() == 0 and f"eunomia attach {job}".encode() in typed.shown
+    assert state(ann, job) == "running"
+    ann.send("DELETE", f"/v1/jobs/{job}")
+
+
+def test_a_notebook_without_jupyter_says_what_to_install(running: LiveService, tmp_path: Path) -> None:
+    typed = Typed(running, "notebook", "--forward", "0", PATH=str(tmp_path))
+    assert typed.end() == 1
+    assert b"pip install jupyterlab" in typed.shown.replace(b"\r\n", b" "), typed.shown

@@ -114,7 +114,7 @@ def _raw_terminal(wake: int) -> Iterator[None]:
     before, old = termios.tcgetattr(handle), signal.getsignal(signal.SIGWINCH)
     signal.signal(signal.SIGWINCH, lambda *_: os.write(wake, b"W"))
     try:
-        tty.setraw(handle)
+        tty.setraw(handle, termios.TCSADRAIN)  # what was typed while it began is kept
         yield
     finally:
         termios.tcsetattr(handle, termios.TCSADRAIN, before)

@@ -195,12 +195,7 @@ class Controller:
         shapes: tuple[int, ...],
     ) -> JobRow:
         """Return the row of a further job, which is not added yet."""
-        number, spec = self.next_job, job.spec()
-        longest_s = self.limits.of_user(owner).longest_s
-        if job.interactive is not None:
-            longest_s = min(math.inf if longest_s is None else longest_s, self.site.interactive.longest_s)
-        if longest_s is not None:
-            spec = {"max_run_s": longest_s, **spec}
+        number, spec = self.next_job, self.limited_spec(job, owner)
         self.next_job += 1
         job_id = f"{number}-{self.incarnation}"
         return JobRow(
@@ -210,6 +205,13 @@ class Controller:
             estimated=estimated, other_shapes=shapes, array_index=index,
             restart_within_s=0.0 if job.interactive else self.site.service.restart_within_s,
         )  # fmt: skip
+
+    def limited_spec(self, job: JobDocument, owner: str) -> dict[str, Any]:
+        """Return the document as JSON; one that names no longest time gets that which holds for its user."""
+        longest_s = self.limits.of_user(owner).longest_s
+        if job.interactive is not None:
+            longest_s = min(math.inf if longest_s is None else longest_s, self.site.interactive.longest_s)
+        return ({} if longest_s is None else {"max_run_s": longest_s}) | job.spec()
 
     def set_aside_unscheduled(self, row: JobRow, reason: str) -> None:
         """Note a job that the scheduler never gets: it is over, with the reason."""

@@ -62,7 +62,8 @@ def take_idle(controller: Controller, row: JobRow, report: SessionIdle) -> None:
     if "interactive" not in row.spec or (math.isnan(since) and math.isnan(row.idle_since)):
         return
     row.idle_since = max(since, row.started) if not math.isnan(since) and not math.isnan(row.started) else since
-    if math.isnan(since) and row.reason.startswith(IDLE):
+    is_short = math.isnan(since) or controller.at - row.idle_since < controller.site.interactive.idle_warn_s
+    if is_short and row.reason.startswith(IDLE):  # it was used, perhaps between two looks
         row.reason = ""
     controller.changed(row, "")
     set_idle_timer(controller, row)

@@ -117,8 +117,9 @@ class JobDocument(Section):
     )
 
     def spec(self) -> dict[str, Any]:
-        """Return the document as JSON, with every key that was given."""
-        spec = self.model_dump(mode="json", exclude_unset=True)
+        """Return the document as JSON, with every key that was given a value."""
+        given = self.model_dump(mode="json", exclude_unset=True)
+        spec = {key: value for key, value in given.items() if value is not None}  # null: as if it were left out
         if self.interactive is not None:
             spec = {"interruptible": False, **spec}
         return {"max_run_s": LONGEST_DEBUG_S, **spec} if self.debug else spec

@@ -72,7 +72,7 @@ class SessionStream:
                 is_again = True  # bytes that came are not taken again, as `at` says where they begin
                 continue
             self._used_at = time.monotonic()
-            if status != 503:
+            if status not in (429, 503):  # no room now
                 break
             time.sleep(0.1)
         if status >= 300:

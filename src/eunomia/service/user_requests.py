@@ -182,7 +182,8 @@ def _change(controller: Controller, action: ChangeJob, who: Principal) -> Reply:
         fix = f"change one of {', '.join(CHANGEABLE)}, or cancel the job and submit it again"
         problems = tuple(FieldProblem(key, None, "cannot be changed", fix) for key in wrong)
         return Reply(422, {"title": "the job cannot be changed so"}, problems)
-    row.spec = parsed.spec()
+    is_bounded = "max_run_s" in action.values and not who.is_operator
+    row.spec = controller.limited_spec(parsed, row.owner) if is_bounded else parsed.spec()
     controller.rename(row, parsed.name or row.name)
     if not action.values.keys().isdisjoint({"weight", "deadline_s"}):
         weight = float(parsed.weight) if "weight" in action.values else math.nan

@@ -296,6 +296,7 @@ class Session:
             one.flush()
         else:
             found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            found.settimeout(ANSWER_S)  # of one that takes no more connections
             found.connect(self.server)
             one.other = Pipe(found.fileno(), found)
 
@@ -338,10 +339,16 @@ class Session:
 
     def finish(self) -> None:
         """Pass on the last output and how the program ended, as far as a client takes it in time."""
-        deadline = time.monotonic() + FLUSH_S
-        if self.terminal is not None and not self.terminal.is_closed:
-            while not (self.client and self.client.is_full) and (data := self.terminal.read()):
+        deadline = time.monotonic() + FLUSH_S  # also where a process that it left behind writes without end
+        while self.terminal is not None and not self.terminal.is_closed and time.monotonic() < deadline:
+            if self.client is not None and not self.client.is_closed and self.client.waiting:
+                self.client.flush()
+            if self.client is not None and self.client.is_full:
+                time.sleep(0.01)
+            elif data := self.terminal.read():
                 self.show(data)
+            else:
+                break
         for one in self.connections:
             if one is self.client:
                 one.send(EXIT, str(self.code).encode())

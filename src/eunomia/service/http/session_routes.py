@@ -10,13 +10,14 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from eunomia.backends.processes.accounts import account_of
 from eunomia.backends.processes.folder import JobFolder
 from eunomia.backends.processes.interactive_session import MOST_FRAME
 from eunomia.backends.processes.session_socket import connect_session
 from eunomia.service.http.api import Refused, Service, read_body, source_of, whole_number
-from eunomia.service.http.session_streams import WHO, NoRoom, Stream
+from eunomia.service.http.session_streams import NoRoom, Stream
 from eunomia.service.http.visible_jobs import visible
 from eunomia.service.interactive import IDLE, refuse_session
 from eunomia.service.job_row import JobRow
@@ -41,14 +42,33 @@ async def attach(service: Service, request: Request, who: Principal) -> Response
             429, f"user {who.user!r} has too many open terminals and notebooks", retry_s=1, code="too_many_requests"
         )
     try:
-        await _note(service, request, who, row)
         connection = await service.threads.run(_connected, service, row)
-        stream = await service.sessions.begin(row.id, me, connection, first)
+        try:
+            await _note(service, request, who, row)  # before `begin` lets them in
+            stream = await service.sessions.begin(row.id, me, connection, first)
+        except BaseException:
+            connection.close()
+            raise
     except BaseException:
         service.sessions.leave(me)
         raise
-    frames = _frames(service, row.id, stream, me)
-    return StreamingResponse(frames, media_type="application/octet-stream", headers={STREAM: stream.id})
+    return SessionResponse(service, stream)
+
+
+class SessionResponse(StreamingResponse):
+    """Frames of a stream, which ends with the answer, also where its client is gone before the first frame."""
+
+    def __init__(self, service: Service, stream: Stream) -> None:
+        frames, headers = _frames(service, stream), {STREAM: stream.id}
+        super().__init__(frames, media_type="application/octet-stream", headers=headers)
+        self._sessions, self._stream = service.sessions, stream
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._sessions.end(self._stream)
+            self._sessions.leave(self._stream.who)
 
 
 async def send_input(service: Service, request: Request, who: Principal) -> dict[str, Any]:
@@ -101,9 +121,9 @@ def _connected(service: Service, row: JobRow) -> socket:
         raise Refused(409, title, code="not_ready", retry_s=1) from None
 
 
-async def _frames(service: Service, job_id: str, stream: Stream, who: WHO) -> AsyncIterator[bytes]:
+async def _frames(service: Service, stream: Stream) -> AsyncIterator[bytes]:
     def notice() -> str:
-        row = service.writer.controller.rows.get(job_id)
+        row = service.writer.controller.rows.get(stream.job_id)
         return row.reason if row is not None and row.reason.startswith(IDLE) else ""
 
     try:
@@ -111,6 +131,3 @@ async def _frames(service: Service, job_id: str, stream: Stream, who: WHO) -> As
             yield one
     except (asyncio.IncompleteReadError, OSError):
         return
-    finally:
-        service.sessions.end(stream)
-        service.sessions.leave(who)
