@@ -7,6 +7,7 @@ share no code with the service, and the checks read them and the store.
 from __future__ import annotations
 
 import heapq
+import json
 import math
 import random
 from collections.abc import Callable, Sequence
@@ -475,7 +476,9 @@ class Simulation:
             mine = [gang for gang in world.gangs.values() if gang.job == job]
             finished = any(gang.outcome == "finished" and gang.began >= 0 for gang in mine)
             demand(row.is_over and row.state != "quarantined", f"{job} is {row.state}")
-            failed = sum(gang.outcome == "failed" and not gang.halted for gang in mine)
+            news = store._db.execute("SELECT detail FROM news WHERE job = ? AND kind = 'stopping'", (job,)).fetchall()
+            stops = {json.loads(detail)["epoch"] for (detail,) in news}  # also where the order came after the end
+            failed = sum(gang.outcome == "failed" and not gang.halted and gang.epoch not in stops for gang in mine)
             demand(row.state != "succeeded" or failed <= row.spec.get("retries", 0), f"{job} failed {failed} times")
             demand((row.state == "succeeded") <= finished, f"{job} succeeded but never finished")
             demand(row.state != "cancelled" or job in self.tried or row.spec.get("after"), f"{job} was not cancelled")

@@ -25,6 +25,7 @@ from eunomia.service.site_change import apply_site
 SITE = """\
 check = true
 [service]
+made_up = true
 listen = "127.0.0.1:0"
 drain_timeout_s = 60
 forecast_every_s = 0

@@ -174,6 +174,19 @@ def test_it_is_kept_under_a_changed_site(tmp_path: Path) -> None:
     assert state(bench)["maintenance"]["id"] == 1
 
 
+def test_a_changed_site_in_between_does_not_keep_its_nodes_out_beyond_the_end(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, SITE)
+    plan(bench)
+    at(bench, 1000.0)
+    change(bench, "a100-1", reason="broken")
+    bench.path.write_text(SITE.replace("count = 2", "count = 3"))
+    apply_site(bench.writer, load_site(bench.path), OPERATOR, "test")
+    assert (state(bench)["state"], state(bench)["reason"]) == ("drained", "maintenance 1: fans")
+    at(bench, 1500.0)
+    assert (state(bench)["state"], spans_shown(bench.controller, 0.0)) == ("up", [])
+    assert state(bench, 1)["state"] == "drained", "an operator drained it"
+
+
 def test_with_very_many_waiting_jobs_a_node_is_kept_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maintenance_module, "MOST_READ", 3)
     bench = Bench(tmp_path, SITE)

@@ -111,6 +111,7 @@ class ChangeNode:
     reason: str = ""
     until: float = math.inf  # seconds of the service's time, of a drain; −inf = at once
     accelerator: int = NODE  # its place on the node; `NODE` = the whole node
+    maintenance: int = 0  # number of the maintenance that a drain is for, where a changed site drains again; 0 = none
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from eunomia.model.tenants import Tenant
 from eunomia.service.draining import NOW
 from eunomia.service.interactive import renew_idle_timers
 from eunomia.service.messages import ChangeNode, ChangeTenant, Principal, Request
+from eunomia.service.out_of_service import NODE
 from eunomia.service.site import Site, load_site
 from eunomia.service.store import ServiceStore
 
@@ -183,7 +184,8 @@ def apply_site(
         drained = {controller.nodes[node]: ("remove" if controller.is_removed(node) else "drain", reason)
                    for node, reason in controller.drained.items()}  # fmt: skip
         writer.begin_era(new, {KEPT: text}, cluster_changed=change.cluster)
-        again = [Request(ChangeNode(name, *change, until=NOW), who, source)
+        spans = {controller.nodes[one.node]: one.maintenance for one in controller.drains.values() if one.place == NODE}
+        again = [Request(ChangeNode(name, *change, until=NOW, maintenance=spans.get(name, 0)), who, source)
                  for name, change in drained.items() if name in controller.nodes]  # fmt: skip
         writer.turn(again)
     else:

@@ -221,7 +221,8 @@ def _change_node(controller: Controller, action: ChangeNode, who: Principal) -> 
     is_out = place == NODE and node in controller.drained
     if action.action == "drain" and (not is_out or (known is not None and known.maintenance)):
         reason = action.reason.removeprefix(REMOVED)
-        moved = drain(controller, node, place, reason=reason, user=who.user, until=action.until)
+        moved = drain(controller, node, place, reason=reason, user=who.user, until=action.until,
+                      maintenance=action.maintenance)  # fmt: skip
     elif action.action == "remove" and not controller.is_removed(node):
         reason = action.reason.removeprefix(REMOVED) or f"by {who.user}"
         moved = controller.remove(node, f"{REMOVED}{reason}")
