@@ -144,6 +144,24 @@ def test_of_a_throttled_array_only_so_many_run_at_once_also_after_a_restart(tmp_
     assert has_seats(bench) == {other[0]}
 
 
+def test_arrays_of_two_tenants_with_one_idempotency_key_have_limits_of_their_own(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, SITE)
+    ids = [bench.submit(who, "the-same-key", array="0-2%1").body["ids"] for who in (ANN, BOB)]
+    assert has_seats(bench) == {ids[0][0], ids[1][0]}
+
+
+def test_of_arrays_that_have_ended_nothing_is_kept(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, SITE + "[limits.users.ann]\nrunning_jobs = 2\n")
+    ids = bench.submit(ANN, array="0-2%2").body["ids"]
+    others = bench.submit(ANN, array="0-2%2").body["ids"]
+    bench.do(Request(Cancel(ids[2]), ANN), *(Request(Cancel(job), ANN) for job in others))
+    for job in ids[:2]:
+        bench.do(Launched(job, 1))
+        bench.do(GangEnded(job, 1, "finished"))
+    assert not bench.controller.rows
+    assert not [key for key in bench.controller.limits._holders if key[0] == "array"]
+
+
 def test_held_released_and_failed_jobs_come_back_within_the_limit(tmp_path: Path) -> None:
     bench = Bench(tmp_path, TWO_EACH)
     jobs = submitted(bench, ANN, 3, retries=3)
