@@ -16,7 +16,8 @@ from eunomia.backends.reports import GangEnded, Launched
 from eunomia.cli.app import app
 from eunomia.records.scheduler_digest import digest
 from eunomia.service import living_state
-from eunomia.service.messages import Cancel, Hold, Principal, Release, Reply, Request
+from eunomia.service.client import ServiceRefusal
+from eunomia.service.messages import Cancel, ChangeJob, Hold, Principal, Release, Reply, Request
 from eunomia.service.site import load_site
 from eunomia.service.site_change import apply_site
 
@@ -144,6 +145,58 @@ def test_of_a_throttled_array_only_so_many_run_at_once_also_after_a_restart(tmp_
     assert has_seats(bench) == {other[0]}
 
 
+def test_arrays_of_two_tenants_with_one_idempotency_key_have_limits_of_their_own(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, SITE)
+    ids = [bench.submit(who, "the-same-key", array="0-2%1").body["ids"] for who in (ANN, BOB)]
+    assert has_seats(bench) == {ids[0][0], ids[1][0]}
+
+
+def test_of_arrays_that_have_ended_nothing_is_kept(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, SITE + "[limits.users.ann]\nrunning_jobs = 2\n")
+    ids = bench.submit(ANN, array="0-2%2").body["ids"]
+    others = bench.submit(ANN, array="0-2%2").body["ids"]
+    bench.do(Request(Cancel(ids[2]), ANN), *(Request(Cancel(job), ANN) for job in others))
+    for job in ids[:2]:
+        bench.do(Launched(job, 1))
+        bench.do(GangEnded(job, 1, "finished"))
+    assert not bench.controller.rows
+    assert not [key for key in bench.controller.limits._holders if key[0] == "array"]
+
+
+def test_a_singleton_waits_for_jobs_of_its_tenant_alone(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, SITE)
+    bench.submit(Principal("ann", "speech", "submitter"), name="sweep")
+    (job,) = submitted(bench, ANN, name="sweep", after=["singleton"])
+    assert job in has_seats(bench)
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["on", "restarted"])
+def test_a_singleton_goes_on_when_the_jobs_before_it_get_other_names_or_end_in_any_order(
+    tmp_path: Path, restarts: bool
+) -> None:
+    bench = Bench(tmp_path, SITE)
+    first, second = submitted(bench, ANN, 2, name="sweep")
+    (job,) = submitted(bench, ANN, name="sweep", after=["singleton"])
+    bench.do(GangEnded(second, 1, "finished"))
+    assert bench.controller.rows[job].holds == ["after"]
+    if restarts:
+        bench.restart()
+    bench.do(Request(ChangeJob(first, {"name": "other"}), ANN))
+    if restarts:
+        bench.restart()
+    assert job in has_seats(bench)
+
+
+def test_many_singletons_of_one_name_cost_no_more_than_one_each(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, SITE)
+    ids = bench.submit(ANN, name="sweep", array="0-299", after=["singleton"]).body["ids"]
+    assert sum(map(len, bench.controller.followers.values())) < 2 * len(ids)
+    bench.do(*(Request(Cancel(job), ANN) for job in ids[1:-1]))
+    assert bench.controller.rows[ids[-1]].holds == ["after"]
+    bench.do(GangEnded(ids[0], 1, "finished"))
+    assert has_seats(bench) == {ids[-1]}
+
+
 def test_held_released_and_failed_jobs_come_back_within_the_limit(tmp_path: Path) -> None:
     bench = Bench(tmp_path, TWO_EACH)
     jobs = submitted(bench, ANN, 3, retries=3)
@@ -249,7 +302,7 @@ def test_a_singleton_waits_for_each_earlier_job_of_its_user_with_its_name(tmp_pa
     )
     third = submitted(bench, name="train", after=["singleton"])
     assert has_seats(bench) == {first[0], others[0][0], others[1][0]}
-    assert why(bench, third[0]) == f"after: it waits for {first[0]}, {second[0]} to end"
+    assert why(bench, third[0]) == f"after: it waits for {second[0]} to end", "the last of them that is left"
     bench.restart()
     bench.do(GangEnded(first[0], 1, "finished"))
     assert bench.state(second[0]) == "starting" and bench.state(third[0]) == "pending"
@@ -323,6 +376,25 @@ def test_at_no_moment_more_is_held_than_the_limits_allow_and_everything_ends(tmp
         bench.do()
         check()
     assert not bench.controller.rows, "everything ends"
+
+
+def test_an_administrator_who_submits_a_user_s_job_once_more_does_not_get_its_variables(tmp_path: Path) -> None:
+    pytest.importorskip("uvicorn", reason="needs the extra service")
+    service = LiveService(tmp_path, LIVE)
+    service.start()
+    try:
+        ann, admin = service.client("ann", "vision"), service.client("cat", "vision", "tenant-admin")
+        job = ann.submit({"command": ["true"], "env": {"TOKEN": "s3cret"}})["id"]
+        with pytest.raises(ServiceRefusal) as refused:
+            admin.send("POST", f"/v1/jobs/{job}/resubmit", {"command": ["env"]})
+        said = str(vars(refused.value))
+        assert "whose job it is" in said and "s3cret" not in said
+        again = admin.send("POST", f"/v1/jobs/{job}/resubmit", {"env": {}})["id"]
+        assert "env" not in admin.get(f"/v1/jobs/{again}")["spec"]
+        assert ann.send("POST", f"/v1/jobs/{job}/resubmit", {})["id"]
+    finally:
+        service.kill()
+        service.stop_jobs()
 
 
 # ---- on the command line ---------------------------------------------------------------------------------------------

@@ -8,23 +8,29 @@ import json
 import os
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import Future
 from email import message_from_string
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.service.bench import ANN, BOB, SITE, Bench, LiveService, until
+from tests.service.bench import ANN, BOB, OPERATOR, SITE, Bench, LiveService, until
 from tests.service.receivers import Taken, events_in, mail_server, webhook
 from typer.testing import CliRunner
 
 from eunomia.backends.reports import GangEnded, Launched
 from eunomia.cli.app import app
 from eunomia.inputs.problems import InvalidInput
+from eunomia.service import notice_sender
 from eunomia.service.messages import Cancel, Request
-from eunomia.service.notice_sender import signature
+from eunomia.service.notice_sender import NoticeSender, NotTaken, StoredNotice, signature
+from eunomia.service.notices import Notice
 from eunomia.service.site import load_site
-from eunomia.service.store.backup import back_up
+from eunomia.service.store.backup import back_up, put_back
+from eunomia.service.store.disk_room import DiskFull
+from eunomia.service.store.reader import Reader
 
 HOOKS = """
 [notify]
@@ -147,6 +153,71 @@ def test_a_backup_has_no_notices_so_that_a_restored_store_says_nothing_of_then(t
     with sqlite3.connect(tmp_path / "backup.db") as db:
         assert db.execute("SELECT count(*) FROM notices").fetchone() == (0,)
     db.close()
+
+
+def sender_of(bench: Bench) -> NoticeSender:
+    return NoticeSender(bench.site.notify, bench.path.parent, bench.site.place, bench.writer)
+
+
+def test_notices_of_one_address_that_are_not_taken_or_are_many_hold_up_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notice_sender, "A_MAIL", 2)
+    bench = Bench(tmp_path, SITE + HOOKS)
+    jobs = [bench.submit(who, notify=["mail"]).body["id"] for who in (ANN, ANN, ANN, BOB)]
+    bench.do(*(Request(Cancel(job), OPERATOR) for job in jobs))
+    bench.clock.at += 100
+    sender, tried, reader = sender_of(bench), list[tuple[str, int]](), Reader(bench.site.place)
+
+    def send(target: str, address: str, due: list[Any]) -> str:
+        tried.append((address, len(due)))
+        if address.startswith("ann"):
+            raise NotTaken("no such mailbox")
+        return "taken"
+
+    monkeypatch.setattr(sender, "_send", send)
+    monkeypatch.setattr(sender, "_settle", lambda done: None)
+    sender._look("mail", reader, Counter(), {})
+    reader.close()
+    assert tried == [("ann@example.org", 2), ("bob@example.org", 1)]
+
+
+def test_what_was_sent_is_not_sent_again_while_the_disk_has_no_room_to_note_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notice_sender, "FIRST_S", 0.0)
+    bench = Bench(tmp_path, SITE + HOOKS)
+    sender, changes = sender_of(bench), list[Any]()
+
+    def change(one: Any) -> Future[None]:
+        changes.append(one)
+        answer = Future[None]()
+        if len(changes) < 3:
+            answer.set_exception(DiskFull.of(tmp_path, "the disk is full", "make room"))
+        else:
+            answer.set_result(one(bench.writer))
+        return answer
+
+    monkeypatch.setattr(bench.writer, "change", change)
+    job = bench.submit(ANN, notify=["webhook:lab"]).body["id"]
+    bench.do(Request(Cancel(job), ANN))
+    sender._settle([StoredNotice(1, 0.0, Notice("webhook:lab", "", "ended", job, "{}"))])
+    assert len(changes) == 3 and stored(bench) == []
+
+
+def test_after_a_restore_no_id_of_a_notice_is_used_for_another(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, SITE + HOOKS)
+    back_up(bench.site.state, tmp_path / "backup.db")
+    one = StoredNotice(1, 0.0, Notice("webhook:lab", "", "ended", "1-a", "{}"))
+    before = sender_of(bench)._id(one)
+    bench.restart()
+    assert sender_of(bench)._id(one) == before
+    bench.store.close()
+    put_back(tmp_path / "backup.db", bench.site.state)
+    bench.restart()
+    restored = sender_of(bench)._id(one)
+    bench.restart()
+    assert sender_of(bench)._id(one) == restored != before
 
 
 def test_the_documented_check_of_a_signature_takes_ours_and_no_other() -> None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import heapq
 import json
 import math
-from bisect import insort
+from bisect import bisect_left, insort
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -116,7 +117,7 @@ class Controller:
         self.policy_problem = ""  # why the policy's last answer could not be used, or there was none
         self.waiting: Counter[str] = Counter()  # jobs that wait, by tenant
         self.followers: defaultdict[str, list[str]] = defaultdict(list)
-        self.named: defaultdict[tuple[str, str], list[str]] = defaultdict(list)  # ids by owner and name, in order
+        self.named: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)  # ids by tenant, owner and name
         self.timers: list[tuple[float, str, str, int]] = []  # when, what, job, epoch
         self.idle_dues: dict[str, float] = {}  # when an interactive job is looked at again
         self.run_times: defaultdict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
@@ -177,12 +178,23 @@ class Controller:
         return needed.is_met(None if row is None else row.state)
 
     def dependencies(self, row: JobRow) -> list[Dependency]:
-        """Return what a job waits for, or has waited for."""
+        """Return what a job waits for, or has waited for; of the jobs before a singleton the last that is left."""
         after, earlier = row.spec.get("after", ()), list[str]()
         if SINGLETON in after:
-            alike = (self.rows.get(one) for one in self.named[row.owner, row.name])
-            earlier = [one.id for one in alike if one and one.number < row.number and not one.is_over]
+            alike = self.named.get((row.tenant, row.owner, row.name), [])
+            before = map(alike.__getitem__, range(bisect_left(alike, row.number, key=_number_in) - 1, -1, -1))
+            earlier = list(islice((one for one in before if one in self.rows and not self.rows[one].is_over), 1))
         return dependencies_of(after, earlier)
+
+    def _wait_again(self, row: JobRow) -> None:
+        """Let a job go on if all that it waits for has come true; else let it wait for what is left."""
+        needed = self.dependencies(row)
+        if all(map(self.is_met, needed)):
+            self.unhold(row, "after")
+            return
+        for one in needed:
+            if one.kind == SINGLETON and row.id not in self.followers[one.job_id]:
+                self.followers[one.job_id].append(row.id)
 
     def new_row(
         self,
@@ -228,7 +240,7 @@ class Controller:
         self.waiting[row.tenant] += 1
         row.active = (0.0, 0.0)
         self._becomes_active(row)
-        self.named[row.owner, row.name].append(job_id)
+        self.named[row.tenant, row.owner, row.name].append(job_id)
         waits_for = [one for one in self.dependencies(row) if not self.is_met(one)]
         events: list[Event] = [JobSubmitted(core_job(row))]
         if row.estimate:
@@ -359,7 +371,7 @@ class Controller:
         self.set_timers(row)
         if row.state == "stopping":
             self.end_soon(row, row.since)
-        self.named[row.owner, row.name].append(row.id)
+        self.named[row.tenant, row.owner, row.name].append(row.id)
         if "after" in row.holds:
             for needed in self.dependencies(row):
                 self.followers[needed.job_id].append(row.id)
@@ -633,8 +645,8 @@ class Controller:
             needed = self.dependencies(other)
             if any(one.job_id == row.id and self.is_met(one) is False for one in needed):
                 self._end_follower(other, row.id)
-            elif all(map(self.is_met, needed)):
-                self.unhold(other, "after")
+            else:
+                self._wait_again(other)
 
     def _end_follower(self, row: JobRow, earlier: str) -> None:
         """Cancel a job that waits for one that has ended otherwise."""
@@ -657,17 +669,22 @@ class Controller:
             self._unname(row)
 
     def rename(self, row: JobRow, name: str) -> None:
-        """Give a live job another name."""
+        """Give a live job another name; singletons that waited for it by its old one may go on."""
+        if name == row.name:
+            return
         self._unname(row)
         row.name = name
-        insort(self.named[row.owner, name], row.id, key=lambda one: int(one.partition("-")[0]))
+        insort(self.named[row.tenant, row.owner, name], row.id, key=_number_in)
+        for job_id in (row.id, *self.followers.get(row.id, ())):
+            if (other := self.rows.get(job_id)) is not None and "after" in other.holds:
+                self._wait_again(other)
 
     def _unname(self, row: JobRow) -> None:
-        alike = self.named[row.owner, row.name]
+        alike = self.named[row.tenant, row.owner, row.name]
         if row.id in alike:
             alike.remove(row.id)
         if not alike:
-            del self.named[row.owner, row.name]
+            del self.named[row.tenant, row.owner, row.name]
 
     def changed(self, row: JobRow, news: str) -> None:
         self.turn.rows[row.id] = row
@@ -711,3 +728,8 @@ class Controller:
 def _detail(reason: str, epoch: int) -> str:
     """Return what an event says besides its kind; that of many submissions is the same."""
     return json.dumps({"reason": reason, "epoch": epoch})
+
+
+def _number_in(job_id: str) -> int:
+    """Return the number of a job from its id."""
+    return int(job_id.partition("-")[0])

@@ -77,6 +77,7 @@ class LimitsSection(Section):
 class Holder:
     """Who has a limit: a user, a tenant or an array, with what counts now and which jobs wait for it."""
 
+    key: tuple[str, str]
     name: str
     most_jobs: int | None
     most_accelerators: int | None
@@ -85,12 +86,16 @@ class Holder:
     let_in: dict[str, int] = field(default_factory=dict)  # jobs that count and wait for accelerators, with their sizes
     # heaps of held ones: −priority (0 for a tenant, whose users do not order each other's jobs), number, id
     waiting: dict[Kind, list[tuple[int, int, str]]] = field(default_factory=dict)
-    is_of_user: bool = True  # it or its array
 
     def has_room(self, size: int) -> bool:
         """Say whether one job more of so many accelerators is within the limits."""
         fits = self.most_jobs is None or self.jobs < self.most_jobs
         return fits and (self.most_accelerators is None or self.accelerators + size <= self.most_accelerators)
+
+    @property
+    def is_of_user(self) -> bool:
+        """Whether it is a user, or an array of one."""
+        return self.key[0] != "tenant"
 
     @property
     def is_over(self) -> bool:
@@ -140,7 +145,7 @@ class LimitBook:
         found = [self.user(row.owner), self.tenant(row.tenant)]
         array = row.spec.get("array")
         if row.array_group and array is not None and (most := array_parts(array)[2]) is not None:
-            found.append(self._holder(("array", row.array_group), "its array", most, None))
+            found.append(self._holder(_array_key(row), "its array", most, None))
         return tuple(one for one in found if one is not None)
 
     def user(self, name: str) -> Holder | None:
@@ -159,7 +164,7 @@ class LimitBook:
         return None if holder.most_jobs is None and holder.most_accelerators is None else holder
 
     def _holder(self, key: tuple[str, str], name: str, jobs: int | None, accelerators: int | None) -> Holder:
-        return self._holders.setdefault(key, Holder(name, jobs, accelerators, is_of_user=key[0] != "tenant"))
+        return self._holders.setdefault(key, Holder(key, name, jobs, accelerators))
 
     # ---- what counts ---------------------------------------------------------------------------------------------
 
@@ -167,6 +172,8 @@ class LimitBook:
         """Take in what has become of a job."""
         if self._is_empty and not row.array_group:
             return
+        if row.array_group and not row.is_live and (array := self._holders.get(_array_key(row))) is not None:
+            self._changed[array] = None  # it may be the last of it
         has_gang = row.ended_epoch < row.epoch
         counts = row.is_live and (not row.holds or has_gang)
         known = self._counted.get(row.id)
@@ -180,8 +187,6 @@ class LimitBook:
             self._counted[row.id] = now
         else:
             del self._counted[row.id]
-            if row.array_group and not row.is_live:
-                self._forget_array(row.array_group)
         for holder in now[2]:
             holder.jobs += counts - (known is not None)
             holder.accelerators += size - (0 if known is None else known[0])
@@ -190,11 +195,6 @@ class LimitBook:
             else:
                 holder.let_in.pop(row.id, None)
             self._changed[holder] = None
-
-    def _forget_array(self, group: str) -> None:
-        holder = self._holders.get(("array", group))
-        if holder is not None and not holder.jobs and not holder.waiting:
-            del self._holders["array", group]
 
     def in_its_way(self, row: JobRow) -> Holder | None:
         """Return whose limit is in the way of a job that does not count yet."""
@@ -230,6 +230,9 @@ class LimitBook:
             while holder.is_over and self._hold_last(controller, holder, list(holder.let_in)):
                 acted = True
             acted |= self._fill(controller, holder)
+            is_done = not holder.jobs and not holder.waiting
+            if is_done and holder.key[0] == "array" and self._holders.get(holder.key) is holder:
+                del self._holders[holder.key]
         return acted
 
     def exchange(self, controller: Controller) -> bool:
@@ -324,6 +327,11 @@ class LimitBook:
         known = [key for key, one in self._holders.items() if one.jobs or one.waiting]
         users = {*self.section.users, *(name for kind, name in known if kind == "user")}
         return sorted(users), sorted(self.section.tenants)
+
+
+def _array_key(row: JobRow) -> tuple[str, str]:
+    """Return the key of a job's array: submissions of two tenants may have the same Idempotency-Key."""
+    return "array", f"{row.tenant} {row.array_group}"
 
 
 def size_of(row: JobRow) -> int:

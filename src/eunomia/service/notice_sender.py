@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,6 +29,7 @@ from urllib.parse import urlsplit
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.notices import MAIL, WEBHOOK, MailSection, Notice, NotifySection, WebhookSection, read_secret
 from eunomia.service.store.disk_room import DiskFull
+from eunomia.service.store.head import RESTORED
 from eunomia.service.store.reader import Reader
 from eunomia.service.writer import Writer
 from eunomia.verdict.number_format import duration
@@ -38,7 +38,7 @@ POLL_S = 1.0
 ANSWER_S = 15.0  # that a receiver may take for each part of its answer
 FIRST_S, LAST_S = 5.0, 1800.0  # until the next attempt, doubled each time
 GIVE_UP_S = 86_400.0  # after which a notice is given up
-AT_ONCE = 1000  # notices that are read at once
+A_MAIL = 1000  # notices of one mail
 A_REQUEST = 100  # events of one request
 SHOWN = 50  # jobs that a mail or a text lists
 SIGNATURE = "X-Eunomia-Signature"
@@ -66,6 +66,8 @@ class NoticeSender:
         self._site, self._place, self._writer = site, place, writer
         self._stopped = threading.Event()
         self._cluster = writer.store.meta("cluster_id") or ""
+        restored = writer.store.meta(RESTORED)  # a store that is restored numbers its notices again from then on
+        self._ids = self._cluster + (f".{restored}" if restored else "")
         secret_of = {MAIL: site.mail.password_file if site.mail else ""}
         secret_of |= {f"{WEBHOOK}{name}": hook.secret_file for name, hook in site.webhooks.items()}
         self._secrets = {target: read_secret(folder, name) for target, name in secret_of.items()}
@@ -106,14 +108,12 @@ class NoticeSender:
 
     def _look(self, target: str, reader: Reader, failures: Counter[str], next_at: dict[str, float]) -> None:
         """Send what is due to a target; `next_at` says for an address when the next attempt is."""
-        found = [StoredNotice(seq, at, Notice(target, *rest)) for seq, at, *rest in reader.notices(target, AT_ONCE)]
         now, digest_s = self._writer.clock.now(), self._site.mail.digest_s if self._site.mail else 0.0
-        by_address = sorted(found, key=lambda one: (one.notice.address, one.seq))
-        for address, group in groupby(by_address, key=lambda one: one.notice.address):
-            due = list(group)
-            if now < next_at.get(address, 0.0) or (target == MAIL and now < due[0].at + digest_s):
+        for address, since in reader.notice_addresses(target):
+            if now < next_at.get(address, 0.0) or (target == MAIL and now < since + digest_s):
                 continue
-            due = due if target == MAIL else due[:A_REQUEST]
+            found = reader.notices(target, address, A_MAIL if target == MAIL else A_REQUEST)
+            due = [StoredNotice(seq, at, Notice(target, address, *rest)) for seq, at, *rest in found]
             old = [one for one in due if now - one.at > GIVE_UP_S]
             try:
                 self._send(target, address, due)
@@ -140,14 +140,21 @@ class NoticeSender:
     def _settle(self, done: Sequence[StoredNotice], given_up: str = "") -> None:
         """Remove notices from the store; until that is committed none of them is looked at again."""
         seqs = [one.seq for one in done]
-        removed = self._writer.change(lambda writer: writer.store.remove_notices(seqs, writer.clock.now(), given_up))
+
+        def remove(writer: Writer) -> None:
+            writer.store.remove_notices(seqs, writer.clock.now(), given_up)
+
+        removed = self._writer.change(remove)
         while not self._stopped.is_set():
             try:
                 removed.result(POLL_S)
             except TookTooLong:
                 continue
-            except DiskFull as error:
-                _log.warning("%d notices stay in the store: %s", len(seqs), error)
+            except DiskFull as error:  # else they would be sent once more at each look
+                _log.warning("%d notices stay in the store until it has room: %s", len(seqs), error)
+                self._stopped.wait(FIRST_S)
+                removed = self._writer.change(remove)
+                continue
             return
 
     # ---- what ------------------------------------------------------------------------------------------------------
@@ -163,7 +170,7 @@ class NoticeSender:
             raise NotTaken(f"{type(error).__name__}: {error}"[:300]) from error
 
     def _id(self, one: StoredNotice) -> str:
-        return f"{self._cluster}-{one.seq}"
+        return f"{self._ids}-{one.seq}"
 
     def _link(self, job: str) -> str:
         return f"{self._site.url.rstrip('/')}/jobs/{job}" if self._site.url else ""

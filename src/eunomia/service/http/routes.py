@@ -110,6 +110,11 @@ async def resubmit(service: Service, request: Request, who: Principal) -> Respon
     if not isinstance(changes, dict):
         fix = 'send {"max_run_s": 3600}, or {}'
         raise InvalidRequest([FieldProblem("body", None, "what changes is a JSON object of keys of a job", fix)])
+    if row.spec.get("env") and "env" not in changes and not who.is_operator and who.user != row.owner:
+        rule = f"values of variables are those of user {row.owner}, whose job it is"
+        raise InvalidRequest(
+            [FieldProblem("env", ", ".join(row.spec["env"])[:200], rule, "send others, or {} for none")]
+        )
     again = {key: value for key, value in row.spec.items() if key != "after"}
     if row.array_index is not None:
         again["array"] = f"{row.array_index}-{row.array_index}"

@@ -136,7 +136,7 @@ def put_back_database(source: Path, url: str) -> str | None:
             _copy_tables(backup, db)
             db.execute("INSERT INTO meta (key, value) VALUES ('version', ?)", (str(VERSION),))
             _count_on(db, lead)
-            for table in ("moments", "news", "audit"):
+            for table in ("moments", "news", "audit", "notices"):
                 text = f"SELECT setval(pg_get_serial_sequence('{table}', 'seq'), max(seq)) FROM {table}"
                 db.execute(text)
     finally:

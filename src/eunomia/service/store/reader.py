@@ -125,12 +125,17 @@ class Reader:
         found = self._db.execute(f"SELECT {_ROW} FROM jobs WHERE id = ?", (job_id,)).fetchone()
         return None if found is None else _row(*found)
 
-    def notices(self, target: str, most: int) -> list[tuple[int, float, str, str, str, str]]:
-        """Return the first notices that wait for a target: number, time, address, event, job and body."""
-        text = "SELECT seq, at, address, event, job, body FROM notices WHERE target = ? ORDER BY seq LIMIT ?"
+    def notice_addresses(self, target: str) -> list[tuple[str, float]]:
+        """Return for which addresses of a target notices wait, and since when."""
+        text = "SELECT address, min(at) FROM notices WHERE target = ? GROUP BY address ORDER BY min(seq)"
+        return [(str(address), float(at)) for address, at in self._db.execute(text, (target,)).fetchall()]
+
+    def notices(self, target: str, address: str, most: int) -> list[tuple[int, float, str, str, str]]:
+        """Return the first notices that wait for an address of a target: number, time, event, job and body."""
+        text = "SELECT seq, at, event, job, body FROM notices WHERE target = ? AND address = ? ORDER BY seq LIMIT ?"
         return [
-            (int(seq), float(at), str(address), str(event), str(job), str(body))
-            for seq, at, address, event, job, body in self._db.execute(text, (target, most))
+            (int(seq), float(at), str(event), str(job), str(body))
+            for seq, at, event, job, body in self._db.execute(text, (target, address, most))
         ]
 
     def ended_jobs(self, most: int) -> list[JobRow]:
