@@ -97,7 +97,7 @@ class Pipe:
                 os.close(self.handle)
 
 
-class Connection(Pipe):
+class StreamConnection(Pipe):
     """A connection of the service: of a client at the terminal, or of one connection to the notebook server."""
 
     def __init__(self, found: socket.socket) -> None:
@@ -131,8 +131,8 @@ class Session:
         self.server = self.token = ""
         self.asked_at, self.answers = 0.0, list[str]()
         self.shown = bytearray()
-        self.client: Connection | None = None  # at the terminal
-        self.connections: list[Connection] = []
+        self.client: StreamConnection | None = None  # at the terminal
+        self.connections: list[StreamConnection] = []
         self.code: int | None = None
         self.active_at = self.looked_at = time.monotonic()
         self.ticks = 0
@@ -187,7 +187,7 @@ class Session:
         """Say whether there is room for what a pipe has."""
         if pipe is self.terminal:
             return self.client is None or not self.client.is_full
-        if isinstance(pipe, Connection):
+        if isinstance(pipe, StreamConnection):
             target = self.terminal if pipe is self.client else pipe.other
             return not pipe.ends and (target is None or not target.is_full)
         return not any(one.is_full for one in self.connections if one.other is pipe)
@@ -198,9 +198,9 @@ class Session:
             if len(self.connections) >= MOST_CONNECTIONS:
                 found.close()
                 return
-            self.connections.append(Connection(found))
+            self.connections.append(StreamConnection(found))
 
-    def is_over(self, one: Connection) -> bool:
+    def is_over(self, one: StreamConnection) -> bool:
         """Say whether a connection has ended, and let go of what belongs to it."""
         if not one.is_closed:
             return False
@@ -225,7 +225,7 @@ class Session:
         data = pipe.read()
         if pipe is self.terminal:
             self.show(data)
-        elif isinstance(pipe, Connection):
+        elif isinstance(pipe, StreamConnection):
             if data is None:
                 pipe.close()
                 return
@@ -259,7 +259,7 @@ class Session:
         if self.client is not None and data:
             self.client.send(DATA, data)
 
-    def take(self, one: Connection, kind: bytes, data: bytes) -> None:
+    def take(self, one: StreamConnection, kind: bytes, data: bytes) -> None:
         """Take a frame of a client. Raises ValueError for one that means nothing."""
         if not one.is_open:
             if kind != OPEN:
@@ -275,7 +275,7 @@ class Session:
         elif kind == SIZE and one is self.client:
             self.resize(data)
 
-    def open(self, one: Connection, data: bytes) -> None:
+    def open(self, one: StreamConnection, data: bytes) -> None:
         """Connect a client with the terminal, in place of another one, or with the notebook server."""
         if self.terminal is not None:
             self.active_at = time.monotonic()
