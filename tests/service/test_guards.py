@@ -378,6 +378,7 @@ def test_no_job_that_spoils_its_files_ends_the_service_or_its_next_start(running
 BODY: dict[str, dict[str, Any]] = {
     "Submission": SLEEP, "ChangeJob": {}, "NodeChange": {"action": "resume"}, "WhatIf": {}, "Progress": {"steps": 1},
     "TenantChange": {}, "PolicyChange": {"name": "las"}, "SiteFile": {}, "NewToken": {},
+    "Maintenance": {"nodes": ["cpu-0"], "from": "2500-01-01", "for": "2h"}, "NoticeTest": {"target": "mail"},
 }  # fmt: skip
 MORE = {"ChangeJob": CHANGEABLE, "PolicyChange": ("quantum", "bogus"), "Submission": ("env.A", "labels.a", "bogus")}
 
@@ -418,7 +419,7 @@ def test_no_value_in_any_field_of_any_route_ends_the_service(running: LiveServic
     client, operator = running.client("ann", "vision"), running.operator
     schemas = document(ROUTES)["components"]["schemas"]
     job, of_job = token_of_job(running, client)
-    names = {"id": job, "name": "cpu-0", "tenant": "vision"}
+    names = {"id": job, "name": "cpu-0", "tenant": "vision", "stream": "0" * 32, "number": "1"}
     for route in ROUTES:
         who = of_job if route.role == "job" else operator
         path = re.sub(r"\{(\w+)[^}]*\}", lambda found: names[found[1]], route.path)

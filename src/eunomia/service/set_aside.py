@@ -65,6 +65,7 @@ def with_kept(controller: Controller, reported: Mapping[int, str]) -> dict[int, 
 def give_back_seats(controller: Controller, row: JobRow) -> None:
     """Put the seats of a quarantined job back into service, as its processes have ended."""
     if row.seats:
+        controller.unreported -= set(row.seats)
         row.seats = ()
         keep_seats(controller)
         controller.flush(controller.at)
