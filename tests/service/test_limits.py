@@ -310,6 +310,20 @@ def test_a_singleton_waits_for_each_earlier_job_of_its_user_with_its_name(tmp_pa
     assert bench.state(third[0]) == "starting"
 
 
+@pytest.mark.parametrize("word", ["afterok:{}", "afterany:{}"])
+def test_a_chain_of_any_length_is_cancelled_or_goes_on_when_its_first_job_is(tmp_path: Path, word: str) -> None:
+    bench = Bench(tmp_path, SITE)
+    chain = submitted(bench)
+    for _ in range(1500):
+        chain += submitted(bench, after=[word.format(chain[-1])])
+    bench.do(Request(Cancel(chain[0]), ANN))
+    if word.startswith("afterok"):
+        assert {bench.state(job) for job in (chain[1], chain[700], chain[-1])} == {"cancelled"}
+    else:
+        assert [bench.state(job) for job in (chain[1], chain[2])] == ["starting", "pending"]
+    bench.controller.check()
+
+
 @pytest.mark.parametrize("word", ["afterok:99-zzzzz", "afterwards:1-start", "after:1", "singletons", "", "afterok:"])
 def test_what_is_no_dependency_is_refused(tmp_path: Path, word: str) -> None:
     refused = Bench(tmp_path, SITE).submit(ANN, after=[word])

@@ -125,6 +125,7 @@ class Controller:
         self.memory_gib: dict[str, float] = {}  # most used on one accelerator, by job type
         self._events: list[Event] = []  # of the moment that is being collected
         self._touched: set[str] = set()  # jobs that these events are about
+        self._ended: deque[str] = deque()  # jobs whose followers are to be looked at
         self.turn = Turn(0.0)
         self.use_site(site, scheduler, runner)
 
@@ -638,13 +639,21 @@ class Controller:
         self.usage.ends(row, state, self.at)
         self.move(row, state, reason)
         self.forget(row)
-        for follower in self.followers.pop(row.id, ()):
+        self._ended.append(row.id)
+        if len(self._ended) == 1:  # else the call that is at work goes on with it: a chain may be long
+            while self._ended:
+                self._follow(self._ended[0])
+                self._ended.popleft()
+
+    def _follow(self, earlier: str) -> None:
+        """Release the jobs that follow one that has ended, or cancel them."""
+        for follower in self.followers.pop(earlier, ()):
             other = self.rows.get(follower)
             if other is None or other.is_over:
                 continue
             needed = self.dependencies(other)
-            if any(one.job_id == row.id and self.is_met(one) is False for one in needed):
-                self._end_follower(other, row.id)
+            if any(one.job_id == earlier and self.is_met(one) is False for one in needed):
+                self._end_follower(other, earlier)
             else:
                 self._wait_again(other)
 
