@@ -107,6 +107,19 @@ def test_an_operator_may_allow_one_restart_in_the_first_seconds(tmp_path: Path) 
     assert text in why(bench, long)["saving"]
 
 
+def test_a_script_that_saves_and_fails_at_one_moment_has_failed_or_was_stopped_and_not_both(tmp_path: Path) -> None:
+    """What it saved shows that it can save, so the policy may stop it before its failure is taken in."""
+    bench = Bench(tmp_path, ONE)
+    job = bench.submit(ANN, duration_s=1000, **PLAIN).body["id"]
+    bench.do(Launched(job, 1))
+    bench.submit(BOB, duration_s=10, **PLAIN)
+    bench.clock.at = 500.0
+    bench.do(StepsSaved(job, 1, 5.0), GangEnded(job, 1, "failed", "exit code 1"))
+    row = bench.controller.rows.get(job)
+    assert bench.state(job) == "failed" if row is None else (row.holds, row.failures) == ([], 0)
+    bench.controller.check()
+
+
 def test_the_window_closes_for_who_runs_longer(tmp_path: Path) -> None:
     bench = Bench(tmp_path, ONE.replace("[cluster]", "restart_within_s = 60\n[cluster]"))
     long = bench.submit(ANN, duration_s=1000, **PLAIN).body["id"]

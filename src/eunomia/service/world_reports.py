@@ -213,6 +213,8 @@ def _gang_found(controller: Controller, found: GangFound) -> None:
 
 
 def _gang_ended(controller: Controller, row: JobRow, report: GangEnded) -> None:
+    if controller.is_touched(row.id):  # what it saved at its end may let the policy stop it first
+        controller.flush(controller.at)
     row.left_seats = ()
     row.idle_since = math.nan
     if row.launched_epoch == row.epoch:
