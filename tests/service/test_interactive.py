@@ -32,18 +32,19 @@ from eunomia.backends.processes.interactive_session import (
     MOST_FRAME,
     NOTICE,
     SOCKET,
-    Connection,
     Pipe,
     Session,
+    StreamConnection,
     frame,
 )
 from eunomia.backends.processes.session_socket import connect_session
 from eunomia.backends.reports import GangEnded, Launched, SessionIdle, StepsSaved
 from eunomia.inputs.problems import InvalidInput
 from eunomia.service.client import Client, ServiceRefusal, Unreachable
+from eunomia.service.draining import NOW
 from eunomia.service.http.budgets import MOST_SESSIONS
 from eunomia.service.http.session_streams import Sessions
-from eunomia.service.messages import Attach, Principal, Request
+from eunomia.service.messages import Attach, ChangeNode, Hold, Principal, Request
 from eunomia.service.session_client import SessionStream, wait_until_ready
 from eunomia.service.site import load_site, plan
 
@@ -485,6 +486,21 @@ def test_one_that_is_lost_does_not_begin_again_and_what_it_saves_makes_it_no_job
     assert bench.state(job) == "failed"
 
 
+@pytest.mark.parametrize("action", [ChangeNode("cpu-0", "drain", until=NOW), Hold("")], ids=["drain", "hold"])
+def test_one_that_is_stopped_does_not_begin_again_without_anybody_at_it(bench: Bench, action: Any) -> None:
+    job = bench.submit(ANN, interactive="shell", interruptible=None).body["id"]
+    bench.do(Launched(job, 1))
+    bench.do(Request(Hold(job) if isinstance(action, Hold) else action, OPERATOR))
+    bench.do(GangEnded(job, 1, "stopped"))
+    row = bench.store.job(job)
+    assert row is not None
+    assert (row.state, row.reason) == ("cancelled", "it was stopped, and what was in its terminal is gone")
+    bench.controller.check()
+    other = bench.submit(ANN, interactive="shell", interruptible=None).body["id"]
+    bench.do(GangEnded(other, 1, "stopped"))
+    assert bench.state(other) != "cancelled", "one that had not begun may begin elsewhere"
+
+
 def test_the_process_itself_says_that_it_is_idle(running: LiveService) -> None:
     ann = running.client("ann", "vision")
     job = started(ann)
@@ -518,7 +534,7 @@ def ended_session(folder: Path, terminal: Pipe) -> tuple[Session, socket.socket]
     ours, theirs = socket.socketpair()
     session = Session(str(folder), socket.socket(socket.AF_UNIX), 0)
     session.terminal, session.code = terminal, 0
-    session.client = Connection(ours)
+    session.client = StreamConnection(ours)
     session.connections = [session.client]
     for _ in range(5):
         session.client.send(DATA, b"x" * MOST_FRAME)

@@ -240,6 +240,9 @@ def _gang_ended(controller: Controller, row: JobRow, report: GangEnded) -> None:
         case "lost":
             controller.emit(row.id, *note_stopped(controller, row), JobPaused(row.id), JobResumed(row.id))
             controller.move(row, waits, report.reason)
+        case "stopped" if "interactive" in row.spec and row.launched_epoch == row.epoch and not row.finished_early:
+            controller.emit(row.id, JobCancelled(row.id))
+            controller.end(row, "cancelled", "it was stopped, and what was in its terminal is gone")
         case "stopped":
             if not row.finished_early and (believed := note_stopped(controller, row)):
                 controller.emit(row.id, *believed)
