@@ -63,7 +63,7 @@ twice-%:
 		$(SUBMAKE) $* PYTEST_FLAGS="$(PYTEST_FLAGS) $$cache --last-failed --last-failed-no-failures=none" && \
 		echo "== $*: what failed, above, passed when run once more"; }
 
-SERVICE_TESTS ?= tests/service
+SERVICE_TESTS ?= tests/service tests/slurm_commands/test_live_commands.py tests/docs/test_first_job.py
 .PHONY: test-service
 test-service: extras ## run the tests of the service but the longest (installs its extras and PostgreSQL where it may)
 	-@tools/install_packages PostgreSQL "initdb pg_ctl" postgresql

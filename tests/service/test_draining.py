@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("starlette", reason="needs the extra service")
 from tests.service.bench import ANN, BOB, OPERATOR, Bench
 
 from eunomia.backends.reports import GangEnded, Launched, NodeState, SeatsTaken

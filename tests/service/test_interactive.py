@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+
+pytest.importorskip("starlette", reason="needs the extra service")
 from tests.service.bench import ADMIN, ANN, BOB, OPERATOR, SITE, Bench, LiveService, until
 
 from eunomia.backends.processes import interactive_session

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("starlette", reason="needs the extra service")
 from tests.service.bench import ANN, OPERATOR, Bench
 from tests.service.test_draining import ROUNDS, SITE, at, begun, change, halts, news, seats, state
 

@@ -12,7 +12,6 @@ from eunomia.cli.service_session import ServiceSession, WatchOption, client_comm
 from eunomia.inputs.clock_times import RULE, moment_of
 from eunomia.inputs.problems import refused
 from eunomia.service.node_texts import describe_node, describe_state
-from eunomia.verdict.number_format import duration
 
 node_app = group("Change the nodes of the cluster.")
 LOOK_S = 1.0  # between two looks whether a node is empty
@@ -105,6 +104,8 @@ def _drained(node: str, found: dict[str, Any], dry_run: bool, when: str, waited:
 
 def _previewed(one: dict[str, Any], when: str) -> str:
     """Return a line about a job that runs on what is to be drained."""
+    from eunomia.verdict.number_format import duration
+
     saves = "can save" if one["can_save"] else "cannot save"
     ends = f"is believed to end at {_local(one['believed_end'])}"
     if not one["stopped"]:
