@@ -17,6 +17,7 @@ from eunomia.cli.app import app
 from eunomia.records.scheduler_digest import digest
 from eunomia.service import living_state
 from eunomia.service.client import ServiceRefusal
+from eunomia.service.limits import PART
 from eunomia.service.messages import Cancel, ChangeJob, Hold, Principal, Release, Reply, Request
 from eunomia.service.site import load_site
 from eunomia.service.site_change import apply_site
@@ -238,6 +239,21 @@ def test_a_lower_limit_stops_nothing_that_runs_and_none_at_all_lets_all_in(tmp_p
     assert has_seats(bench) == {jobs[1]}
     change(SITE)
     assert has_seats(bench) == set(jobs[1:])
+
+
+def test_a_limit_that_is_gone_lets_in_its_jobs_in_turns_of_bounded_size(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, TWO_EACH)
+    bench.submit(ANN, array=f"0-{3 * PART}")
+    apply_site(bench.writer, load_site(_file(tmp_path, SITE)), OPERATOR, "test")
+    held = list[int]()
+    while True:
+        held.append(sum("limit" in row.holds for row in bench.controller.rows.values()))
+        bench.controller.check()
+        if not held[-1]:
+            break
+        assert bench.controller.due() <= bench.clock.at or len(held) == 1, "the next turn comes by itself"
+        bench.do()
+    assert len(held) >= 3 and max(b - a for a, b in zip(held[1:], held, strict=False)) <= PART
 
 
 @pytest.mark.parametrize(

@@ -379,7 +379,7 @@ class Controller:
 
     def due(self) -> float:
         """Return when a step is due though nothing arrives."""
-        if self.own_order.goes_on:
+        if self.own_order.goes_on or self.limits.goes_on:
             return self.at
         return min(self.wake, self.timers[0][0] if self.timers else math.inf)
 

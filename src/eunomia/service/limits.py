@@ -26,6 +26,7 @@ from eunomia.service.own_order import priority_of
 if TYPE_CHECKING:
     from eunomia.service.controller import Controller
 
+PART = 250  # jobs that a turn lets in
 LIMIT = "limit"  # the cause among the holds of a row
 Kind = tuple[tuple[str, ...], int]  # accelerator types and size of a job: those alike can start alike
 Number = Annotated[int, Field(ge=0, le=10**9)]
@@ -130,6 +131,7 @@ class LimitBook:
         self._holders: dict[tuple[str, str], Holder] = {}
         self._counted: dict[str, tuple[int, bool, tuple[Holder, ...]]] = {}  # size, whether it waits, holders
         self._changed: dict[Holder, None] = {}  # some of them have more room, or less
+        self._left = PART  # jobs that this turn may still let in
         self._unlimited: list[JobRow] = []  # held, though no limit is in their way any more
 
     # ---- who has which limits ------------------------------------------------------------------------------------
@@ -213,12 +215,22 @@ class LimitBook:
         heapq.heappush(holder.waiting.setdefault(kind, []), (holder.rank(row), row.number, row.id))
         self._changed[holder] = None
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether a further turn has to let in jobs, without a reason of its own."""
+        return self._left <= 0 and bool(self._changed or self._unlimited)
+
+    def begin_turn(self) -> None:
+        """Let a turn let in as many jobs as one may."""
+        self._left = PART
+
     # ---- who is let in -------------------------------------------------------------------------------------------
 
     def let_in(self, controller: Controller) -> bool:
         """Let in the jobs that are within their limits now, and hold what is above them; return whether any were."""
         acted = False
-        unlimited, self._unlimited = self._unlimited, []
+        unlimited, self._unlimited = self._unlimited[: self._left], self._unlimited[self._left :]
+        self._left -= len(unlimited)
         for row in unlimited:
             if row.holds == [LIMIT] and self.in_its_way(row) is not None:
                 self.queue(row)
@@ -238,6 +250,8 @@ class LimitBook:
     def exchange(self, controller: Controller) -> bool:
         """Let in jobs whose accelerators are free before those that wait for busy ones; return whether any were."""
         acted = False
+        if self._left <= 0:
+            return acted
         for holder in [one for one in self._holders.values() if one.waiting and one.let_in]:
             for kind in [kind for kind in holder.waiting if can_start(controller, kind)]:
                 waits = [job_id for job_id in holder.let_in if not can_start(controller, kind_of(controller, job_id))]
@@ -257,6 +271,9 @@ class LimitBook:
         """Let in jobs that wait for a limit as far as there is room; those of a kind before the others."""
         acted = False
         while holder.waiting:
+            if self._left <= 0:
+                self._changed[holder] = None
+                return acted
             heads = [
                 (kind != first, holder.rank(row), not can_start(controller, kind), row.number, row)
                 for kind in list(holder.waiting)
@@ -273,6 +290,7 @@ class LimitBook:
                 controller.changed(row, "")
                 continue
             controller.unhold(row, LIMIT)
+            self._left -= 1
             acted = True
         return acted
 

@@ -65,6 +65,7 @@ def step(controller: Controller, now: float, inputs: Sequence[Input]) -> Turn:
         world_reports.expire(controller, *heapq.heappop(controller.timers)[1:])
     for message in inputs:
         turn.replies.append(_take(controller, message))
+    controller.limits.begin_turn()
     controller.own_order.begin_turn()
     controller.flush(controller.at)
     if controller.drains or controller.maintenance or controller.closed:
