@@ -204,7 +204,7 @@ def snapshots_leave_out_the_queue(patch: Patch) -> None:
 
 def followers_are_forgotten(patch: Patch) -> None:
     """A job that follows another one is never released."""
-    patch.setattr(Controller, "has_succeeded", lambda self, job_id: False)
+    patch.setattr(Controller, "is_met", lambda self, needed: None)
 
 
 def drained_nodes_are_forgotten(patch: Patch) -> None:
