@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from tests.service.bench import until
@@ -16,8 +18,16 @@ from eunomia.cli.service_session import show_table
 DEMO = Path(__file__).parents[2] / "examples" / "service" / "demo.py"
 
 
-def test_sigterm_to_the_demo_ends_its_service_and_removes_its_folder(tmp_path: Path) -> None:
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A folder with a short name: that of a unix socket has 107 characters at most."""
+    with TemporaryDirectory(dir="/tmp") as found:
+        yield Path(found)
+
+
+def test_sigterm_to_the_demo_ends_its_service_and_removes_its_folder(short_path: Path) -> None:
     pytest.importorskip("uvicorn", reason="needs the extra service")
+    tmp_path = short_path
     variables = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen([sys.executable, str(DEMO)], stdout=subprocess.PIPE, text=True, env=variables) as demo:
         assert demo.stdout is not None
