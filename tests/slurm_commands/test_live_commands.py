@@ -186,10 +186,12 @@ def test_srun_shows_output_and_ends_with_the_exit_code(login: Login) -> None:
     assert sorted(done.stdout.splitlines()) == ["0: 0 of 3", "1: 1 of 3", "2: 2 of 3"]
 
 
-def test_srun_cancels_its_job_on_ctrl_c(login: Login) -> None:
-    process = subprocess.Popen(["srun", "-Q", "-J", "stopped", "sleep", "600"], cwd=login.folder, env=login.env)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_srun_cancels_its_job_on_ctrl_c_also_in_the_background_of_a_script(login: Login, number: int) -> None:
+    line = "trap '' INT; exec srun -Q -J stopped sleep 600"  # as in the background
+    process = subprocess.Popen(["bash", "-c", line], cwd=login.folder, env=login.env)
     until(lambda: login.do("squeue -h -n stopped -t R"))
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     assert process.wait(120) == 130
     until(lambda: not login.do("squeue -h -n stopped"))
 

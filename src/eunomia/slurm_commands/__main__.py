@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -59,4 +60,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    for number in (signal.SIGINT, signal.SIGTERM):  # also where a script's background ignores Ctrl-C
+        signal.signal(number, signal.default_int_handler)
     sys.exit(main(sys.argv[1:]))
