@@ -78,9 +78,10 @@ class LeaseMechanism(Mechanism):
         state, at = self.state, moment.at
         kept = state.hold_what_is_due(at) if state.restartable else NO_INTS
         updates = [event for event in moment.events if isinstance(event, JobUpdated)]
-        kept = np.union1d(kept, [row for row in _rows(state, updates, "keeps_seats") if state.jobs.held[row]]).astype(
-            np.int64
-        )
+        if not updates and not len(kept):
+            return
+        pinned = _rows(state, updates, "keeps_seats")
+        kept = np.union1d(kept, pinned[state.jobs.held[pinned]])
         rows = _rows(state, updates, "can_save")
         mates = state.jobs.partner[rows]
         both = np.unique(np.concatenate((rows, mates[mates >= 0])))
