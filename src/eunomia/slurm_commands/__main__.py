@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from eunomia.slurm_commands.command_line import WrongUsage, say
+from eunomia.slurm_commands.command_line import HelpWanted, WrongUsage, say
 
 COMMANDS = {  # name → module and function
     "sbatch": "submitting",
@@ -41,6 +41,9 @@ def main(argv: Sequence[str]) -> int:
         code = command(words)
         sys.stdout.flush()
         return code
+    except HelpWanted as asked:
+        print(asked)
+        return 0
     except WrongUsage as error:
         say(name, str(error) if str(error).startswith("fatal: ") else f"error: {error}")
     except ServiceRefusal as error:

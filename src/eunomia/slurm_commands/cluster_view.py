@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.slurm_commands.command_line import Given, WrongUsage, help_text, read_words
+from eunomia.slurm_commands.command_line import Given, WrongUsage, typed
 from eunomia.slurm_commands.queue_client import QueueClient
 from eunomia.slurm_commands.submission import DEFAULT_PARTITION, from_environment
 from eunomia.slurm_commands.tables import SACCTMGR, SINFO
@@ -129,10 +129,7 @@ FIELDS: dict[str, Field] = {name: LETTERS[letter][1] for name, letter in {
 
 def sinfo(words: Sequence[str]) -> int:
     """Show partitions and nodes."""
-    given = read_words("sinfo", SINFO, words)
-    if "help" in given:
-        print(help_text("sinfo", "[OPTIONS]", SINFO))
-        return 0
+    given = typed("sinfo", "[OPTIONS]", SINFO, words)
     from_environment(given, SINFO, dict(os.environ), "SINFO")
     given.say_ignored()
     nodes = [one for one in QueueClient().nodes if _is_shown(one, given)]
@@ -211,10 +208,7 @@ _ENTITIES = {
 
 def sacctmgr(words: Sequence[str]) -> int:
     """Show tenants and users; what changes them is `eunomia`."""
-    given = read_words("sacctmgr", SACCTMGR, words)
-    if "help" in given:
-        print(help_text("sacctmgr", "show assoc|user|account|qos|cluster", SACCTMGR))
-        return 0
+    given = typed("sacctmgr", "show assoc|user|account|qos|cluster", SACCTMGR, words)
     given.say_ignored()
     verb = given.words[0].lower() if given.words else ""
     if verb not in ("show", "list"):

@@ -25,6 +25,10 @@ class Option:
     env: str = ""  # variable that stands for it where it is not given
 
 
+class HelpWanted(Exception):
+    """A command was asked for its help, which this holds."""
+
+
 class WrongUsage(ValueError):
     """Words that are no use of a command: the message says how to write them."""
 
@@ -89,6 +93,17 @@ def read_words(
         if not option.help:
             found.ignored[f"--{option.long}"] = None
     return found
+
+
+def typed(
+    command: str, usage: str, options: Sequence[Option], words: Sequence[str], notes: Sequence[str] = (),
+    *, intermixed: bool = True,
+) -> Given:  # fmt: skip
+    """Return what was typed; see `read_words`. Raises HelpWanted with its help where that is --help."""
+    given = read_words(command, options, words, intermixed=intermixed)
+    if "help" in given:
+        raise HelpWanted(help_text(command, usage, options, notes))
+    return given
 
 
 def _option(command: str, table: Mapping[str, Option], word: str, rest: list[str]) -> tuple[Option, str]:

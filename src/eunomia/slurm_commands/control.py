@@ -13,7 +13,7 @@ from typing import Any
 from eunomia.inputs.slurm_values import expand_hosts
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.service.client import ServiceRefusal
-from eunomia.slurm_commands.command_line import Given, WrongUsage, help_text, read_words, say
+from eunomia.slurm_commands.command_line import Given, HelpWanted, WrongUsage, help_text, say, typed
 from eunomia.slurm_commands.job_runner import job_number
 from eunomia.slurm_commands.job_view import FIELDS, SlurmJob, local_time, span
 from eunomia.slurm_commands.queue_client import LIVE, NoSuchJob, QueueClient, inside_job, is_chosen
@@ -26,10 +26,7 @@ FILTERS = ("user", "name", "jobname", "state", "partition", "me")
 
 def scancel(words: Sequence[str]) -> int:
     """Cancel jobs by number, or those that were asked for."""
-    given = read_words("scancel", SCANCEL, words)
-    if "help" in given:
-        print(help_text("scancel", "[OPTIONS] [job_id[_array_id]...]", SCANCEL))
-        return 0
+    given = typed("scancel", "[OPTIONS] [job_id[_array_id]...]", SCANCEL, words)
     given.say_ignored()
     if not given.words and not any(one in given for one in FILTERS):
         raise WrongUsage("No job identification provided")
@@ -77,10 +74,10 @@ def _refused(error: ServiceRefusal) -> str:
 
 def scontrol(words: Sequence[str]) -> int:
     """Show and change jobs and nodes."""
-    given = read_words("scontrol", SCONTROL, words)
-    if "help" in given or not given.words:
-        print(help_text("scontrol", "[OPTIONS] COMMAND …", SCONTROL, [f"Commands: {', '.join(COMMANDS)}"]))
-        return 0
+    notes = [f"Commands: {', '.join(COMMANDS)}"]
+    given = typed("scontrol", "[OPTIONS] COMMAND …", SCONTROL, words, notes)
+    if not given.words:
+        raise HelpWanted(help_text("scontrol", "[OPTIONS] COMMAND …", SCONTROL, notes))
     given.say_ignored()
     verb = given.words[0].lower()
     if verb not in COMMANDS:

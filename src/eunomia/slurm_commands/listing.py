@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from eunomia.slurm_commands.command_line import Given, help_text, read_words, say
+from eunomia.slurm_commands.command_line import Given, say, typed
 from eunomia.slurm_commands.job_view import FIELDS, LETTERS, SlurmJob
 from eunomia.slurm_commands.queue_client import LIVE, NoSuchJob, QueueClient, is_chosen, moment
 from eunomia.slurm_commands.submission import from_environment
@@ -59,10 +59,7 @@ NEEDS_REASON = frozenset("rR")
 
 def squeue(words: Sequence[str]) -> int:
     """List jobs that are not over."""
-    given = read_words("squeue", SQUEUE, words)
-    if "help" in given:
-        print(help_text("squeue", "[OPTIONS]", SQUEUE))
-        return 0
+    given = typed("squeue", "[OPTIONS]", SQUEUE, words)
     from_environment(given, SQUEUE, dict(os.environ), "SQUEUE")
     given.say_ignored()
     queue = QueueClient()
@@ -218,10 +215,7 @@ STEP_FIELDS = {
 
 def sacct(words: Sequence[str]) -> int:
     """List jobs, also those that are over."""
-    given = read_words("sacct", SACCT, words)
-    if "help" in given:
-        print(help_text("sacct", "[OPTIONS]", SACCT))
-        return 0
+    given = typed("sacct", "[OPTIONS]", SACCT, words)
     if "helpformat" in given:
         print("\n".join(sorted(TITLES.values())))
         return 0

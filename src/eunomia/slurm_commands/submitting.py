@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-from eunomia.slurm_commands.command_line import Given, WrongUsage, help_text, read_words, say
+from eunomia.slurm_commands.command_line import Given, WrongUsage, say, typed
 from eunomia.slurm_commands.job_runner import filled, job_number
 from eunomia.slurm_commands.job_view import SlurmJob, local_time
 from eunomia.slurm_commands.queue_client import QueueClient, inside_job
@@ -28,10 +28,7 @@ START_LINE = re.compile(r"^--- epoch \d+\n", re.MULTILINE)
 
 def sbatch(words: Sequence[str]) -> int:
     """Submit a script. Returns the exit code."""
-    given = read_words("sbatch", SBATCH, words, intermixed=False)
-    if "help" in given:
-        print(help_text("sbatch", "[OPTIONS] script [args]", SBATCH, _NOTES))
-        return 0
+    given = typed("sbatch", "[OPTIONS] script [args]", SBATCH, words, _NOTES, intermixed=False)
     from_environment(given, SBATCH, dict(os.environ), "SBATCH")
     batch = read_batch(given, SBATCH, sys.stdin.read)
     queue = QueueClient()
@@ -106,10 +103,7 @@ def _exit_code(job: SlurmJob) -> int:
 
 def srun(words: Sequence[str]) -> int:
     """Run a command: inside a job as its processes, else as a job whose output is shown. Returns the exit code."""
-    given = read_words("srun", SRUN, words, intermixed=False)
-    if "help" in given:
-        print(help_text("srun", "[OPTIONS] command [args]", SRUN, _STEP_NOTES))
-        return 0
+    given = typed("srun", "[OPTIONS] command [args]", SRUN, words, _STEP_NOTES, intermixed=False)
     if not given.words:
         raise WrongUsage("fatal: No command given to execute.")
     return run_step(given) if inside_job() else _run_as_job(given)
