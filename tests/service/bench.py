@@ -12,6 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+from typer.testing import CliRunner
+
+from eunomia.cli.app import app
 from eunomia.lease import write_whole
 from eunomia.records.run import InlinePolicyRunner
 from eunomia.service.client import Address, Client
@@ -159,6 +163,20 @@ class LiveService:
             return not supervisors
 
         until(have_ended)
+
+
+def command_line(service: LiveService, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Return what types a command as the operator of a service, and returns what it prints to standard output."""
+    monkeypatch.setenv("EUNOMIA_STATE", str(service.folder / "state"))
+    for name in ("EUNOMIA_URL", "EUNOMIA_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+    def typed(*words: str) -> str:
+        said = CliRunner().invoke(app, list(words))
+        assert said.exit_code == 0, said.output
+        return said.stdout
+
+    return typed
 
 
 def locked_by(files: set[int]) -> set[int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.service.bench import ANN, BOB, OPERATOR, Bench, LiveService, until
+from tests.service.bench import ANN, BOB, OPERATOR, Bench, LiveService, command_line, until
 from tests.service.bench import SITE as LIVE
 from typer.testing import CliRunner
 
@@ -436,15 +436,7 @@ def test_limits_arrays_and_jobs_once_more_on_the_command_line(tmp_path: Path, mo
         tmp_path, LIVE + "[limits.default]\nrunning_jobs = 2\n[limits.tenants.operators]\naccelerators = 4\n"
     )
     service.start()
-    monkeypatch.setenv("EUNOMIA_STATE", str(tmp_path / "state"))
-    for name in ("EUNOMIA_URL", "EUNOMIA_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-
-    def typed(*words: str) -> str:
-        said = CliRunner().invoke(app, list(words))
-        assert said.exit_code == 0, said.output
-        return said.stdout
-
+    typed = command_line(service, monkeypatch)
     try:
         text = "import os; print(os.environ['WORD'], os.environ['EUNOMIA_ARRAY_INDEX'])"
         ids = typed(

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.service.bench import SITE, LiveService, until
+from tests.service.bench import SITE, LiveService, command_line, until
 from typer import testing
 from typer.testing import CliRunner
 
@@ -45,15 +45,7 @@ def test_a_node_is_removed_and_resumed_on_the_command_line(tmp_path: Path, monke
     pytest.importorskip("uvicorn", reason="needs the extra service")
     service = LiveService(tmp_path, SITE.replace("{ cpu = 2 }", "{ cpu = 2 }\naccelerators_per_node = 1"))
     service.start()
-    monkeypatch.setenv("EUNOMIA_STATE", str(tmp_path / "state"))
-    for name in ("EUNOMIA_URL", "EUNOMIA_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-
-    def typed(*words: str) -> str:
-        said = CliRunner().invoke(app, list(words))
-        assert said.exit_code == 0, said.output
-        return said.output
-
+    typed = command_line(service, monkeypatch)
     try:
         wide = service.operator.submit({"command": ["sleep", "600"], "accelerators": 2})["id"]
         until(lambda: service.operator.get(f"/v1/jobs/{wide}")["state"] == "running")
